@@ -1,0 +1,23 @@
+"""Gaussian processes for scarce data: models, studies and runs. Knows nothing of the web.
+
+>>> import engine
+>>> run = engine.fit("redshift", data="demo", n_basis=25, seed=1)
+>>> for event in run:
+...     print(event)
+>>> table = run.study.predict(new_galaxies)
+"""
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+__all__ = ["fit", "load"]
+
+# Imported at first use, so that `import engine` stays light: the server never loads torch.
+_LAZY = {"fit": "engine.fitting", "load": "engine.fitting"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return getattr(import_module(_LAZY[name]), name)
+    raise AttributeError(f"module 'engine' has no attribute {name!r}")

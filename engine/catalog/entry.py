@@ -1,0 +1,175 @@
+"""The form of a catalog entry, and the base class of every study's settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import param
+
+from engine.datasets.tables import TableSchema
+from engine.errors import BadInput
+
+
+class Settings(param.Parameterized):
+    """Everything that can change a study's result, the seed included.
+
+    One class gives the page's form, the command line's `--set`, the link's query, the JSON in the
+    store, and validation. Subclasses name in `essential` the few settings that a page shows open.
+    """
+
+    essential: ClassVar[tuple[str, ...]] = ()
+
+    seed = param.Integer(0, bounds=(0, 2**31 - 1), doc="Seed of every random choice of this run.")
+
+    @classmethod
+    def names(cls) -> list[str]:
+        """The settings' names, in the order in which they were declared, the seed last."""
+        own = [n for n in cls.param if n not in ("name", "seed") and not n.startswith("_")]
+        return [*own, "seed"]
+
+    @classmethod
+    def parse(cls, values: Mapping[str, Any]) -> Settings:
+        """Settings from words (a link, `--set`, JSON): each value cast to its parameter's type.
+
+        Raises:
+            BadInput: An unknown name, or a value outside its bounds; the sentence says which.
+        """
+        known = cls.names()
+        cast: dict[str, Any] = {}
+        for name, value in values.items():
+            if name not in known:
+                raise BadInput(
+                    f"There is no setting {name!r} in this study; it has {', '.join(known)}."
+                )
+            cast[name] = _cast(name, cls.param[name], value)
+        settings = cls()
+        for name, value in cast.items():
+            try:
+                setattr(settings, name, value)
+            except (ValueError, TypeError) as error:
+                raise BadInput(_explain(name, cls.param[name], value)) from error
+        settings.check()
+        return settings
+
+    def check(self) -> None:
+        """Raise `BadInput` where settings that are each allowed do not fit together."""
+
+    def values(self) -> dict[str, Any]:
+        """All settings, ready for JSON."""
+        return {name: getattr(self, name) for name in self.names()}
+
+    def changed(self) -> dict[str, Any]:
+        """The settings that differ from their defaults."""
+        return {n: v for n, v in self.values().items() if v != type(self).param[n].default}
+
+
+def _cast(name: str, parameter: param.Parameter, value: Any) -> Any:
+    """A word as the parameter's own type; anything but a word passes through."""
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
+    try:
+        if isinstance(parameter, param.Boolean):
+            return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}[
+                text.lower()
+            ]
+        if isinstance(parameter, param.Integer):
+            return int(text)
+        if isinstance(parameter, param.Number):
+            return float(text)
+    except (KeyError, ValueError) as error:
+        raise BadInput(_explain(name, parameter, value)) from error
+    return text
+
+
+def _explain(name: str, parameter: param.Parameter, value: Any) -> str:
+    if isinstance(parameter, param.Selector):
+        allowed = "one of " + ", ".join(str(o) for o in parameter.objects)
+    elif isinstance(parameter, param.Boolean):
+        allowed = "true or false"
+    elif isinstance(parameter, param.Number):
+        kind = "a whole number" if isinstance(parameter, param.Integer) else "a number"
+        low, high = parameter.bounds or (None, None)
+        bounds = " and ".join(
+            part
+            for part in (
+                f"at least {low:g}" if low is not None else "",
+                f"at most {high:g}" if high is not None else "",
+            )
+            if part
+        )
+        allowed = f"{kind} {bounds}".strip()
+    else:
+        allowed = type(parameter).__name__.lower()
+    return f"Setting {name!r} must be {allowed}; got {value!r}."
+
+
+@dataclass(frozen=True)
+class ArraySpec:
+    """A named array of a snapshot or a report: its shape in symbols, its unit, what it is."""
+
+    name: str
+    shape: str
+    unit: str
+    doc: str
+
+
+@dataclass(frozen=True)
+class Citation:
+    """A publication, as a page and an export cite it."""
+
+    text: str
+    doi: str = ""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A data set that a study can be fitted to.
+
+    `kind` is "generated" (made by the study from its settings, nothing travels) or "fetched"
+    (downloaded once into the user's data directory by `engine.datasets`).
+    """
+
+    name: str
+    title: str
+    doc: str
+    kind: str = "generated"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One study, as both houses know it.
+
+    Attributes:
+        name: The word in addresses and on the command line.
+        title: The page's heading.
+        question: One sentence: what is scarce here, and what is asked.
+        settings: The study's settings class.
+        table: The CSV it takes.
+        sources: The data sets it offers; the first is the demonstration.
+        snapshot: The arrays of its `Snapshot` events.
+        report: The arrays of its `Report`.
+        explore: What its `explore` answers, by question: name to the arrays of the answer.
+        presets: Named settings: name to the values that differ from the defaults.
+        citations: The publications behind it.
+        limits: Sentences on what method and implementation cannot do, and where we depart.
+        objective: What `Progress.elbo` is here, with its unit.
+        score: What `Progress.score` is here, with its unit.
+    """
+
+    name: str
+    title: str
+    question: str
+    settings: type[Settings]
+    table: TableSchema
+    sources: tuple[Source, ...]
+    snapshot: tuple[ArraySpec, ...] = ()
+    report: tuple[ArraySpec, ...] = ()
+    explore: Mapping[str, tuple[ArraySpec, ...]] = field(default_factory=dict)
+    presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    citations: tuple[Citation, ...] = ()
+    limits: tuple[str, ...] = ()
+    objective: str = "ELBO (nats a row)"
+    score: str = "validation log-likelihood (nats a row)"

@@ -1,0 +1,182 @@
+"""Redshift: heteroscedastic GPs for uncertain and incomplete photometry (Almosallam 2017)."""
+
+from __future__ import annotations
+
+import param
+
+from engine.catalog.entry import ArraySpec, Citation, Entry, Settings, Source
+from engine.datasets.tables import Column, TableSchema
+from engine.errors import BadInput
+
+
+class RedshiftSettings(Settings):
+    """Settings of a GPz fit (Almosallam 2017, chapters 3-6)."""
+
+    essential = ("training_size", "n_basis", "covariance", "weights", "max_steps")
+
+    target = param.String("z", doc="Column to predict; for galaxies the spectroscopic redshift.")
+    training_size = param.Integer(
+        2000,
+        bounds=(20, 1_000_000),
+        doc="Scarcity: how many rows the model may learn from; the rest are left aside.",
+    )
+    validation_size = param.Integer(
+        500, bounds=(10, 1_000_000), doc="Rows that choose the parameters that are kept."
+    )
+    test_size = param.Integer(
+        2000, bounds=(10, 1_000_000), doc="Rows that are only predicted, for every figure shown."
+    )
+    n_basis = param.Integer(25, bounds=(1, 1000), doc="Basis functions m; cost grows as n m².")
+    covariance = param.Selector(
+        default="VC",
+        objects=["GL", "VL", "GD", "VD", "GC", "VC"],
+        doc="Shape of the basis functions: G one for all, V each its own; "
+        "L one lengthscale, D one a feature, C a full covariance.",
+    )
+    heteroscedastic = param.Boolean(True, doc="Let the noise depend on the input (eq. 3.3).")
+    joint_mean = param.Boolean(True, doc="Learn a linear mean jointly with the basis (3.27).")
+    positive = param.Boolean(False, doc="Model log(target), for strictly positive targets (3.13).")
+    features = param.Selector(
+        default="colours",
+        objects=["colours", "as given"],
+        doc="Feed neighbouring differences of the features (colours, for magnitudes) "
+        "and one reference feature, or the features as they are.",
+    )
+    errors = param.Selector(
+        default="as features",
+        objects=["as features", "as noise", "ignore"],
+        doc="What <feature>_err columns do: their logarithms join the features, they become input "
+        "noise in training and prediction (5.71), or nothing.",
+    )
+    robust = param.Boolean(True, doc="Tame wild values: scale by median and quartiles, then asinh.")
+    weights = param.Selector(
+        default="normal",
+        objects=["normal", "normalised", "balanced"],
+        doc="Cost of an error: equal, (1+z)^-2, or evened out over the target's range (6.3).",
+    )
+    restarts = param.Integer(
+        1, bounds=(1, 20), doc="Fits from different starts; see `combine` for what becomes of them."
+    )
+    combine = param.Selector(
+        default="best",
+        objects=["best", "average"],
+        doc="Keep the restart with the best validation score, or the mixture of all.",
+    )
+    max_steps = param.Integer(150, bounds=(1, 5000), doc="L-BFGS iterations of a restart at most.")
+    patience = param.Integer(
+        25,
+        bounds=(0, 5000),
+        doc="Iterations without a better validation score before a restart stops; 0: never.",
+    )
+
+    def check(self) -> None:
+        if self.positive and self.weights == "normalised":
+            raise BadInput(
+                "Settings 'positive' and 'weights=normalised' exclude each other: "
+                "the logarithm already weighs errors relatively; set weights to normal or balanced."
+            )
+
+
+_CITATION = Citation(
+    "I. Almosallam, Heteroscedastic Gaussian Processes for Uncertain and Incomplete Data, "
+    "DPhil thesis, University of Oxford, 2017."
+)
+
+_TEST = "n_test"
+
+ENTRY = Entry(
+    name="redshift",
+    title="Redshift",
+    question="How far away is a galaxy of which only a few noisy colours were measured, "
+    "and how far can the answer be trusted?",
+    settings=RedshiftSettings,
+    table=TableSchema(
+        columns=(Column("z", doc="what to predict; another column can be named in `target`"),),
+        features=True,
+        errors=True,
+        missing=True,
+        minimum_rows=60,
+        target_setting="target",
+    ),
+    sources=(
+        Source(
+            "demo",
+            "Simulated survey",
+            "ugriz photometry of a simulated survey, with errors that grow towards faint magnitudes",
+        ),
+        Source(
+            "sdss",
+            "SDSS galaxies",
+            "20,000 galaxies with spectra, from the SDSS catalogue server",
+            kind="fetched",
+        ),
+    ),
+    snapshot=(
+        ArraySpec("z_true", "k", "target", "true values of the k test rows shown while training"),
+        ArraySpec("z_mean", "k", "target", "their predictive means"),
+        ArraySpec("std_model", "k", "target", "deviation that more data would remove (nu)"),
+        ArraySpec("std_noise", "k", "target", "deviation that better features would remove"),
+        ArraySpec("relevance", "m", "share", "each basis function's share of the signal, sorted"),
+        ArraySpec("feature_relevance", "d", "share", "each feature's share of the sensitivity"),
+    ),
+    report=(
+        ArraySpec("z_true", _TEST, "target", "true values of the test rows"),
+        ArraySpec("z_mean", _TEST, "target", "predictive means"),
+        ArraySpec("std_model", _TEST, "target", "model part of the predictive deviation"),
+        ArraySpec("std_noise", _TEST, "target", "noise part"),
+        ArraySpec("std_input", _TEST, "target", "part that comes from noisy or missing inputs"),
+        ArraySpec("features", f"{_TEST} b", "as given", "the test rows' features, NaN if missing"),
+        ArraySpec("pit", _TEST, "probability", "probability integral transform of the truth"),
+        ArraySpec("coverage", "2 c", "share", "nominal and observed coverage of intervals"),
+        ArraySpec(
+            "bins",
+            "6 q",
+            "target",
+            "per bin of truth: low edge, high edge, bias, sigma_MAD, outlier rate, rows",
+        ),
+        ArraySpec(
+            "kept",
+            "6 p",
+            "share",
+            "share kept by confidence, then RMSE, mean log-"
+            "likelihood, FR15, FR05, bias of what is kept",
+        ),
+        ArraySpec(
+            "missing",
+            "3 5",
+            "target",
+            "0 to 4 bands removed at random: how many, RMSE of"
+            " this model, RMSE of the forest with mean imputation",
+        ),
+    ),
+    explore={
+        "without": (
+            ArraySpec("z_mean", _TEST, "target", "means with the bands in `off` (names) removed"),
+            ArraySpec("std_model", _TEST, "target", "model part"),
+            ArraySpec("std_noise", _TEST, "target", "noise part"),
+            ArraySpec("std_input", _TEST, "target", "part from the missing bands"),
+            ArraySpec("metrics", "4", "mixed", "RMSE, mean log-likelihood, FR15, FR05"),
+        ),
+        "density": (
+            ArraySpec("grid", "g", "target", "where p(z) is evaluated"),
+            ArraySpec("density", "g", "1/target", "p(z) of test row `row` with `off` removed"),
+            ArraySpec("components", "c g", "1/target", "the mixture's parts, times weight"),
+        ),
+    },
+    presets={
+        "demo": {},
+        "quick": {"training_size": 500, "n_basis": 10, "max_steps": 60},
+        "as published": {
+            "n_basis": 100,
+            "features": "as given",
+            "robust": False,
+            "training_size": 100_000,
+            "validation_size": 100_000,
+            "test_size": 100_000,
+            "max_steps": 500,
+        },
+    },
+    citations=(_CITATION,),
+    limits=(),
+    objective="log marginal likelihood (nats a row)",
+)

@@ -1,0 +1,16 @@
+"""Errors that are the caller's to mend: each message says what, where, what was got, and what to do."""
+
+
+class BadInput(ValueError):
+    """A file, table or setting that cannot be used as it is.
+
+    The message is one sentence meant for the person who gave the input; pages, command line and
+    notebooks show it word for word. The command line exits with status 2.
+    """
+
+
+class NotFound(KeyError):
+    """No run, upload or data set under that name."""
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else "not found"

@@ -1,0 +1,103 @@
+"""`engine.fit` and `engine.load`: the same generator in a notebook, a test, the terminal, a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from safetensors.torch import load as load_tensors
+
+from engine.catalog import Settings, entry
+from engine.datasets import open_table
+from engine.events import Event
+from engine.studies import Study, study_class
+from engine.training import Control, choose_device, metadata, train
+
+
+class Fit(Iterator[Event]):
+    """A fit in the caller's own process: iterate for its events, then ask its `study`.
+
+    Attributes:
+        study: The study being trained; after the last event it is fitted.
+        control: `control.stop()` and `control.pause()` work from another thread or between events.
+    """
+
+    def __init__(self, study: Study, control: Control, checkpoint: bytes | None) -> None:
+        self.study = study
+        self.control = control
+        self._events = train(study, control, checkpoint)
+
+    def __next__(self) -> Event:
+        return next(self._events)
+
+
+def fit(
+    study: str,
+    data: pd.DataFrame | str | Path | None = None,
+    *,
+    device: str = "auto",
+    control: Control | None = None,
+    checkpoint: bytes | None = None,
+    settings: Settings | None = None,
+    **values: Any,
+) -> Fit:
+    """Fit a study here and now.
+
+    Args:
+        study: A name from `engine.catalog.STUDIES`.
+        data: A table, a CSV file, the name of one of the study's data sets, or None for its
+            demonstration data.
+        device: "auto", "cpu" or "cuda".
+        control: To pause or stop it from elsewhere.
+        checkpoint: The blob of an earlier `Checkpoint` event, to go on from there.
+        settings: A settings object; or give settings by name in `values`.
+
+    Raises:
+        BadInput: The table or a setting cannot be used; the sentence says why.
+    """
+    found = entry(study)
+    settings = settings or found.settings.parse(values)
+    table = open_table(found, data, settings)
+    made = study_class(study)(settings, table, choose_device(device))
+    return Fit(made, control or Control(), checkpoint)
+
+
+def restore(study: str, values: dict[str, Any], model: bytes, device: str = "auto") -> Study:
+    """A fitted study from the blob of its `Fitted` event and the settings it was trained with."""
+    found = entry(study)
+    return study_class(study).restore(
+        found.settings.parse(values),
+        load_tensors(model),
+        metadata(model, "meta"),
+        choose_device(device),
+    )
+
+
+def load(run: str | Path, device: str = "auto") -> Study:
+    """The fitted study of a finished run.
+
+    Args:
+        run: A directory that `scant fit --out` wrote, or the id of a run in the store.
+
+    Raises:
+        NotFound: There is no such run, or it left no model.
+    """
+    import json
+
+    from engine.errors import NotFound
+    from engine.store import Store
+
+    folder = Path(run)
+    if folder.is_dir():
+        words = json.loads((folder / "settings.json").read_text())
+        return restore(
+            words["study"], words["settings"], (folder / "model.safetensors").read_bytes(), device
+        )
+    store = Store.open()
+    record = store.run(str(run))
+    model = store.model(str(run))
+    if model is None:
+        raise NotFound(f"Run {run} has left no fitted model.")
+    return restore(record.study, record.settings, model, device)

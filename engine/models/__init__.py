@@ -1,0 +1,1 @@
+"""The models: one a file, named as its paper names it."""

@@ -1,0 +1,88 @@
+"""The basis functions of GPz: six covariance structures (Almosallam 2017, 4.38) and their start."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+Covariance = Literal["GL", "VL", "GD", "VD", "GC", "VC"]
+COVARIANCES: tuple[Covariance, ...] = ("GL", "VL", "GD", "VD", "GC", "VC")
+
+
+def gamma_shape(covariance: Covariance, n_basis: int, n_features: int) -> tuple[int, ...]:
+    """Shape of the free parameters Gamma: Global or Variable; Length-scale, Diagonal, Covariance."""
+    scope = (n_basis,) if covariance[0] == "V" else ()
+    return scope + {"L": (), "D": (n_features,), "C": (n_features, n_features)}[covariance[1]]
+
+
+def precision_of(
+    gamma: Tensor, covariance: Covariance, centres: Float[Tensor, "m d"]
+) -> Float[Tensor, "m d"] | Float[Tensor, "m d d"]:
+    """Sigma_j^-1 = Gamma_j' Gamma_j of every basis function; diagonals where it is diagonal."""
+    m, d = centres.shape
+    if covariance[1] == "C":
+        return (gamma.transpose(-1, -2) @ gamma).expand(m, d, d)
+    square = gamma.square()
+    return (square.unsqueeze(-1) if covariance[1] == "L" else square).expand(m, d)
+
+
+def full_precision(
+    precision: Float[Tensor, "m d"] | Float[Tensor, "m d d"],
+) -> Float[Tensor, "m d d"]:
+    """The same precisions as matrices."""
+    return torch.diag_embed(precision) if precision.dim() == 2 else precision
+
+
+def start_centres(
+    X: Float[Tensor, "n d"], n_basis: int, generator: torch.Generator, sweeps: int = 10
+) -> Float[Tensor, "m d"]:
+    """k-means centres, started from a random subset of the rows.
+
+    Where there are fewer rows than basis functions, rows are used more than once and set apart by
+    a little noise. The generator lives on the CPU, so that a seed means the same on every device.
+    """
+    n = len(X)
+    order = torch.cat([torch.randperm(n, generator=generator) for _ in range(-(-n_basis // n))])
+    centres = X[order[:n_basis].to(X.device)].clone()
+    if n <= n_basis:
+        noise = torch.randn(centres.shape, generator=generator, dtype=X.dtype)
+        return centres + 0.1 * noise.to(X.device)
+    for _ in range(sweeps):
+        nearest = square_distances(X, centres).argmin(dim=1)
+        member = torch.nn.functional.one_hot(nearest, n_basis).to(X.dtype)
+        size = member.sum(dim=0)
+        means = (member.T @ X) / size.clamp(min=1).unsqueeze(1)
+        centres = torch.where(size.unsqueeze(1) > 0, means, centres)
+    return centres
+
+
+def start_gamma(
+    X: Float[Tensor, "n d"], centres: Float[Tensor, "m d"], covariance: Covariance
+) -> Tensor:
+    """Gamma from the density of the data around each centre, as the published code starts it.
+
+    gamma_j^2 = m^(1/d) / (mean squared distance of the samples from centre j): the more basis
+    functions share the space, the narrower each.
+    """
+    m, d = centres.shape
+    spread = square_distances(X, centres).mean(dim=0).clamp(min=1e-6)
+    gamma = (m ** (1 / d) / spread).sqrt()
+    if covariance[0] == "G":
+        gamma = gamma.mean()
+    if covariance[1] == "L":
+        return gamma
+    if covariance[1] == "D":
+        return gamma.unsqueeze(-1).repeat(*[1] * gamma.dim(), d)
+    return gamma[..., None, None] * torch.eye(d, dtype=X.dtype, device=X.device)
+
+
+def square_distances(
+    X: Float[Tensor, "n d"], centres: Float[Tensor, "m d"]
+) -> Float[Tensor, "n m"]:
+    """Squared Euclidean distance of every row from every centre."""
+    cross = X @ centres.T
+    squares = X.square().sum(1, keepdim=True) + centres.square().sum(1)
+    return (squares - 2 * cross).clamp(min=0)

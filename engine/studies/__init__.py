@@ -1,0 +1,90 @@
+"""The science of each page, one file a study, each with a class `Study` of the form below.
+
+Only workers, notebooks and the command line import these files: they bring torch.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from engine.catalog import Settings, entry
+from engine.events import Report
+
+Tensors = dict[str, Tensor]
+
+
+class Step(NamedTuple):
+    """What one optimiser step came to (see `events.Progress` for the meaning of both)."""
+
+    elbo: float
+    score: float
+
+
+class Study(Protocol):
+    """How `training.train` drives a study, and what can be asked of it afterwards.
+
+    A study is made from settings and a table (None: it generates its demonstration data), which
+    fixes the split and the scaling. Then, in this order:
+
+    - `begin(r)` sets up restart r; its generator comes from the seed and r alone, so that a resumed
+      run can begin any restart afresh and `load` into it.
+    - `step()` takes one optimiser step. A non-finite `elbo` ends the run as diverged.
+    - `parameters()` is what the loop keeps when a score is best (tensors; the loop clones them);
+      `state()` is all else that a bitwise resume needs (optimiser, generator, counters).
+    - `snapshot()` shows the posterior at the present parameters; it must not draw from the
+      generator, for the loop takes snapshots by the clock.
+    - `conclude(kept)` gets (score, parameters) of every restart that took a step, chooses or
+      combines, computes metrics and baselines, and leaves the study fitted.
+    - `fitted()` is the model as tensors and JSON-able words; `restore` is its inverse and needs no
+      training table.
+    - `predict(table)` keeps rows and order and adds the columns that the catalog names.
+    - `explore(question, …)` answers the catalog's questions from the fitted model, no retraining.
+    """
+
+    settings: Settings
+    device: torch.device
+    notes: list[str]  # said as `Note` events, in order, once
+    words: dict[str, Any]  # names that label the arrays' axes, JSON-able (see `events.Started`)
+
+    restarts: int
+    max_steps: int  # of one restart
+    patience: int  # steps without a better score before a restart counts as converged; 0: never
+    tolerance: float  # how much better a score must be to count
+
+    def __init__(
+        self, settings: Settings, table: pd.DataFrame | None, device: torch.device
+    ) -> None: ...
+
+    def begin(self, restart: int) -> None: ...
+    def step(self) -> Step: ...
+    def snapshot(self) -> dict[str, np.ndarray]: ...
+
+    def parameters(self) -> Tensors: ...
+    def state(self) -> Tensors: ...
+    def load(self, parameters: Tensors, state: Tensors) -> None: ...
+
+    def conclude(self, kept: list[tuple[float, Tensors]]) -> Report: ...
+    def fitted(self) -> tuple[Tensors, dict[str, Any]]: ...
+    @classmethod
+    def restore(
+        cls, settings: Settings, tensors: Tensors, meta: dict[str, Any], device: torch.device
+    ) -> Study: ...
+
+    def predict(self, table: pd.DataFrame) -> pd.DataFrame: ...
+    def explore(self, question: str, **asked: Any) -> dict[str, np.ndarray]: ...
+
+
+def study_class(name: str) -> type[Study]:
+    """The `Study` class of a catalogued study (imports torch and the science).
+
+    Raises:
+        NotFound: There is no study of that name.
+    """
+    found: type[Study] = import_module(f"engine.studies.{entry(name).name}").Study
+    return found
