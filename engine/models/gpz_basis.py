@@ -13,7 +13,7 @@ COVARIANCES: tuple[Covariance, ...] = ("GL", "VL", "GD", "VD", "GC", "VC")
 
 
 def gamma_shape(covariance: Covariance, n_basis: int, n_features: int) -> tuple[int, ...]:
-    """Shape of the free parameters Gamma: Global or Variable; Length-scale, Diagonal, Covariance."""
+    """Shape of Gamma: Global or Variable; Length-scale, Diagonal or full Covariance."""
     scope = (n_basis,) if covariance[0] == "V" else ()
     return scope + {"L": (), "D": (n_features,), "C": (n_features, n_features)}[covariance[1]]
 
