@@ -1,0 +1,1 @@
+"""What a visitor operates: settings form, run bar, upload, run list, data panel."""
