@@ -6,10 +6,11 @@ page file, as `page` in `views(page)`:
 - `page.entry`: the catalog entry.
 - `page.run`: the `live.History` on show (None until one is open).
 - `page.present`, `page.dark`: bool, as of now.
-- `await page.ask(question, **asked) -> dict[str, np.ndarray] | None`: `RunService.explore` on the run
-  on show, with a busy mark on the page. None where the answer came too late (a newer question with the
-  same `question` word was asked meanwhile, or another run was opened) and must be dropped. Raises
-  `BadInput` with a sentence for the visitor; `page.say` shows it.
+- `page.ask(question, then, **asked)`: `RunService.explore(run, question, asked)` on the run on show,
+  with a busy mark on the page; returns at once. `then(answer: dict[str, np.ndarray])` is called later on
+  the session's document, inside `hold`, where writing to data sources is safe (after an `await` it would
+  not be). An answer that came too late is dropped (a newer question of the same word was asked, or another
+  run opened). A `BadInput` is said in the message region.
 - `page.say(text, kind="info" | "warning" | "error")`: one sentence in the message region (plain text).
 - `page.link(**query) -> str`: this page's address with the run and settings on show, changed by `query`
   (settings by name; `run=None` drops the run), for links such as "train the same with …".
