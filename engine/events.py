@@ -1,7 +1,7 @@
 """What a run says while it lives: the one thing that crosses from the engine to the dashboard.
 
 Events travel from worker to server, into the store, and to every watcher in the same form:
-`encode` packs a batch as one safetensors message (JSON in its header, arrays as bytes), never pickle.
+`encode` packs a batch as one safetensors message (JSON in its header, arrays as bytes); no pickle.
 """
 
 from __future__ import annotations
@@ -57,6 +57,14 @@ class Queued:
 
 
 @dataclass(frozen=True)
+class Changed:
+    """The run's state changed otherwise than by `Finished`: queued, starting, pausing, …"""
+
+    state: State
+    reason: str = ""
+
+
+@dataclass(frozen=True)
 class Started:
     """Training begins on `device`.
 
@@ -80,7 +88,7 @@ class Progress:
 
     Attributes:
         step: Steps taken so far, over all restarts (1, 2, 3, …).
-        elbo: The objective being maximised, in nats a training row; NaN or infinite marks divergence.
+        elbo: The objective being maximised, in nats a training row; non-finite where it diverged.
         seconds: Training time so far, pauses left out.
         best: Best `score` so far in this restart.
         score: What chooses the parameters that are kept: the validation score where the study
@@ -113,7 +121,7 @@ class Note:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Everything needed to go on from `step` bit by bit: a safetensors blob for `training.train`."""
+    """All that is needed to go on from `step` bit by bit: a safetensors blob for `train`."""
 
     step: int
     blob: bytes
@@ -158,10 +166,10 @@ class Finished:
     report: Report = field(default_factory=Report)
 
 
-Event = Queued | Started | Progress | Snapshot | Note | Checkpoint | Fitted | Finished
+Event = Queued | Changed | Started | Progress | Snapshot | Note | Checkpoint | Fitted | Finished
 _KINDS: dict[str, type] = {
     kind.__name__: kind
-    for kind in (Queued, Started, Progress, Snapshot, Note, Checkpoint, Fitted, Finished)
+    for kind in (Queued, Changed, Started, Progress, Snapshot, Note, Checkpoint, Fitted, Finished)
 }
 
 
@@ -219,6 +227,8 @@ def _raise(row: dict[str, Any], i: int, tensors: dict[str, np.ndarray]) -> Event
         row["arrays"] = {k: tensors[f"{i}.arrays.{k}"] for k in row["arrays"]}
     elif kind in (Checkpoint, Fitted):
         row["blob"] = tensors[f"{i}.blob"].tobytes()
+    elif kind is Changed:
+        row["state"] = State(row["state"])
     elif kind is Finished:
         report = row["report"]
         row["state"] = State(row["state"])

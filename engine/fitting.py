@@ -1,8 +1,8 @@
-"""`engine.fit` and `engine.load`: the same generator in a notebook, a test, the terminal, a worker."""
+"""`engine.fit` and `engine.load`: one generator for notebook, test, terminal and worker."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +10,11 @@ import pandas as pd
 from safetensors.torch import load as load_tensors
 
 from engine.catalog import Settings, entry
+from engine.control import Control
 from engine.datasets import open_table
 from engine.events import Event
 from engine.studies import Study, study_class
-from engine.training import Control, choose_device, metadata, train
+from engine.training import choose_device, metadata, train
 
 
 class Fit(Iterator[Event]):
@@ -22,10 +23,18 @@ class Fit(Iterator[Event]):
     Attributes:
         study: The study being trained; after the last event it is fitted.
         control: `control.stop()` and `control.pause()` work from another thread or between events.
+        table: What it is trained on; None: the study makes its own.
     """
 
-    def __init__(self, study: Study, control: Control, checkpoint: bytes | None) -> None:
+    def __init__(
+        self,
+        study: Study,
+        control: Control,
+        checkpoint: bytes | None,
+        table: pd.DataFrame | None = None,
+    ) -> None:
         self.study = study
+        self.table = table
         self.control = control
         self._events = train(study, control, checkpoint)
 
@@ -52,7 +61,8 @@ def fit(
         device: "auto", "cpu" or "cuda".
         control: To pause or stop it from elsewhere.
         checkpoint: The blob of an earlier `Checkpoint` event, to go on from there.
-        settings: A settings object; or give settings by name in `values`.
+        settings: A settings object, in place of `values`.
+        **values: Settings by name.
 
     Raises:
         BadInput: The table or a setting cannot be used; the sentence says why.
@@ -61,10 +71,10 @@ def fit(
     settings = settings or found.settings.parse(values)
     table = open_table(found, data, settings)
     made = study_class(study)(settings, table, choose_device(device))
-    return Fit(made, control or Control(), checkpoint)
+    return Fit(made, control or Control(), checkpoint, table)
 
 
-def restore(study: str, values: dict[str, Any], model: bytes, device: str = "auto") -> Study:
+def restore(study: str, values: Mapping[str, Any], model: bytes, device: str = "auto") -> Study:
     """A fitted study from the blob of its `Fitted` event and the settings it was trained with."""
     found = entry(study)
     return study_class(study).restore(
@@ -80,6 +90,7 @@ def load(run: str | Path, device: str = "auto") -> Study:
 
     Args:
         run: A directory that `scant fit --out` wrote, or the id of a run in the store.
+        device: "auto", "cpu" or "cuda".
 
     Raises:
         NotFound: There is no such run, or it left no model.

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 import torch
 from safetensors.torch import load, save
 
+from engine.control import Control
 from engine.events import (
     Checkpoint,
     Event,
@@ -31,21 +32,6 @@ from engine.studies import Study, Tensors
 
 SNAPSHOT_SECONDS = 0.4  # a posterior that visibly moves; more often only costs training time
 CHECKPOINT_SECONDS = 5.0  # what a killed worker loses at most
-
-
-class Control:
-    """A wish from outside, read at every step: None, "pause" or "stop"."""
-
-    def __init__(self) -> None:
-        self.wish: str | None = None
-
-    def pause(self) -> None:
-        """Ask for a checkpoint and an end that can be resumed."""
-        self.wish = "pause"
-
-    def stop(self) -> None:
-        """Ask for the end; the best parameters so far become the result."""
-        self.wish = "stop"
 
 
 @dataclass

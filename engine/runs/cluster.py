@@ -1,0 +1,113 @@
+"""Where runs execute: worker processes of our own, or somebody's existing Dask cluster."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from typing import Any
+
+import dask.config
+from dask.system import CPU_COUNT
+from distributed import Client, LocalCluster
+
+from engine.errors import BadInput
+from engine.worker import PLUGIN, Bench
+
+# Dask keeps this many of its own messages and of each topic's; ours hold arrays.
+_CONFIG: dict[str, Any] = {
+    "distributed.admin.low-level-log-length": 10,
+    "distributed.worker.profile.enabled": False,
+    "distributed.scheduler.allowed-failures": 0,  # the service itself tries again
+    "distributed.worker.multiprocessing-method": "spawn",  # forking after torch was used hangs
+}
+
+
+class Cluster:
+    """A Dask client and, where there is no scheduler to go to, the local cluster behind it."""
+
+    def __init__(self, client: Client, local: LocalCluster | None) -> None:
+        self.client = client
+        self.local = local
+
+    @classmethod
+    async def connect(cls, scheduler: str | None = None, workers: int | None = None) -> Cluster:
+        """Connect to a scheduler, or start worker processes on this machine.
+
+        Args:
+            scheduler: An address such as tcp://host:8786; None: SCANT_SCHEDULER, else local.
+            workers: How many local workers; None: one a GPU, else by cores.
+
+        Raises:
+            BadInput: Nothing answers at the scheduler's address.
+        """
+        scheduler = scheduler or os.environ.get("SCANT_SCHEDULER") or None
+        if scheduler is None:
+            return await cls._start(workers)
+        try:
+            client = await Client(scheduler, asynchronous=True, timeout=10, name="scant")
+        except (OSError, ValueError) as error:
+            raise BadInput(
+                f"No Dask scheduler answers at {scheduler}; check the address given by "
+                "--scheduler or SCANT_SCHEDULER, or leave it out to run on this machine."
+            ) from error
+        await client.register_plugin(Bench(), name=PLUGIN)
+        return cls(client, None)
+
+    @classmethod
+    async def _start(cls, workers: int | None) -> Cluster:
+        devices = gpus()
+        count = workers or len(devices) or default_workers(CPU_COUNT)
+        threads = max(CPU_COUNT // count, 1)
+        names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+        env = {name: str(threads) for name in names}
+        if threads > 1:
+            env["GOMP_SPINCOUNT"] = "0"  # spinning threads double step times on shared cores
+        with dask.config.set(_CONFIG):
+            local: Any = LocalCluster(
+                n_workers=count,
+                threads_per_worker=1,
+                processes=True,
+                asynchronous=True,
+                dashboard_address=None,
+                env=env,
+            )
+            await local
+            client = await Client(local, asynchronous=True)
+            await client.register_plugin(Bench(local=True, gpus=devices), name=PLUGIN)
+        return cls(client, local)
+
+    @property
+    def connected(self) -> bool:
+        return self.client.status == "running"
+
+    async def slots(self) -> dict[str, int]:
+        """How many runs each worker can take, by its address."""
+        return dict(await self.client.ncores())
+
+    async def close(self) -> None:
+        await self.client.close()
+        if self.local is not None:
+            await self.local.close()
+
+
+def default_workers(cores: int) -> int:
+    """Two runs at a time even on small machines; further cores make the runs faster first."""
+    return max(min(cores, 2), min(cores // 4, 8))
+
+
+def gpus() -> tuple[str, ...]:
+    """Indices of the CUDA devices we may use, found without torch."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible is not None:
+        return tuple(d.strip() for d in visible.split(",") if d.strip() not in ("", "-1"))
+    try:
+        listed = subprocess.run(
+            ["nvidia-smi", "--query-gpu=index", "--format=csv,noheader"],
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ()
+    return tuple(listed.stdout.split())

@@ -1,0 +1,153 @@
+"""The service's desk towards the workers: sends attempts out, passes on wishes, takes in words."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+from distributed import Future
+from distributed.client import FutureCancelledError
+
+from engine import worker
+from engine.errors import BadInput, Unavailable
+from engine.runs.cluster import Cluster
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Message:
+    """What a worker said of an attempt: encoded events, none for a mere sign of life."""
+
+    run: str
+    attempt: int
+    worker: str
+    events: bytes
+    data_hash: str = ""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """An attempt's task is over; `error` where it ended otherwise than by returning."""
+
+    run: str
+    attempt: int
+    error: str = ""
+
+
+class Desk:
+    """One connection to the workers. What they say comes into `inbox`, in their order."""
+
+    def __init__(self, scheduler: str | None = None, workers: int | None = None) -> None:
+        self.inbox: asyncio.Queue[Message | Ended] = asyncio.Queue()
+        self._scheduler = scheduler
+        self._workers = workers
+        self._cluster: Cluster | None = None
+        self._watches: dict[tuple[str, int], asyncio.Task[None]] = {}
+        self._futures: dict[tuple[str, int], Future] = {}
+
+    @property
+    def connected(self) -> bool:
+        return self._cluster is not None and self._cluster.connected
+
+    @property
+    def local(self) -> bool:
+        return self._cluster is not None and self._cluster.local is not None
+
+    async def connect(self) -> None:
+        """Connect anew, leaving behind what there was. Raises as `Cluster.connect` does."""
+        await self.close()
+        self._cluster = await Cluster.connect(self._scheduler, self._workers)
+        self._cluster.client.subscribe_topic(worker.TOPIC, self._take)
+
+    async def slots(self) -> dict[str, int]:
+        """How many runs each worker can take, by address; empty when there is no connection."""
+        if self._cluster is None or not self._cluster.connected:
+            return {}
+        try:
+            return await asyncio.wait_for(self._cluster.slots(), 5.0)
+        except (OSError, TimeoutError):
+            return {}
+
+    def begin(self, job: dict[str, Any], table: bytes | None, checkpoint: bytes | None) -> None:
+        """Send an attempt out; `job` as `engine.worker.work` takes it."""
+        key = (job["run"], job["attempt"])
+        future = self._client.submit(
+            worker.work,
+            json.dumps(job),
+            table,
+            checkpoint,
+            pure=False,
+            key=f"{job['run']}-{job['attempt']}",
+        )
+        self._futures[key] = future
+        self._watches[key] = asyncio.create_task(self._watch(key, future))
+
+    def forget(self, run: str, attempt: int) -> None:
+        """Expect nothing more of an attempt."""
+        watch = self._watches.pop((run, attempt), None)
+        if watch is not None:
+            watch.cancel()
+        future = self._futures.pop((run, attempt), None)
+        if future is not None and self.connected:
+            future.cancel()
+            future.release()
+
+    async def tell(self, address: str, run: str, attempt: int, wish: str | None) -> None:
+        """Pass a wish to an attempt; one that is gone, with its worker or not, hears nothing."""
+        try:
+            await self._client.run(worker.tell, run, attempt, wish, workers=[address])
+        except Exception as error:  # whatever the connection died of, the watch tells of the loss
+            log.info("worker %s could not be told to %s: %s", address, wish, error)
+
+    async def abandon(self, runs: list[str]) -> None:
+        """End what an earlier server left running on a cluster that outlived it."""
+        if runs and not self.local and await self.slots():
+            await self._client.run(worker.abandon, runs, on_error="ignore")
+
+    async def ask(self, address: str, request: dict[str, Any], model: bytes | None) -> Any:
+        """Ask a fitted study on a worker.
+
+        Returns:
+            The answer, or `worker.COLD` where the model must be sent along.
+
+        Raises:
+            BadInput: As the study raised it.
+        """
+        answers = await self._client.run(worker.answer, request, model, workers=[address])
+        kind, result = answers[address]
+        if kind == "bad input":
+            raise BadInput(result)
+        return worker.COLD if kind == worker.COLD else result
+
+    async def close(self) -> None:
+        for key in list(self._watches):
+            self.forget(*key)
+        cluster, self._cluster = self._cluster, None
+        if cluster is not None:
+            try:
+                await asyncio.wait_for(cluster.close(), 10.0)
+            except Exception as error:
+                log.warning("the workers did not close in order: %s", error)
+
+    @property
+    def _client(self) -> Any:
+        if self._cluster is None:
+            raise Unavailable("No worker is up at the moment; try again in a few seconds.")
+        return self._cluster.client
+
+    def _take(self, event: tuple[float, dict[str, Any]]) -> None:
+        self.inbox.put_nowait(Message(**event[1]))
+
+    async def _watch(self, key: tuple[str, int], future: Future) -> None:
+        error = ""
+        try:
+            await future.result()
+        except FutureCancelledError:
+            error = "its task was cancelled"
+        except Exception as lost:
+            error = f"{type(lost).__name__}: {lost}"
+        self.inbox.put_nowait(Ended(*key, error))

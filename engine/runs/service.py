@@ -1,0 +1,222 @@
+"""The run service of a server process: what pages may ask of runs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from engine.catalog import entry
+from engine.errors import BadInput, NotFound, Unavailable
+from engine.events import Changed, Event, Finished, State
+from engine.runs.attempts import Attempts, Live
+from engine.store import Store
+from engine.worker import COLD
+
+Watcher = Callable[[str, list[Event]], None]
+
+
+@dataclass(frozen=True)
+class Status:
+    """How the service stands: workers up, runs in hand, runs waiting."""
+
+    workers: int
+    running: int
+    queued: int
+
+
+class RunService(Attempts):
+    """Submits, watches and steers runs, on the event loop of the server.
+
+    Args:
+        store: Where runs are put down; None: the default store.
+        workers: How many local workers; None: one a GPU, else by cores.
+        scheduler: The address of an existing Dask scheduler; None: SCANT_SCHEDULER, else local.
+        limit_per_owner: How many runs an owner may have queued or running at once.
+        device: "auto", "cpu" or "cuda": where workers train.
+    """
+
+    def __init__(
+        self,
+        store: Store | None = None,
+        *,
+        workers: int | None = None,
+        scheduler: str | None = None,
+        limit_per_owner: int = 2,
+        device: str = "auto",
+    ) -> None:
+        super().__init__(store or Store.open(), scheduler, workers, device)
+        self.limit_per_owner = limit_per_owner
+
+    async def submit(self, study: str, values: Mapping[str, Any], data: str, owner: str) -> str:
+        """Queue a new run.
+
+        Args:
+            study: A name from `engine.catalog.STUDIES`.
+            values: Settings by name; the others keep their defaults.
+            data: "demo", the name of a data set that the study offers, or "upload:<id>".
+            owner: Who asks: whose turn it is and whose list it joins.
+
+        Returns:
+            The run's id, by which anyone may watch it.
+
+        Raises:
+            BadInput: A setting or data name that cannot be, or too many runs at once.
+            NotFound: No such study, or the upload is gone.
+        """
+        found = entry(study)
+        settings = found.settings.parse(values).values()
+        names = [source.name for source in found.sources]
+        data_hash = ""
+        if data.startswith("upload:"):
+            upload = await self._off(self.store.upload, data.removeprefix("upload:"))
+            if upload.deleted is not None:
+                raise NotFound(f"The table {upload.name!r} was deleted; upload it again to use it.")
+        elif data not in names:
+            raise BadInput(f"Study {study!r} has no data {data!r}; it has {', '.join(names)}.")
+        mine = sum(live.owner == owner for live in self._live.values())
+        if mine >= self.limit_per_owner:
+            raise BadInput(
+                f"You have {mine} runs queued or running, which is the limit of "
+                f"{self.limit_per_owner}; wait for one to end, or stop one."
+            )
+        run = await self._off(self.store.add_run, study, settings, data, owner, data_hash=data_hash)
+        live = Live(run, owner, study, data, settings)
+        self._live[run] = live
+        self._queue.put(run, owner)
+        await self._say(run, [Changed(State.QUEUED)])
+        self._wake.set()
+        return run
+
+    async def pause(self, run: str) -> None:
+        """Ask a run for a checkpoint and a rest; a queued run just rests.
+
+        Raises:
+            NotFound: There is no such run. (A run that is over stays as it is.)
+        """
+        live = await self._find(run)
+        if live is None or live.state in (State.STOPPING, State.PAUSING):
+            return
+        if self._queue.remove(run):
+            await self._finish(live, State.PAUSED, "Paused while it was queued.")
+        else:
+            await self._wish(live, "pause", State.PAUSING)
+
+    async def resume(self, run: str) -> None:
+        """Let a paused run go on from its checkpoint. Raises as `pause` does."""
+        live = await self._find(run)
+        if live is None:
+            record = await self._off(self.store.run, run)
+            if record.state is State.PAUSED:
+                await self._requeue(Live.of(record), "", first=False)
+        elif live.state is State.PAUSING:
+            await self._wish(live, None, State.RUNNING if live.started else State.STARTING)
+
+    async def stop(self, run: str) -> None:
+        """End a run; its best parameters so far become its result. Raises as `pause` does."""
+        live = await self._find(run)
+        if live is None:
+            record = await self._off(self.store.run, run)
+            if record.state is not State.PAUSED:
+                return
+            live = Live.of(record)
+        elif not self._queue.remove(run):
+            await self._wish(live, "stop", State.STOPPING)
+            return
+        live.wish = "stop"
+        await self._go_on(live, "")
+
+    async def predict(self, run: str, table: pd.DataFrame) -> pd.DataFrame:
+        """Predictions of a finished run's model: the table's rows in order, columns added.
+
+        Raises:
+            NotFound: There is no such run, or it has left no model.
+            BadInput: The table lacks what the model needs; the sentence says what.
+            Unavailable: No worker is up.
+        """
+        answer: pd.DataFrame = await self._ask(run, {"predict": table})
+        return answer
+
+    async def explore(
+        self, run: str, question: str, asked: Mapping[str, Any] | None = None
+    ) -> dict[str, np.ndarray]:
+        """Answer one of the catalog's `explore` questions from a finished run's model.
+
+        Raises:
+            NotFound, BadInput, Unavailable: As `predict` does.
+        """
+        request = {"explore": question, "asked": dict(asked or {})}
+        answer: dict[str, np.ndarray] = await self._ask(run, request)
+        return answer
+
+    def subscribe(self, watcher: Watcher) -> Callable[[], None]:
+        """Have `watcher(run, events)` called on the loop with whatever any run says.
+
+        Events come after they are in the store, in their order; checkpoints and models stay out.
+
+        Returns:
+            A function that ends the subscription.
+        """
+        self._watchers.append(watcher)
+        return lambda: self._watchers.remove(watcher) if watcher in self._watchers else None
+
+    def place(self, run: str) -> int | None:
+        """A queued run's place, 1 being next; None if it is not waiting."""
+        order = self._queue.order()
+        return order.index(run) + 1 if run in order else None
+
+    def healthy(self) -> bool:
+        """Whether a run submitted now would be trained."""
+        return self._desk.connected and bool(self._slots)
+
+    def status(self) -> Status:
+        """Workers up, runs in hand, runs waiting."""
+        return Status(len(self._slots), len(self._in_hand()), len(self._queue))
+
+    async def _find(self, run: str) -> Live | None:
+        """A live run, or None where it rests or is over. Raises `NotFound` where there is none."""
+        if run not in self._live:
+            await self._off(self.store.run, run)
+        return self._live.get(run)
+
+    async def _ask(self, run: str, request: dict[str, Any]) -> Any:
+        record = await self._off(self.store.run, run)
+        request |= {"run": run, "study": record.study, "settings": dict(record.settings)}
+        address = self._choose(run)
+        answer = await self._desk.ask(address, request, None) if run in self._warm else COLD
+        if isinstance(answer, str) and answer == COLD:
+            model = await self._off(self.store.model, run)
+            if model is None:
+                raise NotFound(f"Run {run} is {record.state} and has no fitted model to ask.")
+            answer = await self._desk.ask(address, request, model)
+        self._remember(run, address)
+        return answer
+
+    def _choose(self, run: str) -> str:
+        """The worker that has the model warm, else the least busy one."""
+        if self._warm.get(run) in self._slots:
+            return self._warm[run]
+        if not self._slots:
+            raise Unavailable("No worker is up at the moment; try again in a few seconds.")
+        busy = [live.worker for live in self._in_hand()]
+        return min(self._slots, key=busy.count)
+
+
+async def finished(service: RunService, run: str) -> Finished:
+    """Wait for a live run's end: its final (or paused) state, reason and report."""
+    done: asyncio.Future[Finished] = asyncio.get_running_loop().create_future()
+
+    def watch(said_of: str, events: list[Event]) -> None:
+        for event in events:
+            if said_of == run and isinstance(event, Finished) and not done.done():
+                done.set_result(event)
+
+    unsubscribe = service.subscribe(watch)
+    try:
+        return await done
+    finally:
+        unsubscribe()

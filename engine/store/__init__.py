@@ -1,0 +1,37 @@
+"""What outlives a process: runs, events, checkpoints, results, uploads, labels.
+
+SQLite (WAL) in the user's data directory, or what `DATABASE_URL` names. Everything that is read
+back is safetensors, JSON or Parquet; never pickle.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import Engine
+
+from engine.store.records import Label, RunRecord, Trace, UploadRecord
+from engine.store.run_shelf import RunShelf
+from engine.store.schema import connect
+from engine.store.upload_shelf import UPLOAD_DAYS, UploadShelf
+
+__all__ = ["UPLOAD_DAYS", "Label", "RunRecord", "Store", "Trace", "UploadRecord"]
+
+
+class Store(RunShelf, UploadShelf):
+    """One database. Safe to share between threads; every method is one transaction."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+
+    @classmethod
+    def open(cls, url: str | None = None) -> Store:
+        """Open a database by its SQLAlchemy address, made ready if it is new.
+
+        Args:
+            url: For instance "sqlite:///runs.db" or "postgres://…"; None: `DATABASE_URL`, else
+                `scant.db` in the data directory.
+        """
+        return cls(connect(url))
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self.engine.dispose()

@@ -1,0 +1,107 @@
+"""What the store hands out: plain frozen records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy import ndarray
+
+from engine.events import State
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """One run, as its row stands.
+
+    Attributes:
+        id: Unguessable; whoever has it may open the run.
+        data: "demo", the name of a fetched data set, or "upload:<id>".
+        data_hash: SHA-256 of the table, "" until a worker has seen it.
+        owner: The browser (or person) that submitted it.
+        reason: One sentence on why the state is what it is.
+        attempt: How often the run was sent to a worker.
+        losses: How many of these attempts were lost with their worker.
+        created: Seconds since the epoch, as are `started`, `finished` and `heartbeat`.
+        version: Of this package, when the run was submitted.
+        demonstration: Shown to everybody.
+        total_steps: The most steps there can be; 0 until training begins.
+        words: JSON-able words that label arrays (see `events.Started`).
+    """
+
+    id: str
+    study: str
+    settings: Mapping[str, Any]
+    data: str
+    data_hash: str
+    owner: str
+    state: State
+    reason: str
+    attempt: int
+    losses: int
+    created: float
+    started: float | None
+    finished: float | None
+    heartbeat: float | None
+    version: str
+    demonstration: bool
+    total_steps: int
+    device: str
+    words: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A run's curve: one entry a step, in the order of steps (see `events.Progress`)."""
+
+    step: Int[ndarray, " t"]
+    restart: Int[ndarray, " t"]
+    elbo: Float[ndarray, " t"]
+    seconds: Float[ndarray, " t"]
+    best: Float[ndarray, " t"]
+    score: Float[ndarray, " t"]
+
+    @classmethod
+    def of(cls, rows: list[tuple[Any, ...]]) -> Trace:
+        """From rows (step, restart, elbo, seconds, best, score)."""
+        columns = list(zip(*rows)) if rows else [()] * 6
+        whole = [np.array(c, dtype=np.int64) for c in columns[:2]]
+        return cls(*whole, *(np.array(c, dtype=np.float64) for c in columns[2:]))
+
+
+@dataclass(frozen=True)
+class UploadRecord:
+    """A table that a person uploaded.
+
+    Attributes:
+        name: The file's name, as the person knows it.
+        study: The study whose schema it was read with.
+        columns: Its columns' names.
+        sha256: Of the file as uploaded.
+        created: Seconds since the epoch; `deleted` likewise, None while it is kept.
+        notes: What was inferred or dropped when it was read.
+    """
+
+    id: str
+    owner: str
+    name: str
+    study: str
+    rows: int
+    columns: list[str]
+    sha256: str
+    created: float
+    deleted: float | None
+    notes: list[str]
+
+
+@dataclass(frozen=True)
+class Label:
+    """A label that `labeller` gave to `item` of a run or upload; the latest of an item counts."""
+
+    item: int
+    label: str
+    labeller: str
+    created: float

@@ -1,0 +1,305 @@
+"""Runs in the store: rows, curves, snapshots, notes, checkpoints, reports and models."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Any
+
+from sqlalchemy import Connection, Engine, Table, delete, func, insert, or_, select, update
+
+from engine import __version__
+from engine.errors import NotFound
+from engine.events import (
+    FINAL,
+    Changed,
+    Checkpoint,
+    Event,
+    Finished,
+    Fitted,
+    Note,
+    Progress,
+    Report,
+    Snapshot,
+    Started,
+    State,
+    decode,
+    encode,
+)
+from engine.store.records import RunRecord, Trace
+from engine.store.schema import CHECKPOINTS, MODELS, NOTES, REPORTS, RUNS, SNAPSHOTS, TRACE
+
+SNAPSHOTS_KEPT = 120  # of a run; enough for a scrubber, small enough for a recording
+_HANGS_ON_RUN = (TRACE, SNAPSHOTS, NOTES, CHECKPOINTS, REPORTS, MODELS)
+
+
+class RunShelf:
+    """The part of the store that holds runs. Methods block; a server calls them off its loop."""
+
+    engine: Engine
+
+    def add_run(
+        self,
+        study: str,
+        settings: Mapping[str, Any],
+        data: str,
+        owner: str,
+        *,
+        run_id: str | None = None,
+        data_hash: str = "",
+        demonstration: bool = False,
+    ) -> str:
+        """Put down a new, queued run; returns its id."""
+        run_id = run_id or secrets.token_urlsafe(12)
+        row = {
+            "id": run_id,
+            "study": study,
+            "settings": dict(settings),
+            "data": data,
+            "data_hash": data_hash,
+            "owner": owner,
+            "state": State.QUEUED.value,
+            "reason": "",
+            "attempt": 0,
+            "losses": 0,
+            "created": time.time(),
+            "version": __version__,
+            "demonstration": demonstration,
+            "total_steps": 0,
+            "device": "",
+            "words": {},
+        }
+        with self.engine.begin() as db:
+            db.execute(insert(RUNS).values(row))
+        return run_id
+
+    def run(self, run_id: str) -> RunRecord:
+        """A run's row.
+
+        Raises:
+            NotFound: There is no such run.
+        """
+        with self.engine.connect() as db:
+            row = db.execute(select(RUNS).where(RUNS.c.id == run_id)).first()
+        if row is None:
+            raise NotFound(f"There is no run {run_id!r} here; it may have been deleted.")
+        return _record(row)
+
+    def runs(self, owner: str | None = None) -> list[RunRecord]:
+        """The owner's runs and the demonstrations, newest first; None: every run."""
+        query = select(RUNS).order_by(RUNS.c.created.desc())
+        if owner is not None:
+            query = query.where(or_(RUNS.c.owner == owner, RUNS.c.demonstration))
+        with self.engine.connect() as db:
+            return [_record(row) for row in db.execute(query)]
+
+    def live_runs(self) -> list[RunRecord]:
+        """Runs that are neither final nor paused, oldest first."""
+        resting = [s.value for s in (*FINAL, State.PAUSED)]
+        query = select(RUNS).where(RUNS.c.state.not_in(resting)).order_by(RUNS.c.created)
+        with self.engine.connect() as db:
+            return [_record(row) for row in db.execute(query)]
+
+    def delete_run(self, run_id: str) -> None:
+        """Remove a run and all that hangs on it."""
+        with self.engine.begin() as db:
+            db.execute(delete(RUNS).where(RUNS.c.id == run_id))
+            for table in _HANGS_ON_RUN:
+                db.execute(delete(table).where(table.c.run == run_id))
+
+    def update_run(self, run_id: str, **columns: Any) -> None:
+        """Set columns of a run's row."""
+        with self.engine.begin() as db:
+            _update(db, run_id, columns)
+
+    def begin_attempt(self, run_id: str) -> tuple[int, Checkpoint | None]:
+        """Count one more attempt of a run, now starting; its number, and where it goes on from."""
+        with self.engine.begin() as db:
+            db.execute(
+                update(RUNS)
+                .where(RUNS.c.id == run_id)
+                .values(attempt=RUNS.c.attempt + 1, heartbeat=time.time())
+            )
+            attempt = db.execute(select(RUNS.c.attempt).where(RUNS.c.id == run_id)).scalar_one()
+        return attempt, self.checkpoint(run_id)
+
+    def write(self, run_id: str, events: Sequence[Event], data_hash: str = "") -> list[Event]:
+        """Put down what a run said, all or nothing.
+
+        Returns:
+            The events that watchers should see: no blobs, and no note they have seen already.
+        """
+        columns: dict[str, Any] = {"heartbeat": time.time()}
+        if data_hash:
+            columns["data_hash"] = data_hash
+        said: list[Event] = []
+        with self.engine.begin() as db:
+            _update(db, run_id, columns)
+            for group in _grouped(events):
+                said += _write(db, run_id, group)
+        return said
+
+    def trace(self, run_id: str) -> Trace:
+        """A run's whole curve, empty before its first step."""
+        columns = [c for c in TRACE.c if c.name != "run"]
+        query = select(*columns).where(TRACE.c.run == run_id).order_by(TRACE.c.step)
+        with self.engine.connect() as db:
+            return Trace.of([tuple(row) for row in db.execute(query)])
+
+    def snapshots(self, run_id: str) -> list[Snapshot]:
+        """The snapshots kept of a run, evenly thinned, the first and the latest among them."""
+        query = select(SNAPSHOTS.c.blob).where(SNAPSHOTS.c.run == run_id)
+        with self.engine.connect() as db:
+            return [_one(blob) for blob in db.execute(query.order_by(SNAPSHOTS.c.step)).scalars()]
+
+    def latest_snapshot(self, run_id: str) -> Snapshot | None:
+        """The latest snapshot, None before the first."""
+        query = select(SNAPSHOTS.c.blob).where(SNAPSHOTS.c.run == run_id)
+        with self.engine.connect() as db:
+            blob = db.execute(query.order_by(SNAPSHOTS.c.step.desc()).limit(1)).scalar()
+        return None if blob is None else _one(blob)
+
+    def notes(self, run_id: str) -> list[str]:
+        """What the run noted, in order."""
+        query = select(NOTES.c.text).where(NOTES.c.run == run_id).order_by(NOTES.c.id)
+        with self.engine.connect() as db:
+            return list(db.execute(query).scalars())
+
+    def checkpoint(self, run_id: str) -> Checkpoint | None:
+        """Where the run can go on from, None before the first checkpoint and after the end."""
+        query = select(CHECKPOINTS.c.step, CHECKPOINTS.c.blob).where(CHECKPOINTS.c.run == run_id)
+        with self.engine.connect() as db:
+            row = db.execute(query).first()
+        return None if row is None else Checkpoint(row.step, bytes(row.blob))
+
+    def report(self, run_id: str) -> Report | None:
+        """What the run came to, None before its end."""
+        with self.engine.connect() as db:
+            blob = db.execute(select(REPORTS.c.blob).where(REPORTS.c.run == run_id)).scalar()
+        return None if blob is None else _one(blob).report
+
+    def model(self, run_id: str) -> bytes | None:
+        """The fitted model as safetensors, None where the run left none."""
+        with self.engine.connect() as db:
+            blob = db.execute(select(MODELS.c.blob).where(MODELS.c.run == run_id)).scalar()
+        return None if blob is None else bytes(blob)
+
+    def typical_seconds(self, study: str) -> float | None:
+        """How long runs of a study lately took on a worker (median of five), None if unknown."""
+        query = (
+            select(RUNS.c.started, RUNS.c.finished)
+            .where(RUNS.c.study == study, RUNS.c.attempt == 1, RUNS.c.finished.is_not(None))
+            .where(RUNS.c.state.in_([State.CONVERGED.value, State.HIT_LIMIT.value]))
+            .order_by(RUNS.c.finished.desc())
+            .limit(5)
+        )
+        with self.engine.connect() as db:
+            spans = [row.finished - row.started for row in db.execute(query)]
+        return median(spans) if spans else None
+
+
+def _record(row: Any) -> RunRecord:
+    values = dict(row._mapping)
+    return RunRecord(**{**values, "state": State(values["state"])})
+
+
+def _one(blob: bytes) -> Any:
+    return decode(bytes(blob))[0]
+
+
+def _update(db: Connection, run_id: str, columns: Mapping[str, Any]) -> None:
+    values = {k: v.value if isinstance(v, State) else v for k, v in columns.items()}
+    db.execute(update(RUNS).where(RUNS.c.id == run_id).values(values))
+
+
+def _grouped(events: Sequence[Event]) -> list[list[Event]]:
+    """Neighbouring steps together, so that they are inserted at once; all else alone."""
+    groups: list[list[Event]] = []
+    for event in events:
+        if isinstance(event, Progress) and groups and isinstance(groups[-1][0], Progress):
+            groups[-1].append(event)
+        else:
+            groups.append([event])
+    return groups
+
+
+def _write(db: Connection, run: str, group: list[Event]) -> list[Event]:
+    """Put down one group; returns what of it watchers should see."""
+    event = group[0]
+    match event:
+        case Progress():
+            names = ("step", "restart", "elbo", "seconds", "best", "score")
+            rows = [{"run": run, **{n: getattr(e, n) for n in names}} for e in group]
+            db.execute(insert(TRACE), rows)
+        case Snapshot():
+            _replace(
+                db, SNAPSHOTS, run, SNAPSHOTS.c.step == event.step, step=event.step, blob=event
+            )
+            _thin(db, run)
+        case Started():
+            _start(db, run, event)
+        case Note():
+            known = select(NOTES.c.id).where(NOTES.c.run == run, NOTES.c.text == event.text)
+            if db.execute(known).first():
+                return []  # said again by a resumed attempt
+            db.execute(insert(NOTES).values(run=run, text=event.text))
+        case Checkpoint():
+            _replace(db, CHECKPOINTS, run, step=event.step, blob=event.blob)
+            return []
+        case Fitted():
+            _replace(db, MODELS, run, blob=event.blob)
+            return []
+        case Changed():
+            _update(db, run, {"state": event.state, "reason": event.reason})
+        case Finished():
+            _finish(db, run, event)
+    return group
+
+
+def _start(db: Connection, run: str, event: Started) -> None:
+    """Void what was said of later steps: they will be said again."""
+    for table in (TRACE, SNAPSHOTS):
+        db.execute(delete(table).where(table.c.run == run, table.c.step > event.step))
+    values = {
+        "device": event.device,
+        "total_steps": event.total_steps,
+        "words": dict(event.words),
+        "started": func.coalesce(RUNS.c.started, time.time()),
+    }
+    db.execute(update(RUNS).where(RUNS.c.id == run).values(values))
+
+
+def _finish(db: Connection, run: str, event: Finished) -> None:
+    columns: dict[str, Any] = {"state": event.state, "reason": event.reason}
+    if event.state.final:
+        columns["finished"] = time.time()
+        _replace(db, REPORTS, run, blob=event)
+        db.execute(delete(CHECKPOINTS).where(CHECKPOINTS.c.run == run))
+    _update(db, run, columns)
+
+
+def _replace(
+    db: Connection, table: Table, run: str, *where: Any, blob: Any, **columns: Any
+) -> None:
+    """Put a blob (or an event, encoded) in the place of the one that stood there."""
+    db.execute(delete(table).where(table.c.run == run, *where))
+    packed = blob if isinstance(blob, bytes) else encode([blob])
+    db.execute(insert(table).values(run=run, blob=packed, **columns))
+
+
+def _thin(db: Connection, run: str) -> None:
+    """Once too many snapshots are kept, keep half as many, evenly spread over the steps."""
+    query = select(SNAPSHOTS.c.step).where(SNAPSHOTS.c.run == run).order_by(SNAPSHOTS.c.step)
+    steps = list(db.execute(query).scalars())
+    if len(steps) > SNAPSHOTS_KEPT:
+        drop = set(steps) - evenly(steps, SNAPSHOTS_KEPT // 2)
+        db.execute(delete(SNAPSHOTS).where(SNAPSHOTS.c.run == run, SNAPSHOTS.c.step.in_(drop)))
+
+
+def evenly(steps: Sequence[int], count: int) -> set[int]:
+    """At most `count` of the ascending steps, spread evenly; the first and the last among them."""
+    span = steps[-1] - steps[0]
+    targets = [steps[0] + span * i / (count - 1) for i in range(count)]
+    return {min(steps, key=lambda s: abs(s - t)) for t in targets}

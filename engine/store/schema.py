@@ -1,0 +1,181 @@
+"""Tables of the store, and how a database is opened: SQLite by default, Postgres by its address."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import (
+    JSON,
+    Boolean,
+    Column,
+    Double,
+    Engine,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    TypeDecorator,
+    create_engine,
+    event,
+)
+
+METADATA = MetaData()
+
+
+class Real(TypeDecorator[float]):
+    """A double whose NaN survives: SQLite makes it NULL, so NULL is what stands for it."""
+
+    impl = Double
+    cache_ok = True
+
+    def process_bind_param(self, value: float | None, dialect: Any) -> float | None:
+        return None if value is None or math.isnan(value) else float(value)
+
+    def process_result_value(self, value: float | None, dialect: Any) -> float:
+        return math.nan if value is None else value
+
+
+def _run_key() -> Column[str]:
+    return Column("run", String(64), primary_key=True)
+
+
+RUNS = Table(
+    "runs",
+    METADATA,
+    Column("id", String(64), primary_key=True),
+    Column("study", String(64), nullable=False),
+    Column("settings", JSON, nullable=False),
+    Column("data", String(128), nullable=False),
+    Column("data_hash", String(64), nullable=False),
+    Column("owner", String(128), nullable=False, index=True),
+    Column("state", String(16), nullable=False, index=True),
+    Column("reason", Text, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("losses", Integer, nullable=False),
+    Column("created", Double, nullable=False),
+    Column("started", Double),
+    Column("finished", Double),
+    Column("heartbeat", Double),
+    Column("version", String(32), nullable=False),
+    Column("demonstration", Boolean, nullable=False),
+    Column("total_steps", Integer, nullable=False),
+    Column("device", String(16), nullable=False),
+    Column("words", JSON, nullable=False),
+)
+
+TRACE = Table(
+    "trace",
+    METADATA,
+    _run_key(),
+    Column("step", Integer, primary_key=True, autoincrement=False),
+    Column("restart", Integer, nullable=False),
+    Column("elbo", Real),
+    Column("seconds", Real),
+    Column("best", Real),
+    Column("score", Real),
+)
+
+SNAPSHOTS = Table(
+    "snapshots",
+    METADATA,
+    _run_key(),
+    Column("step", Integer, primary_key=True, autoincrement=False),
+    Column("blob", LargeBinary, nullable=False),
+)
+
+NOTES = Table(
+    "notes",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("run", String(64), nullable=False, index=True),
+    Column("text", Text, nullable=False),
+)
+
+CHECKPOINTS = Table(
+    "checkpoints",
+    METADATA,
+    _run_key(),
+    Column("step", Integer, nullable=False),
+    Column("blob", LargeBinary, nullable=False),
+)
+
+REPORTS = Table("reports", METADATA, _run_key(), Column("blob", LargeBinary, nullable=False))
+MODELS = Table("models", METADATA, _run_key(), Column("blob", LargeBinary, nullable=False))
+
+UPLOADS = Table(
+    "uploads",
+    METADATA,
+    Column("id", String(64), primary_key=True),
+    Column("owner", String(128), nullable=False, index=True),
+    Column("name", Text, nullable=False),
+    Column("study", String(64), nullable=False),
+    Column("rows", Integer, nullable=False),
+    Column("columns", JSON, nullable=False),
+    Column("sha256", String(64), nullable=False),
+    Column("created", Double, nullable=False),
+    Column("deleted", Double),
+    Column("notes", JSON, nullable=False),
+)
+
+# Apart from their records, so that a list of uploads does not drag the tables along.
+UPLOAD_TABLES = Table(
+    "upload_tables",
+    METADATA,
+    Column("upload", String(64), primary_key=True),
+    Column("parquet", LargeBinary, nullable=False),
+)
+
+LABELS = Table(
+    "labels",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("subject", String(64), nullable=False),
+    Column("item", Integer, nullable=False),
+    Column("label", Text, nullable=False),
+    Column("labeller", String(128), nullable=False),
+    Column("created", Double, nullable=False),
+    Index("labels_by_subject", "subject", "id"),
+)
+
+
+def connect(url: str | None = None) -> Engine:
+    """Open the database and make what tables it lacks.
+
+    Args:
+        url: An address as in DATABASE_URL, or None: that variable, else SQLite in the data
+            directory.
+    """
+    url = url or os.environ.get("DATABASE_URL") or _default_url()
+    for old in ("postgres://", "postgresql://"):
+        if url.startswith(old):
+            url = "postgresql+psycopg://" + url.removeprefix(old)
+    engine = create_engine(url, pool_pre_ping=not url.startswith("sqlite"))
+    if engine.dialect.name == "sqlite":
+        event.listen(engine, "connect", _prepare_sqlite)
+    METADATA.create_all(engine)
+    return engine
+
+
+def _default_url() -> str:
+    from engine.datasets import data_dir
+
+    folder = Path(data_dir())
+    folder.mkdir(parents=True, exist_ok=True)
+    return f"sqlite:///{folder / 'scant.db'}"
+
+
+def _prepare_sqlite(connection: Any, _record: Any) -> None:
+    # Readers never wait for the writer (WAL); what is deleted is overwritten, not only unlinked.
+    for pragma in (
+        "journal_mode=WAL",
+        "synchronous=NORMAL",
+        "busy_timeout=10000",
+        "secure_delete=ON",
+    ):
+        connection.execute(f"PRAGMA {pragma}")

@@ -1,0 +1,260 @@
+"""What runs on a Dask worker: one attempt of a run, and the answers of its warm, fitted studies.
+
+The server imports this file to name its functions, so torch comes in only where they run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import hashlib
+import json
+import logging
+import os
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+from distributed import Worker, WorkerPlugin, get_worker
+
+from engine.catalog import STUDIES
+from engine.control import Control
+from engine.errors import BadInput
+from engine.events import Event, Finished, Fitted, State, encode
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from engine.studies import Study
+
+TOPIC = "scant"  # one for all runs: Dask keeps the latest messages of every topic
+PLUGIN = "scant"
+BATCH_SECONDS = 0.1
+BEAT_SECONDS = 2.0
+WARM = 4  # fitted studies kept for predictions
+COLD = "cold"  # the answer of a worker that needs the model sent along
+
+log = logging.getLogger(__name__)
+
+
+class Bench(WorkerPlugin):
+    """A worker's state: controls of the attempts in hand, and the last fitted studies.
+
+    Args:
+        local: The worker is our own: nice it below the server, and give it its own GPU.
+        gpus: Indices of the GPUs to be shared out among local workers, by the workers' names.
+    """
+
+    idempotent = True  # servers that share a cluster share its plugin
+
+    def __init__(self, local: bool = False, gpus: tuple[str, ...] = ()) -> None:
+        self.local = local
+        self.gpus = gpus
+
+    def setup(self, worker: Worker) -> None:
+        self.controls: dict[tuple[str, int], Control] = {}
+        self.studies: OrderedDict[str, Study] = OrderedDict()
+        self.executor = ThreadPoolExecutor(1, "predictions")
+        if self.local:
+            if hasattr(os, "nice"):
+                os.nice(10)
+            if self.gpus:
+                index = int(worker.name) % len(self.gpus)
+                os.environ["CUDA_VISIBLE_DEVICES"] = self.gpus[index]
+        # In the background, so that the first run finds torch loaded and the worker is up at once.
+        self.executor.submit(_import_science)
+
+    def teardown(self, worker: Worker) -> None:
+        self.executor.shutdown(wait=False)
+
+    def keep(self, run: str, study: Study) -> None:
+        """Keep a fitted study warm, the least used one going first."""
+        self.studies[run] = study
+        self.studies.move_to_end(run)
+        while len(self.studies) > WARM:
+            self.studies.popitem(last=False)
+
+
+def _bench(worker: Worker) -> Bench:
+    bench = worker.plugins[PLUGIN]
+    assert isinstance(bench, Bench)
+    return bench
+
+
+def _import_science() -> None:
+    for name in STUDIES:
+        try:
+            import_module(f"engine.studies.{name}")
+        except Exception:  # a run of that study will say what is wrong
+            log.exception("study %s cannot be imported", name)
+
+
+class Outbox:
+    """Sends an attempt's events to the server: at most ten messages a second, the first at once.
+
+    When there is nothing to say an empty message tells that the worker lives.
+    """
+
+    def __init__(self, send: Callable[[bytes], None]) -> None:
+        self._send = send
+        self._events: list[Event] = []
+        self._ready = threading.Condition()
+        self._closed = False
+        self._thread = threading.Thread(target=self._work, name="outbox", daemon=True)
+        self._thread.start()
+
+    def put(self, event: Event) -> None:
+        with self._ready:
+            self._events.append(event)
+            self._ready.notify()
+
+    def close(self) -> None:
+        """Send what is left."""
+        with self._ready:
+            self._closed = True
+            self._ready.notify()
+        self._thread.join()
+
+    def _work(self) -> None:
+        while True:
+            with self._ready:
+                if not self._events and not self._closed:
+                    self._ready.wait(BEAT_SECONDS)
+                events, self._events = self._events, []
+                closed = self._closed
+            if events or not closed:
+                self._send(encode(events))
+            if closed:
+                return
+            time.sleep(BATCH_SECONDS)
+
+
+def work(job: str, table: bytes | None, checkpoint: bytes | None) -> None:
+    """One attempt of a run, as a Dask task; all it has to say goes out as events.
+
+    Args:
+        job: JSON with "run", "attempt", "study", "settings", "data", "device" and "wish".
+        table: The data as Parquet, None where the worker opens `data` by its name.
+        checkpoint: Where to go on from, None to begin.
+    """
+    words = json.loads(job)
+    worker = get_worker()
+    bench = _bench(worker)
+    about = {"run": words["run"], "attempt": words["attempt"], "worker": worker.address}
+
+    def send(message: bytes) -> None:
+        worker.log_event(TOPIC, {**about, "events": message})
+
+    send(encode([]))  # the server now knows where to send a wish
+    control = Control(words["wish"])
+    key = (words["run"], words["attempt"])
+    bench.controls[key] = control
+    outbox = Outbox(send)
+    try:
+        for event in _attempt(words, table, checkpoint, control, bench, about):
+            if control.wish == "abandon":
+                break
+            outbox.put(event)
+    except BadInput as error:
+        outbox.put(Finished(State.FAILED, str(error)))
+    except Exception as error:
+        log.exception("run %s failed", words["run"])
+        reason = f"The run broke off with an error: {type(error).__name__}: {error}"
+        outbox.put(Finished(State.FAILED, reason))
+    finally:
+        outbox.close()
+        del bench.controls[key]
+
+
+def _attempt(
+    words: dict[str, Any],
+    table: bytes | None,
+    checkpoint: bytes | None,
+    control: Control,
+    bench: Bench,
+    about: dict[str, Any],
+) -> Iterable[Event]:
+    import pandas as pd
+
+    from engine.fitting import fit
+
+    run = fit(
+        words["study"],
+        words["data"] if table is None else pd.read_parquet(BytesIO(table)),
+        device=words["device"],
+        control=control,
+        checkpoint=checkpoint,
+        **words["settings"],
+    )
+    about["data_hash"] = _hash(run.table)
+    for event in run:
+        if isinstance(event, Fitted):
+            bench.keep(words["run"], run.study)
+        yield event
+
+
+def _hash(frame: pd.DataFrame | None) -> str:
+    """SHA-256 of a table's names and cells, so that two runs on the same data can be told."""
+    if frame is None:
+        return ""
+    from pandas.util import hash_pandas_object
+
+    digest = hashlib.sha256(json.dumps([str(c) for c in frame.columns]).encode())
+    digest.update(hash_pandas_object(frame, index=False).to_numpy().tobytes())
+    return digest.hexdigest()
+
+
+def tell(run: str, attempt: int, wish: str | None, dask_worker: Worker) -> bool:
+    """Set the wish of an attempt on this worker (through `Client.run`); False: not here."""
+    control = _bench(dask_worker).controls.get((run, attempt))
+    if control is not None:
+        control.wish = wish
+    return control is not None
+
+
+def abandon(runs: list[str], dask_worker: Worker) -> None:
+    """End every attempt of these runs on this worker, without another word."""
+    for (run, _), control in _bench(dask_worker).controls.items():
+        if run in runs:
+            control.wish = "abandon"
+
+
+async def answer(
+    request: dict[str, Any], model: bytes | None, dask_worker: Worker
+) -> tuple[str, Any]:
+    """Ask a fitted study (through `Client.run`), in a thread, so that the worker stays awake.
+
+    Args:
+        request: "run", "study", "settings", then "predict" (a table) or "explore" (a question)
+            and "asked" (its arguments).
+        model: The run's model, None if it should be warm here.
+        dask_worker: Filled in by Dask.
+
+    Returns:
+        ("answer", result), ("bad input", sentence), or (COLD, None): send the model along.
+    """
+    bench = _bench(dask_worker)
+    call = functools.partial(_answer, bench, request, model)
+    return await asyncio.get_running_loop().run_in_executor(bench.executor, call)
+
+
+def _answer(bench: Bench, request: dict[str, Any], model: bytes | None) -> tuple[str, Any]:
+    from engine.fitting import restore
+
+    study = bench.studies.get(request["run"])
+    if study is None and model is None:
+        return COLD, None
+    try:
+        if study is None:
+            study = restore(request["study"], request["settings"], model)  # type: ignore[arg-type]
+        bench.keep(request["run"], study)
+        if "predict" in request:
+            return "answer", study.predict(request["predict"])
+        return "answer", study.explore(request["explore"], **request["asked"])
+    except BadInput as error:
+        return "bad input", str(error)

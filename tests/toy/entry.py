@@ -1,0 +1,33 @@
+"""The toy's catalog entry."""
+
+from __future__ import annotations
+
+import param
+
+from engine.catalog.entry import ArraySpec, Entry, Settings, Source
+from engine.datasets.tables import Column, TableSchema
+
+
+class ToySettings(Settings):
+    """What the tests turn."""
+
+    max_steps = param.Integer(40, bounds=(1, 100_000), doc="Steps of a restart.")
+    restarts = param.Integer(1, bounds=(1, 10), doc="Restarts.")
+    patience = param.Integer(0, bounds=(0, 1000), doc="Steps without a better score.")
+    delay = param.Number(0.0, bounds=(0, 10), doc="Seconds that a step takes at least.")
+    nan_at = param.Integer(0, bounds=(0, 100_000), doc="Step at which the objective is NaN.")
+    break_at = param.Integer(0, bounds=(0, 100_000), doc="Step at which the code breaks.")
+    refuse = param.Boolean(False, doc="Refuse the table.")
+
+
+ENTRY = Entry(
+    name="toy",
+    title="Toy",
+    question="Where is the mean of these numbers?",
+    settings=ToySettings,
+    table=TableSchema(columns=(Column("y"),), minimum_rows=1),
+    sources=(Source("demo", "Numbers", "a hundred normal numbers"),),
+    snapshot=(ArraySpec("mean", "3", "1", "where the mean stands"),),
+    report=(ArraySpec("mean", "3", "1", "where it ended"),),
+    explore={"shifted": (ArraySpec("mean", "3", "1", "the mean plus `by`"),)},
+)

@@ -1,0 +1,103 @@
+"""The toy's science: stochastic ascent by Adam, with a generator and an optimiser to resume."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from engine.errors import BadInput
+from engine.events import Metric, Report
+from engine.studies import Step, Tensors
+
+
+class Study:
+    """Three parameters climb towards the mean of noisy draws of the table's column y."""
+
+    patience: int
+    tolerance = 1e-9
+
+    def __init__(self, settings: Any, table: pd.DataFrame | None, device: torch.device) -> None:
+        if settings.refuse:
+            raise BadInput("Column 'y' of the table cannot be used; mend it.")
+        self.settings, self.device = settings, device
+        self.notes: list[str] = ["The toy is a toy."]
+        self.words: dict[str, Any] = {"axes": ["a", "b", "c"]}
+        self.restarts, self.max_steps = settings.restarts, settings.max_steps
+        self.patience = settings.patience
+        y = np.linspace(-1, 2, 50) if table is None else table["y"].to_numpy(float)
+        self.y = torch.as_tensor(y, dtype=torch.float64)
+        self.mean = torch.zeros(3, dtype=torch.float64)
+
+    def begin(self, restart: int) -> None:
+        self.generator = torch.Generator().manual_seed(1000 * self.settings.seed + restart)
+        start = torch.randn(3, generator=self.generator, dtype=torch.float64)
+        self.mean = start.requires_grad_()
+        self.optimiser = torch.optim.Adam([self.mean], lr=0.05)
+        self.taken = 0
+
+    def step(self) -> Step:
+        self.taken += 1
+        if self.settings.delay:
+            time.sleep(self.settings.delay)
+        if self.taken == self.settings.break_at:
+            raise ArithmeticError("the toy broke")
+        if self.taken == self.settings.nan_at:
+            return Step(float("nan"), float("nan"))
+        draw = torch.randint(len(self.y), (3,), generator=self.generator)
+        loss = ((self.mean - self.y[draw]) ** 2).mean()
+        self.optimiser.zero_grad()
+        loss.backward()
+        self.optimiser.step()
+        score = -float(((self.mean.detach() - self.y.mean()) ** 2).mean())
+        return Step(-float(loss.detach()), score)
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        return {"mean": self.mean.detach().numpy().copy()}
+
+    def parameters(self) -> Tensors:
+        return {"mean": self.mean}
+
+    def state(self) -> Tensors:
+        adam = self.optimiser.state_dict()["state"].get(0, {})
+        return {
+            "generator": self.generator.get_state(),
+            "taken": torch.tensor(self.taken),
+            **{f"adam.{k}": v for k, v in adam.items()},
+        }
+
+    def load(self, parameters: Tensors, state: Tensors) -> None:
+        with torch.no_grad():
+            self.mean.copy_(parameters["mean"])
+        self.generator.set_state(state["generator"])
+        self.taken = int(state["taken"])
+        adam = {k.removeprefix("adam."): v for k, v in state.items() if k.startswith("adam.")}
+        words = self.optimiser.state_dict()
+        self.optimiser.load_state_dict({**words, "state": {0: adam} if adam else {}})
+
+    def conclude(self, kept: list[tuple[float, Tensors]]) -> Report:
+        score, best = max(kept, key=lambda pair: pair[0])
+        self.mean = best["mean"].detach()
+        return Report((Metric("toy", "score", score),), self.snapshot(), ("It ended.",))
+
+    def fitted(self) -> tuple[Tensors, dict[str, Any]]:
+        return {"mean": self.mean}, {"toy": True}
+
+    @classmethod
+    def restore(
+        cls, settings: Any, tensors: Tensors, meta: dict[str, Any], device: torch.device
+    ) -> Study:
+        study = cls(settings, None, device)
+        study.mean = tensors["mean"]
+        return study
+
+    def predict(self, table: pd.DataFrame) -> pd.DataFrame:
+        if "y" not in table:
+            raise BadInput("The table has no column 'y'; add it.")
+        return table.assign(mean=float(self.mean.mean()))
+
+    def explore(self, question: str, **asked: Any) -> dict[str, np.ndarray]:
+        return {"mean": self.mean.numpy() + asked["by"]}
