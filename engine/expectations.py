@@ -1,55 +1,218 @@
 """Expectations of Gaussian-shaped kernels under Gaussian inputs: the psi statistics.
 
-The kernel here is k(x, z) = exp(-(x - z)' P (x - z) / 2), of unit height, where the precision P is
-one of
+The kernel is k(x, z) = exp(-(x - z)' P (x - z) / 2), of unit height, where the precision P is
 
 - `"d"`: a diagonal shared by all centres (an EQ kernel with ARD, P = 1 / lengthscale^2),
-- `"m d"`: a diagonal for each centre,
-- `"m d d"`: a full matrix for each centre (GPz's bespoke covariances).
+- `"m d"`: a diagonal for each centre, or
+- `"m d d"`: a full matrix for each centre (GPz's bespoke covariances),
+
+and the inputs are x ~ N(mean, covariance), with the diagonals (`"n d"`) or the matrices
+(`"n d d"`) of their covariances. Both P and covariance may be singular: nothing here inverts them.
+
+`expected_kernel` is psi1 / variance and `expected_product_sum` psi2 / variance^2 of Titsias and
+Lawrence (2010); Almosallam (2017) has them in 5.8, 5.10 and 5.72.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import NamedTuple
+
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
-# Elements of the largest temporary of one chunk of rows (64 MiB in float64).
-CHUNK = 1 << 23
+LOG_2PI = 1.8378770664093453
+
+# Elements of the largest temporary that a chunk of rows makes (32 MiB in float64).
+CHUNK = 1 << 22
 
 
-def quadratics(
-    X: Float[Tensor, "n d"],
-    A: Float[Tensor, "k d"] | Float[Tensor, "k d d"],
-    b: Float[Tensor, "k d"],
-    c: Float[Tensor, " k"],
-) -> Float[Tensor, "n k"]:
+class Forms(NamedTuple):
+    """k functions exp(-(x' A x - 2 b' x + c) / 2): Gaussians in information form.
+
+    A is `"d"` (shared diagonal), `"k d"` (diagonals) or `"k d d"`. Products of such functions are
+    sums of their parts, and their integrals need no centre, which a singular A would not have.
+    """
+
+    A: Float[Tensor, "*k_d d"]
+    b: Float[Tensor, "k d"]
+    c: Float[Tensor, " k"]
+
+    def full(self) -> Forms:
+        """The same functions with A as matrices."""
+        k, d = self.b.shape
+        matrices = self.A if self.A.dim() == 3 else torch.diag_embed(self.A.expand(k, d))
+        return Forms(matrices, self.b, self.c)
+
+    def plus(self, other: Forms) -> Forms:
+        """Products with one other function, or with as many."""
+        return Forms(self.A + other.A, self.b + other.b, self.c + other.c)
+
+    def at(self, index: Tensor) -> Forms:
+        """Some of the functions."""
+        return Forms(self.A if self.A.dim() == 1 else self.A[index], self.b[index], self.c[index])
+
+
+def kernel_forms(centres: Float[Tensor, "m d"], precision: Float[Tensor, "*m_d d"]) -> Forms:
+    """k(., z_j) for every centre."""
+    if precision.dim() == 3:
+        pull = (precision @ centres.unsqueeze(-1)).squeeze(-1)
+    else:
+        pull = precision * centres
+    return Forms(precision, pull, (pull * centres).sum(-1))
+
+
+def pair_forms(forms: Forms) -> tuple[Forms, Tensor, Tensor]:
+    """Products of all pairs i <= j of k functions, and the two indices of each pair."""
+    k = len(forms.c)
+    i, j = torch.triu_indices(k, k, device=forms.c.device)
+    A = 2 * forms.A if forms.A.dim() == 1 else forms.A[i] + forms.A[j]
+    return Forms(A, forms.b[i] + forms.b[j], forms.c[i] + forms.c[j]), i, j
+
+
+def quadratics(X: Float[Tensor, "n d"], forms: Forms) -> Float[Tensor, "n k"]:
     """x' A_k x - 2 b_k' x + c_k for every row x and every k, as one matrix product.
 
     The squares and products of the columns of X are the features of that product, so nothing of
-    size n x k x d is ever made. A holds symmetric matrices or their diagonals.
+    size n x k x d is ever made.
     """
     d = X.shape[1]
-    if A.dim() == 2:
-        squares, weights = X * X, A
+    if forms.A.dim() < 3:
+        squares, weights = X * X, forms.A.expand_as(forms.b)
     else:
         i, j = torch.triu_indices(d, d, device=X.device)
-        squares, weights = X[:, i] * X[:, j], A[:, i, j] * torch.where(i == j, 1.0, 2.0).to(X)
+        squares, weights = X[:, i] * X[:, j], forms.A[:, i, j] * torch.where(i == j, 1.0, 2.0).to(X)
     features = torch.cat([squares, X], dim=1)
-    return torch.addmm(c, features, torch.cat([weights, -2 * b], dim=1).T)
+    return torch.addmm(forms.c, features, torch.cat([weights, -2 * forms.b], dim=1).T)
 
 
 def log_kernel(
-    X: Float[Tensor, "n d"],
-    centres: Float[Tensor, "m d"],
-    precision: Float[Tensor, " d"] | Float[Tensor, "m d"] | Float[Tensor, "m d d"],
+    X: Float[Tensor, "n d"], centres: Float[Tensor, "m d"], precision: Float[Tensor, "*m_d d"]
 ) -> Float[Tensor, "n m"]:
     """ln k(x, z) for inputs that are known exactly."""
-    if precision.dim() == 1:
-        precision = precision.expand_as(centres)
-    if precision.dim() == 2:
-        pull = precision * centres
-    else:
-        pull = (precision @ centres.unsqueeze(-1)).squeeze(-1)
-    # Rounding can lift a square of zero above it; a kernel above one would upset nothing else.
-    return (-0.5 * quadratics(X, precision, pull, (pull * centres).sum(-1))).clamp(max=0)
+    # Rounding can lift a distance of zero below it: a kernel is at most one.
+    return (-0.5 * quadratics(X, kernel_forms(centres, precision))).clamp(max=0)
+
+
+def marginal_forms(forms: Forms, observed: Bool[Tensor, " d"]) -> Forms:
+    """Integrals over the coordinates that are not observed, as functions of those that are.
+
+    A needs to be positive definite there.
+    """
+    A, b, c = forms.full()
+    o, u = observed.nonzero().squeeze(1), (~observed).nonzero().squeeze(1)
+    if not len(u):
+        return Forms(A, b, c)
+    lower = torch.linalg.cholesky(A[:, u[:, None], u])
+    sides = torch.cat([A[:, u[:, None], o], b[:, u, None]], dim=2)
+    half = torch.linalg.solve_triangular(lower, sides, upper=False)
+    across, along = half[..., :-1], half[..., -1:]
+    log_det = 2 * lower.diagonal(dim1=1, dim2=2).log().sum(1) - len(u) * LOG_2PI
+    return Forms(
+        A[:, o[:, None], o] - across.mT @ across,
+        b[:, o] - (across.mT @ along).squeeze(-1),
+        c - along.square().sum((1, 2)) + log_det,
+    )
+
+
+def log_expected(
+    forms: Forms, mean: Float[Tensor, "n d"], covariance: Float[Tensor, "n *d_d"]
+) -> Float[Tensor, "n k"]:
+    """ln E[exp(-(x' A x - 2 b' x + c) / 2)] for every x ~ N(mean, covariance) and every function.
+
+    With a shared diagonal A and diagonal covariances one matrix product; with diagonals on both
+    sides n x k x d numbers, else n x k small matrices: chunk the rows (`row_chunks`).
+    """
+    if covariance.dim() == 3 or forms.A.dim() == 3:
+        log_det, gain = _full_gain(forms, mean, covariance)[:2]
+        return -0.5 * (log_det + quadratics(mean, forms.full()) - gain)
+    if forms.A.dim() == 1:
+        shrink = 1 / (1 + forms.A * covariance)
+        features = torch.cat([mean * shrink, covariance * shrink], dim=1)
+        cross = features @ torch.cat([-2 * forms.b, -forms.b.square()], dim=1).T
+        own = (forms.A * mean.square() * shrink - shrink.log()).sum(1, keepdim=True)
+        return -0.5 * (own + cross + forms.c)
+    wide = 1 + forms.A * covariance.unsqueeze(1)
+    mean = mean.unsqueeze(1)
+    inside = forms.A * mean.square() - 2 * forms.b * mean
+    inside = (inside - covariance.unsqueeze(1) * forms.b.square()) / wide + wide.log()
+    return -0.5 * (inside.sum(-1) + forms.c)
+
+
+def tilted_mean(
+    forms: Forms, mean: Float[Tensor, "n d"], covariance: Float[Tensor, "n *d_d"]
+) -> Float[Tensor, "n k d"]:
+    """E[x g_k(x)] / E[g_k(x)] for every function g_k: the mean of N(mean, covariance) times g_k."""
+    if covariance.dim() == 3 or forms.A.dim() == 3:
+        return mean.unsqueeze(1) - _full_gain(forms, mean, covariance)[2]
+    wide = 1 + forms.A * covariance.unsqueeze(1)
+    return (mean.unsqueeze(1) + covariance.unsqueeze(1) * forms.b) / wide
+
+
+def _full_gain(forms: Forms, mean: Tensor, covariance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """ln|I + A S|, g' S (I + A S)^-1 g and S (I + A S)^-1 g, where g = A mean - b."""
+    A, b, _ = forms.full()
+    S = (covariance if covariance.dim() == 3 else torch.diag_embed(covariance)).unsqueeze(1)
+    slope = torch.einsum("kij,nj->nki", A, mean) - b
+    bracket = A @ S
+    bracket.diagonal(dim1=-2, dim2=-1).add_(1.0)
+    factors, pivots = torch.linalg.lu_factor(bracket)
+    log_det = factors.diagonal(dim1=-2, dim2=-1).abs().log().sum(-1)
+    pulled = (S @ torch.linalg.lu_solve(factors, pivots, slope.unsqueeze(-1))).squeeze(-1)
+    return log_det, (slope * pulled).sum(-1), pulled
+
+
+def expected_kernel(
+    mean: Float[Tensor, "n d"],
+    covariance: Float[Tensor, "n *d_d"],
+    centres: Float[Tensor, "m d"],
+    precision: Float[Tensor, "*m_d d"],
+) -> Float[Tensor, "n m"]:
+    """E[k(x, z)] for Gaussian x (5.8, 5.72): psi1 for a kernel of unit variance."""
+    forms = kernel_forms(centres, precision)
+    parts = [log_expected(forms, mean[r], covariance[r]) for r in row_chunks(forms, covariance)]
+    return torch.cat(parts).exp()
+
+
+def expected_product(
+    mean: Float[Tensor, "n d"],
+    covariance: Float[Tensor, "n *d_d"],
+    centres: Float[Tensor, "m d"],
+    precision: Float[Tensor, "*m_d d"],
+) -> Float[Tensor, "n m m"]:
+    """E[k(x, z) k(x, z')] for each Gaussian x (5.10). Keeps n x m x m numbers."""
+    forms, i, j = pair_forms(kernel_forms(centres, precision))
+    parts = [log_expected(forms, mean[r], covariance[r]) for r in row_chunks(forms, covariance)]
+    m = len(centres)
+    where = torch.empty(m, m, dtype=torch.long, device=mean.device)
+    where[i, j] = where[j, i] = torch.arange(len(i), device=mean.device)
+    return torch.cat(parts).exp()[:, where.flatten()].unflatten(1, (m, m))
+
+
+def expected_product_sum(
+    mean: Float[Tensor, "n d"],
+    covariance: Float[Tensor, "n *d_d"],
+    centres: Float[Tensor, "m d"],
+    precision: Float[Tensor, "*m_d d"],
+    weights: Float[Tensor, " n"] | None = None,
+) -> Float[Tensor, "m m"]:
+    """Sum over the inputs of weight E[k(x, z) k(x, z')]: psi2 for a kernel of unit variance."""
+    forms, i, j = pair_forms(kernel_forms(centres, precision))
+    weights = torch.ones_like(mean[:, 0]) if weights is None else weights
+    total = torch.zeros_like(forms.c)
+    for r in row_chunks(forms, covariance):
+        total = total + weights[r] @ log_expected(forms, mean[r], covariance[r]).exp()
+    square = torch.zeros(len(centres), len(centres), dtype=mean.dtype, device=mean.device)
+    square = square.index_put((i, j), total)
+    return square + square.triu(1).mT
+
+
+def row_chunks(forms: Forms, covariance: Tensor) -> Iterator[slice]:
+    """Slices of rows that keep the temporaries of `log_expected` below `CHUNK` numbers."""
+    k, d = forms.b.shape
+    wide = d * d if covariance.dim() == 3 or forms.A.dim() == 3 else d
+    size = k if forms.A.dim() == 1 and covariance.dim() == 2 else k * wide
+    step = max(1, CHUNK // max(size, 1))
+    for start in range(0, len(covariance), step):
+        yield slice(start, start + step)

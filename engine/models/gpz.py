@@ -16,45 +16,28 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from engine.errors import BadInput
-from engine.expectations import log_kernel
+from engine.expectations import kernel_forms, log_kernel
 from engine.models.gpz_basis import (
     COVARIANCES,
     Covariance,
+    expected_basis,
+    full_precision,
     gamma_shape,
     precision_of,
     start_centres,
     start_gamma,
 )
 from engine.models.gpz_evidence import negative_log_evidence, weight_posterior
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """Predictive mean and the three parts of the predictive variance, one entry a row.
-
-    Attributes:
-        mean: E[f(x)].
-        model_variance: nu^2, what more training data would take away (3.12, 5.13).
-        noise_variance: E[1 / beta(x)], what better features would take away (5.17).
-        input_variance: V[f(x)] caused by noisy or missing inputs (5.10); zero where there are none.
-    """
-
-    mean: Float[Tensor, " n"]
-    model_variance: Float[Tensor, " n"]
-    noise_variance: Float[Tensor, " n"]
-    input_variance: Float[Tensor, " n"]
-
-    @property
-    def variance(self) -> Float[Tensor, " n"]:
-        """Variance of a new target: the sum of the three parts (5.19)."""
-        return self.model_variance + self.noise_variance + self.input_variance
+from engine.models.gpz_inputs import Fitted, predict_inputs
+from engine.models.gpz_mixture import LEAST_PRECISION, Mixture, fill, fit_mixture, single_gaussian
+from engine.models.gpz_prediction import Components, Prediction
 
 
 class GPz(nn.Module):
@@ -69,12 +52,23 @@ class GPz(nn.Module):
         joint_mean: Learn a linear mean together with the rest (section 3.5).
         dtype: float64 unless speed on a GPU asks for float32.
 
+    Missing values are NaN in X. The mixture that fills them at prediction and the single Gaussian
+    that fills the linear mean's columns in training are part of the state.
+
     Parameters are free of constraints: precisions are held as logarithms, and Gamma enters
     squared. `state_dict` holds all that prediction needs once `fit_posterior` has run.
 
     Raises:
         BadInput: An unknown covariance, or sizes below one.
     """
+
+    weight_mean: Tensor
+    weight_factor: Tensor
+    mixture_log_weights: Tensor
+    mixture_means: Tensor
+    mixture_precisions: Tensor
+    input_mean: Tensor
+    input_precision: Tensor
 
     def __init__(
         self,
@@ -108,10 +102,18 @@ class GPz(nn.Module):
         if heteroscedastic:
             self.v = free(m)
             self.log_tau = free(m)
-        self.weight_mean: Tensor
-        self.weight_factor: Tensor  # C, where the posterior covariance of the weights is C C'
-        self.register_buffer("weight_mean", torch.zeros(p, dtype=dtype))
-        self.register_buffer("weight_factor", torch.zeros(p, p, dtype=dtype))
+        self._hold("weight_mean", p)
+        self._hold(
+            "weight_factor", p, p
+        )  # C, where the posterior covariance of the weights is C C'
+        self._hold("mixture_log_weights", m)
+        self._hold("mixture_means", m, d)
+        self._hold("mixture_precisions", m, d, d)
+        self._hold("input_mean", d)
+        self._hold("input_precision", d, d)
+
+    def _hold(self, name: str, *shape: int) -> None:
+        self.register_buffer(name, torch.zeros(shape, dtype=self.b.dtype, device=self.b.device))
 
     @torch.no_grad()
     def initialise(
@@ -123,8 +125,17 @@ class GPz(nn.Module):
             X: Inputs; a missing value (NaN) counts as the mean of its column here.
             y: Targets.
             generator: A CPU generator; the same seed gives the same start, bit by bit.
+
+        Raises:
+            BadInput: X has another number of columns, an infinite value or an empty column.
         """
+        self._check(X)
         filled = torch.where(X.isnan(), X.nanmean(dim=0), X)
+        if not bool(filled.isfinite().all()):
+            column = int((~filled.isfinite().all(0)).nonzero()[0])
+            raise BadInput(
+                f"Column {column} of X has no value at all; leave it out of the features."
+            )
         variance = y.var(correction=0).clamp(min=1e-12)
         self.centres.copy_(start_centres(filled, len(self.centres), generator))
         self.gamma.copy_(start_gamma(filled, self.centres, self.covariance))
@@ -133,20 +144,33 @@ class GPz(nn.Module):
         if self.heteroscedastic:
             self.v.zero_()
             self.log_tau.zero_()
+        gaussian = single_gaussian(X)
+        self.input_mean.copy_(gaussian.means[0])
+        self.input_precision.copy_(gaussian.precisions[0])
 
     def precision(self) -> Float[Tensor, "m d"] | Float[Tensor, "m d d"]:
         """Sigma_j^-1 of each basis function; diagonals for the L and D structures."""
         return precision_of(self.gamma, self.covariance, self.centres)
 
-    def basis(self, X: Float[Tensor, "n d"]) -> Float[Tensor, "n m"]:
-        """Values of the basis functions at inputs that are known exactly."""
-        return log_kernel(X, self.centres, self.precision()).exp()
+    def design(
+        self, X: Float[Tensor, "n d"], noise_variance: Float[Tensor, "n *d_d"] | None = None
+    ) -> tuple[Float[Tensor, "n m"], Float[Tensor, "n p"]]:
+        """The basis functions, and with them the design matrix of 3.28 (a row a sample).
 
-    def design(self, phi: Float[Tensor, "n m"], X: Float[Tensor, "n d"]) -> Float[Tensor, "n p"]:
-        """The design matrix of 3.28: basis functions, then inputs and a constant if asked for."""
+        Noisy inputs give expected basis functions (5.72), missing ones the expectation 5.86; the
+        columns of the linear mean then hold expected inputs, the missing ones given the observed.
+        """
+        missing = bool(X.isnan().any())
+        if missing or noise_variance is not None:
+            phi = expected_basis(X, noise_variance, self.centres, self.precision())
+        else:
+            phi = log_kernel(X, self.centres, self.precision()).exp()
         if not self.joint_mean:
-            return phi
-        return torch.cat([phi, X, torch.ones_like(X[:, :1])], dim=1)
+            return phi, phi
+        if missing:
+            one = torch.zeros_like(self.b.detach()).unsqueeze(0)
+            X = fill(X, Mixture(one, self.input_mean[None], self.input_precision[None]))
+        return phi, torch.cat([phi, X, torch.ones_like(X[:, :1])], dim=1)
 
     def log_beta(self, phi: Float[Tensor, "n m"]) -> Float[Tensor, " n"]:
         """Log precision of the noise where the basis functions have the values phi."""
@@ -157,17 +181,22 @@ class GPz(nn.Module):
         X: Float[Tensor, "n d"],
         y: Float[Tensor, " n"],
         omega: Float[Tensor, " n"] | None = None,
+        noise_variance: Float[Tensor, "n *d_d"] | None = None,
     ) -> Float[Tensor, ""]:
         """The negative of 3.36, in nats, summed over the samples and not divided by n.
 
         All constants are kept, so that it equals -ln N(y; 0, Phi' A^-1 Phi + B^-1) of 2.56 minus
         ln p(v | tau). A homoscedastic model has no v, and no prior of it.
+
+        Args:
+            X: Inputs, NaN where missing (section 5.2.2).
+            y: Targets.
+            omega: Sample weights (3.20); ones by default.
+            noise_variance: Variances (n, d) or covariances (n, d, d) of the inputs (section 5.2.1).
         """
         omega = torch.ones_like(y) if omega is None else omega
-        phi = self.basis(X)
-        value = negative_log_evidence(
-            self.design(phi, X), y, omega, self.log_alpha, self.log_beta(phi)
-        )
+        phi, design = self.design(X, noise_variance)
+        value = negative_log_evidence(design, y, omega, self.log_alpha, self.log_beta(phi))
         if self.heteroscedastic:
             scatter = self.log_tau.exp() @ self.v.square() - self.log_tau.sum()
             value = value + 0.5 * (scatter + len(self.v) * math.log(2 * math.pi))
@@ -179,15 +208,29 @@ class GPz(nn.Module):
         X: Float[Tensor, "n d"],
         y: Float[Tensor, " n"],
         omega: Float[Tensor, " n"] | None = None,
+        noise_variance: Float[Tensor, "n *d_d"] | None = None,
+        mixture: Literal["basis", "data"] | None = "data",
     ) -> None:
-        """Posterior of the weights (3.32-3.34) at the present parameters; prediction needs it.
+        """What prediction needs at the present parameters: weights (3.32-3.34) and input density.
+
+        Args:
+            X: Inputs, as in `objective`.
+            y: Targets.
+            omega: Sample weights.
+            noise_variance: Of the inputs.
+            mixture: Density of the inputs, for missing values. "basis": the basis functions'
+                centres and covariances, and weights by EM, as the thesis has it (5.22). "data": EM
+                moves all three from there. The default departs from the thesis: basis functions
+                are often far wider than the data, and galaxies without two bands come out with
+                two to three times the error. None: leave the density alone, for a live view.
 
         Warns (RuntimeWarning) where the Cholesky factor needed jitter.
         """
+        self._check(X)
         omega = torch.ones_like(y) if omega is None else omega
-        phi = self.basis(X)
+        phi, design = self.design(X, noise_variance)
         precision = omega * self.log_beta(phi).exp()
-        posterior = weight_posterior(self.design(phi, X), y, precision, self.log_alpha)
+        posterior = weight_posterior(design, y, precision, self.log_alpha)
         if posterior.jitter:
             warnings.warn(
                 f"The posterior of the weights needed jitter {posterior.jitter:g} of its mean "
@@ -197,18 +240,101 @@ class GPz(nn.Module):
             )
         self.weight_mean.copy_(posterior.mean)
         self.weight_factor.copy_(posterior.factor)
+        if mixture is not None:
+            self._fit_mixture(X, free=mixture == "data")
+
+    def _fit_mixture(self, X: Float[Tensor, "n d"], free: bool) -> None:
+        m, d = self.centres.shape
+        floor = LEAST_PRECISION * torch.eye(d, dtype=X.dtype, device=X.device)
+        start = Mixture(
+            X.new_full((m,), -math.log(m)), self.centres, full_precision(self.precision()) + floor
+        )
+        found = fit_mixture(X, start, free)
+        self.mixture_log_weights.copy_(found.log_weights)
+        self.mixture_means.copy_(found.means)
+        self.mixture_precisions.copy_(found.precisions)
 
     @torch.no_grad()
-    def predict(self, X: Float[Tensor, "n d"]) -> Prediction:
-        """Predictive mean and variance parts (3.10-3.12)."""
-        phi = self.basis(X)
-        design = self.design(phi, X)
+    def predict(
+        self, X: Float[Tensor, "n d"], noise_variance: Float[Tensor, "n *d_d"] | None = None
+    ) -> Prediction:
+        """Predictive mean and parts of the variance (3.10-3.12; 5.19 for uncertain inputs).
+
+        Args:
+            X: Inputs, NaN where missing.
+            noise_variance: Variances (n, d) or covariances (n, d, d) of the inputs; what stands
+                where X is missing is not read.
+        """
+        self._check(X)
+        if noise_variance is not None or bool(X.isnan().any()):
+            return self.predict_components(X, noise_variance).collapse()
+        phi, design = self.design(X)
         return Prediction(
             mean=design @ self.weight_mean,
             model_variance=(design @ self.weight_factor).square().sum(dim=1),
             noise_variance=(-self.log_beta(phi)).exp(),
             input_variance=torch.zeros_like(X[:, 0]),
         )
+
+    @torch.no_grad()
+    def predict_components(
+        self, X: Float[Tensor, "n d"], noise_variance: Float[Tensor, "n *d_d"] | None = None
+    ) -> Components:
+        """The prediction given each component of the inputs' density (5.28, 5.62)."""
+        self._check(X)
+        if noise_variance is not None:
+            return predict_inputs(self._fitted(), X, noise_variance)
+        holes = X.isnan().any(1)
+        k = len(self.centres) if bool(holes.any()) else 1
+        out = X.new_zeros(5, len(X), k)
+        if not bool(holes.all()):
+            plain = self.predict(X[~holes])
+            parts = (plain.mean, plain.model_variance, plain.noise_variance, plain.input_variance)
+            out[:, ~holes, 0] = torch.stack([torch.ones_like(plain.mean), *parts])
+        if bool(holes.any()):
+            some = predict_inputs(self._fitted(), X[holes], None)
+            out[:, holes] = torch.stack(
+                [
+                    some.weights,
+                    some.mean,
+                    some.model_variance,
+                    some.noise_variance,
+                    some.input_variance,
+                ]
+            )
+        return Components(*out)
+
+    def predict_density(
+        self,
+        X: Float[Tensor, "n d"],
+        grid: Float[Tensor, " g"],
+        noise_variance: Float[Tensor, "n *d_d"] | None = None,
+    ) -> Float[Tensor, "n g"]:
+        """p(y | observed inputs) on a grid of targets: the full mixture, not its two moments."""
+        return self.predict_components(X, noise_variance).density(grid)
+
+    def _fitted(self) -> Fitted:
+        m = len(self.centres)
+        mixture = Mixture(self.mixture_log_weights, self.mixture_means, self.mixture_precisions)
+        return Fitted(
+            basis=kernel_forms(self.centres, self.precision()),
+            weights=self.weight_mean[:m],
+            linear=self.weight_mean[m:],
+            covariance=self.weight_factor @ self.weight_factor.T,
+            v=self.v if self.heteroscedastic else torch.zeros_like(self.centres[:, 0]),
+            b=self.b,
+            mixture=mixture,
+        )
+
+    def _check(self, X: Tensor) -> None:
+        d = self.centres.shape[1]
+        if X.dim() != 2 or X.shape[1] != d or not len(X):
+            raise BadInput(f"X must be rows of {d} features, got shape {tuple(X.shape)}.")
+        if bool(X.isinf().any()):
+            row, column = (int(i) for i in X.isinf().nonzero()[0])
+            raise BadInput(
+                f"X is infinite in row {row}, column {column}; use NaN for a missing value."
+            )
 
     @torch.no_grad()
     def relevance(self) -> Float[Tensor, " m"]:

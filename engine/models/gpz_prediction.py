@@ -1,0 +1,72 @@
+"""What GPz says of a new target: moments, variance by source, and the mixture behind them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Predictive mean and the three parts of the predictive variance, one entry a row.
+
+    Attributes:
+        mean: E[f(x)].
+        model_variance: E[nu^2(x)], what more training data would take away (3.12, 5.13).
+        noise_variance: E[1 / beta(x)], what better features would take away (5.17).
+        input_variance: V[f(x)] caused by noisy or missing inputs (5.10); zero where there are none.
+    """
+
+    mean: Float[Tensor, " n"]
+    model_variance: Float[Tensor, " n"]
+    noise_variance: Float[Tensor, " n"]
+    input_variance: Float[Tensor, " n"]
+
+    @property
+    def variance(self) -> Float[Tensor, " n"]:
+        """Variance of a new target: the sum of the three parts (5.19)."""
+        return self.model_variance + self.noise_variance + self.input_variance
+
+
+@dataclass(frozen=True)
+class Components:
+    """The same for each of k components of the inputs' density; rows of weights sum to one.
+
+    A row without missing values has all its weight on the first component. Entries of components
+    without weight are zero.
+    """
+
+    weights: Float[Tensor, "n k"]
+    mean: Float[Tensor, "n k"]
+    model_variance: Float[Tensor, "n k"]
+    noise_variance: Float[Tensor, "n k"]
+    input_variance: Float[Tensor, "n k"]
+
+    def collapse(self) -> Prediction:
+        """Mean and variance of the whole mixture (law of total variance)."""
+        w = self.weights
+        mean = (w * self.mean).sum(1)
+        between = (self.mean - mean.unsqueeze(1)).square()
+        return Prediction(
+            mean,
+            (w * self.model_variance).sum(1),
+            (w * self.noise_variance).sum(1),
+            (w * (self.input_variance + between)).sum(1),
+        )
+
+    def density(self, grid: Float[Tensor, " g"]) -> Float[Tensor, "n g"]:
+        """p(y | observed inputs) at the values of the grid: a Gaussian a component."""
+        variance = self.model_variance + self.noise_variance + self.input_variance
+        density = self.weights.new_zeros(len(self.weights), len(grid))
+        used = (self.weights > 0).any(0).nonzero().squeeze(1).tolist()
+        for k in used:  # n x g numbers at a time
+            rows = (self.weights[:, k] > 0).nonzero().squeeze(1)
+            spread = variance[rows, k].unsqueeze(1)
+            away = (grid - self.mean[rows, k].unsqueeze(1)).square() / spread
+            peak = self.weights[rows, k].unsqueeze(1) / (2 * math.pi * spread).sqrt()
+            density[rows] += peak * torch.exp(-0.5 * away)
+        return density
