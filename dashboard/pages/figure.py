@@ -22,7 +22,9 @@ class Figure:
         self.view = view
         self._read_at = 0.0
         self._reading = text(_caption(view))
-        heading = f"<h3 id='{slug(view.title)}' data-step tabindex='-1'>{html.escape(view.title)}</h3>"
+        heading = (
+            f"<h3 id='{slug(view.title)}' data-step tabindex='-1'>{html.escape(view.title)}</h3>"
+        )
         self.panel: Viewable = pn.Column(
             text(heading),
             view.panel,

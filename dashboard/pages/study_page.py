@@ -20,3 +20,304 @@ settings, report, trace, words): `notebook(run) -> bytes`, `script(run) -> str`,
 `metrics_csv(run) -> str`, `predictions_csv(run, entry) -> str`, `settings_json(run) -> str`,
 `figures_html(run, views) -> str`. A function that raises `BadInput` shows its sentence.
 """
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from functools import partial
+from importlib import import_module
+from typing import Any
+from urllib.parse import urlencode
+
+import numpy as np
+import panel as pn
+
+from dashboard.controls.data_panel import DataPanel
+from dashboard.controls.keep import Keep
+from dashboard.controls.replay import Replay
+from dashboard.controls.run_bar import RunBar
+from dashboard.controls.run_list import RunList
+from dashboard.controls.settings_form import SettingsForm
+from dashboard.live import History, Update
+from dashboard.pages.figure import Figure
+from dashboard.pages.layout import Layout
+from dashboard.pages.views import Views
+from dashboard.shell import Content, Visit
+from engine.catalog import Entry, entry
+from engine.errors import BadInput, NotFound, Unavailable
+from engine.events import Snapshot
+
+OUR_WORDS = {"run", "present", "theme", "data", "compare"}  # of the query; the rest are settings
+
+FAULT = "That did not work, and the server has noted why; nothing of yours is lost."
+
+log = logging.getLogger(__name__)
+
+
+def study_page(visit: Visit, name: str) -> Content:
+    """The page of a study, filled by `dashboard.pages.<name>.views`."""
+    made = StudyPage(visit, entry(name), import_module(f"dashboard.pages.{name}").views)
+    return Content(made.entry.title, [made.panel], study=name)
+
+
+class StudyPage:
+    """One browser session on a study's page. Everything it does runs on the session's document."""
+
+    def __init__(self, visit: Visit, study: Entry, views: Callable[[StudyPage], Views]) -> None:
+        self.visit, self.entry = visit, study
+        self.service, self.hub = visit.site.service, visit.site.hub
+        self.run: History | None = None
+        self._turns: dict[str, int] = {}
+        self._asking = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.views = views(self)
+        self.figures = {id(v): Figure(v, v.title in self.views.wide) for v in self._every_view()}
+        self.form = SettingsForm(study.settings, study.presets)
+        self.data = DataPanel(self)
+        self.bar = RunBar(self._train, self._pause, self._resume, self._stop)
+        self.replay = Replay(visit.doc, self._show_recorded)
+        self.keep = Keep(self)
+        self.list = RunList(self)
+        self.watcher = self.hub.watch(visit.doc, self._show)
+        self.layout = Layout(self)
+        self.panel = self.layout.panel
+        for view in self._every_view():
+            if hasattr(view, "restyle"):
+                visit.on_theme(view.restyle)
+        self._arrive()
+
+    @property
+    def present(self) -> bool:
+        """Whether controls are hidden and type is large."""
+        return self.visit.present
+
+    @property
+    def dark(self) -> bool:
+        """Whether the visitor sees the dark theme now."""
+        return self.visit.dark
+
+    @property
+    def mine(self) -> bool:
+        """Whether the run on show was started from this browser."""
+        return self.run is not None and self.run.record.owner == self.visit.owner != ""
+
+    def say(self, sentence: str, kind: str = "info") -> None:
+        """Say one sentence to the visitor (plain text); "" takes the last one back."""
+        self.layout.message(sentence, kind)
+
+    def link(self, **query: Any) -> str:
+        """This page's address with the run and settings on show, changed by `query`."""
+        words: dict[str, Any] = {}
+        if self.run is not None:
+            words |= {"run": self.run.id, **self.run.record.settings}
+        if self.run is None or not self.run.record.data == "demo":
+            words["data"] = self.data.value if self.run is None else self.run.record.data
+        words |= query
+        return f"./{self.entry.name}?" + urlencode(
+            {k: v for k, v in words.items() if v is not None}
+        )
+
+    def ask(
+        self, question: str, then: Callable[[dict[str, np.ndarray]], None], **asked: Any
+    ) -> None:
+        """Ask the fitted model of the run on show; `then(answer)` is called on the document."""
+        run = self.run
+        if run is None:
+            return
+        turn = self._turns[question] = self._turns.get(question, 0) + 1
+
+        def answered(answer: dict[str, np.ndarray]) -> None:
+            if self.run is run and self._turns[question] == turn:
+                then(answer)
+                self._read(at_once=True)
+
+        self._busy(1)
+        self.background(
+            self.service.explore(run.id, question, asked), answered, last=lambda: self._busy(-1)
+        )
+
+    def background(
+        self,
+        work: Coroutine[Any, Any, Any],
+        then: Callable[[Any], None],
+        refused: Callable[[str], None] | None = None,
+        last: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Await `work` off the document, then call `then(result)` and `last()` on it.
+
+        A refusal (`BadInput`, `NotFound`, `Unavailable`) is said on the page, or given to `refused`.
+        """
+
+        async def do() -> None:
+            try:
+                result = await work
+                end: Callable[[], None] = lambda: then(result)  # noqa: E731
+            except (BadInput, NotFound, Unavailable) as error:
+                sentence = str(error)
+                end = lambda: (refused or partial(self.say, kind="error"))(sentence)  # noqa: E731
+            except Exception:
+                log.exception("work for a page failed")
+                end = lambda: self.say(FAULT, "error")  # noqa: E731
+            self.turn(end, last)
+
+        task = asyncio.get_running_loop().create_task(do())
+        self._tasks.add(task)  # the loop itself keeps only a weak reference
+        task.add_done_callback(self._tasks.discard)
+
+    def turn(self, *acts: Callable[[], None]) -> None:
+        """Call these on the session's document, as soon as it is free."""
+
+        def act() -> None:
+            with pn.io.hold(self.visit.doc):
+                for one in acts:
+                    one()
+
+        try:
+            self.visit.doc.add_next_tick_callback(act)
+        except AttributeError:  # the session is gone
+            pass
+
+    def open(self, run: str) -> None:
+        """Put a run on show, live or finished.
+
+        Raises:
+            NotFound: There is no such run, or it belongs to another study's page.
+        """
+        history = self.hub.history(run)
+        if history.record.study != self.entry.name:
+            raise NotFound(
+                f"Run {run} belongs to another page; open /{history.record.study}?run={run} instead."
+            )
+        self.run = history
+        self._turns.clear()
+        for view in self._every_view():
+            view.clear(history)
+        self.form.fill(history.record.settings)
+        self.data.show(history.record.data)
+        self.keep.open(history)
+        self.replay.close()
+        self.layout.reveal(False)
+        self.watcher.follow(run)
+        self.watcher.flush()
+
+    # --- what the hub brings ---
+
+    def _show(self, update: Update) -> None:
+        run = update.run
+        self.bar.show(run, self.mine)
+        if self.replay.playing:
+            return
+        if update.first == 0 or update.first < len(run.trace):
+            self.views.trace.update(run.trace, update.first)
+        if update.snapshot is not None:
+            self._show_snapshot(update.snapshot)
+        if update.finished and run.report is not None and run.state.usable:
+            for result in self.views.result:
+                result.update(run.report, run.words)
+            for explore in self.views.explore:
+                explore.open(run)
+            self.layout.reveal(True)
+        if run.state.final:
+            self.replay.offer(run, partial(self.service.store.snapshots, run.id))
+            self.keep.open(run)
+        self.layout.note(run.notes)
+        self._read(at_once=run.state.final)
+
+    def _show_snapshot(self, snapshot: Snapshot) -> None:
+        words = self.run.words if self.run is not None else {}
+        for view in self.views.live:
+            view.update(snapshot, words)
+
+    def _show_recorded(self, step: int | None, snapshot: Snapshot | None, first: int) -> None:
+        """Show the run as it stood at `step`; None shows its end again."""
+        run = self.run
+        if run is None:
+            return
+        if step is None:
+            self.watcher.follow(run.id)
+            self.watcher.flush()
+            return
+        self.views.trace.update(run.trace.upto(step), first)
+        if snapshot is not None:
+            self._show_snapshot(snapshot)
+        self.bar.say(f"replaying a recording, step {step} of {run.step}", "calm")
+        self._read()
+
+    def _read(self, at_once: bool = False) -> None:
+        for figure in self.figures.values():
+            figure.read(at_once)
+
+    # --- what the visitor does ---
+
+    def _arrive(self) -> None:
+        """First paint: the run of the link, else the finished demonstration."""
+        query = self.visit.query
+        words = {k: v for k, v in query.items() if k not in OUR_WORDS}
+        wanted = query.get("run") or f"demo-{self.entry.name}"
+        try:
+            self.open(wanted)
+        except NotFound as error:
+            self.bar.show(None, mine=False)
+            if "run" in query:
+                self.say(str(error), "error")
+        if self.visit.site.fault:
+            self.say(self.visit.site.fault, "error")
+        if words and "run" not in query:
+            for warning in self.form.fill_words(words):
+                self.say(warning, "warning")
+        if "data" in query and "run" not in query:
+            self.data.show(query["data"])
+
+    def _train(self) -> None:
+        try:
+            values = self.form.read()
+        except BadInput as error:
+            self.bar.say(f"not started: {error}", "bad")
+            return
+        self.say("")
+        self.bar.say("queued: sending the settings", "live")
+        self.background(
+            self.service.submit(self.entry.name, values, self.data.value, self.visit.owner),
+            self._submitted,
+            refused=lambda sentence: self.bar.say(f"not started: {sentence}", "bad"),
+        )
+
+    def _submitted(self, run: str) -> None:
+        self.open(run)
+        self.address()
+        self.list.refresh()
+
+    def address(self) -> None:
+        """Let the browser's address name the run on show, without loading anything."""
+        if pn.state.location is not None and self.run is not None:
+            settings = self.entry.settings.parse(self.run.record.settings)
+            words = {"run": self.run.id, **settings.changed(), "seed": settings.seed}
+            if self.present:
+                words["present"] = "1"
+            pn.state.location.search = "?" + urlencode(words)
+
+    def _pause(self) -> None:
+        self._wish("pausing", "pause")
+
+    def _resume(self) -> None:
+        self._wish("queued", "resume")
+
+    def _stop(self) -> None:
+        self._wish("stopping", "stop")
+
+    def _wish(self, state: str, verb: str) -> None:
+        if self.run is None:
+            return
+        step = f" after step {self.run.step}" if self.run.step and state != "queued" else ""
+        self.bar.say(state + step)
+        self.background(getattr(self.service, verb)(self.run.id), lambda _: None)
+
+    def _busy(self, more: int) -> None:
+        self._asking += more
+        self.layout.asking(self._asking > 0)
+
+    def _every_view(self) -> list[Any]:
+        v = self.views
+        return [v.trace, *v.live, *v.result, *v.explore]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -129,13 +129,15 @@ class Source:
     """A data set that a study can be fitted to.
 
     `kind` is "generated" (made by the study from its settings, nothing travels) or "fetched"
-    (downloaded once into the user's data directory by `engine.datasets`).
+    (downloaded once into the user's data directory by `engine.datasets`). A generated one names
+    its generator, `(settings, rows=None) -> DataFrame`, as "package.module:function".
     """
 
     name: str
     title: str
     doc: str
     kind: str = "generated"
+    generator: str = ""
 
 
 @dataclass(frozen=True)
@@ -157,6 +159,8 @@ class Entry:
         limits: Sentences on what method and implementation cannot do, and where we depart.
         objective: What `Progress.elbo` is here, with its unit.
         score: What `Progress.score` is here, with its unit.
+        estimate: Seconds and bytes that a fit on (settings, rows, columns) takes on one core, for
+            the upload wizard to say before it is begun; None where nobody knows.
     """
 
     name: str
@@ -173,3 +177,4 @@ class Entry:
     limits: tuple[str, ...] = ()
     objective: str = "ELBO (nats a row)"
     score: str = "validation log-likelihood (nats a row)"
+    estimate: Callable[[Any, int, int], tuple[float, float]] | None = None

@@ -1,0 +1,110 @@
+"""Up to six runs on shared axes: curves, the settings in which they differ, metrics side by side."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import panel as pn
+
+from dashboard.history import History
+from dashboard.pages.layout import column
+from dashboard.plots.decimate import keep
+from dashboard.plots.theme import models, new_figure
+from dashboard.shell import text
+from engine.errors import NotFound
+
+if TYPE_CHECKING:
+    from dashboard.pages.study_page import StudyPage
+
+MOST = 6
+# Okabe and Ito's hues, each with its own dash, so that no run is known by its colour alone.
+LOOKS = (
+    ("#0072b2", "solid"),
+    ("#d55e00", "dashed"),
+    ("#009e73", "dotted"),
+    ("#b8779d", "dotdash"),
+    ("#808791", "dashdot"),
+    ("#a67c00", [8, 2, 2, 2, 2, 2]),
+)
+
+
+class Comparison:
+    """The curves, settings and metrics of chosen runs."""
+
+    def __init__(self, page: StudyPage) -> None:
+        self._page = page
+        self._looks: dict[str, int] = {}  # a run keeps its look while it stays chosen
+        self.panel = column(css=":host { gap: 14px; }", visible=False)
+
+    def show(self, chosen: Sequence[str]) -> None:
+        """Lay these runs side by side; fewer than two clear the comparison."""
+        runs = {}
+        for run in chosen:
+            try:
+                runs[run] = self._page.hub.history(run)
+            except NotFound as error:
+                self._page.say(str(error), "warning")
+        self._looks = {r: n for r, n in self._looks.items() if r in runs}
+        for run in runs:
+            free = set(range(MOST)) - set(self._looks.values())
+            self._looks.setdefault(run, min(free))
+        self.panel.visible = len(runs) > 1
+        self.panel.objects = self._parts(runs) if len(runs) > 1 else []
+
+    def _parts(self, runs: dict[str, History]) -> list[Any]:
+        from dashboard.controls.run_list import name
+
+        titles = {run: name(history.record) for run, history in runs.items()}
+        figure = new_figure("compared", "step", self._page.entry.objective, height=320)
+        for run, history in runs.items():
+            colour, dash = LOOKS[self._looks[run]]
+            chosen = keep(history.trace.elbo, 1000)
+            line = {"step": history.trace.step[chosen], "elbo": history.trace.elbo[chosen]}
+            figure.line(
+                "step", "elbo", source=models.ColumnDataSource(line),
+                color=colour, line_dash=dash, line_width=2.5, legend_label=titles[run],
+            )  # fmt: skip
+        figure.legend.location = "bottom_right"
+        figure.legend.background_fill_alpha = 0.6
+        return [
+            text("<h3>Compared</h3>"),
+            pn.pane.Bokeh(figure, sizing_mode="stretch_width"),
+            text(_table("Settings that differ", titles, _settings(runs))),
+            text(_table("Metrics of the runs", titles, _metrics(runs))),
+        ]
+
+
+def _settings(runs: dict[str, History]) -> dict[str, list[str]]:
+    values = [dict(h.record.settings) | {"data": h.record.data} for h in runs.values()]
+    names = dict.fromkeys(name for value in values for name in value)
+    rows = {n: [str(value.get(n, "")) for value in values] for n in names}
+    return {n: row for n, row in rows.items() if len(set(row)) > 1}
+
+
+def _metrics(runs: dict[str, History]) -> dict[str, list[str]]:
+    rows: dict[str, list[str]] = {}
+    for column_at, history in enumerate(runs.values()):
+        for metric in history.report.metrics if history.report else ():
+            if metric.source == "run" and np.isfinite(metric.value):
+                row = rows.setdefault(f"{metric.method}: {metric.name}", [""] * len(runs))
+                row[column_at] = f"{metric.value:.4g}"
+    return rows
+
+
+def _table(caption: str, titles: dict[str, str], rows: dict[str, list[str]]) -> str:
+    if not rows:
+        return f"<h4>{html.escape(caption)}</h4><p class='quiet'>None.</p>"
+    head = "".join(f"<th scope='col'>{html.escape(t)}</th>" for t in titles.values())
+    body = "".join(
+        f"<tr><th scope='row'>{html.escape(name)}</th>"
+        + "".join(f"<td>{html.escape(cell)}</td>" for cell in row)
+        + "</tr>"
+        for name, row in rows.items()
+    )
+    return (
+        f"<h4>{html.escape(caption)}</h4><div class='scroll'><table><thead><tr><td></td>{head}</tr>"
+        f"</thead><tbody>{body}</tbody></table></div>"
+    )

@@ -1,0 +1,82 @@
+"""Choosing what to learn from: the demonstration, data that can be fetched, the visitor's own table."""
+
+from __future__ import annotations
+
+import html
+from typing import TYPE_CHECKING
+
+import panel_material_ui as pmui
+
+from dashboard.controls.upload import Upload
+from dashboard.pages.layout import column
+from dashboard.shell import text
+from engine.errors import NotFound
+
+if TYPE_CHECKING:
+    from dashboard.pages.study_page import StudyPage
+
+OWN = "upload"  # the choice that opens the wizard
+
+
+class DataPanel:
+    """A choice of sources, and the upload wizard where the visitor has a table of their own."""
+
+    def __init__(self, page: StudyPage) -> None:
+        self._page = page
+        self._foreign: dict[str, str] = {}  # an upload of somebody else whose run is on show
+        self.upload = Upload(page, self._uploaded, self.refresh)
+        self._about = text("")
+        self._choice = pmui.Select(
+            label="Source", options={}, size="small", sizing_mode="stretch_width", margin=0
+        )
+        self.refresh()
+        self._choice.param.watch(lambda _: self._chosen(), "value")
+        self.panel = column(self._choice, self._about, self.upload.panel, css=":host { gap: 8px; }")
+        self._chosen()
+
+    @property
+    def value(self) -> str:
+        """The chosen data's name: "demo", a fetched data set, or "upload:<id>"; "" while none is."""
+        return "" if self._choice.value == OWN else str(self._choice.value)
+
+    def show(self, data: str) -> None:
+        """Choose what a run on show, or a link, has named."""
+        if data not in self._choice.options.values() and data.startswith("upload:"):
+            try:
+                name = self._page.service.store.upload(data.removeprefix("upload:")).name
+            except NotFound:
+                name = "a table that is not here any more"
+            self._foreign = {f"Table of the run: {name}": data}
+            self.refresh()
+        if data in self._choice.options.values():
+            self._choice.value = data
+
+    def refresh(self) -> None:
+        """Read anew which tables the visitor has here."""
+        kept = self._choice.value
+        uploads = self._page.service.store.uploads(self._page.visit.owner)
+        own = {
+            f"{u.name} ({u.rows} rows)": f"upload:{u.id}"
+            for u in uploads
+            if u.study == self._page.entry.name
+        }
+        foreign = {k: v for k, v in self._foreign.items() if v not in own.values()}
+        sources = {source.title: source.name for source in self._page.entry.sources}
+        options = {**sources, **own, **foreign, "Upload a table…": OWN}
+        value = kept if kept in options.values() else next(iter(sources.values()))
+        self._choice.param.update(options=options, value=value)
+
+    def _uploaded(self, upload: str) -> None:
+        self.refresh()
+        self._choice.value = f"upload:{upload}"
+
+    def _chosen(self) -> None:
+        value = self._choice.value
+        self.upload.panel.visible = value == OWN or str(value).startswith("upload:")
+        self.upload.show(str(value))
+        doc = next((s.doc for s in self._page.entry.sources if s.name == value), "")
+        self._about.object = f"<p class='quiet'>{html.escape(_sentence(doc))}</p>" if doc else ""
+
+
+def _sentence(doc: str) -> str:
+    return f"{doc[0].upper()}{doc[1:].rstrip('.')}." if doc else doc

@@ -1,0 +1,77 @@
+"""Train, Pause, Resume, Stop, and how the run is doing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import panel as pn
+import panel_material_ui as pmui
+
+from dashboard.controls.status import StatusLine, reading
+from dashboard.history import History
+from engine.events import State
+
+GOING = (State.QUEUED, State.STARTING, State.RUNNING)
+
+
+class RunBar:
+    """The bar at the top of a study's page.
+
+    The four callbacks are called without arguments, on the session's document.
+    """
+
+    def __init__(
+        self,
+        train: Callable[[], None],
+        pause: Callable[[], None],
+        resume: Callable[[], None],
+        stop: Callable[[], None],
+    ) -> None:
+        self.status = StatusLine(shown=reading(None), sizing_mode="stretch_width", margin=0)
+        self.buttons = {
+            "Train": _button("Train", train, variant="contained"),
+            "Pause": _button("Pause", pause),
+            "Resume": _button("Resume", resume, variant="contained"),
+            "Stop": _button("Stop", stop),
+        }
+        self.panel = pn.FlexBox(
+            pn.FlexBox(*self.buttons.values(), gap="10px", margin=0, css_classes=["buttons"]),
+            self.status,
+            align_items="center",
+            gap="8px 24px",
+            margin=0,
+            sizing_mode="stretch_width",
+            css_classes=["run-bar"],
+            stylesheets=[":host > :last-child { flex: 1 1 340px; width: auto !important; }"],
+        )
+        self.show(None, mine=False)
+
+    def show(self, run: History | None, mine: bool) -> None:
+        """Show how `run` stands; only its owner is offered to pause and stop it."""
+        self.status.shown = reading(run)
+        state = run.state if run is not None and mine else None
+        self._offer(
+            Train=state not in (*GOING, State.PAUSING, State.STOPPING),
+            Pause=state in GOING,
+            Resume=state is State.PAUSED,
+            Stop=state in (*GOING, State.PAUSING, State.PAUSED),
+        )
+
+    def say(self, text: str, tone: str = "live") -> None:
+        """Answer a click at once, before the run itself has said anything."""
+        self.status.shown = {**self.status.shown, "text": text, "tone": tone}
+
+    def _offer(self, **offered: bool) -> None:
+        for name, button in self.buttons.items():
+            if button.visible != offered[name]:
+                button.visible = offered[name]
+
+
+def _button(label: str, act: Callable[[], None], variant: str = "outlined") -> pmui.Button:
+    def clicked(_: Any) -> None:
+        act()
+
+    return pmui.Button(
+        label=label, on_click=clicked, variant=variant, color="primary", size="medium", margin=0
+    )

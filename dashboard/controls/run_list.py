@@ -1,0 +1,112 @@
+"""The visitor's runs and the demonstrations: open one, or lay up to six side by side."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import param
+from panel.custom import JSComponent
+
+from dashboard.controls.compare import MOST, Comparison
+from dashboard.pages.layout import column
+from dashboard.shell import style
+
+if TYPE_CHECKING:
+    from dashboard.pages.study_page import StudyPage
+    from engine.store import RunRecord
+
+SHOWN = 30  # runs in the list, the newest first
+
+
+class RunTable(JSComponent):
+    """Rows {id, href, name, state, when, differs} with a box to tick each; `chosen` holds ids."""
+
+    rows = param.List(default=[])
+    chosen = param.List(default=[])
+    most = param.Integer(default=MOST)
+
+    _esm = """
+    export function render({model, el}) {
+      const draw = () => {
+        const table = document.createElement('table')
+        table.innerHTML = `<thead><tr><th scope="col">Compare</th><th scope="col">Run</th>
+          <th scope="col">State</th><th scope="col">Settings that differ from the defaults</th></tr></thead>`
+        const body = table.createTBody()
+        for (const row of model.rows) {
+          const tr = body.insertRow()
+          const box = document.createElement('input')
+          box.type = 'checkbox'
+          box.setAttribute('aria-label', `compare ${row.name}`)
+          box.checked = model.chosen.includes(row.id)
+          box.disabled = !box.checked && model.chosen.length >= model.most
+          box.addEventListener('change', () => {
+            const others = model.chosen.filter((id) => id !== row.id)
+            model.chosen = box.checked ? [...others, row.id] : others
+          })
+          tr.insertCell().append(box)
+          const link = document.createElement('a')
+          link.href = row.href
+          link.textContent = row.name
+          tr.insertCell().append(link)
+          tr.insertCell().textContent = row.state
+          tr.insertCell().textContent = row.differs
+        }
+        const frame = document.createElement('div')
+        frame.className = 'scroll'
+        frame.append(table)
+        el.replaceChildren(frame)
+      }
+      model.on('rows', draw)
+      model.on('chosen', draw)
+      draw()
+    }
+    """
+
+
+class RunList:
+    """The list of runs of this page's study, and the comparison of those ticked."""
+
+    def __init__(self, page: StudyPage) -> None:
+        self._page = page
+        self.table = RunTable(stylesheets=[style("text")], sizing_mode="stretch_width", margin=0)
+        self.comparison = Comparison(page)
+        self.refresh()
+        ticked = page.visit.query.get("compare", "")
+        self.table.param.watch(lambda event: self.comparison.show(event.new), "chosen")
+        if ticked:
+            self.table.chosen = ticked.split(",")[:MOST]
+        self.panel = column(self.table, self.comparison.panel, css=":host { gap: 24px; }")
+
+    def refresh(self) -> None:
+        """Read the list anew."""
+        runs = self._page.service.store.runs(self._page.visit.owner)
+        mine = [run for run in runs if run.study == self._page.entry.name]
+        self.table.rows = [self._row(run) for run in mine[:SHOWN]]
+
+    def _row(self, run: RunRecord) -> dict[str, Any]:
+        return {
+            "id": run.id,
+            "href": f"./{run.study}?run={run.id}",
+            "name": name(run),
+            "state": run.state.value,
+            "differs": differs(self._page.entry.settings, run.settings),
+        }
+
+
+def name(run: RunRecord) -> str:
+    """What a run is called in a list: when it was started."""
+    if run.demonstration:
+        return "recorded demonstration"
+    return time.strftime("%d %b %Y, %H:%M:%S", time.localtime(run.created))
+
+
+def differs(settings: Any, values: Any) -> str:
+    """The settings that differ from their defaults, in one line."""
+    defaults = {n: settings.param[n].default for n in settings.names()}
+    changed = [
+        f"{n.replace('_', ' ')} {v}"
+        for n, v in values.items()
+        if n in defaults and v != defaults[n]
+    ]
+    return ", ".join(changed) or "none"

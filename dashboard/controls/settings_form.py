@@ -1,0 +1,182 @@
+"""The form of a study's settings, made from its one `Settings` class.
+
+Widgets are not linked to parameters (linked ones silently revert what is not allowed): their words
+are read when the visitor presses Train, by the same `Settings.parse` that reads links and the
+command line, and what it refuses is marked where it stands.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import panel as pn
+import panel_material_ui as pmui
+import param
+
+from dashboard.shell import text
+from engine.catalog import Settings
+from engine.errors import BadInput
+
+SCARCITY = "training_size"  # the setting that says how little data the model may learn from
+_LADDER = [10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000]
+
+
+class SettingsForm:
+    """Widgets for every setting: the essential ones open, the rest folded."""
+
+    def __init__(
+        self, settings: type[Settings], presets: Mapping[str, Mapping[str, Any]] | None = None
+    ) -> None:
+        self.settings = settings
+        self.presets = dict(presets or {})
+        self.widgets = {n: _widget(n, settings.param[n]) for n in settings.names()}
+        self._message = text("", visible=False)
+        self._preset = self._preset_buttons()
+        self.scarcity = self._scarcity_slider()
+        self.panel = pn.Column(
+            *self._laid_out(), self._message, sizing_mode="stretch_width", margin=0
+        )
+
+    def fill(self, values: Mapping[str, Any]) -> None:
+        """Show these settings, and the defaults for the rest."""
+        for name, widget in self.widgets.items():
+            value = values.get(name, self.settings.param[name].default)
+            widget.value = value if _typed(widget) else str(value)
+        self.clear()
+
+    def fill_words(self, words: Mapping[str, str]) -> list[str]:
+        """Show settings that came in a link; returns a warning for each that makes no sense."""
+        warnings = []
+        good: dict[str, Any] = {}
+        for name, word in words.items():
+            try:
+                parsed = self.settings.parse({name: word})
+                good[name] = getattr(parsed, name)
+            except BadInput as error:
+                warnings.append(f"The link was not followed in one point. {error}")
+        self.fill(good)
+        return warnings
+
+    def read(self) -> dict[str, Any]:
+        """The settings as they stand, every one of them.
+
+        Raises:
+            BadInput: One of them is not allowed; it is marked, and the sentence stands below.
+        """
+        self.clear()
+        words = self.words()
+        try:
+            for name, word in words.items():
+                self._check(name, word)
+            return self.settings.parse(words).values()
+        except BadInput as error:
+            self._message.object = f"<p role='alert' class='error'>{html.escape(str(error))}</p>"
+            self._message.visible = True
+            raise
+
+    def words(self) -> dict[str, Any]:
+        """What the widgets hold, unchecked."""
+        return {name: widget.value for name, widget in self.widgets.items()}
+
+    def clear(self) -> None:
+        """Take away the marks of an earlier refusal."""
+        for widget in self.widgets.values():
+            if "error_state" in widget.param and widget.error_state:
+                widget.error_state = False
+        self._message.visible = False
+
+    def watch(self, changed: Callable[[], None]) -> None:
+        """Have `changed()` called when any setting is changed by the visitor."""
+        for widget in self.widgets.values():
+            widget.param.watch(lambda _: changed(), "value")
+
+    def _check(self, name: str, word: Any) -> None:
+        try:
+            self.settings.parse({name: word})
+        except BadInput:
+            if "error_state" in self.widgets[name].param:
+                self.widgets[name].error_state = True
+            raise
+
+    def _laid_out(self) -> list[Any]:
+        first = [n for n in self.settings.essential if n in self.widgets] or list(self.widgets)
+        rest = [n for n in self.widgets if n not in first]
+        parts: list[Any] = [self._preset] if self._preset is not None else []
+        for name in first:
+            if name == SCARCITY and self.scarcity is not None:
+                parts.append(self.scarcity)
+            parts.append(self.widgets[name])
+        if rest:
+            column = pn.Column(*(self.widgets[n] for n in rest), sizing_mode="stretch_width")
+            parts.append(
+                pmui.Accordion(
+                    ("More settings", column), sizing_mode="stretch_width", margin=(8, 0)
+                )
+            )
+        return parts
+
+    def _preset_buttons(self) -> pmui.RadioButtonGroup | None:
+        if not self.presets:
+            return None
+        buttons = pmui.RadioButtonGroup(
+            label="Preset",
+            options=list(self.presets),
+            value=None,
+            size="small",
+            color="primary",
+            sizing_mode="stretch_width",
+            margin=(0, 0, 14, 0),
+        )
+        buttons.param.watch(lambda e: e.new and self.fill(self.presets[e.new]), "value")
+        return buttons
+
+    def _scarcity_slider(self) -> pmui.DiscreteSlider | None:
+        if SCARCITY not in self.widgets:
+            return None
+        parameter, widget = self.settings.param[SCARCITY], self.widgets[SCARCITY]
+        low, high = parameter.bounds
+        steps = sorted({n for n in _LADDER if low <= n <= high} | {parameter.default})
+        slider = pmui.DiscreteSlider(
+            label="Scarcity: rows to learn from",
+            options={f"{n:,}".replace(",", "\u202f"): n for n in steps},
+            value=parameter.default,
+            sizing_mode="stretch_width",
+            margin=(0, 8, 4, 8),
+        )
+
+        def nearest(event: Any) -> None:
+            if event.new.strip().isdigit():
+                slider.value = min(steps, key=lambda n: abs(n - int(event.new)))
+
+        def pushed(event: Any) -> None:
+            if widget.value.strip().isdigit():  # an exact number typed by hand stays as it is
+                typed = int(widget.value)
+                if min(steps, key=lambda n: abs(n - typed)) == event.new:
+                    return
+            widget.value = str(event.new)
+
+        widget.param.watch(nearest, "value")
+        slider.param.watch(pushed, "value")
+        return slider
+
+
+def _typed(widget: Any) -> bool:
+    return not isinstance(widget, pmui.TextInput)
+
+
+def _widget(name: str, parameter: param.Parameter) -> Any:
+    label = name.replace("_", " ")
+    common: dict[str, Any] = {
+        "label": label[0].upper() + label[1:],
+        "description": parameter.doc or None,
+        "sizing_mode": "stretch_width",
+        "margin": (0, 0, 14, 0),
+        "size": "small",
+    }
+    if isinstance(parameter, param.Boolean):
+        return pmui.Checkbox(value=parameter.default, **{**common, "margin": (0, 0, 4, 0)})
+    if isinstance(parameter, param.Selector):
+        return pmui.Select(options=list(parameter.objects), value=parameter.default, **common)
+    return pmui.TextInput(value=str(parameter.default), **common)

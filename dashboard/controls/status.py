@@ -1,0 +1,153 @@
+"""The readout of a run: one status region that a screen reader hears, and the figures beside it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import param
+from panel.custom import JSComponent
+
+from dashboard.history import History
+from engine.events import State
+
+TONES = {
+    State.CONVERGED: "good",
+    State.HIT_LIMIT: "warn",
+    State.STOPPED: "calm",
+    State.PAUSED: "calm",
+    State.DIVERGED: "bad",
+    State.FAILED: "bad",
+}
+
+
+class StatusLine(JSComponent):
+    """State, reason and progress of the run on show.
+
+    The status region holds the state and a sentence and changes rarely; figures that change with
+    every step stand beside it, so that a screen reader is not made to read numbers for a minute.
+    """
+
+    shown = param.Dict(default={})
+
+    _esm = """
+    export function render({model, el}) {
+      const root = document.createElement('div')
+      root.className = 'line'
+      root.innerHTML = `<div class="said"><span class="dot" aria-hidden="true"></span>
+        <div role="status" aria-live="polite" aria-atomic="true"></div></div>
+        <dl></dl><div class="bar" aria-hidden="true"><i></i></div>`
+      el.append(root)
+      const status = root.querySelector('[role=status]')
+      const facts = root.querySelector('dl')
+      const draw = () => {
+        const s = model.shown
+        if (s.text !== undefined && status.textContent !== s.text) status.textContent = s.text
+        root.dataset.tone = s.tone || 'calm'
+        facts.replaceChildren(...(s.facts || []).map(([name, value]) => {
+          const pair = document.createElement('div')
+          const dt = document.createElement('dt'), dd = document.createElement('dd')
+          dt.textContent = name
+          dd.textContent = value
+          pair.append(dt, dd)
+          return pair
+        }))
+        root.querySelector('i').style.width = `${100 * (s.fraction || 0)}%`
+      }
+      model.on('shown', draw)
+      draw()
+    }
+    """
+    _stylesheets = [
+        """
+        :host { display: block; font: 400 .9375rem/1.4 var(--sans); color: var(--ink); min-width: 0; }
+        .line { display: flex; flex-wrap: wrap; align-items: center; gap: 4px 28px; position: relative; }
+        .said { display: flex; align-items: baseline; gap: 10px; flex: 1 1 320px; min-width: 0; font-weight: 500; }
+        .dot { width: 9px; height: 9px; border-radius: 50%; flex: none; background: var(--quiet); }
+        [data-tone=live] .dot { background: var(--accent); animation: breathe 1.6s ease-in-out infinite; }
+        [data-tone=good] .dot { background: #2e7d4f; }
+        [data-tone=warn] .dot { background: #c77700; }
+        [data-tone=bad] .dot { background: #c62828; }
+        @keyframes breathe { 50% { opacity: .35; } }
+        @media (prefers-reduced-motion: reduce) { .dot { animation: none !important; } }
+        dl { display: flex; flex-wrap: wrap; gap: 2px 22px; margin: 0; font-variant-numeric: tabular-nums; }
+        dl div { display: flex; flex-direction: column; }
+        dt { color: var(--quiet); font-size: .75rem; line-height: 1.2; }
+        dd { margin: 0; white-space: nowrap; }
+        .bar { flex: 1 0 100%; height: 2px; background: var(--line); border-radius: 1px; overflow: hidden; margin-top: 6px; }
+        .bar i { display: block; height: 100%; background: var(--accent); transition: width .2s linear; }
+        """
+    ]
+
+
+def reading(run: History | None) -> dict[str, Any]:
+    """What `StatusLine.shown` says of a run."""
+    if run is None:
+        return {"text": "no run yet: press Train", "tone": "calm", "facts": [], "fraction": 0}
+    live = run.state in (State.STARTING, State.RUNNING, State.PAUSING, State.STOPPING)
+    return {
+        "text": sentence(run),
+        "tone": TONES.get(run.state, "live" if live else "calm"),
+        "facts": _facts(run),
+        "fraction": 1.0
+        if run.state.usable
+        else run.step / run.total_steps
+        if run.total_steps
+        else 0,
+    }
+
+
+def sentence(run: History) -> str:
+    """State and reason in words; begins with the state."""
+    prefix = "recorded run, " if run.recorded else ""
+    words = run.state.value
+    if run.state is State.QUEUED:
+        if run.place is not None:
+            words += f", place {run.place}"
+        if run.wait is not None:
+            words += f", starts in about {duration(run.wait)}"
+    elif run.state is State.STARTING:
+        words += ": a worker is preparing the data"
+    elif run.state in (State.PAUSING, State.STOPPING):
+        words += f" after step {run.step}"
+    if run.reason:
+        words += (
+            f": {run.reason[0].lower()}{run.reason[1:]}"
+            if run.reason[:2].istitle()
+            else (f": {run.reason}")
+        )
+    return f"{words} ({prefix.rstrip(', ')})" if prefix else words
+
+
+def _facts(run: History) -> list[list[str]]:
+    if not run.total_steps and not run.step:
+        return []
+    facts = [["step", f"{run.step:,} of {run.total_steps:,}".replace(",", "\u202f")]]
+    if math.isfinite(run.pace):
+        facts.append(["a step", duration(run.pace)])
+        if run.state is State.RUNNING:
+            facts.append(["left at most", duration(run.remaining)])
+    if len(run.trace):
+        facts.append(["bound now", number(run.trace.elbo[-1])])
+        facts.append(["best score", number(run.trace.best[-1])])
+    if run.device:
+        facts.append(["device", run.device])
+    return facts
+
+
+def number(value: float) -> str:
+    """Four figures, with a true minus sign."""
+    return f"{value:.4g}".replace("-", "\u2212") if math.isfinite(value) else "not finite"
+
+
+def duration(seconds: float) -> str:
+    """A time as a person says it."""
+    if seconds < 0.9995:
+        return f"{1000 * seconds:.0f} ms"
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    if seconds < 99.5:
+        return f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"

@@ -1,0 +1,262 @@
+"""The upload wizard: drop a table, see what is in it, say what its columns mean, keep it or not."""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import panel as pn
+import panel_material_ui as pmui
+
+from dashboard.controls.status import duration
+from dashboard.pages.layout import column
+from dashboard.shell import text
+from engine.datasets import inspect_table, read_table
+from engine.errors import BadInput, NotFound
+from engine.store import UPLOAD_DAYS
+
+if TYPE_CHECKING:
+    from dashboard.pages.study_page import StudyPage
+    from engine.datasets import Preview
+
+PROBLEMS = 8  # shown at once
+LIMIT_BYTES = 100_000_000  # of one file
+
+
+class Upload:
+    """From a dropped file to a table in the store.
+
+    `kept(upload_id)` is called once a table is stored; `gone()` when one was deleted.
+    """
+
+    def __init__(
+        self, page: StudyPage, kept: Callable[[str], None], gone: Callable[[], None]
+    ) -> None:
+        self._page, self._kept, self._gone = page, kept, gone
+        self._file: tuple[str, bytes] | None = None
+        self._preview: Preview | None = None
+        self._mapping: dict[str, str] = {}
+        self._id = ""
+        self._drop = pn.widgets.FileDropper(
+            multiple=False,
+            max_file_size=f"{LIMIT_BYTES // 10**6}MB",
+            sizing_mode="stretch_width",
+            margin=0,
+            height=90,
+        )
+        self._drop.param.watch(lambda event: event.new and self._dropped(event.new), "value")
+        self._terms = text(
+            f"<p class='quiet'>A CSV file of at most {LIMIT_BYTES // 10**6} MB with a header row. It "
+            "goes to this server's data folder and nowhere else; only you, and whoever has the "
+            f"link of a run on it, can reach it. It is deleted after {UPLOAD_DAYS:.0f} days, or "
+            f"when you say so. <a href='./assets/templates/{page.entry.name}.csv' download>"
+            "A template</a> shows the form.</p>"
+        )
+        self._found = text("", visible=False)
+        self._columns = column(visible=False, css=":host { gap: 8px; }")
+        self._use = pmui.Button(
+            label="Use this table", on_click=lambda _: self._store(), size="small", margin=0,
+            visible=False,
+        )  # fmt: skip
+        self._delete = pmui.Button(
+            label="Delete this table", on_click=lambda _: self._remove(), variant="outlined",
+            color="error", size="small", margin=0, visible=False,
+        )  # fmt: skip
+        self.panel = column(
+            self._drop, self._terms, self._found, self._columns, self._use, self._delete,
+            visible=False, css=":host { gap: 10px; }",
+        )  # fmt: skip
+
+    def show(self, data: str) -> None:
+        """Show an upload's whereabouts ("upload:<id>"), or the empty wizard."""
+        self._id = data.removeprefix("upload:") if data.startswith("upload:") else ""
+        for part in (self._drop, self._terms):
+            part.visible = not self._id
+        self._columns.visible = self._use.visible = False
+        self._found.visible = bool(self._id)
+        self._delete.visible = False
+        if self._id:
+            try:
+                record = self._page.service.store.upload(self._id)
+            except NotFound as error:
+                self._found.object = f"<p class='error'>{html.escape(str(error))}</p>"
+                return
+            self._delete.visible = record.owner == self._page.visit.owner and not record.deleted
+            self._found.object = _whereabouts(record) + self._estimate(
+                record.rows, len(record.columns)
+            )
+
+    def _dropped(self, files: dict[str, bytes | str]) -> None:
+        name, content = next(iter(files.items()))
+        self._file = (name, content.encode() if isinstance(content, str) else content)
+        self._drop.value = {}
+        self._mapping = {}
+        self._say(f"<p class='quiet' role='status'>Reading {html.escape(name)}…</p>")
+        self._inspect()
+
+    def _inspect(self) -> None:
+        assert self._file is not None
+        name, content = self._file
+        self._page.background(
+            asyncio.to_thread(
+                inspect_table,
+                content,
+                self._page.entry.table,
+                name=name,
+                mapping=self._mapping or None,
+                target=self._target(),
+            ),
+            self._inspected,
+            refused=lambda sentence: self._say(_list([sentence], "error", "alert")),
+        )
+
+    def _inspected(self, preview: Preview) -> None:
+        first = self._preview is None or self._preview.names != preview.names
+        self._preview = preview
+        self._mapping = self._mapping or dict(preview.mapping)
+        self._say(
+            _list(preview.problems[:PROBLEMS], "error", "alert")
+            + _list(preview.warnings[:PROBLEMS], "quiet", "note")
+            + _head(preview)
+            + self._estimate(preview.n_rows, len(preview.names))
+        )
+        if first:
+            self._columns.objects = self._mappers(preview)
+        self._columns.visible = bool(preview.names)
+        self._use.visible = not preview.problems and preview.n_rows > 0
+
+    def _mappers(self, preview: Preview) -> list[Any]:
+        """A choice of the file's column for each column that the study knows by name."""
+        table = self._page.entry.table.with_target(self._target())
+        widgets: list[Any] = []
+        for known in table.columns:
+            source = next((u for u, s in self._mapping.items() if s == known.name), "")
+            widget = pmui.Select(
+                label=f"Column of “{known.name}”",
+                description=known.doc or None,
+                options=["", *preview.names],
+                value=source,
+                size="small",
+                sizing_mode="stretch_width",
+                margin=0,
+            )
+            widget.param.watch(lambda e, name=known.name: self._map(name, e.new), "value")
+            widgets.append(widget)
+        if table.features and len(preview.names) <= 200:
+            out = pmui.MultiChoice(
+                label="Columns to leave out",
+                options=list(preview.names),
+                value=[n for n in preview.names if self._mapping.get(n) == ""],
+                size="small",
+                sizing_mode="stretch_width",
+                margin=0,
+            )
+            out.param.watch(lambda e: self._leave_out(e.new), "value")
+            widgets.append(out)
+        return widgets
+
+    def _map(self, known: str, source: str) -> None:
+        for name, meaning in self._mapping.items():
+            if meaning == known:
+                self._mapping[name] = ""
+        if source:
+            self._mapping[source] = known
+        self._inspect()
+
+    def _leave_out(self, names: Sequence[str]) -> None:
+        assert self._preview is not None
+        for name in self._preview.names:
+            if name in names:
+                self._mapping[name] = ""
+            elif self._mapping.get(name) == "":
+                self._mapping[name] = self._preview.mapping.get(name) or name
+        self._inspect()
+
+    def _store(self) -> None:
+        assert self._file is not None
+        name, content = self._file
+        page = self._page
+
+        def keep() -> str:
+            table = read_table(
+                content, page.entry.table, name=name, mapping=self._mapping, target=self._target()
+            )
+            made: str = page.service.store.add_upload(
+                table.frame, owner=page.visit.owner, name=name, study=page.entry.name,
+                sha256=table.sha256, notes=table.notes,
+            )  # fmt: skip
+            return made
+
+        def kept(upload: str) -> None:
+            self._file = self._preview = None
+            self._kept(upload)
+
+        page.background(
+            asyncio.to_thread(keep),
+            kept,
+            refused=lambda sentence: self._say(_list([sentence], "error", "alert")),
+        )
+
+    def _remove(self) -> None:
+        self._page.background(
+            asyncio.to_thread(self._page.service.store.delete_upload, self._id),
+            lambda _: self._gone(),
+        )
+
+    def _say(self, markup: str) -> None:
+        self._found.object = markup
+        self._found.visible = True
+
+    def _target(self) -> str | None:
+        setting = self._page.entry.table.target_setting
+        return str(self._page.form.widgets[setting].value) if setting else None
+
+    def _estimate(self, rows: int, columns: int) -> str:
+        entry = self._page.entry
+        if entry.estimate is None:
+            return ""
+        try:
+            settings = entry.settings.parse(self._page.form.words())
+        except BadInput:
+            return ""
+        seconds, size = entry.estimate(settings, rows, columns)
+        return (
+            f"<p class='quiet'>With the settings as they stand a fit takes about {duration(seconds)} "
+            f"and {size / 1e6:.0f} MB.</p>"
+        )
+
+
+def _whereabouts(record: Any) -> str:
+    if record.deleted:
+        return (
+            "<p class='quiet'>This table was deleted; its runs keep their curves and figures.</p>"
+        )
+    day = time.strftime("%d %B %Y", time.localtime(record.created + UPLOAD_DAYS * 86400))
+    notes = _list(record.notes[:PROBLEMS], "quiet", "note")
+    return (
+        f"<p class='quiet'>{html.escape(record.name)}: {record.rows} rows, {len(record.columns)} "
+        f"columns, kept in this server's data folder until {day}.</p>{notes}"
+    )
+
+
+def _head(preview: Preview) -> str:
+    if not preview.names:
+        return ""
+    names, rows = preview.names[:12], [row[:12] for row in preview.head[:5]]
+    more = f" and {len(preview.names) - 12} more columns" if len(preview.names) > 12 else ""
+    head = "".join(f"<th scope='col'>{html.escape(n)}</th>" for n in names)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in rows
+    )
+    return (
+        f"<p class='quiet'>{preview.n_rows} rows, {len(preview.names)} columns; the first rows{more}:"
+        f"</p><div class='scroll'><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        "</div>"
+    )
+
+
+def _list(sentences: Sequence[str], kind: str, role: str) -> str:
+    return "".join(f"<p class='{kind}' role='{role}'>{html.escape(s)}</p>" for s in sentences)

@@ -1,0 +1,197 @@
+"""The hub: one history a run in the server, fanned out to every browser session that watches it.
+
+A session holds only a cursor and a `pending` flag (`Watcher`). Five times a second (twice above
+`CROWD` watchers) the hub looks who has something to hear and is not still busy with the last
+update, and asks that session's document for a turn. The latest wins: what came meanwhile arrives in
+one update, nothing queues up behind a slow browser. Sessions are staggered so that a page request
+never waits behind all of them. Everything here runs on the server's event loop.
+
+A page uses it through `hub.watch(doc, show)`, then `watcher.follow(run_id)`; `show` is called on the
+document with an `Update`. The watcher ends by itself with its session.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import panel as pn
+from bokeh.document import Document
+
+from dashboard.history import History, Trace, load
+from engine.events import Event, Finished, Snapshot
+
+__all__ = ["History", "Hub", "Runs", "Trace", "Update", "Watcher"]
+
+TICK = 0.2  # seconds between updates of one watcher
+SLOW_TICK = 0.5  # the same above CROWD watchers
+CROWD = 80
+STAGGER = 0.0005  # a pause between two sessions, in which the loop serves others
+FORGET = 60.0  # seconds after which a run that nobody watches is dropped from memory
+
+log = logging.getLogger(__name__)
+
+
+class Runs(Protocol):
+    """What the hub needs of `engine.runs.RunService`."""
+
+    store: Any
+
+    def subscribe(self, callback: Callable[[str, list[Event]], None]) -> Callable[[], None]:
+        """Have `callback(run_id, events)` called on the loop for every run's published batches."""
+
+
+@dataclass(frozen=True)
+class Update:
+    """What a watcher has not been shown yet.
+
+    Attributes:
+        run: The whole history; read, do not keep.
+        first: Points `run.trace[first:]` are new; 0 means start over.
+        snapshot: The latest snapshot if it is new, else None.
+        finished: Whether the run's report came with this update.
+    """
+
+    run: History
+    first: int
+    snapshot: Snapshot | None
+    finished: bool
+
+
+class Watcher:
+    """One browser session's cursor in the history of the run it shows."""
+
+    def __init__(self, hub: Hub, doc: Document, show: Callable[[Update], None]) -> None:
+        self.hub = hub
+        self.run: History | None = None
+        self.pending = False
+        self._doc: Document | None = doc
+        self._show = show
+        self._rewind()
+
+    def follow(self, run: str | None) -> History | None:
+        """Watch another run from its beginning; None watches nothing.
+
+        Raises:
+            NotFound: There is no such run.
+        """
+        self.run = self.hub.history(run) if run else None
+        self._rewind()
+        return self.run
+
+    def _rewind(self) -> None:
+        self._version, self._seen, self._epoch = -1, 0, -1
+        self._snapshot: Snapshot | None = None
+        self._reported = False
+
+    def poke(self) -> None:
+        """Ask the document for a turn, if there is something to say and no turn is pending."""
+        if self.pending or self.run is None or self.run.version == self._version:
+            return
+        self.pending = True
+        try:
+            assert self._doc is not None
+            self._doc.add_next_tick_callback(self.flush)
+        except (AttributeError, AssertionError):  # the session was destroyed a moment ago
+            self.close()
+
+    def flush(self) -> None:
+        """Show what is new, now. Runs on the document, or in the page function before first paint."""
+        self.pending = False
+        run = self.run
+        if run is None or self._doc is None:
+            return
+        first = self._seen if self._epoch == run.trace.epoch else 0
+        snapshot = run.snapshot if run.snapshot is not self._snapshot else None
+        finished = run.report is not None and not self._reported
+        update = Update(run, first, snapshot, finished)
+        self._version, self._seen, self._epoch = run.version, len(run.trace), run.trace.epoch
+        self._snapshot, self._reported = run.snapshot, run.report is not None
+        try:
+            with pn.io.hold(self._doc):
+                self._show(update)
+        except Exception:  # one session's broken view must not silence the others
+            log.exception("a watcher of run %s could not be updated", run.id)
+
+    def close(self) -> None:
+        """Stop watching; called when the session ends."""
+        self.hub.leave(self)
+        self.run = self._doc = None
+
+
+class Hub:
+    """All histories and watchers of a server."""
+
+    def __init__(self, service: Runs) -> None:
+        self.service = service
+        self.watchers: set[Watcher] = set()
+        self._histories: dict[str, History] = {}
+        self._unwatched: dict[str, float] = {}
+        self._unsubscribe: Callable[[], None] = lambda: None
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Listen to the runs and begin to tick, on the running event loop."""
+        self._unsubscribe = self.service.subscribe(self.hear)
+        self._task = asyncio.get_running_loop().create_task(self._tick())
+
+    def close(self) -> None:
+        """Stop ticking and listening."""
+        self._unsubscribe()
+        if self._task is not None:
+            self._task.cancel()
+
+    def hear(self, run: str, events: Sequence[Event]) -> None:
+        """Take a published batch into the history, if anybody has asked for this run."""
+        history = self._histories.get(run)
+        if history is None:
+            return
+        history.apply(events)
+        if any(isinstance(e, Finished) for e in events):
+            history.record = self.service.store.run(run)
+
+    def watch(self, doc: Document, show: Callable[[Update], None]) -> Watcher:
+        """A watcher for a session; it leaves when the session is destroyed."""
+        watcher = Watcher(self, doc, show)
+        self.watchers.add(watcher)
+        doc.on_session_destroyed(lambda _: watcher.close())
+        return watcher
+
+    def leave(self, watcher: Watcher) -> None:
+        """Forget a watcher."""
+        self.watchers.discard(watcher)
+
+    def history(self, run: str) -> History:
+        """The history of a run, read from the store where it is not in memory.
+
+        Raises:
+            NotFound: There is no such run.
+        """
+        history = self._histories.get(run)
+        if history is None:
+            history = self._histories[run] = load(self.service.store, run)
+        self._unwatched.pop(run, None)
+        return history
+
+    async def _tick(self) -> None:
+        while True:
+            began = time.monotonic()
+            for watcher in list(self.watchers):
+                watcher.poke()
+                await asyncio.sleep(STAGGER)
+            self._forget()
+            period = TICK if len(self.watchers) <= CROWD else SLOW_TICK
+            await asyncio.sleep(max(0.01, period - (time.monotonic() - began)))
+
+    def _forget(self) -> None:
+        now = time.monotonic()
+        watched = {w.run.id for w in self.watchers if w.run is not None}
+        for run in list(self._histories):
+            if run in watched:
+                self._unwatched.pop(run, None)
+            elif now - self._unwatched.setdefault(run, now) > FORGET:
+                del self._histories[run], self._unwatched[run]

@@ -1,0 +1,32 @@
+"""The gallery: what the pages are about, each one click from its finished demonstration."""
+
+from __future__ import annotations
+
+import html
+
+from dashboard.shell import Content, Visit, text
+from engine.catalog import STUDIES, Entry, entry
+
+
+def gallery(visit: Visit) -> Content:
+    """The first page: one sentence on what this is, and a card for every study."""
+    cards = "".join(_card(entry(name), visit) for name in STUDIES)
+    return Content(
+        "Scant",
+        [
+            text(
+                "<div class='sheet'><h1>Gaussian processes for scarce data</h1>"
+                "<p class='lede'>Watch a model learn from little, live in this window: what it "
+                "believes, how sure it is, and what more data would buy.</p>"
+                f"<div class='cards'>{cards}</div></div>"
+            )
+        ],
+    )
+
+
+def _card(study: Entry, visit: Visit) -> str:
+    present = "?present" if visit.present else ""
+    return (
+        f"<a class='card' href='./{study.name}{present}'><h2>{html.escape(study.title)}</h2>"
+        f"<p>{html.escape(study.question)}</p><span class='go'>Open the finished run</span></a>"
+    )

@@ -1,0 +1,155 @@
+"""How a study's page is laid out: head, run bar, controls, figures, and what comes after them."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import panel as pn
+import panel_material_ui as pmui
+from panel.viewable import Viewable
+
+from dashboard.pages.figure import slug
+from dashboard.shell import style, text
+from engine.catalog import Entry
+
+if TYPE_CHECKING:
+    from dashboard.pages.study_page import StudyPage
+
+
+class Layout:
+    """The parts of a `StudyPage` in their places; knows no run."""
+
+    def __init__(self, page: StudyPage) -> None:
+        self._page = page
+        views = page.views
+        self._message = text("", visible=False)
+        self._asking = text("<p class='quiet' role='note'>Asking the model…</p>", visible=False)
+        self._notes = text("", visible=False)
+        self._result = section("Result", self._grid(views.result), visible=False)
+        self._explore = section("Explore", self._asking, self._grid(views.explore), visible=False)
+        self.panel = column(
+            self._head(),
+            column(page.bar.panel, self._message, page.replay.panel, name="bar"),
+            *([] if page.present else [self._controls()]),
+            self._body(),
+            name="study",
+            css=style("study"),
+        )
+
+    def message(self, sentence: str, kind: str) -> None:
+        """Show one sentence of plain text, or nothing."""
+        role = "alert" if kind == "error" else "note"
+        self._message.object = (
+            f"<p class='message {html.escape(kind)}' role='{role}'>{html.escape(sentence)}</p>"
+        )
+        self._message.visible = bool(sentence)
+
+    def note(self, notes: Sequence[str]) -> None:
+        """Show what a run has noted."""
+        items = "".join(f"<li>{html.escape(note)}</li>" for note in notes)
+        markup = f"<details><summary>Notes of this run ({len(notes)})</summary><ul>{items}</ul></details>"
+        if self._notes.object != markup:
+            self._notes.object = markup
+            self._notes.visible = bool(notes)
+
+    def reveal(self, shown: bool) -> None:
+        """Show or hide what only a finished run has."""
+        views = self._page.views
+        self._result.visible = shown and bool(views.result)
+        self._explore.visible = shown and bool(views.explore)
+
+    def asking(self, busy: bool) -> None:
+        """Mark that the model is being asked."""
+        self._asking.visible = busy
+
+    def _grid(self, views: Iterable[Any]) -> Viewable:
+        return column(*(self._page.figures[id(v)].panel for v in views), css=style("figures"))
+
+    def _head(self) -> Viewable:
+        study, views = self._page.entry, self._page.views
+        title = text(
+            f"<h1>{html.escape(study.title)}</h1><p class='lede'>{html.escape(study.question)}</p>"
+        )
+        if self._page.present:
+            return column(title, name="head")
+        story: list[Any] = [markdown(views.story)]
+        if views.equations:
+            story += fold("Equations", markdown(views.equations))
+        return column(title, column(*story), name="head", css=style("head"))
+
+    def _controls(self) -> Viewable:
+        page = self._page
+        return column(
+            section("Data", page.data.panel),
+            section("Settings", page.form.panel),
+            name="controls",
+            css=":host { gap: 36px; }",
+        )
+
+    def _body(self) -> Viewable:
+        page = self._page
+        training = section(
+            "Training", self._grid([page.views.trace, *page.views.live]), self._notes
+        )
+        after: list[Any] = (
+            []
+            if page.present
+            else [
+                section("Keep", page.keep.panel),
+                section("Runs", page.list.panel),
+                section("Limits and sources", text(_sources(page.entry))),
+            ]
+        )
+        return column(
+            training, self._result, self._explore, *after, name="body", css=":host { gap: 56px; }"
+        )
+
+
+def column(*parts: Any, name: str = "", css: str = "", **params: Any) -> pn.Column:
+    """Parts below each other (or as `css` for `:host` has it), without margins of their own."""
+    return pn.Column(
+        *parts,
+        css_classes=[name] if name else [],
+        stylesheets=[":host { min-width: 0; }", css],
+        sizing_mode="stretch_width",
+        margin=0,
+        **params,
+    )
+
+
+def section(title: str, *parts: Any, visible: bool = True) -> Viewable:
+    """Parts under a heading of the second level."""
+    heading = text(f"<h2 id='{slug(title)}'>{html.escape(title)}</h2>")
+    return column(heading, *parts, css=":host { gap: 14px; }", visible=visible)
+
+
+def markdown(words: str) -> pn.pane.Markdown:
+    """Words of ours in the page's typography."""
+    return pn.pane.Markdown(
+        words, stylesheets=[style("text")], sizing_mode="stretch_width", margin=0
+    )
+
+
+def fold(label: str, content: Viewable) -> list[Viewable]:
+    """A button that unfolds `content`."""
+    content.visible = False
+    button = pmui.Button(label=f"Show {label.lower()}", variant="text", size="small", margin=0)
+
+    def toggle(_: Any) -> None:
+        content.visible = not content.visible
+        button.label = f"{'Hide' if content.visible else 'Show'} {label.lower()}"
+
+    button.on_click(toggle)
+    return [button, content]
+
+
+def _sources(study: Entry) -> str:
+    limits = "".join(f"<li>{html.escape(limit)}</li>" for limit in study.limits)
+    cited = ""
+    for citation in study.citations:
+        doi = html.escape(citation.doi)
+        link = f" <a href='https://doi.org/{doi}'>doi:{doi}</a>" if doi else ""
+        cited += f"<p>{html.escape(citation.text)}{link}</p>"
+    return (f"<ul>{limits}</ul>" if limits else "") + cited

@@ -1,0 +1,163 @@
+"""Redshift: galaxies of which a few noisy colours were measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import panel as pn
+
+from dashboard.pages.redshift_bands import BandsOff
+from dashboard.pages.redshift_kept import KeptSlider
+from dashboard.pages.views import Views
+from dashboard.plots.base import Fed
+from dashboard.plots.bins import BinsPlot
+from dashboard.plots.calibration import CoveragePlot, PitPlot
+from dashboard.plots.elbo import ElboPlot
+from dashboard.plots.missing import MissingPlot
+from dashboard.plots.relevance import BasisPlot, FeaturePlot
+from dashboard.plots.scatter import ScatterPlot
+from dashboard.plots.table import MetricsTable
+from dashboard.plots.variance import VariancePlot
+
+if TYPE_CHECKING:
+    from dashboard.live import History
+    from dashboard.pages.study_page import StudyPage
+    from engine.events import Report, Snapshot
+
+STORY = """
+A spectrum tells a galaxy's redshift exactly, but it takes an hour of a large telescope; five
+brightnesses through coloured filters take a minute. **What is scarce** is galaxies with both, and
+among them the faint ones: their colours are noisy, and some filters were never used at all.
+
+**What the model does.** GPz puts *m* basis functions where the galaxies are, lets the noise vary
+with the colours, and keeps apart three reasons to be unsure: too few galaxies like this one,
+colours that do not tell, and filters that are missing. A missing filter is not filled in with an
+average; the model integrates over what it might have been.
+
+**What to look at.** While it trains, the cloud tightens around the diagonal and turns blue where
+the model grows sure. Afterwards, take a filter away and see one peak become two; keep only the
+galaxies it is sure of and see what confidence is worth.
+"""
+
+EQUATIONS = r"""
+The target is a sum of *m* basis functions and a linear trend, with noise that depends on the input
+(Almosallam 2017, chapter 3):
+
+$$y=\sum_{i=1}^{m} w_i\,\phi_i(\mathbf x)+\boldsymbol\theta^{\top}\mathbf x+\varepsilon,\qquad
+\varepsilon\sim\mathcal N\!\left(0,\ \beta(\mathbf x)^{-1}\right),\qquad
+\ln\beta(\mathbf x)=\boldsymbol\phi(\mathbf x)^{\top}\mathbf v+b,$$
+
+$$\phi_i(\mathbf x)=\exp\!\left(-\tfrac12(\mathbf x-\mathbf p_i)^{\top}
+\boldsymbol\Gamma_i^{\top}\boldsymbol\Gamma_i(\mathbf x-\mathbf p_i)\right).$$
+
+The predictive variance has three parts, and each has its own cure:
+
+$$\sigma^2(\mathbf x)=\underbrace{\nu(\mathbf x)}_{\text{more galaxies}}
++\underbrace{\beta(\mathbf x)^{-1}}_{\text{better measurements}}
++\underbrace{\gamma(\mathbf x)}_{\text{the missing filters}}.$$
+"""
+
+
+def views(page: StudyPage) -> Views:
+    """The views of one browser session."""
+    bands, kept, cost = BandsOff(page), KeptSlider(), Costs(page)
+    explore: tuple[Any, ...] = (bands, kept, cost)
+    return Views(
+        story=STORY,
+        equations=EQUATIONS,
+        trace=ElboPlot(page.entry.objective, page.entry.score),
+        live=_live(),
+        result=_result(),
+        explore=explore,
+        wide=frozenset({"Figures", "Bin by bin", bands.title, kept.title, cost.title}),
+        steps=(
+            ("Prediction against truth", "Every dot is a galaxy the model has not seen."),
+            ("Where the uncertainty comes from", "What would more galaxies buy, and what not?"),
+            ("Probability integral transform", "Is the stated uncertainty true?"),
+            ("Bands missing", "Each filter lost costs accuracy; less than filling in would."),
+            (bands.title, "Guess first: how much worse without the u band?"),
+            (kept.title, "How good are the galaxies it is sure of?"),
+        ),
+    )
+
+
+def _live() -> tuple[Any, ...]:
+    scatter, variance = ScatterPlot("redshift z"), VariancePlot("z")
+    basis, features = BasisPlot(), FeaturePlot()
+
+    def show_scatter(told: Snapshot, words: Mapping[str, Any]) -> None:
+        a = told.arrays
+        scatter.show(a["z_true"], a["z_mean"], np.hypot(a["std_model"], a["std_noise"]))
+
+    def show_variance(told: Snapshot, words: Mapping[str, Any]) -> None:
+        a = told.arrays
+        variance.show(a["z_true"], a["std_model"], a["std_noise"])
+
+    def show_features(told: Snapshot, words: Mapping[str, Any]) -> None:
+        features.show(told.arrays["feature_relevance"], words.get("features", ()))
+
+    return (
+        Fed(scatter, show_scatter),
+        Fed(variance, show_variance),
+        Fed(basis, lambda told, words: basis.show(told.arrays["relevance"])),
+        Fed(features, show_features),
+    )
+
+
+def _result() -> tuple[Any, ...]:
+    table, bins, missing = MetricsTable(), BinsPlot("z"), MissingPlot("z")
+    pit, coverage = PitPlot(), CoveragePlot()
+    split = VariancePlot("z", title="What more data would remove")
+
+    def show_split(told: Report, words: Mapping[str, Any]) -> None:
+        a = told.arrays
+        split.show(a["z_true"], a["std_model"], a["std_noise"], a["std_input"])
+
+    return (
+        Fed(table, lambda told, words: table.show(told.metrics, told.notes)),
+        Fed(pit, lambda told, words: pit.show(told.arrays["pit"])),
+        Fed(coverage, lambda told, words: coverage.show(told.arrays["coverage"])),
+        Fed(split, show_split),
+        Fed(missing, lambda told, words: missing.show(told.arrays["missing"])),
+        Fed(bins, lambda told, words: bins.show(told.arrays["bins"])),
+    )
+
+
+EFFECT = {
+    "normal": "every galaxy counts the same",
+    "normalised": "errors count relative to 1 + z, so near galaxies gain",
+    "balanced": "rare redshifts count as much as common ones, so the bias at the far end shrinks",
+}
+
+
+class Costs:
+    """The other weights of an error, one click away: links that train the same and compare."""
+
+    title = "What if errors cost differently?"
+
+    def __init__(self, page: StudyPage) -> None:
+        self._page = page
+        self.alt = ""
+        self.panel = pn.pane.HTML("", sizing_mode="stretch_width")
+
+    def open(self, run: History) -> None:
+        """Offer the weights that this run did not use."""
+        used = run.record.settings["weights"]
+        self.alt = f"This run used {used} weights: {EFFECT[used]}."
+        items = "".join(
+            f"<li><a href='{self._link(run, other)}'>Train the same with {other} weights and "
+            f"compare</a>: {effect}; watch the bias bin by bin.</li>"
+            for other, effect in EFFECT.items()
+            if other != used
+        )
+        self.panel.object = f"<ul>{items}</ul>"
+
+    def clear(self, run: History) -> None:
+        """Forget the run shown before."""
+        self.alt, self.panel.object = "", ""
+
+    def _link(self, run: History, weights: str) -> str:
+        return escape(self._page.link(run=None, weights=weights, compare=run.id), quote=True)

@@ -1,0 +1,58 @@
+"""The redshift page's slider of how many galaxies are kept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import panel as pn
+import panel_material_ui as pmui
+
+from dashboard.plots.kept import KeptPlot
+
+if TYPE_CHECKING:
+    from dashboard.live import History
+
+
+class KeptSlider:
+    """Drop the galaxies of which the model is least sure, and read the metrics of the rest."""
+
+    def __init__(self) -> None:
+        self.plot = KeptPlot("Keep only what it is sure of")
+        self.title, self.figures = self.plot.title, self.plot.figures
+        self.slider = pmui.IntSlider(
+            label="Share of galaxies kept, most confident first (%)",
+            value=100,
+            start=10,
+            end=100,
+            step=5,
+            disabled=True,
+        )
+        self.reading = pn.pane.HTML("", sizing_mode="stretch_width")
+        self.slider.param.watch(self._slide, "value")
+        self.panel = pn.Column(
+            self.slider, self.reading, self.plot.panel, sizing_mode="stretch_width"
+        )
+
+    @property
+    def alt(self) -> str:
+        return self.plot.alt
+
+    def open(self, run: History) -> None:
+        """Show the run's table of shares."""
+        assert run.report is not None
+        self.plot.show(run.report.arrays["kept"])
+        self.slider.disabled = False
+        self._read()
+
+    def clear(self, run: History) -> None:
+        """Forget the run shown before."""
+        self.plot.clear()
+        self.slider.param.update(value=100, disabled=True)
+        self.reading.object = ""
+
+    def _slide(self, change: Any) -> None:
+        self.plot.at(change.new / 100)
+        self._read()
+
+    def _read(self) -> None:
+        self.reading.object = f"<p role='note'><strong>{self.plot.alt}</strong></p>"

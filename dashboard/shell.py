@@ -1,0 +1,288 @@
+"""The frame around every page: header, navigation, theme, present mode, lost connections.
+
+`page(site, make)` turns `make(visit)` into the function that Panel calls for each browser session. A
+visitor never sees a traceback: what goes wrong is logged and becomes a sentence.
+"""
+
+from __future__ import annotations
+
+import html
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import panel as pn
+import panel_material_ui as pmui
+from bokeh.document import Document
+from bokeh.models import CustomJS
+from panel.viewable import Viewable
+
+from dashboard.identity import COOKIE, verify
+from engine.catalog import STUDIES, entry
+from engine.errors import BadInput, NotFound
+
+if TYPE_CHECKING:
+    from dashboard.app import Site
+
+log = logging.getLogger(__name__)
+
+LIGHT = {
+    "paper": "#fbfaf7",
+    "raised": "#ffffff",
+    "ink": "#1d2026",
+    "quiet": "#5b616c",
+    "line": "#dedbd3",
+    "accent": "#0069a6",
+    "on_accent": "#ffffff",
+}
+DARK = {
+    "paper": "#15171b",
+    "raised": "#1d2025",
+    "ink": "#eceae4",
+    "quiet": "#a4a9b3",
+    "line": "#343840",
+    "accent": "#6cb8ee",
+    "on_accent": "#0d1319",
+}
+SANS = "'Inter', system-ui, -apple-system, 'Segoe UI', sans-serif"
+SERIF = "'Source Serif 4', Georgia, 'Times New Roman', serif"
+
+
+@dataclass
+class Visit:
+    """One browser session: who came, with which address.
+
+    Attributes:
+        site: The server's run service, hub and options.
+        doc: The session's document.
+        owner: The visitor's id (a user name where the server asks for one).
+        query: The address' query, the last value of each name.
+        dark: Whether the visitor sees the dark theme now.
+        present: Whether controls are hidden and type is large.
+    """
+
+    site: Site
+    doc: Document
+    owner: str
+    query: dict[str, str]
+    dark: bool = False
+    present: bool = False
+    _restyle: list[Callable[[bool], None]] = field(default_factory=list)
+
+    def on_theme(self, restyle: Callable[[bool], None]) -> None:
+        """Have `restyle(dark)` called whenever the visitor changes the theme."""
+        self._restyle.append(restyle)
+        if self.dark:
+            restyle(True)
+
+    def theme(self, dark: bool) -> None:
+        """The visitor has changed the theme."""
+        self.dark = dark
+        for restyle in self._restyle:
+            restyle(dark)
+
+
+@dataclass
+class Content:
+    """A page without its frame: the title of its tab, its objects, the study it belongs to."""
+
+    title: str
+    main: list[Viewable]
+    study: str = ""
+
+
+def page(site: Site, make: Callable[[Visit], Content]) -> Callable[[], pmui.Page]:
+    """The function that Panel calls for each browser session of a page."""
+
+    def build() -> pmui.Page:
+        visit = _visit(site)
+        try:
+            content = make(visit)
+        except (BadInput, NotFound) as error:
+            content = sorry("This cannot be shown", str(error))
+        except Exception:
+            log.exception("page could not be built")
+            content = sorry(
+                "This page has a fault",
+                "It could not be built, and the server has noted why. Nothing of yours is lost; "
+                "try the link again, or go back to the gallery.",
+            )
+        return _frame(visit, content)
+
+    return build
+
+
+def sorry(title: str, sentence: str) -> Content:
+    """A page that says what went wrong, with a way back."""
+    return Content(
+        title,
+        [
+            text(
+                f"<h1>{html.escape(title)}</h1><p class='lede' role='alert'>{html.escape(sentence)}"
+                "</p><p><a href='./'>Back to the gallery</a></p>"
+            )
+        ],
+    )
+
+
+def text(markup: str, **params: Any) -> pn.pane.HTML:
+    """Markup of our own in the page's typography; whatever came from outside must be escaped."""
+    params.setdefault("sizing_mode", "stretch_width")
+    params.setdefault("margin", 0)
+    return pn.pane.HTML(markup, stylesheets=[style("text")], **params)
+
+
+@cache
+def style(name: str) -> str:
+    """A style sheet of ours, for the shadow roots into which a page's own styles do not reach."""
+    return (assets() / f"{name}.css").read_text(encoding="utf-8")
+
+
+@cache
+def assets() -> Path:
+    """The folder of styles, fonts and icons: beside the package when installed, else the checkout's."""
+    here = Path(__file__).parent
+    for folder in (here / "assets", here.parent / "assets"):
+        if (folder / "page.css").is_file():
+            return folder
+    raise FileNotFoundError("The folder 'assets' is missing from this installation of Scant.")
+
+
+def _visit(site: Site) -> Visit:
+    doc = pn.state.curdoc
+    query = {k: v[-1].decode("utf-8", "replace") for k, v in pn.state.session_args.items()}
+    user = pn.state.user
+    owner = f"user:{user}" if user else verify(pn.state.cookies.get(COOKIE), site.key)
+    return Visit(
+        site,
+        doc,
+        owner or "",  # no cookie: a visitor who can look, and whose runs are found by link only
+        query,
+        dark=(query.get("theme") or pn.state.cookies.get("scant_theme")) == "dark",
+        present="present" in query and query["present"] not in ("0", "false"),
+    )
+
+
+def _frame(visit: Visit, content: Content) -> pmui.Page:
+    made = pmui.Page(
+        title="",
+        meta_title=f"{content.title} · Scant" if content.title != "Scant" else "Scant",
+        meta_description="Gaussian processes for scarce data, trained live in the browser",
+        favicon=assets() / "icon.svg",
+        header=[_header(visit, content)],
+        main=content.main,
+        sidebar_open=False,
+        busy_indicator=None,
+        dark_theme=visit.dark,
+        theme_config=_theme(),
+        raw_css=[style("page"), _variables(LIGHT, DARK)],
+        css_classes=["present"] if visit.present else [],
+        sx={"& .MuiToolbar-root": {"minHeight": "56px !important"}},
+    )
+    made.param.watch(lambda event: visit.theme(event.new), "dark_theme")
+    made.jscallback(
+        dark_theme="document.cookie = 'scant_theme=' + (cb_obj.data?.dark_theme ? 'dark' : 'light')"
+        " + ';path=/;max-age=31536000;samesite=lax'"
+    )
+    visit.doc.on_session_destroyed(lambda _: release(made))
+    visit.doc.js_on_event("connection_lost", _reconnect())
+    visit.doc.js_on_event("document_ready", CustomJS(code=(assets() / "page.js").read_text()))
+    return made
+
+
+def release(made: pmui.Page) -> None:
+    """Cut the page loose from Panel's global busy state, which would keep its document for ever.
+
+    Private API of Param, pinned in pyproject.toml; a test counts the live documents.
+    """
+    for _, watcher in made._param__private.ref_watchers:
+        (watcher.inst or watcher.cls).param.unwatch(watcher)
+    made._param__private.ref_watchers = []
+
+
+def _header(visit: Visit, content: Content) -> pn.pane.HTML:
+    links = "".join(
+        f"<a href='./{name}'{_here(name == content.study)}>{html.escape(entry(name).title)}</a>"
+        for name in STUDIES
+    )
+    keep = "?present" if visit.present else ""
+    links = links.replace("' ", f"{keep}' ") if keep else links
+    return text(
+        f"<nav class='top' aria-label='Pages'><a class='mark' href='./{keep}'>Scant</a>"
+        f"<span class='pages'>{links}</span></nav>"
+    )
+
+
+def _here(current: bool) -> str:
+    return " aria-current='page'" if current else ""
+
+
+def _reconnect() -> CustomJS:
+    # Bokeh's own reconnection left gaps in the curve; a fresh page has its state from the address
+    # and the hub, so we wait until the server answers and load it anew.
+    return CustomJS(
+        code="""
+        if (window.scantLost) return
+        window.scantLost = true
+        const bar = document.createElement('div')
+        bar.className = 'lost'
+        bar.setAttribute('role', 'alert')
+        bar.textContent = 'The connection was lost. Runs go on; this page comes back by itself.'
+        document.body.append(bar)
+        const poll = async () => {
+          try {
+            const answer = await fetch('./healthz', {cache: 'no-store'})
+            if (answer.status < 600) { location.reload(); return }
+          } catch (error) { /* not yet */ }
+          setTimeout(poll, 700)
+        }
+        setTimeout(poll, 300)
+        """
+    )
+
+
+def _variables(light: dict[str, str], dark: dict[str, str]) -> str:
+    def block(colours: dict[str, str]) -> str:
+        return "".join(f"--{k.replace('_', '-')}: {v};" for k, v in colours.items())
+
+    return (
+        f":root {{ {block(light)} --sans: {SANS}; --serif: {SERIF}; }}"
+        f":root[data-theme='dark'], body:has(.mui-dark) {{ {block(dark)} }}"
+    )
+
+
+@cache
+def _theme() -> dict[str, Any]:
+    def palette(colours: dict[str, str]) -> dict[str, Any]:
+        return {
+            "primary": {"main": colours["accent"], "contrastText": colours["on_accent"]},
+            "background": {"default": colours["paper"], "paper": colours["paper"]},
+            "text": {"primary": colours["ink"], "secondary": colours["quiet"]},
+            "divider": colours["line"],
+        }
+
+    common = {
+        "typography": {"fontFamily": SANS, "button": {"textTransform": "none", "fontWeight": 600}},
+        "shape": {"borderRadius": 6},
+        "components": {
+            "MuiAppBar": {
+                "styleOverrides": {
+                    "root": {
+                        "backgroundColor": "var(--paper)",
+                        "backgroundImage": "none",
+                        "color": "var(--ink)",
+                        "boxShadow": "none",
+                        "borderBottom": "1px solid var(--line)",
+                    }
+                }
+            },
+            "MuiButton": {"defaultProps": {"disableElevation": True}},
+        },
+    }
+    return {
+        "light": {**common, "palette": palette(LIGHT)},
+        "dark": {**common, "palette": palette(DARK)},
+    }

@@ -1,0 +1,159 @@
+"""A run service without workers, and a page without plots: what the frame is tested with."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import panel as pn
+
+from dashboard.pages.views import Views
+from engine.catalog import entry
+from engine.errors import BadInput
+from engine.events import (
+    Changed,
+    Event,
+    Finished,
+    Metric,
+    Progress,
+    Report,
+    Snapshot,
+    Started,
+    State,
+)
+from engine.store import Store
+
+
+class FakeService:
+    """Trains nothing: says what a run would say, through the store, as the true service does."""
+
+    def __init__(self, store: Store, steps: int = 60, pause: float = 0.1) -> None:
+        self.store, self.steps, self.rest = store, steps, pause
+        self.watchers: list[Callable[[str, list[Event]], None]] = []
+        self.wishes: dict[str, str] = {}
+        self.tasks: set[asyncio.Task[None]] = set()
+        self.up = True
+
+    async def start(self) -> None: ...
+
+    async def close(self) -> None:
+        for task in self.tasks:
+            task.cancel()
+
+    def healthy(self) -> bool:
+        return self.up
+
+    def subscribe(self, watcher: Callable[[str, list[Event]], None]) -> Callable[[], None]:
+        self.watchers.append(watcher)
+        return lambda: self.watchers.remove(watcher)
+
+    def say(self, run: str, *events: Event) -> None:
+        said = self.store.write(run, events)
+        for watcher in list(self.watchers):
+            watcher(run, said)
+
+    async def submit(self, study: str, values: Any, data: str, owner: str) -> str:
+        settings = entry(study).settings.parse(values).values()
+        if not data:
+            raise BadInput("There is no data chosen; choose a source or upload a table.")
+        run = self.store.add_run(study, settings, data, owner)
+        self.say(run, Changed(State.QUEUED))
+        self._go(run, 0)
+        return run
+
+    async def pause(self, run: str) -> None:
+        self.wishes[run] = "pause"
+        self.say(run, Changed(State.PAUSING))
+
+    async def resume(self, run: str) -> None:
+        self.wishes.pop(run, None)
+        self._go(run, int(self.store.trace(run).step[-1]))
+
+    async def stop(self, run: str) -> None:
+        self.wishes[run] = "stop"
+        self.say(run, Changed(State.STOPPING))
+
+    async def explore(self, run: str, question: str, asked: Any) -> dict[str, np.ndarray]:
+        await asyncio.sleep(asked.get("delay", 0))
+        return {"answer": np.array([asked.get("value", 0)])}
+
+    def _go(self, run: str, step: int) -> None:
+        task = asyncio.get_running_loop().create_task(self._train(run, step))
+        self.tasks.add(task)
+
+    async def _train(self, run: str, step: int) -> None:
+        await asyncio.sleep(self.rest)
+        self.say(run, Started("cpu", self.steps, step))
+        while step < self.steps:
+            wish = self.wishes.get(run)
+            if wish == "pause":
+                self.say(run, Finished(State.PAUSED, f"Paused after step {step}."))
+                return
+            if wish == "stop":
+                self.say(run, Finished(State.STOPPED, f"Stopped after step {step}.", report()))
+                return
+            step += 1
+            self.say(run, point(step), snapshot(step))
+            await asyncio.sleep(self.rest)
+        self.say(run, Finished(State.HIT_LIMIT, "Not converged after the last step.", report()))
+
+
+def point(step: int) -> Progress:
+    """Step `step` of a plausible curve."""
+    value = 1 - float(np.exp(-step / 20))
+    return Progress(step, value, 0.1 * step, value, value)
+
+
+def snapshot(step: int) -> Snapshot:
+    """A snapshot whose only array holds its step."""
+    return Snapshot(step, {"step": np.array([step])})
+
+
+def report() -> Report:
+    """A report with one figure and one array."""
+    return Report((Metric("this run", "RMSE", 0.05),), {"z": np.arange(3.0)})
+
+
+class Says:
+    """A view that says in words what it was told last, for tests to read."""
+
+    def __init__(self, title: str) -> None:
+        self.title, self.alt = title, "Nothing yet."
+        self.panel = pn.pane.HTML("<p>-</p>", min_height=200, sizing_mode="stretch_width")
+        self.told: list[Any] = []
+
+    def clear(self, run: Any) -> None:
+        self._say("cleared")
+
+    def restyle(self, dark: bool) -> None:
+        self.told.append(f"dark {dark}")
+
+    def open(self, run: Any) -> None:
+        self._say("open")
+
+    def update(self, told: Any, more: Any) -> None:
+        if isinstance(told, Snapshot):
+            self._say(f"snapshot {told.step}")
+        elif isinstance(told, Report):
+            self._say(f"report of {len(told.metrics)} figures")
+        else:
+            self._say(f"{len(told)} points, {more} known")
+
+    def _say(self, words: str) -> None:
+        self.told.append(words)
+        self.alt = words
+        self.panel.object = f"<p>{words}</p>"
+
+
+def views(page: Any) -> Views:
+    """A page file's `views` with nothing but `Says`."""
+    return Views(
+        story="What is scarce, what the model does about it, and what to look at.",
+        equations="$$\\log p(y) = \\log \\mathcal{N}(y; 0, K)$$",
+        trace=Says("Objective"),  # type: ignore[arg-type]
+        live=[Says("Posterior")],  # type: ignore[list-item]
+        result=[Says("Figures")],  # type: ignore[list-item]
+        explore=[Says("Questions")],  # type: ignore[list-item]
+    )
