@@ -91,7 +91,13 @@ ENTRY = Entry(
     "and how far can the answer be trusted?",
     settings=RedshiftSettings,
     table=TableSchema(
-        columns=(Column("z", doc="what to predict; another column can be named in `target`"),),
+        columns=(
+            Column(
+                "z",
+                doc="what to predict; another column can be named in `target`",
+                aliases=("z_spec", "spec_z", "redshift", "z_true", "z_redshift"),
+            ),
+        ),
         features=True,
         errors=True,
         missing=True,
@@ -103,6 +109,7 @@ ENTRY = Entry(
             "demo",
             "Simulated survey",
             "ugriz photometry of a simulated survey, with errors that grow towards faint magnitudes",
+            generator="engine.datasets.photometry:demo",
         ),
         Source(
             "sdss",

@@ -1,22 +1,36 @@
-"""Table schemas, and the reading of users' CSVs (being built)."""
+"""What tables look like: the schema of a study, a table as read, the preview of an upload."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import pandas as pd
 
 
 @dataclass(frozen=True)
 class Column:
     """A column that a schema names.
 
-    `kind` is "number", "label" (a class or group, read as text) or "text".
+    Attributes:
+        name: Its header.
+        kind: "number", "label" (a class or group, read as text) or "text".
+        required: Must the table have it?
+        missing: May cells be empty?
+        doc: What it holds, with its unit.
+        target: Is it what is learnt, which a table to predict need not have?
+        minimum_levels: A label with fewer different values cannot be fitted.
+        aliases: Other names it is known by, tried where a table lacks `name`.
     """
 
     name: str
     kind: str = "number"
     required: bool = True
-    missing: bool = False  # may cells be empty?
+    missing: bool = False
     doc: str = ""
+    target: bool = False
+    minimum_levels: int = 1
+    aliases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -30,8 +44,11 @@ class TableSchema:
         boxes: Whether an input `<dim>` may come as `<dim>_lo` and `<dim>_hi`.
         missing: Whether an empty feature cell is a missing value (else it is an error).
         minimum_rows: Fewer cannot be fitted.
-        target_setting: The setting that names the target column, where the user may choose it.
-        images: Whether a ZIP of images is taken in place of a CSV.
+        target_setting: The setting that names the target column, where the user may choose it;
+            the first of `columns` is then the target.
+        images: Whether a ZIP of images is taken in place of a CSV; features are then pixels, of
+            which constant ones are kept.
+        maximum_columns: More are refused before they are read.
     """
 
     columns: tuple[Column, ...] = ()
@@ -42,3 +59,72 @@ class TableSchema:
     minimum_rows: int = 20
     target_setting: str = ""
     images: bool = False
+    maximum_columns: int = 4096
+
+    def with_target(self, name: str | None) -> TableSchema:
+        """This schema with its target flagged, and called `name` where the user may choose it."""
+        if not self.target_setting or not self.columns:
+            return self
+        first = replace(self.columns[0], name=name or self.columns[0].name, target=True)
+        return replace(self, columns=(first, *self.columns[1:]))
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The names of the columns that are learnt."""
+        return tuple(c.name for c in self.columns if c.target)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table that was read and checked against a schema.
+
+    Attributes:
+        frame: Numbers as float64 (NaN where missing), labels as text, in the original row order.
+        features: The columns of `frame` that the schema does not name, errors left out.
+        ignored: Text of the columns that were left out, for the same rows.
+        rows: The row of each line as a spreadsheet shows it (the header is row 1).
+        notes: What was inferred, dropped or looks suspicious, a sentence each.
+        sha256: Hash of names and values, the same for the same data in another file.
+    """
+
+    frame: pd.DataFrame
+    features: tuple[str, ...]
+    ignored: pd.DataFrame
+    rows: tuple[int, ...]
+    notes: tuple[str, ...]
+    sha256: str
+
+
+@dataclass(frozen=True)
+class ColumnPreview:
+    """A column of an upload: what it holds, before anything is decided."""
+
+    name: str
+    kind: str  # "number", "text", "empty"
+    missing: int
+    minimum: float | None = None
+    maximum: float | None = None
+    levels: int = 0  # different texts
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What the upload wizard shows of a file.
+
+    Attributes:
+        names: Headers, in order.
+        head: The first rows as text.
+        columns: What each column holds.
+        n_rows: Data rows.
+        mapping: Suggested schema name of each column of the file; "" leaves it out.
+        problems: Sentences; where there is none the table can be fitted.
+        warnings: Sentences on what was inferred or looks suspicious.
+    """
+
+    names: tuple[str, ...] = ()
+    head: tuple[tuple[str, ...], ...] = ()
+    columns: tuple[ColumnPreview, ...] = ()
+    n_rows: int = 0
+    mapping: Mapping[str, str] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()

@@ -1,0 +1,124 @@
+"""The cells of a column: which are numbers, which are empty, which are neither."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from jaxtyping import Bool, Float
+
+_EMPTY = pa.array(["", "na", "n/a", "#n/a", "nan", "null", "none", "-", "--", "?"])
+_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+_DECIMAL = r"^[+-]?\d+,\d+([eE][+-]?\d+)?$"
+_THOUSANDS = r"^[+-]?\d{1,3}(,\d{3})+(\.\d+)?$"
+# Which of the two a comma must be, where it can only be one.
+_ONLY_DECIMAL = r"^[+-]?(\d+,(\d{1,2}|\d{4,})|0\d*,\d+|\d{4,},\d+|\d+,\d+[eE][+-]?\d+)$"
+_ONLY_THOUSANDS = r"^[+-]?\d{1,3}((,\d{3}){2,}(\.\d+)?|(,\d{3})+\.\d+)$"
+
+
+@dataclass(frozen=True)
+class Cells:
+    """One column, read both as text and as numbers.
+
+    Attributes:
+        name: Its header.
+        values: float64, NaN where empty or not a finite number.
+        empty: Cells without a value.
+        bad: Cells that hold something else than a finite number.
+        text: The cells as they stood in the file; None where they were numbers from the start.
+    """
+
+    name: str
+    values: Float[np.ndarray, " n"]
+    empty: Bool[np.ndarray, " n"]
+    bad: Bool[np.ndarray, " n"]
+    text: pa.StringArray | None = None
+
+    def shown(self, i: int) -> str:
+        """Cell i for a message, cut to 40 characters."""
+        word = f"{self.values[i]:g}" if self.text is None else str(self.text[i])
+        return word if len(word) <= 40 else word[:37] + "..."
+
+    @property
+    def is_text(self) -> bool:
+        """Is (almost) nothing in it a number? A few bad cells in a column of numbers are errors."""
+        filled = len(self.values) - int(self.empty.sum())
+        return filled > 0 and (filled - int(self.bad.sum())) < 0.1 * filled
+
+    def words(self) -> np.ndarray:
+        """Cells as text, None where empty; whole numbers without a decimal point."""
+        if self.text is None:
+            words = np.array([f"{v:.15g}" for v in self.values], dtype=object)
+        else:
+            words = np.array(self.text.to_pylist(), dtype=object)
+        words[self.empty] = None
+        return words
+
+
+def from_text(name: str, text: pa.StringArray, commas: str = "") -> Cells:
+    """A column of a file.
+
+    Args:
+        name: Its header.
+        text: Its cells, blanks trimmed.
+        commas: What a comma inside a number is: "decimal", "thousands" or "" (not allowed).
+    """
+    empty = pc.is_in(pc.utf8_lower(text), value_set=_EMPTY)
+    plain = pc.replace_substring(text, "−", "-")  # the typographic minus of some spreadsheets
+    if commas == "decimal":
+        plain = _where(plain, _DECIMAL, pc.replace_substring(plain, ",", "."))
+    elif commas == "thousands":
+        plain = _where(plain, _THOUSANDS, pc.replace_substring(plain, ",", ""))
+    good = pc.match_substring_regex(plain, _NUMBER)
+    digits = pc.if_else(good, pc.replace_substring_regex(plain, r"^\+", ""), None)
+    values = np.array(pc.cast(digits, pa.float64()).to_numpy(zero_copy_only=False))
+    blank = np.asarray(empty, dtype=bool)
+    bad = ~blank & ~np.isfinite(values)
+    values[~np.isfinite(values)] = np.nan
+    return Cells(name, values, blank, bad, text)
+
+
+def from_series(name: str, series: pd.Series) -> Cells:
+    """A column of a data frame."""
+    if pd.api.types.is_numeric_dtype(series.dtype) and not pd.api.types.is_complex_dtype(series):
+        values = series.to_numpy(dtype=np.float64, na_value=np.nan, copy=True)
+        empty, bad = np.isnan(values), np.isinf(values)
+        values[bad] = np.nan
+        text = None
+        if bad.any():
+            text = pa.array([str(v) for v in series], pa.string())
+        return Cells(name, values, empty, bad, text)
+    words = ["" if missing else str(v) for v, missing in zip(series, series.isna())]
+    return from_text(name, pc.utf8_trim_whitespace(pa.array(words, pa.string())))
+
+
+def comma_style(columns: Iterable[pa.StringArray], delimiter: str) -> tuple[str, str]:
+    """What commas inside numbers mean in a file, and a note; "unclear" where nothing tells."""
+    decimal = thousands = either = False
+    for text in columns:
+        if not pc.any(pc.match_substring(text, ",")).as_py():
+            continue
+        decimal |= _any(text, _ONLY_DECIMAL)
+        thousands |= _any(text, _ONLY_THOUSANDS)
+        either |= _any(text, _DECIMAL) or _any(text, _THOUSANDS)
+    if not either:
+        return "", ""
+    if decimal and thousands:
+        return "unclear", ""
+    if decimal or (delimiter != "," and not thousands):
+        return "decimal", "Commas inside numbers were read as decimal points."
+    if thousands:
+        return "thousands", "Commas inside numbers were read as thousands separators."
+    return "unclear", ""
+
+
+def _any(text: pa.StringArray, pattern: str) -> bool:
+    return bool(pc.any(pc.match_substring_regex(text, pattern)).as_py())
+
+
+def _where(text: pa.StringArray, pattern: str, other: pa.StringArray) -> pa.StringArray:
+    return pc.if_else(pc.match_substring_regex(text, pattern), other, text)

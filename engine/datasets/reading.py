@@ -1,0 +1,333 @@
+"""Reading a user's table: text or data frame in, checked numbers and plain sentences out."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from jaxtyping import Int
+
+from engine.datasets import naming, rules
+from engine.datasets.cells import Cells, comma_style, from_series, from_text
+from engine.datasets.decoding import LIMIT_BYTES, decode, load
+from engine.datasets.parsing import RawTable, parse
+from engine.datasets.rules import Findings
+from engine.datasets.tables import ColumnPreview, Preview, Table, TableSchema
+from engine.errors import BadInput
+
+MOST_PROBLEMS = 20
+_HEAD = 8  # rows of a preview
+
+
+def read_table(
+    source: Path | bytes,
+    schema: TableSchema,
+    *,
+    name: str | None = None,
+    mapping: Mapping[str, str] | None = None,
+    target: str | None = None,
+    purpose: str = "fit",
+    features: Sequence[str] | None = None,
+    missing_codes: Sequence[float] = (),
+    limit_bytes: int = LIMIT_BYTES,
+) -> Table:
+    """A CSV file as a table that can be fitted, or predicted.
+
+    Args:
+        source: A path or the file's bytes.
+        schema: What the study takes.
+        name: What messages call the file; a path's own name by default.
+        mapping: The file's column names to the schema's, "" to leave one out; names that it lacks
+            stay as they are. None: as `inspect_table` suggests.
+        target: The target column where the schema leaves it to a setting.
+        purpose: "fit", or "predict": then no target is needed, no row or column is dropped.
+        features: For "predict": the columns that the model was trained on.
+        missing_codes: Numbers that mean "not measured", such as -99.
+        limit_bytes: Larger files are refused before they are read.
+
+    Raises:
+        BadInput: The first problem, and how many more there are.
+    """
+    file = name or (source.name if isinstance(source, Path) else "file.csv")
+    raw, cells, findings = _open(source, file, schema, limit_bytes)
+    findings.rows = raw.rows
+    table = _assemble(
+        cells, schema.with_target(target), findings, mapping, purpose, features, missing_codes
+    )
+    _raise(findings)
+    return table
+
+
+def read_frame(
+    frame: pd.DataFrame,
+    schema: TableSchema,
+    *,
+    name: str = "the table",
+    mapping: Mapping[str, str] | None = None,
+    target: str | None = None,
+    purpose: str = "fit",
+    features: Sequence[str] | None = None,
+    missing_codes: Sequence[float] = (),
+) -> Table:
+    """A data frame, checked as a file is; messages count rows from 0.
+
+    Raises:
+        BadInput: The first problem, and how many more there are.
+    """
+    names = [str(c) for c in frame.columns]
+    if not len(frame) or not names:
+        raise BadInput(f"{name} has {len(frame)} rows and {len(names)} columns; give data.")
+    twice = [n for n in names if names.count(n) > 1] if len(set(names)) < len(names) else []
+    if twice:
+        raise BadInput(f"{name} has the column {twice[0]!r} twice; rename one of them.")
+    if len(names) > schema.maximum_columns:
+        raise BadInput(
+            f"{name} has {len(names):,} columns and the limit is {schema.maximum_columns:,}; "
+            "keep the columns you need."
+        )
+    cells = {n: from_series(n, frame.iloc[:, i]) for i, n in enumerate(names)}
+    findings = Findings(name, np.arange(len(frame)))
+    table = _assemble(
+        cells, schema.with_target(target), findings, mapping, purpose, features, missing_codes
+    )
+    _raise(findings)
+    return table
+
+
+def inspect_table(
+    source: Path | bytes,
+    schema: TableSchema,
+    *,
+    name: str | None = None,
+    mapping: Mapping[str, str] | None = None,
+    target: str | None = None,
+    purpose: str = "fit",
+    features: Sequence[str] | None = None,
+    missing_codes: Sequence[float] = (),
+    limit_bytes: int = LIMIT_BYTES,
+) -> Preview:
+    """What the upload wizard shows: never raises for a bad file, says what is wrong instead.
+
+    Arguments are those of `read_table`.
+    """
+    file = name or (source.name if isinstance(source, Path) else "file.csv")
+    try:
+        raw, cells, findings = _open(source, file, schema, limit_bytes)
+    except BadInput as error:
+        return Preview(problems=(str(error),))
+    aimed = schema.with_target(target)
+    suggested = dict(mapping) if mapping is not None else naming.suggest(raw.names, aimed)
+    _assemble(cells, aimed, findings, mapping, purpose, features, missing_codes)
+    head = [[str(v) for v in column[:_HEAD].to_pylist()] for column in raw.columns]
+    return Preview(
+        names=raw.names,
+        head=tuple(zip(*head)),
+        columns=tuple(_column_preview(c) for c in cells.values()),
+        n_rows=len(raw.rows),
+        mapping=suggested,
+        problems=tuple(findings.problems[:MOST_PROBLEMS]),
+        warnings=tuple(findings.notes),
+    )
+
+
+def _open(
+    source: Path | bytes, file: str, schema: TableSchema, limit_bytes: int
+) -> tuple[RawTable, dict[str, Cells], Findings]:
+    text, notes = decode(load(source, file, limit_bytes), file)
+    raw = parse(text, file, schema.maximum_columns)
+    commas, said = comma_style(raw.columns, raw.delimiter)
+    findings = Findings(file, raw.rows, notes=[*notes, *raw.notes, *([said] if said else [])])
+    style = "" if commas == "unclear" else commas
+    cells = {n: from_text(n, c, style) for n, c in zip(raw.names, raw.columns)}
+    return raw, cells, findings
+
+
+def _column_preview(cells: Cells) -> ColumnPreview:
+    seen = cells.values[~np.isnan(cells.values)]
+    missing = int(cells.empty.sum())
+    if cells.empty.all():
+        return ColumnPreview(cells.name, "empty", missing)
+    if cells.is_text or not len(seen):
+        levels = len({w for w in cells.words() if w is not None})
+        return ColumnPreview(cells.name, "text", missing, levels=levels)
+    return ColumnPreview(cells.name, "number", missing, float(seen.min()), float(seen.max()))
+
+
+def _raise(findings: Findings) -> None:
+    problems = findings.problems
+    if problems:
+        more = len(problems) - 1
+        also = f" (One more problem: {problems[1]})" if more == 1 else f" (And {more} more problems.)"
+        raise BadInput(problems[0] + (also if more else ""))
+
+
+def _assemble(
+    cells: Mapping[str, Cells],
+    schema: TableSchema,
+    findings: Findings,
+    mapping: Mapping[str, str] | None,
+    purpose: str,
+    features: Sequence[str] | None,
+    missing_codes: Sequence[float],
+) -> Table:
+    """The table, as far as it goes; what is wrong with it stands in the findings."""
+    if purpose not in ("fit", "predict"):
+        raise ValueError(f"purpose must be 'fit' or 'predict', got {purpose!r}")
+    predict = purpose == "predict"
+    columns, ignored = _renamed(cells, schema, findings, mapping)
+    for code in missing_codes:
+        columns = {n: _without(c, code) for n, c in columns.items()}
+    made: dict[str, np.ndarray] = dict(rules.named(columns, schema, findings, predict=predict))
+    own = {c.name for c in schema.columns}
+    rest = {n: c for n, c in columns.items() if n not in own}
+    if predict and features is not None:
+        rest, extra = _as_trained(rest, features, schema, findings)
+        ignored += extra
+    used: dict[str, np.ndarray] = {}
+    if schema.features:
+        if schema.boxes:
+            rules.boxes(rest, findings)
+        used, left_out = rules.features(rest, schema, findings, predict=predict)
+        ignored += [columns[n] for n in left_out]
+        if not used and not findings.problems:
+            findings.problems.append(
+                f"{findings.file} has no feature column with numbers beside "
+                f"{naming.listed(sorted(own))}; add at least one."
+            )
+    else:
+        ignored += list(rest.values())
+    made.update(used)
+    frame = pd.DataFrame({n: made[n] for n in [*columns, *made] if n in made})
+    aside = pd.DataFrame({c.name: c.words() for c in ignored}, index=frame.index)
+    inputs = tuple(n for n in used if not (schema.errors and _is_error(n, used)))
+    return _finish(frame, aside, inputs, schema, findings, predict=predict)
+
+
+def _finish(
+    frame: pd.DataFrame,
+    aside: pd.DataFrame,
+    inputs: tuple[str, ...],
+    schema: TableSchema,
+    findings: Findings,
+    *,
+    predict: bool,
+) -> Table:
+    """Rows without a target dropped, rows counted, data hashed."""
+    rows: Int[np.ndarray, " n"] = findings.rows
+    if not predict and not findings.problems:
+        needed = [c.name for c in schema.columns if c.target and not c.missing]
+        keep = frame[[n for n in needed if n in frame]].notna().all(axis=1).to_numpy()
+        if not keep.all():
+            findings.notes.append(
+                f"{findings.file}: {int((~keep).sum()):,} rows without a value in "
+                f"{' or '.join(repr(n) for n in needed)} were left out, first row "
+                f"{rows[int(np.flatnonzero(~keep)[0])]}."
+            )
+        frame, aside, rows = frame[keep], aside[keep], rows[keep]
+        if len(frame) < schema.minimum_rows:
+            findings.problems.append(
+                f"{findings.file} has {len(frame):,} usable rows and at least "
+                f"{schema.minimum_rows:,} are needed; add rows."
+            )
+        rules.duplicates(frame, [int(r) for r in rows], findings)
+    return Table(
+        frame.reset_index(drop=True),
+        inputs,
+        aside.reset_index(drop=True),
+        tuple(int(r) for r in rows),
+        tuple(findings.notes),
+        content_hash(frame),
+    )
+
+
+def _renamed(
+    cells: Mapping[str, Cells],
+    schema: TableSchema,
+    findings: Findings,
+    mapping: Mapping[str, str] | None,
+) -> tuple[dict[str, Cells], list[Cells]]:
+    """Columns under the schema's names, and those that are left out."""
+    names = list(cells)
+    if mapping is None:
+        mapping = naming.suggest(names, schema)
+        rival = naming.rival_target(names, schema)
+        if rival is not None:
+            findings.problems.append(
+                f"{findings.file} has both {schema.targets[0]!r}, which looks like a magnitude, "
+                f"and {rival!r}; set the target to {rival!r} or map the columns."
+            )
+        for name, to in mapping.items():
+            if to and to != name:
+                findings.note(name, f"it was read as {to!r}")
+            elif not to:
+                findings.note(name, "it looks like a number of the row and was left out")
+    findings.problems += naming.complaints(mapping, names, findings.file)
+    columns: dict[str, Cells] = {}
+    ignored: list[Cells] = []
+    for name, found in cells.items():
+        to = mapping.get(name, name)
+        if not to:
+            ignored.append(found)
+        elif to not in columns:
+            columns[to] = Cells(to, found.values, found.empty, found.bad, found.text)
+    return columns, ignored
+
+
+def _as_trained(
+    rest: dict[str, Cells], features: Sequence[str], schema: TableSchema, findings: Findings
+) -> tuple[dict[str, Cells], list[Cells]]:
+    """The columns that the model was trained on, in its order; absent ones are all missing."""
+    n = len(findings.rows)
+    absent = [f for f in features if f not in rest]
+    inputs = [f for f in features if not _is_error(f, features)]
+    if absent and (not schema.missing or all(f in absent for f in inputs)):
+        findings.problems.append(
+            f"{findings.file} lacks the column {absent[0]!r} that the model was trained on; "
+            f"it has {naming.listed(list(rest))}: rename or add it."
+        )
+        return {}, []
+    if absent:
+        findings.notes.append(
+            f"{findings.file} lacks {naming.listed(absent)}; every cell is taken as missing."
+        )
+    nothing = np.full(n, np.nan)
+    chosen = {
+        f: rest.get(f, Cells(f, nothing, np.ones(n, dtype=bool), np.zeros(n, dtype=bool)))
+        for f in features
+    }
+    chosen |= {
+        f"{f}_err": rest[f"{f}_err"]
+        for f in features
+        if schema.errors and f"{f}_err" in rest and f"{f}_err" not in chosen
+    }
+    return chosen, [c for name, c in rest.items() if name not in chosen]
+
+
+def _is_error(name: str, among: Mapping[str, np.ndarray] | Sequence[str]) -> bool:
+    return name.endswith("_err") and name[:-4] in among
+
+
+def _without(cells: Cells, code: float) -> Cells:
+    """Cells equal to a code for "not measured" are empty."""
+    hit = cells.values == code
+    values = np.where(hit, np.nan, cells.values)
+    return Cells(cells.name, values, cells.empty | hit, cells.bad, cells.text)
+
+
+def content_hash(frame: pd.DataFrame) -> str:
+    """SHA-256 of a table's names and values."""
+    digest = hashlib.sha256("\x1f".join(str(c) for c in frame.columns).encode())
+    for column in frame.columns:
+        values = frame[column].to_numpy()
+        if values.dtype == np.float64:
+            digest.update(np.ascontiguousarray(values).tobytes())
+        else:
+            buffer = io.StringIO()
+            buffer.write("\x1f".join("\x00" if v is None else str(v) for v in values))
+            digest.update(buffer.getvalue().encode("utf-8", errors="surrogatepass"))
+    return digest.hexdigest()

@@ -1,0 +1,207 @@
+"""What a schema asks of a table, column by column; what is wrong is gathered, not thrown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Int
+
+from engine.datasets.cells import Cells
+from engine.datasets.naming import listed
+from engine.datasets.tables import Column, TableSchema
+
+_CODES = (-9999.0, -999.0, -99.0, 99.0, 999.0, 9999.0)  # how surveys write "not measured"
+_HUGE = 1e12
+
+
+@dataclass
+class Findings:
+    """Sentences on a table while it is read: what forbids a fit, and what is worth knowing."""
+
+    file: str
+    rows: Int[np.ndarray, " n"]
+    problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def cell(self, column: str, bad: Bool[np.ndarray, " n"], got: str, do: str) -> None:
+        """A problem with the first of the cells flagged in `bad`."""
+        where = int(np.flatnonzero(bad)[0])
+        more = int(bad.sum()) - 1
+        also = f" (and {more:,} more cells of this column)" if more else ""
+        self.problems.append(
+            f"{self.file}, column {column!r}, row {self.rows[where]}: {got}{also}; {do}."
+        )
+
+    def column(self, column: str, got: str, do: str) -> None:
+        self.problems.append(f"{self.file}, column {column!r}: {got}; {do}.")
+
+    def note(self, column: str, text: str) -> None:
+        self.notes.append(f"{self.file}, column {column!r}: {text}.")
+
+
+def numbers(cells: Cells, findings: Findings, *, may_be_empty: bool) -> None:
+    """Problems of a column that must hold finite numbers."""
+    if cells.bad.any():
+        word = cells.shown(int(np.flatnonzero(cells.bad)[0]))
+        infinite = word.lower().lstrip("+-") in {"inf", "infinity", "∞"}
+        got = f"got {word!r}, " + ("which is infinite" if infinite else "which is not a number")
+        hint = "write finite numbers, without units or separators"
+        if may_be_empty:
+            hint += ", or leave the cell empty"
+        findings.cell(cells.name, cells.bad, got, hint)
+    if not may_be_empty and cells.empty.any():
+        findings.cell(cells.name, cells.empty, "the cell is empty", "give a number or drop the row")
+    if np.isinf(np.abs(cells.values)).any() or (np.abs(cells.values) > _HUGE).any():
+        findings.note(cells.name, f"some values are beyond {_HUGE:g}; check their unit")
+
+
+def codes(cells: Cells, findings: Findings) -> None:
+    """A note on values that look like a code for 'not measured'."""
+    values = cells.values[~np.isnan(cells.values)]
+    if not len(values):
+        return
+    low, middle, high = np.quantile(values, [0.25, 0.5, 0.75])
+    for code in _CODES:
+        count = int((values == code).sum())
+        if count and count < len(values) and abs(code - middle) > 8 * (high - low):
+            row = findings.rows[np.flatnonzero(cells.values == code)[0]]
+            findings.note(
+                cells.name,
+                f"{code:g} stands in {count:,} cells, first in row {row}; "
+                "if it means 'not measured', empty those cells",
+            )
+
+
+def named(
+    columns: Mapping[str, Cells], schema: TableSchema, findings: Findings, *, predict: bool
+) -> dict[str, np.ndarray]:
+    """The columns that the schema names, checked: float64 numbers, or text with None."""
+    made: dict[str, np.ndarray] = {}
+    for column in schema.columns:
+        found = columns.get(column.name)
+        lenient = predict and column.target
+        if found is None:
+            if column.required and not lenient:
+                setting = " or name another column in the setting" if column.target else ""
+                wanted = f" {schema.target_setting!r}" if setting else ""
+                findings.problems.append(
+                    f"{findings.file} has no column {column.name!r}; it has "
+                    f"{listed(list(columns))}: rename one{setting}{wanted}."
+                )
+            continue
+        if column.kind != "number":
+            made[column.name] = found.words()
+            if not lenient:
+                _labels(column, found, made[column.name], findings, predict=predict)
+            continue
+        made[column.name] = found.values
+        if not lenient:
+            _named_number(column, found, findings)
+    return made
+
+
+def _named_number(column: Column, found: Cells, findings: Findings) -> None:
+    if found.empty.all():
+        findings.column(column.name, "every cell is empty", "fill it or map another column")
+        return
+    # Rows without a target teach nothing; they are dropped with a note, not refused.
+    numbers(found, findings, may_be_empty=column.missing or column.target)
+    codes(found, findings)
+    seen = found.values[~np.isnan(found.values)]
+    if column.target and len(seen) > 1 and (seen == seen[0]).all():
+        findings.column(column.name, f"every value is {seen[0]:g}", "choose a target that varies")
+
+
+def _labels(
+    column: Column, found: Cells, words: np.ndarray, findings: Findings, *, predict: bool
+) -> None:
+    if found.empty.all():
+        if not column.missing:
+            findings.column(column.name, "every cell is empty", "fill it or map another column")
+        return
+    if not column.missing and not column.target and found.empty.any():
+        findings.cell(column.name, found.empty, "the cell is empty", "name it or drop the row")
+    levels = {w for w in words if w is not None}
+    if not predict and len(levels) < column.minimum_levels:
+        findings.column(
+            column.name,
+            f"only {len(levels)} different value, {next(iter(levels))!r}",
+            f"at least {column.minimum_levels} are needed",
+        )
+
+
+def boxes(columns: Mapping[str, Cells], findings: Findings) -> None:
+    """Every `<dim>_lo` needs its `<dim>_hi`, not below it, and no `<dim>` beside them."""
+    for name, cells in columns.items():
+        base, _, end = name.rpartition("_")
+        if end not in ("lo", "hi") or not base:
+            continue
+        other = columns.get(f"{base}_{'hi' if end == 'lo' else 'lo'}")
+        if other is None:
+            missing = f"{base}_{'hi' if end == 'lo' else 'lo'}"
+            findings.column(name, f"there is no column {missing!r}", "give both ends of the box")
+        elif end == "lo":
+            if base in columns:
+                findings.column(base, f"{name!r} stands beside it", "give a point or a box")
+            wrong = other.values < cells.values
+            if wrong.any():
+                i = int(np.flatnonzero(wrong)[0])
+                got = f"{other.shown(i)} is below {name} = {cells.shown(i)}"
+                findings.cell(f"{base}_hi", wrong, got, "swap the two or correct them")
+
+
+def features(
+    columns: Mapping[str, Cells], schema: TableSchema, findings: Findings, *, predict: bool
+) -> tuple[dict[str, np.ndarray], list[str]]:
+    """Feature and error columns, checked; and the names of columns left out."""
+    made: dict[str, np.ndarray] = {}
+    left_out: list[str] = []
+    for name, cells in columns.items():
+        is_error = schema.errors and name.endswith("_err") and name[:-4] in columns
+        if not predict and _useless(cells, schema, findings, is_error=is_error):
+            left_out.append(name)
+            continue
+        may_be_empty = schema.missing and not name.endswith(("_lo", "_hi") if schema.boxes else ())
+        numbers(cells, findings, may_be_empty=may_be_empty)
+        codes(cells, findings)
+        if is_error and (cells.values <= 0).any():
+            wrong = cells.values <= 0
+            got = f"got {cells.shown(int(np.flatnonzero(wrong)[0]))}, but an error is above zero"
+            findings.cell(name, wrong, got, "correct it or leave the cell empty")
+        made[name] = cells.values
+    orphans = [n for n in made if schema.errors and n.endswith("_err") and n[:-4] not in made]
+    for name in orphans:
+        findings.note(name, f"there is no feature {name[:-4]!r} beside it; it was left out")
+        left_out.append(name)
+        del made[name]
+    return made, left_out
+
+
+def _useless(cells: Cells, schema: TableSchema, findings: Findings, *, is_error: bool) -> bool:
+    """Columns without information are left out, with a note."""
+    if cells.empty.all():
+        findings.note(cells.name, "every cell is empty; it was left out")
+        return True
+    if cells.is_text:
+        findings.note(cells.name, "it holds text; it was left out of the features")
+        return True
+    seen = cells.values[~np.isnan(cells.values)]
+    constant = not cells.bad.any() and len(seen) > 1 and bool((seen == seen[0]).all())
+    if constant and not is_error and not schema.images:
+        findings.note(cells.name, f"every value is {seen[0]:g}; it was left out")
+        return True
+    return False
+
+
+def duplicates(frame: pd.DataFrame, rows: Sequence[int], findings: Findings) -> None:
+    """A note on rows that repeat an earlier one."""
+    again = frame.duplicated().to_numpy()
+    if again.any():
+        first = rows[int(np.flatnonzero(again)[0])]
+        findings.notes.append(
+            f"{findings.file}: {int(again.sum()):,} rows repeat an earlier one, first row {first}; "
+            "they were kept, but may stand in training and test at once."
+        )

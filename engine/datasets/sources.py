@@ -1,0 +1,112 @@
+"""Where a study's table comes from: a generator, a download, a file, a data frame."""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import platformdirs
+
+from engine.datasets.reading import read_frame, read_table
+from engine.errors import BadInput
+
+if TYPE_CHECKING:  # the catalogue imports this package's schemas
+    from engine.catalog.entry import Entry, Settings, Source
+
+
+def data_dir() -> Path:
+    """The user's data directory; `SCANT_DATA_DIR` overrides it. It need not exist yet."""
+    chosen = os.environ.get("SCANT_DATA_DIR")
+    return Path(chosen) if chosen else Path(platformdirs.user_data_dir("scant"))
+
+
+def fetched_path(name: str, folder: Path | None = None) -> Path:
+    """Where the download of that name lies, or will lie."""
+    return (folder or data_dir()) / "datasets" / f"{name}.parquet"
+
+
+def open_table(
+    entry: Entry, data: pd.DataFrame | str | Path | None, settings: Settings
+) -> pd.DataFrame:
+    """The table that a study is fitted to, checked against its schema.
+
+    Args:
+        entry: The study.
+        data: A data frame, a .csv or .parquet file, the name of one of the study's sources, or
+            None for its first source, the demonstration.
+        settings: Its settings; a generator takes sizes and seed from them.
+
+    Raises:
+        BadInput: No such file or source, not yet fetched, or a table that cannot be used.
+    """
+    target = getattr(settings, entry.table.target_setting) if entry.table.target_setting else None
+    if isinstance(data, pd.DataFrame):
+        return read_frame(data, entry.table, target=target).frame
+    source = _source(entry, data)
+    if source is None:
+        return _read_file(Path(str(data)), entry, target)
+    if source.kind == "fetched":
+        path = fetched_path(source.name)
+        if not path.is_file():
+            raise BadInput(
+                f"The data set {source.name!r} is not on this machine; "
+                f"fetch it with: scant data fetch {source.name}"
+            )
+        return _read_file(path, entry, target)
+    frame = _generator(source)(settings)
+    return read_frame(frame, entry.table, name=f"the data set {source.name!r}", target=target).frame
+
+
+def sample(entry: Entry, name: str | None, n: int, seed: int = 0) -> pd.DataFrame:
+    """n generated rows of one of the study's data sets, as its demonstration draws them.
+
+    Raises:
+        BadInput: The study has no generated data set of that name.
+    """
+    source = _source(entry, name)
+    if source is None or not source.generator:
+        known = [s.name for s in entry.sources if s.generator]
+        raise BadInput(
+            f"The study {entry.name!r} generates no data set {name!r}; it generates "
+            f"{', '.join(known) or 'none'}."
+        )
+    frame: pd.DataFrame = _generator(source)(entry.settings(seed=seed), n)
+    return frame
+
+
+def _source(entry: Entry, data: str | Path | None) -> Source | None:
+    """The source of that name; None where `data` names a file."""
+    if data is None:
+        return entry.sources[0]
+    found = next((s for s in entry.sources if s.name == str(data)), None)
+    if found is None and Path(str(data)).suffix.lower() not in _READERS:
+        names = ", ".join(s.name for s in entry.sources)
+        raise BadInput(
+            f"There is no data set {str(data)!r} for the study {entry.name!r}; give one of {names}, "
+            "or a file that ends in .csv or .parquet."
+        )
+    return found
+
+
+def _generator(source: Source) -> Any:
+    """The function behind a generated source: `(settings, rows=None) -> DataFrame`."""
+    module, _, function = source.generator.partition(":")
+    return getattr(import_module(module), function)
+
+
+_READERS = frozenset({".csv", ".tsv", ".txt", ".parquet"})
+
+
+def _read_file(path: Path, entry: Entry, target: str | None) -> pd.DataFrame:
+    if path.suffix.lower() != ".parquet":
+        return read_table(path, entry.table, target=target).frame
+    if not path.is_file():
+        raise BadInput(f"There is no file {path.name}; check the path.")
+    try:
+        frame = pd.read_parquet(path)
+    except Exception as error:  # Arrow raises many kinds
+        raise BadInput(f"{path.name} cannot be read as Parquet ({error}).") from error
+    return read_frame(frame, entry.table, name=path.name, target=target).frame
