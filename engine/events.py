@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import Any
 
 import numpy as np
+from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 Arrays = Mapping[str, np.ndarray]
@@ -197,9 +198,9 @@ def decode(message: bytes) -> list[Event]:
     size = int.from_bytes(message[:8], "little")
     try:
         rows = json.loads(json.loads(message[8 : 8 + size])["__metadata__"]["events"])
-    except (KeyError, ValueError) as error:
+        tensors = load(message)
+    except (KeyError, TypeError, ValueError, SafetensorError) as error:
         raise ValueError("not a message of run events") from error
-    tensors = load(message)
     return [_raise(row, i, tensors) for i, row in enumerate(rows)]
 
 

@@ -16,6 +16,7 @@ import torch
 from safetensors.torch import load, save
 
 from engine.control import Control
+from engine.errors import BadInput
 from engine.events import (
     Checkpoint,
     Event,
@@ -40,6 +41,7 @@ class Position:
 
     step: int = 0
     restart: int = 0
+    stage: int = 0  # of this restart
     since_start: int = 0  # steps in this restart
     since_best: int = 0
     best: float = -math.inf
@@ -96,7 +98,7 @@ class _Loop:
                 yield from self.conclude(State.STOPPED, f"Stopped after step {at.step}.")
                 return
             if not self.begun:
-                study.begin(at.restart)
+                study.begin(at.restart, at.stage, self.best_here())
                 self.begun = True
             said = len(study.notes)
             elbo, score = study.step()
@@ -114,7 +116,7 @@ class _Loop:
                 yield Snapshot(at.step, study.snapshot())
                 shown = self.clock()
             if ending:
-                self.next_restart(ending)
+                self.move_on(ending)
             if now - saved >= CHECKPOINT_SECONDS:
                 yield self.checkpoint()
                 saved = self.clock()
@@ -126,9 +128,10 @@ class _Loop:
         at.step += 1
         at.since_start += 1
         at.since_best += 1
-        if not (math.isfinite(elbo) and math.isfinite(score)):
+        if not math.isfinite(elbo):
             return
-        if score > at.best:
+        score = score if math.isfinite(score) else -math.inf
+        if score > at.best or self.best_here() is None:
             at.best = score
             best = (score, _clone(self.study.parameters()))
             if len(self.kept) > at.restart:
@@ -142,15 +145,26 @@ class _Loop:
         study, at = self.study, self.at
         if study.patience and at.since_best >= study.patience:
             return State.CONVERGED
-        return State.HIT_LIMIT if at.since_start >= study.max_steps else None
+        limit = study.max_steps * (at.stage + 1) // study.stages
+        return State.HIT_LIMIT if at.since_start >= limit else None
 
-    def next_restart(self, ending: State) -> None:
+    def move_on(self, ending: State) -> None:
+        """From the end of a stage to the next one, or to the next restart."""
         at = self.at
+        self.begun = False
+        at.since_best = 0
+        if at.stage + 1 < self.study.stages and self.best_here() is not None:
+            at.stage += 1
+            return
+        at.stage = 0
         self.endings.append(ending)
         at.restart += 1
-        at.since_start = at.since_best = 0
+        at.since_start = 0
         at.best = at.anchor = -math.inf
-        self.begun = False
+
+    def best_here(self) -> Tensors | None:
+        """The best parameters of the present restart, if it has any yet."""
+        return self.kept[self.at.restart][1] if len(self.kept) > self.at.restart else None
 
     def verdict(self) -> tuple[State, str]:
         study, at = self.study, self.at
@@ -208,7 +222,7 @@ class _Loop:
         self.kept = [(s, _part(tensors, f"kept.{r}.")) for r, s in enumerate(words["scores"])]
         self.begun = words["begun"]
         if self.begun:
-            self.study.begin(self.at.restart)
+            self.study.begin(self.at.restart, self.at.stage, self.best_here())
             self.study.load(_part(tensors, "parameters."), _part(tensors, "state."))
 
 
@@ -232,10 +246,10 @@ def choose_device(wish: str = "auto") -> torch.device:
     """The device that `wish` ("auto", "cpu", "cuda") comes to on this machine.
 
     Raises:
-        ValueError: CUDA was asked for and there is none.
+        BadInput: CUDA was asked for and there is none.
     """
     if wish == "auto":
         wish = "cuda" if torch.cuda.is_available() else "cpu"
     if wish == "cuda" and not torch.cuda.is_available():
-        raise ValueError("No CUDA device here; use --device cpu, or auto to take what there is.")
+        raise BadInput("There is no CUDA device here; ask for device cpu, or auto.")
     return torch.device(wish)

@@ -102,6 +102,7 @@ class Attempts:
         Raises:
             BadInput: Nothing answers at the given scheduler's address.
         """
+        await self._off(self.store.import_shipped)
         left = await self._off(self.store.live_runs)
         await self._desk.connect()
         await self._desk.abandon([record.id for record in left])

@@ -92,8 +92,7 @@ class Desk:
         if watch is not None:
             watch.cancel()
         future = self._futures.pop((run, attempt), None)
-        if future is not None and self.connected:
-            future.cancel()
+        if future is not None:
             future.release()
 
     async def tell(self, address: str, run: str, attempt: int, wish: str | None) -> None:

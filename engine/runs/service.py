@@ -153,16 +153,21 @@ class RunService(Attempts):
         answer: dict[str, np.ndarray] = await self._ask(run, request)
         return answer
 
-    def subscribe(self, watcher: Watcher) -> Callable[[], None]:
-        """Have `watcher(run, events)` called on the loop with whatever any run says.
+    def subscribe(self, callback: Watcher) -> Callable[[], None]:
+        """Have `callback(run, events)` called on the loop with whatever any run says.
 
         Events come after they are in the store, in their order; checkpoints and models stay out.
 
         Returns:
             A function that ends the subscription.
         """
-        self._watchers.append(watcher)
-        return lambda: self._watchers.remove(watcher) if watcher in self._watchers else None
+        self._watchers.append(callback)
+
+        def unsubscribe() -> None:
+            if callback in self._watchers:
+                self._watchers.remove(callback)
+
+        return unsubscribe
 
     def place(self, run: str) -> int | None:
         """A queued run's place, 1 being next; None if it is not waiting."""

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from sqlalchemy import Engine
 
+from engine.store.recording_shelf import RecordingShelf
 from engine.store.records import Label, RunRecord, Trace, UploadRecord
-from engine.store.run_shelf import RunShelf
 from engine.store.schema import connect
 from engine.store.upload_shelf import UPLOAD_DAYS, UploadShelf
 
 __all__ = ["UPLOAD_DAYS", "Label", "RunRecord", "Store", "Trace", "UploadRecord"]
 
 
-class Store(RunShelf, UploadShelf):
+class Store(RecordingShelf, UploadShelf):
     """One database. Safe to share between threads; every method is one transaction."""
 
     def __init__(self, engine: Engine) -> None:

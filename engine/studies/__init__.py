@@ -6,7 +6,7 @@ Only workers, notebooks and the command line import these files: they bring torc
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
@@ -26,14 +26,17 @@ class Step(NamedTuple):
     score: float
 
 
+@runtime_checkable
 class Study(Protocol):
     """How `training.train` drives a study, and what can be asked of it afterwards.
 
     A study is made from settings and a table (None: it generates its demonstration data), which
     fixes the split and the scaling. Then, in this order:
 
-    - `begin(r)` sets up restart r; its generator comes from the seed and r alone, so that a resumed
-      run can begin any restart afresh and `load` into it.
+    - `begin(r, s, best)` sets up stage s of restart r. A study with several stages goes from a
+      coarse model to a fine one; a later stage starts from `best`, the best parameters so far of
+      this restart. The generator comes from the seed and r alone, so that a resumed run can begin
+      any restart afresh and `load` into it.
     - `step()` takes one optimiser step. A non-finite `elbo` ends the run as diverged.
     - `parameters()` is what the loop keeps when a score is best (tensors; the loop clones them);
       `state()` is all else that a bitwise resume needs (optimiser, generator, counters).
@@ -53,15 +56,16 @@ class Study(Protocol):
     words: dict[str, Any]  # names that label the arrays' axes, JSON-able (see `events.Started`)
 
     restarts: int
-    max_steps: int  # of one restart
-    patience: int  # steps without a better score before a restart counts as converged; 0: never
+    stages: int  # of one restart; 1 for most
+    max_steps: int  # of one restart, shared by its stages
+    patience: int  # steps without a better score before a stage counts as converged; 0: never
     tolerance: float  # how much better a score must be to count
 
     def __init__(
         self, settings: Settings, table: pd.DataFrame | None, device: torch.device
     ) -> None: ...
 
-    def begin(self, restart: int) -> None: ...
+    def begin(self, restart: int, stage: int, best: Tensors | None) -> None: ...
     def step(self) -> Step: ...
     def snapshot(self) -> dict[str, np.ndarray]: ...
 

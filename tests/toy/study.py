@@ -19,6 +19,7 @@ class Study:
 
     patience: int
     tolerance = 1e-9
+    stages = 1
 
     def __init__(self, settings: Any, table: pd.DataFrame | None, device: torch.device) -> None:
         if settings.refuse:
@@ -32,7 +33,7 @@ class Study:
         self.y = torch.as_tensor(y, dtype=torch.float64)
         self.mean = torch.zeros(3, dtype=torch.float64)
 
-    def begin(self, restart: int) -> None:
+    def begin(self, restart: int, stage: int, best: Tensors | None) -> None:
         self.generator = torch.Generator().manual_seed(1000 * self.settings.seed + restart)
         start = torch.randn(3, generator=self.generator, dtype=torch.float64)
         self.mean = start.requires_grad_()

@@ -1,0 +1,48 @@
+"""Speed of the engine on this machine: what one training step of a study costs."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from statistics import median
+from typing import Any
+
+import pandas as pd
+
+from engine.catalog import STUDIES, entry
+
+# Settings that a step's cost grows with, where a study has them, and the values to try.
+SIZES: dict[str, tuple[int, ...]] = {"training_size": (1000, 4000), "n_basis": (25, 100)}
+STEPS = 8
+
+
+def bench(study: str | None = None) -> pd.DataFrame:
+    """Median milliseconds of a training step, against the sizes that it grows with.
+
+    Args:
+        study: Its name; None: every study.
+
+    Returns:
+        A row for each study and combination of sizes: `study`, the sizes, `ms` a step.
+    """
+    rows = []
+    for name in [study] if study else STUDIES:
+        known = entry(name).settings.names()
+        sizes = {k: v for k, v in SIZES.items() if k in known}
+        for values in itertools.product(*sizes.values()):
+            chosen = dict(zip(sizes, values))
+            rows.append({"study": name, **chosen, "ms": _step_ms(name, chosen)})
+    return pd.DataFrame(rows)
+
+
+def _step_ms(name: str, values: dict[str, Any]) -> float:
+    from engine.fitting import fit
+
+    study = fit(name, **values).study
+    study.begin(0)
+    times = []
+    for _ in range(STEPS + 1):
+        began = time.perf_counter()
+        study.step()
+        times.append(1000 * (time.perf_counter() - began))
+    return round(median(times[1:]), 3)  # the first step also sets things up

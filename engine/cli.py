@@ -1,0 +1,285 @@
+"""The `scant` command. Exit status: 0 done, 2 bad input (one sentence on stderr), 1 else."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from engine.catalog import STUDIES, Settings, entry
+from engine.errors import BadInput, NotFound
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from engine.events import Finished, Progress
+    from engine.fitting import Fit
+
+app = typer.Typer(
+    help="Gaussian processes for scarce data, trained live in the browser.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+data_app = typer.Typer(help="The data sets of the studies.", no_args_is_help=True)
+app.add_typer(data_app, name="data")
+
+StudyName = Annotated[str, typer.Argument(metavar="STUDY", help="One of: " + ", ".join(STUDIES))]
+
+
+@contextmanager
+def _sentences() -> Iterator[None]:
+    """Bad input ends in one sentence and status 2, never in a traceback."""
+    try:
+        yield
+    except (BadInput, NotFound) as error:
+        typer.echo(f"scant: {error}", err=True)
+        raise typer.Exit(2) from None
+
+
+@app.command()
+def serve(
+    port: Annotated[int, typer.Option(envvar="PORT", help="Where to listen.")] = 5006,
+    address: Annotated[str, typer.Option(help="0.0.0.0 for all networks.")] = "127.0.0.1",
+    open_browser: Annotated[bool, typer.Option("--open", help="Open the browser.")] = False,
+    workers: Annotated[int | None, typer.Option(min=1, help="Local worker processes.")] = None,
+    scheduler: Annotated[str | None, typer.Option(help="Address of a Dask scheduler.")] = None,
+    data_dir: Annotated[Path | None, typer.Option(help="Where runs and uploads are kept.")] = None,
+    auth: Annotated[Path | None, typer.Option(help="JSON file of users and passwords.")] = None,
+    allow_origin: Annotated[
+        list[str] | None, typer.Option(help="A further host whose pages may talk to this server.")
+    ] = None,
+    limit_per_owner: Annotated[
+        int, typer.Option(min=1, help="Runs that a visitor may have at once.")
+    ] = 2,
+) -> None:
+    """Serve the pages."""
+    from dashboard.app import serve as serve_pages
+
+    with _sentences():
+        serve_pages(
+            port=port,
+            address=address,
+            open_browser=open_browser,
+            workers=workers,
+            scheduler=scheduler,
+            data_dir=data_dir,
+            auth=auth,
+            allow_origin=allow_origin or (),
+            limit_per_owner=limit_per_owner,
+        )
+
+
+@app.command()
+def studies() -> None:
+    """List the studies, with the settings of each."""
+    for name in STUDIES:
+        found = entry(name)
+        typer.echo(f"{name}: {found.title}. {found.question}")
+        typer.echo("  data: " + ", ".join(source.name for source in found.sources))
+        for setting in found.settings.names():
+            parameter = found.settings.param[setting]
+            typer.echo(f"  {setting} = {parameter.default}  {_allowed(parameter)}{parameter.doc}")
+        for preset, values in found.presets.items():
+            words = ", ".join(f"{k}={v}" for k, v in values.items()) or "the defaults"
+            typer.echo(f"  preset {preset}: {words}")
+
+
+def _allowed(parameter: Any) -> str:
+    if hasattr(parameter, "objects"):
+        return f"[{', '.join(map(str, parameter.objects))}] "
+    low, high = getattr(parameter, "bounds", None) or (None, None)
+    return f"[{low} to {high}] " if low is not None or high is not None else ""
+
+
+@app.command()
+def fit(
+    study: StudyName,
+    data: Annotated[str, typer.Option(help="A CSV file, or the name of a data set.")] = "demo",
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting.")
+    ] = None,
+    predict: Annotated[Path | None, typer.Option(help="A CSV file to predict.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder to write the result to.")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    as_json: Annotated[bool, typer.Option("--json", help="Print the metrics as JSON.")] = False,
+) -> None:
+    """Fit a study here and now. Ctrl-C stops it; what it has learnt is kept."""
+    from engine import results
+    from engine.events import Finished, Fitted, Note, Progress, State
+
+    with _sentences():
+        if predict is not None and out is None:
+            raise BadInput("--predict writes predictions.csv into a folder; name it with --out.")
+        if out is not None:
+            results.check_folder(out)
+        parsed = entry(study).settings.parse(_parse(settings or []))
+        run = _begin(study, data, device, parsed)
+        asked = _table_to_predict(study, predict, run) if predict is not None else None
+        steps: list[Progress] = []
+        model: bytes | None = None
+        end: Finished | None = None
+        for event in _with_bar(run):
+            if isinstance(event, Progress):
+                steps.append(event)
+            elif isinstance(event, Note):
+                typer.echo(event.text, err=True)
+            elif isinstance(event, Fitted):
+                model = event.blob
+            elif isinstance(event, Finished):
+                end = event
+        assert end is not None
+        predictions = _predictions(run, asked) if asked is not None and model else None
+        if out is not None:
+            words = results.settings_words(study, parsed.values(), data)
+            results.write(out, words, end, steps, model, predictions)
+    _report(end, as_json)
+    if end.state in (State.DIVERGED, State.FAILED):
+        raise typer.Exit(1)
+
+
+def _parse(settings: list[str]) -> dict[str, str]:
+    values = {}
+    for word in settings:
+        name, equals, value = word.partition("=")
+        if not equals:
+            raise BadInput(f"--set {word!r} must have the form NAME=VALUE.")
+        values[name.strip()] = value
+    return values
+
+
+def _begin(study: str, data: str, device: str, settings: Settings) -> Fit:
+    if device not in ("auto", "cpu", "cuda"):
+        raise BadInput(f"--device must be auto, cpu or cuda; got {device!r}.")
+    from engine.fitting import fit as fit_study
+
+    return fit_study(study, data, device=device, settings=settings)
+
+
+def _with_bar(run: Fit) -> Iterator[Any]:
+    """The run's events, with a progress bar on stderr; the first Ctrl-C stops the run."""
+    from tqdm import tqdm
+
+    from engine.events import Progress, Started
+
+    before = signal.signal(signal.SIGINT, lambda *_: _stop(run, before))
+    try:
+        with tqdm(unit="step", file=sys.stderr, disable=None) as bar:
+            for event in run:
+                if isinstance(event, Started):
+                    bar.reset(event.total_steps)
+                elif isinstance(event, Progress):
+                    bar.set_postfix_str(f"{event.elbo:.4f}", refresh=False)
+                    bar.update(event.step - bar.n)
+                yield event
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _stop(run: Fit, before: Any) -> None:
+    run.control.stop()
+    signal.signal(signal.SIGINT, before)  # a second Ctrl-C breaks off at once
+
+
+def _table_to_predict(study: str, file: Path, run: Fit) -> pd.DataFrame:
+    """Read before the training, so that a bad file costs no waiting."""
+    from engine.datasets import read_table
+
+    found = entry(study)
+    return read_table(file, found.table, name=file.name, purpose="predict").frame
+
+
+def _predictions(run: Fit, table: pd.DataFrame) -> pd.DataFrame:
+    from engine.datasets import safe_for_spreadsheet
+
+    return safe_for_spreadsheet(run.study.predict(table))
+
+
+def _report(end: Finished, as_json: bool) -> None:
+    from engine.results import metrics_words
+
+    typer.echo(end.reason, err=True)
+    if as_json:
+        typer.echo(json.dumps(metrics_words(end), indent=2))
+        return
+    for metric in end.report.metrics:
+        spread = "" if metric.spread is None else f" ± {metric.spread:.4g}"
+        typer.echo(f"{metric.method:24} {metric.name:24} {metric.value:.4g}{spread}")
+
+
+@data_app.command("list")
+def list_data() -> None:
+    """List the data sets."""
+    for name in STUDIES:
+        for source in entry(name).sources:
+            typer.echo(f"{name:12} {source.name:10} {source.kind:10} {source.title}: {source.doc}")
+
+
+@data_app.command()
+def fetch(name: Annotated[str, typer.Argument(help="A fetched data set.")]) -> None:
+    """Download a data set into the data directory, once."""
+    from tqdm import tqdm
+
+    from engine.datasets import data_dir
+    from engine.datasets.fetch import fetch as fetch_data
+
+    with _sentences(), tqdm(unit="B", unit_scale=True, file=sys.stderr, disable=None) as bar:
+
+        def progress(done: int, total: int | None) -> None:
+            bar.total = total
+            bar.update(done - bar.n)
+
+        file = fetch_data(name, data_dir(), progress)
+    typer.echo(str(file))
+
+
+@data_app.command()
+def sample(
+    name: Annotated[str, typer.Argument(help="STUDY, or STUDY/NAME for a certain data set.")],
+    out: Annotated[Path, typer.Option(help="The CSV file to write.")],
+    rows: Annotated[int, typer.Option(min=1, help="How many rows.")] = 200,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the draw.")] = 0,
+) -> None:
+    """Write some rows of a data set, as a file that `scant fit --data` takes."""
+    from engine.datasets import safe_for_spreadsheet
+    from engine.datasets import sample as draw
+
+    study, _, source = name.partition("/")
+    with _sentences():
+        frame = draw(entry(study), source or "demo", rows, seed)
+        safe_for_spreadsheet(frame).to_csv(out, index=False)
+    typer.echo(f"{len(frame)} rows in {out}", err=True)
+
+
+@app.command()
+def reproduce(
+    study: StudyName,
+    quick: Annotated[bool, typer.Option(help="A smaller version, in a minute or two.")] = False,
+    data: Annotated[str | None, typer.Option(help="A CSV file, or a data set.")] = None,
+) -> None:
+    """Print the publication's table: our figures beside theirs."""
+    with _sentences():
+        entry(study)
+        from importlib import import_module
+
+        module = import_module(f"engine.studies.{study}")
+        if not hasattr(module, "reproduce"):
+            raise BadInput(f"Study {study!r} has no table to reproduce.")
+        typer.echo(module.reproduce(quick=quick, data=data).to_string(index=False))
+
+
+@app.command()
+def bench(
+    study: Annotated[str | None, typer.Argument(help="One study only.")] = None,
+) -> None:
+    """Measure the speed of the engine on this machine."""
+    from engine.bench import bench as measure
+
+    with _sentences():
+        typer.echo(measure(study).to_string(index=False))

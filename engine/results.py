@@ -1,0 +1,93 @@
+"""What `scant fit --out` writes: a folder that another program, or `engine.load`, can read."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from engine import __version__
+from engine.errors import BadInput
+from engine.events import Finished, Progress
+
+SETTINGS = "settings.json"
+
+
+def settings_words(study: str, settings: Mapping[str, Any], data: str) -> dict[str, Any]:
+    """The content of settings.json: all that is needed to run the same fit again."""
+    return {"study": study, "settings": dict(settings), "data": data, "version": __version__}
+
+
+def metrics_words(end: Finished) -> dict[str, Any]:
+    """The content of metrics.json. A figure that is not finite becomes null."""
+    return {
+        "state": end.state.value,
+        "reason": end.reason,
+        "metrics": [_finite(asdict(metric)) for metric in end.report.metrics],
+        "notes": list(end.report.notes),
+    }
+
+
+def check_folder(out: Path) -> None:
+    """Refuse a folder that holds anything but an earlier result.
+
+    Raises:
+        BadInput: It does, or it is a file.
+    """
+    if out.exists() and not out.is_dir():
+        raise BadInput(f"--out {out} is a file; name a folder.")
+    if out.is_dir() and any(out.iterdir()) and not (out / SETTINGS).exists():
+        raise BadInput(f"--out {out} is a folder with other files in it; name a new one.")
+
+
+def write(
+    out: Path,
+    settings: Mapping[str, Any],
+    end: Finished,
+    steps: Sequence[Progress],
+    model: bytes | None,
+    predictions: pd.DataFrame | None = None,
+) -> None:
+    """Write a fit's folder, all of it or nothing; an earlier result there is replaced.
+
+    Args:
+        out: The folder.
+        settings: As `settings_words` gives them.
+        end: The last event of the fit.
+        steps: Its curve.
+        model: The blob of its `Fitted` event, None where it left none.
+        predictions: The table of --predict with its columns added.
+    """
+    check_folder(out)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    making = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
+    try:
+        making.chmod(0o755)
+        (making / SETTINGS).write_text(json.dumps(settings, indent=2) + "\n")
+        (making / "metrics.json").write_text(json.dumps(metrics_words(end), indent=2) + "\n")
+        rows = [(p.step, p.elbo, p.seconds) for p in steps]
+        trace = pd.DataFrame(rows, columns=["step", "elbo", "seconds"])
+        trace.to_csv(making / "trace.csv", index=False)
+        if model is not None:
+            (making / "model.safetensors").write_bytes(model)
+        if predictions is not None:
+            predictions.to_csv(making / "predictions.csv", index=False)
+        if out.is_dir():
+            shutil.rmtree(out)
+        making.rename(out)
+    except BaseException:
+        shutil.rmtree(making, ignore_errors=True)
+        raise
+
+
+def _finite(words: dict[str, Any]) -> dict[str, Any]:
+    return {
+        k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in words.items()
+    }

@@ -1,0 +1,119 @@
+"""Recorded runs: one small file that is a finished run, for the demonstrations that we ship."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from io import BytesIO
+from typing import Any
+from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
+
+import numpy as np
+from safetensors.numpy import load, save
+from sqlalchemy import Engine
+
+from engine.catalog import STUDIES
+from engine.errors import BadInput, NotFound
+from engine.events import Event, Finished, Fitted, Note, Progress, Snapshot, Started, decode, encode
+from engine.shipped import shipped
+from engine.store.run_shelf import RunShelf, evenly
+
+SUFFIX = ".scant"
+_COLUMNS = ("step", "restart", "elbo", "seconds", "best", "score")
+
+
+class RecordingShelf(RunShelf):
+    """The part of the store that reads and writes recordings. Methods block."""
+
+    engine: Engine
+
+    def export_recording(self, run_id: str, snapshots: int = 60) -> bytes:
+        """A finished run as one compressed file: row, curve, notes, snapshots, report, model.
+
+        Args:
+            run_id: The run.
+            snapshots: How many snapshots to keep, evenly spread; they are kept in single precision.
+
+        Raises:
+            NotFound: There is no such run, or it is not over.
+        """
+        record, report, model = self.run(run_id), self.report(run_id), self.model(run_id)
+        if report is None or model is None:
+            raise NotFound(f"Run {run_id} is {record.state} and has left no result to record.")
+        shown = self.snapshots(run_id)
+        kept = evenly([s.step for s in shown], snapshots)
+        shown = [_single(s) for s in shown if s.step in kept]
+        end = Finished(record.state, record.reason, report)
+        trace = asdict(self.trace(run_id))
+        buffer = BytesIO()
+        with ZipFile(buffer, "w", ZIP_DEFLATED, compresslevel=9) as file:
+            file.writestr("run.json", json.dumps({**asdict(record), "notes": self.notes(run_id)}))
+            file.writestr("trace.safetensors", save(trace))
+            file.writestr("snapshots.safetensors", encode(shown))
+            file.writestr("end.safetensors", encode([end]))
+            file.writestr("model.safetensors", model)
+        return buffer.getvalue()
+
+    def import_recording(self, recording: bytes, run_id: str | None = None) -> str:
+        """Put a recording down as a demonstration run, in the place of an older one.
+
+        Args:
+            recording: What `export_recording` returned.
+            run_id: Its id here; None: "demo-<study>".
+
+        Raises:
+            BadInput: It is no recording.
+        """
+        words, events = _read(recording)
+        run_id = run_id or f"demo-{words['study']}"
+        try:
+            if self.run(run_id).created == words["created"]:
+                return run_id
+            self.delete_run(run_id)
+        except NotFound:
+            pass
+        row = [words[name] for name in ("study", "settings", "data")]
+        self.add_run(*row, owner="", run_id=run_id, demonstration=True)
+        self.write(run_id, events, words["data_hash"])
+        names = ("created", "started", "finished", "version")
+        self.update_run(run_id, **{name: words[name] for name in names})
+        return run_id
+
+    def import_shipped(self) -> list[str]:
+        """Put down the recordings that come with the package; returns their ids."""
+        found = []
+        for study in STUDIES:
+            file = shipped("recordings", study + SUFFIX)
+            if file.is_file():
+                found.append(self.import_recording(file.read_bytes()))
+        return found
+
+
+def _single(snapshot: Snapshot) -> Snapshot:
+    arrays = {
+        name: array.astype(np.float32) if array.dtype == np.float64 else array
+        for name, array in snapshot.arrays.items()
+    }
+    return Snapshot(snapshot.step, arrays)
+
+
+def _read(recording: bytes) -> tuple[Mapping[str, Any], Sequence[Event]]:
+    """A recording's row, and what its run said, in order."""
+    try:
+        with ZipFile(BytesIO(recording)) as file:
+            words = json.loads(file.read("run.json"))
+            trace = load(file.read("trace.safetensors"))
+            snapshots = decode(file.read("snapshots.safetensors"))
+            end = decode(file.read("end.safetensors"))
+            model = file.read("model.safetensors")
+    except (BadZipFile, KeyError, ValueError) as error:
+        raise BadInput("This file is no recording of a run; record it anew.") from error
+    started = Started(words["device"], words["total_steps"], 0, words["words"])
+    columns = [trace[name].tolist() for name in _COLUMNS]
+    steps = [
+        Progress(step, elbo, seconds, best, score, restart)
+        for step, restart, elbo, seconds, best, score in zip(*columns)
+    ]
+    notes = [Note(text) for text in words["notes"]]
+    return words, [started, *notes, *steps, *snapshots, Fitted(model), *end]

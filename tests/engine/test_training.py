@@ -1,0 +1,216 @@
+"""The loop: resumed to the bit, ended in every way it can end, and said so in words."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+import engine
+from engine.control import Control
+from engine.errors import BadInput
+from engine.events import (
+    Checkpoint,
+    Event,
+    Finished,
+    Fitted,
+    Note,
+    Progress,
+    Snapshot,
+    Started,
+    State,
+)
+from engine.training import SNAPSHOT_SECONDS, choose_device, train
+
+pytestmark = pytest.mark.usefixtures("toy")
+
+
+def of(kind: type, events: Iterable[Event]) -> list[Any]:
+    return [e for e in events if isinstance(e, kind)]
+
+
+def curve(events: Iterable[Event]) -> list[tuple]:
+    """All of the steps but their times."""
+    return [(p.step, p.restart, p.elbo, p.best, p.score) for p in of(Progress, events)]
+
+
+def run_until(step: int, wish: str, checkpoint: bytes | None = None, **values: Any) -> list[Event]:
+    """The events of a run to which something is wished after a step (0: before the first)."""
+    control = Control(wish if step == 0 else None)
+    events = []
+    for event in engine.fit("toy", control=control, checkpoint=checkpoint, **values):
+        events.append(event)
+        if isinstance(event, Progress) and event.step == step:
+            control.wish = wish
+    return events
+
+
+@pytest.mark.parametrize("step", [0, 1, 5, 12, 13, 20, 23])
+def test_a_resumed_run_ends_bit_by_bit_where_an_uninterrupted_one_ends(step: int) -> None:
+    values = {"max_steps": 12, "restarts": 2, "seed": 3}  # step 12 is the seam of the restarts
+    whole = list(engine.fit("toy", **values))
+    first = run_until(step, "pause", **values)
+    assert of(Finished, first)[0].state is State.PAUSED
+    (checkpoint,) = of(Checkpoint, first)
+    rest = list(engine.fit("toy", checkpoint=checkpoint.blob, **values))
+    assert of(Started, rest)[0].step == step == checkpoint.step
+    assert curve(first) + curve(rest) == curve(whole)
+    assert of(Fitted, rest) == of(Fitted, whole)
+    assert of(Finished, rest)[0].reason == of(Finished, whole)[0].reason
+
+
+def test_a_run_paused_at_every_step_is_still_the_same_run() -> None:
+    values = {"max_steps": 6, "restarts": 2}
+    events: list[Event] = []
+    blob = None
+    for step in range(1, 12):
+        part = run_until(step, "pause", checkpoint=blob, **values)
+        blob = of(Checkpoint, part)[0].blob
+        events += part
+    events += engine.fit("toy", checkpoint=blob, **values)
+    assert curve(events) == curve(engine.fit("toy", **values))
+
+
+def test_a_checkpoint_taken_by_the_clock_serves_as_well_as_one_of_a_pause() -> None:
+    ticks = itertools.count()
+    study = engine.fit("toy", max_steps=20).study
+    events = list(train(study, clock=lambda: float(next(ticks))))
+    taken = of(Checkpoint, events)
+    assert len(taken) > 1
+    whole = curve(events)
+    for checkpoint in taken:
+        rest = engine.fit("toy", max_steps=20, checkpoint=checkpoint.blob)
+        assert curve(rest) == whole[checkpoint.step :]
+
+
+@pytest.mark.parametrize("step", [1, 7, 12, 20])
+def test_stop_keeps_the_best_parameters_so_far(step: int) -> None:
+    events = run_until(step, "stop", max_steps=12, restarts=2)
+    end = events[-1]
+    assert isinstance(end, Finished)
+    assert end.state is State.STOPPED
+    assert str(step) in end.reason
+    assert end.report.metrics[0].value == max(p.score for p in of(Progress, events))
+    assert len(of(Fitted, events)) == 1
+    assert len(curve(events)) == step
+
+
+def test_stop_before_the_first_step_leaves_no_model_and_says_so() -> None:
+    events = run_until(0, "stop")
+    assert events[-1].state is State.STOPPED
+    assert "no model" in events[-1].reason
+    assert not of(Fitted, events)
+
+
+def test_a_paused_run_can_be_stopped_and_is_then_usable() -> None:
+    paused = run_until(9, "pause", max_steps=12)
+    blob = of(Checkpoint, paused)[0].blob
+    events = run_until(0, "stop", checkpoint=blob, max_steps=12)
+    assert not curve(events)
+    assert events[-1].state is State.STOPPED
+    assert events[-1].report.metrics[0].value == max(p.score for p in of(Progress, paused))
+
+
+def test_stop_at_the_last_step_still_ends() -> None:
+    assert run_until(12, "stop", max_steps=12)[-1].state in (State.STOPPED, State.HIT_LIMIT)
+
+
+@pytest.mark.parametrize("wish", ["pause", "stop"])
+def test_a_wish_is_answered_after_the_step_in_hand(wish: str) -> None:
+    assert len(curve(run_until(4, wish, max_steps=1000))) == 4
+
+
+def test_divergence_is_shown_where_it_happened_and_the_last_good_model_is_kept() -> None:
+    events = list(engine.fit("toy", nan_at=5))
+    steps = of(Progress, events)
+    assert math.isnan(steps[-1].elbo)
+    assert [p.step for p in steps] == [1, 2, 3, 4, 5]
+    assert all(math.isfinite(p.elbo) for p in steps[:-1])
+    end = events[-1]
+    assert end.state is State.DIVERGED
+    assert not end.state.usable
+    assert "step 5" in end.reason
+    assert "last good parameters" in end.reason
+    assert end.report.metrics[0].value == max(p.score for p in steps[:-1])
+
+
+def test_divergence_at_once_leaves_no_model() -> None:
+    events = list(engine.fit("toy", nan_at=1))
+    assert events[-1].state is State.DIVERGED
+    assert not of(Fitted, events)
+
+
+def test_converged_and_hit_limit_are_told_apart_in_words() -> None:
+    limit = list(engine.fit("toy", max_steps=8))[-1]
+    assert limit.state is State.HIT_LIMIT
+    assert "limit of 8 steps" in limit.reason
+    assert "not converged" in limit.reason
+    events = list(engine.fit("toy", max_steps=5000, patience=20))
+    assert events[-1].state is State.CONVERGED
+    assert f"after step {of(Progress, events)[-1].step}" in events[-1].reason
+    assert "20 steps" in events[-1].reason
+    assert len(curve(events)) < 5000
+
+
+def test_one_restart_that_hits_the_limit_is_enough_not_to_have_converged() -> None:
+    events = list(engine.fit("toy", max_steps=60, patience=12, restarts=3, seed=2))
+    lengths = [sum(p.restart == r for p in of(Progress, events)) for r in range(3)]
+    expected = State.HIT_LIMIT if max(lengths) == 60 else State.CONVERGED
+    assert len(set(lengths)) > 1  # else the test shows nothing
+    assert events[-1].state is expected
+
+
+def test_restarts_differ_and_the_best_of_them_is_kept() -> None:
+    events = list(engine.fit("toy", max_steps=6, restarts=3))
+    steps = of(Progress, events)
+    assert [p.restart for p in steps] == [0] * 6 + [1] * 6 + [2] * 6
+    assert [p.step for p in steps] == list(range(1, 19))
+    assert len({p.score for p in steps[::6]}) == 3
+    assert all(p.best == p.score for p in steps[::6])  # the best begins anew with each restart
+    assert events[-1].report.metrics[0].value == max(p.score for p in steps)
+
+
+def test_the_stream_has_the_form_that_watchers_rely_on() -> None:
+    events = list(engine.fit("toy", max_steps=5, restarts=2))
+    assert events[0] == Started("cpu", 10, 0, {"axes": ["a", "b", "c"]})
+    assert of(Note, events) == [Note("The toy is a toy.")]
+    assert isinstance(events[2], Progress)
+    assert isinstance(events[3], Snapshot)  # the first step shows the posterior at once
+    assert [type(e) for e in events[-3:]] == [Snapshot, Fitted, Finished]
+
+
+def test_snapshots_come_by_the_clock() -> None:
+    now = [0.0]
+    study = engine.fit("toy", max_steps=100).study
+    count = 0
+    for event in train(study, clock=lambda: now[0]):
+        now[0] += 0.1 * isinstance(event, Progress)
+        count += isinstance(event, Snapshot)
+    every = math.ceil(SNAPSHOT_SECONDS / 0.1)
+    assert abs(count - 100 / every) <= 3
+
+
+def test_the_same_seed_gives_the_same_run_and_another_one_another() -> None:
+    assert curve(engine.fit("toy", seed=5)) == curve(engine.fit("toy", seed=5))
+    assert curve(engine.fit("toy", seed=5)) != curve(engine.fit("toy", seed=6))
+
+
+def test_a_fitted_study_can_be_restored_from_its_blob() -> None:
+    from engine.fitting import restore
+
+    run = engine.fit("toy", max_steps=5)
+    blob = of(Fitted, run)[0].blob
+    again = restore("toy", {"max_steps": 5}, blob)
+    assert (again.explore("shifted", by=1.0)["mean"] == run.study.snapshot()["mean"] + 1).all()
+
+
+def test_a_device_that_is_not_there_is_a_sentence() -> None:
+    import torch
+
+    assert choose_device("cpu").type == "cpu"
+    if not torch.cuda.is_available():
+        with pytest.raises(BadInput, match="no CUDA device"):
+            choose_device("cuda")
