@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Literal
+from typing import Literal, cast
 
 import torch
 from jaxtyping import Float
@@ -74,7 +74,7 @@ class GPz(nn.Module):
         self,
         n_features: int,
         n_basis: int,
-        covariance: Covariance = "VC",
+        covariance: str = "VC",
         heteroscedastic: bool = True,
         joint_mean: bool = True,
         dtype: torch.dtype = torch.float64,
@@ -87,7 +87,7 @@ class GPz(nn.Module):
                 f"GPz needs at least one feature and one basis function, got {n_features} "
                 f"and {n_basis}."
             )
-        self.covariance: Covariance = covariance
+        self.covariance = cast(Covariance, covariance)
         self.heteroscedastic, self.joint_mean = heteroscedastic, joint_mean
         m, d = n_basis, n_features
         p = m + (d + 1 if joint_mean else 0)

@@ -1,0 +1,82 @@
+"""Speed of GPz: `pytest -m benchmark tests/benchmarks/test_gpz_speed.py`."""
+
+import math
+
+import pytest
+import torch
+
+from engine.models.gpz import GPz
+from engine.models.gpz_evidence import negative_log_evidence
+from engine.models.lbfgs import LBFGS
+
+pytestmark = pytest.mark.benchmark
+D = 10
+
+
+def _data(n):
+    g = torch.Generator().manual_seed(0)
+    X = torch.randn(n, D, generator=g, dtype=torch.float64)
+    y = torch.sin(X[:, 0] * X[:, 1]) + 0.1 * torch.randn(n, generator=g, dtype=torch.float64)
+    return X, y, g
+
+
+def _by_autograd(phi, y, omega, log_alpha, log_beta):
+    """The same evidence with every derivative left to autograd, for comparison."""
+    precision, shrink = omega * log_beta.exp(), (-0.5 * log_alpha).exp()
+    rows = phi * precision.sqrt()[:, None] * shrink
+    inner = rows.T @ rows + torch.eye(len(shrink), dtype=phi.dtype)
+    lower = torch.linalg.cholesky(inner)
+    right = (shrink * (phi.T @ (precision * y)))[:, None]
+    w = shrink * torch.cholesky_solve(right, lower)[:, 0]
+    residual = y - phi @ w
+    squares = (precision * residual**2).sum() + (log_alpha.exp() * w**2).sum()
+    return (
+        0.5 * (squares - (omega * log_beta).sum() + math.log(2 * math.pi) * omega.sum())
+        + lower.diagonal().log().sum()
+    )
+
+
+@pytest.mark.parametrize("way", [negative_log_evidence, _by_autograd])
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("covariance", ["VL", "VD", "VC"])
+@pytest.mark.parametrize(("n", "m"), [(4000, 25), (4000, 100), (10_000, 100)])
+def test_objective_and_gradient(benchmark, monkeypatch, n, m, covariance, threads, way):
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    monkeypatch.setattr("engine.models.gpz.negative_log_evidence", way)
+    X, y, g = _data(n)
+    model = GPz(D, m, covariance)
+    model.initialise(X, y, g)
+
+    def once():
+        model.zero_grad()
+        model.objective(X, y).backward()
+
+    benchmark.pedantic(once, rounds=10, warmup_rounds=2)
+    torch.set_num_threads(before)
+
+
+def test_two_hundred_iterations(benchmark):
+    X, y, g = _data(10_000)
+
+    def run():
+        model = GPz(D, 100, "VC")
+        model.initialise(X, y, g)
+        optimiser = LBFGS(model.parameters(), lambda: model.objective(X, y))
+        for _ in range(200):
+            optimiser.step()
+
+    benchmark.pedantic(run, rounds=1)
+
+
+def test_ten_thousand_rows_with_two_bands_missing(benchmark):
+    X, y, g = _data(10_000)
+    model = GPz(D, 100, "VC")
+    model.initialise(X, y, g)
+    optimiser = LBFGS(model.parameters(), lambda: model.objective(X, y))
+    for _ in range(20):
+        optimiser.step()
+    model.fit_posterior(X, y)
+    holes = X.clone()
+    holes[:, [1, 3, 6, 8]] = torch.nan
+    benchmark.pedantic(model.predict, (holes,), rounds=3)
