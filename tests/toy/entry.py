@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pandas as pd
 import param
 
 from engine.catalog.entry import ArraySpec, Entry, Settings, Source
@@ -20,13 +22,18 @@ class ToySettings(Settings):
     refuse = param.Boolean(False, doc="Refuse the table.")
 
 
+def numbers(settings: Settings, rows: int | None = None) -> pd.DataFrame:
+    """The demonstration: numbers between -1 and 2."""
+    return pd.DataFrame({"y": np.linspace(-1, 2, rows or 50)})
+
+
 ENTRY = Entry(
     name="toy",
     title="Toy",
     question="Where is the mean of these numbers?",
     settings=ToySettings,
     table=TableSchema(columns=(Column("y"),), minimum_rows=1),
-    sources=(Source("demo", "Numbers", "a hundred normal numbers"),),
+    sources=(Source("demo", "Numbers", "fifty numbers", generator="toy.entry:numbers"),),
     snapshot=(ArraySpec("mean", "3", "1", "where the mean stands"),),
     report=(ArraySpec("mean", "3", "1", "where it ended"),),
     explore={"shifted": (ArraySpec("mean", "3", "1", "the mean plus `by`"),)},

@@ -1,0 +1,100 @@
+"""Measures of predictions and of their uncertainty that scikit-learn and GPyTorch lack.
+
+All take arrays of one entry a row, in the target's own unit, and are plain NumPy.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+from scipy.stats import norm
+
+Rows = Float[ndarray, " n"]
+LEVELS = (0.5, 0.8, 0.95)
+
+
+def rmse(y: Rows, mean: Rows) -> float:
+    """Root of the mean squared error."""
+    return float(np.sqrt(np.mean((y - mean) ** 2)))
+
+
+def mean_log_likelihood(y: Rows, mean: Rows, variance: Rows) -> float:
+    """Mean log density of a Gaussian prediction (Almosallam 2017, Table 6.6)."""
+    return float(np.mean(-0.5 * (y - mean) ** 2 / variance - 0.5 * np.log(2 * np.pi * variance)))
+
+
+def fraction_within(y: Rows, mean: Rows, epsilon: float) -> float:
+    """F_epsilon: per cent of rows with |z - z_hat| / (1 + z) below epsilon (Table 6.6)."""
+    return float(100 * np.mean(np.abs(normalised_error(y, mean)) < epsilon))
+
+
+def normalised_error(y: Rows, mean: Rows) -> Rows:
+    """(z_hat - z) / (1 + z): the error of a redshift on the scale of its meaning."""
+    return (mean - y) / (1 + y)
+
+
+def sigma_mad(error: Rows) -> float:
+    """1.4826 times the median absolute deviation: the spread that outliers do not move."""
+    return float(1.4826 * np.median(np.abs(error - np.median(error))))
+
+
+def outlier_rate(error: Rows) -> float:
+    """Share of normalised errors beyond max(0.06, 3 sigma_IQR) (LSST science requirements)."""
+    low, high = np.percentile(error, [25, 75])
+    return float(np.mean(np.abs(error) > max(0.06, 3 * (high - low) / 1.349)))
+
+
+def pit(y: Rows, mean: Rows, variance: Rows) -> Rows:
+    """Probability integral transform of the truth: uniform where the prediction is calibrated."""
+    return norm.cdf((y - mean) / np.sqrt(variance))
+
+
+def coverage(
+    y: Rows, mean: Rows, variance: Rows, levels: tuple[float, ...] = LEVELS
+) -> Float[ndarray, "2 c"]:
+    """Nominal levels of the central intervals, and the shares of rows that they cover."""
+    away = np.abs(y - mean) / np.sqrt(variance)
+    held = [float(np.mean(away <= norm.ppf(0.5 + level / 2))) for level in levels]
+    return np.array([levels, held])
+
+
+def redshift_bins(y: Rows, mean: Rows, count: int = 10) -> Float[ndarray, "6 q"]:
+    """Point metrics by bin of true redshift, for bins of equal width with twenty rows or more.
+
+    Rows of the answer: low edge, high edge, bias (mean normalised error), sigma_MAD, outlier rate,
+    number of rows.
+    """
+    low, high = np.percentile(y, [0.5, 99.5])
+    edges = np.linspace(low, high, count + 1)
+    found = []
+    for a, b in zip(edges[:-1], edges[1:]):
+        error = normalised_error(y[(y >= a) & (y < b)], mean[(y >= a) & (y < b)])
+        if len(error) >= 20:
+            found.append([a, b, error.mean(), sigma_mad(error), outlier_rate(error), len(error)])
+    return np.array(found).reshape(-1, 6).T
+
+
+def by_confidence(
+    y: Rows, mean: Rows, variance: Rows, shares: Float[ndarray, " p"]
+) -> Float[ndarray, "6 p"]:
+    """Metrics of the most confident share of rows (Fig. 6.14).
+
+    Rows of the answer: share kept, RMSE, mean log-likelihood, F_0.15, F_0.05, bias.
+    """
+    order = np.argsort(variance, kind="stable")
+    found = []
+    for share in shares:
+        kept = order[: max(1, round(share * len(order)))]
+        a, b, v = y[kept], mean[kept], variance[kept]
+        found.append(
+            [
+                share,
+                rmse(a, b),
+                mean_log_likelihood(a, b, v),
+                fraction_within(a, b, 0.15),
+                fraction_within(a, b, 0.05),
+                float(normalised_error(a, b).mean()),
+            ]
+        )
+    return np.array(found).T
