@@ -5,6 +5,8 @@ All take arrays of one entry a row, in the target's own unit, and are plain NumP
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
@@ -68,7 +70,7 @@ def redshift_bins(y: Rows, mean: Rows, count: int = 10) -> Float[ndarray, "6 q"]
     low, high = np.percentile(y, [0.5, 99.5])
     edges = np.linspace(low, high, count + 1)
     found = []
-    for a, b in zip(edges[:-1], edges[1:]):
+    for a, b in pairwise(edges):
         error = normalised_error(y[(y >= a) & (y < b)], mean[(y >= a) & (y < b)])
         if len(error) >= 20:
             found.append([a, b, error.mean(), sigma_mad(error), outlier_rate(error), len(error)])

@@ -121,7 +121,7 @@ ENTRY = Entry(
         Source(
             "demo",
             "Simulated survey",
-            "ugriz photometry of a simulated survey, with errors that grow towards faint magnitudes",
+            "ugriz photometry of a simulated survey; errors grow towards faint magnitudes",
             generator="engine.datasets.photometry:demo",
         ),
         Source(

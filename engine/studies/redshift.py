@@ -230,7 +230,7 @@ class Study:
     # --- afterwards -----------------------------------------------------------------------------
 
     def conclude(self, kept: list[tuple[float, Tensors]]) -> Report:
-        chosen = range(len(kept))
+        chosen: Sequence[int] = range(len(kept))
         if self.settings.combine == "best":
             chosen = [max(chosen, key=lambda r: kept[r][0])]
         models = []

@@ -8,7 +8,7 @@ for "colours" one reference magnitude and the differences of neighbouring bands.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -67,23 +67,29 @@ class Features:
         colours = settings.features == "colours" and len(bands) > 1
         combine = colour_matrix(len(bands)) if colours else np.eye(len(bands))
         d = len(bands) + (len(errors) if use == "as features" else 0)
-        blank = (np.zeros(d), np.ones(d), np.zeros(d), np.ones(d), np.eye(d))
-        rough = cls(tuple(bands), tuple(errors), combine, use, settings.robust, *blank)
+        rough = cls(
+            tuple(bands),
+            tuple(errors),
+            combine,
+            use,
+            settings.robust,
+            centre=np.zeros(d),
+            width=np.ones(d),
+            mean=np.zeros(d),
+            scale=np.ones(d),
+            T=np.eye(d),
+        )
         raw = rough.combined(rough.measured(table))
         low, centre, high = np.nanpercentile(raw, [25, 50, 75], axis=0)
         width = _positive((high - low) / 1.349, np.nanstd(raw, axis=0))
-        tame = cls(*rough.head(), centre, width, *blank[2:])
+        tame = replace(rough, centre=centre, width=width)
         x = tame.tamed(tame.measured(table))
         mean, scale = np.nanmean(x, axis=0), _positive(np.nanstd(x, axis=0))
         T = np.diag(scale)
         T[: len(bands), : len(bands)] = combine @ T[: len(bands), : len(bands)]
         spread = _positive(np.nanstd((x - mean) / scale @ T.T, axis=0))
         T = T / spread[:, None]
-        return cls(*rough.head(), centre, width, mean, scale, T)
-
-    def head(self) -> tuple[Any, ...]:
-        """What is fixed before anything is fitted."""
-        return self.bands, self.errors, self.combine, self.use, self.robust
+        return replace(tame, mean=mean, scale=scale, T=T)
 
     @property
     def names(self) -> list[str]:
