@@ -145,7 +145,9 @@ def _delimiter(body: str, name: str) -> str:
 
 def _clean(name: str) -> str:
     """A header without control characters and line breaks; anything else stays as it is."""
-    return " ".join(re.sub(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\ufeff]", " ", name).split())
+    return " ".join(
+        re.sub(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\ufeff]", " ", name).split()
+    )
 
 
 def _named(

@@ -13,7 +13,7 @@ because `z` is the redshift. Wavelengths are in nm, redshifts without unit.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
@@ -49,13 +49,9 @@ class _Class(NamedTuple):
 
 
 CLASSES = {
-    "elliptical": _Class(
-        0.5, -0.4, 0.52, 0.95, 3.0, (0.0, 0.0, 0.0, 0.0), 0.05, -21.6, -0.5, 1.6
-    ),
+    "elliptical": _Class(0.5, -0.4, 0.52, 0.95, 3.0, (0.0, 0.0, 0.0, 0.0), 0.05, -21.6, -0.5, 1.6),
     "spiral": _Class(-0.5, -0.9, 0.70, 0.80, 0.6, (1.0, 0.3, 0.3, 2.5), 0.35, -21.3, -1.0, 1.6),
-    "starburst": _Class(
-        -1.6, -1.8, 0.92, 0.75, 0.0, (4.5, 1.5, 5.0, 10.0), 0.25, -20.6, -1.3, 1.6
-    ),
+    "starburst": _Class(-1.6, -1.8, 0.92, 0.75, 0.0, (4.5, 1.5, 5.0, 10.0), 0.25, -20.6, -1.3, 1.6),
 }
 
 _REDSHIFTS = np.linspace(0.0, HIGHEST, 241)
@@ -249,6 +245,7 @@ def simulate(
     return pd.DataFrame(rows, columns=names)
 
 
+@runtime_checkable
 class Sizes(Protocol):
     """The settings that say how large a survey the demonstration needs."""
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 from jaxtyping import Int
 
 from engine.datasets import naming, rules
@@ -162,7 +161,9 @@ def _raise(findings: Findings) -> None:
     problems = findings.problems
     if problems:
         more = len(problems) - 1
-        also = f" (One more problem: {problems[1]})" if more == 1 else f" (And {more} more problems.)"
+        also = (
+            f" (One more problem: {problems[1]})" if more == 1 else f" (And {more} more problems.)"
+        )
         raise BadInput(problems[0] + (also if more else ""))
 
 

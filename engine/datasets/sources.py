@@ -5,16 +5,40 @@ from __future__ import annotations
 import os
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, runtime_checkable
 
 import pandas as pd
 import platformdirs
 
 from engine.datasets.reading import read_frame, read_table
+from engine.datasets.tables import TableSchema
 from engine.errors import BadInput
 
-if TYPE_CHECKING:  # the catalogue imports this package's schemas
-    from engine.catalog.entry import Entry, Settings, Source
+
+@runtime_checkable
+class Source(Protocol):
+    """A data set as the catalogue describes it (`engine.catalog.Source`)."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def generator(self) -> str: ...
+
+
+@runtime_checkable
+class Entry(Protocol):
+    """What is needed here of a study (`engine.catalog.Entry`, which imports this package)."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def settings(self) -> Any: ...
+    @property
+    def table(self) -> TableSchema: ...
+    @property
+    def sources(self) -> Any: ...
 
 
 def data_dir() -> Path:
@@ -28,9 +52,7 @@ def fetched_path(name: str, folder: Path | None = None) -> Path:
     return (folder or data_dir()) / "datasets" / f"{name}.parquet"
 
 
-def open_table(
-    entry: Entry, data: pd.DataFrame | str | Path | None, settings: Settings
-) -> pd.DataFrame:
+def open_table(entry: Entry, data: pd.DataFrame | str | Path | None, settings: Any) -> pd.DataFrame:
     """The table that a study is fitted to, checked against its schema.
 
     Args:
@@ -81,12 +103,12 @@ def _source(entry: Entry, data: str | Path | None) -> Source | None:
     """The source of that name; None where `data` names a file."""
     if data is None:
         return entry.sources[0]
-    found = next((s for s in entry.sources if s.name == str(data)), None)
+    found: Source | None = next((s for s in entry.sources if s.name == str(data)), None)
     if found is None and Path(str(data)).suffix.lower() not in _READERS:
         names = ", ".join(s.name for s in entry.sources)
         raise BadInput(
-            f"There is no data set {str(data)!r} for the study {entry.name!r}; give one of {names}, "
-            "or a file that ends in .csv or .parquet."
+            f"There is no data set {str(data)!r} for the study {entry.name!r}; give one of "
+            f"{names}, or a file that ends in .csv or .parquet."
         )
     return found
 

@@ -1,0 +1,160 @@
+"""ZIPs of images: read in memory, nothing is ever written under a name from the archive."""
+
+from __future__ import annotations
+
+import io
+import stat
+import zipfile
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+from PIL import Image, UnidentifiedImageError
+
+from engine.datasets.decoding import LIMIT_BYTES, load
+from engine.errors import BadInput
+
+_IMAGES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff"})
+_FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF")
+
+
+@dataclass(frozen=True)
+class ArchiveLimits:
+    """What an archive may hold; the defaults take the whole of Omniglot."""
+
+    files: int = 50_000
+    unpacked_bytes: int = 500_000_000
+    ratio: float = 100.0  # unpacked over packed, of a file
+    pixels: int = 16_000_000  # of an image
+
+
+def read_images(
+    source: Path | bytes,
+    *,
+    levels: Sequence[str] = ("output", "label"),
+    size: tuple[int, int] = (28, 28),
+    name: str | None = None,
+    limits: ArchiveLimits | None = None,
+    limit_bytes: int = LIMIT_BYTES,
+) -> pd.DataFrame:
+    """A ZIP of `alphabet/character/*.png` as a table.
+
+    Args:
+        source: A path or the archive's bytes.
+        levels: What the folders above an image mean, outermost first; a folder around
+            everything is allowed.
+        size: Width and height in pixels to which every image is brought.
+        name: What messages call the file.
+        limits: How much it may hold.
+        limit_bytes: Larger archives are refused before they are read.
+
+    Returns:
+        A row an image in order of path: the levels as text, then `p0 … p{w*h-1}`, grey values in
+        [0, 1] row by row.
+
+    Raises:
+        BadInput: Not a ZIP, encrypted, too much inside, paths that lead out, links, broken images.
+    """
+    file = name or (source.name if isinstance(source, Path) else "file.zip")
+    data = load(source, file, limit_bytes)
+    try:
+        archive = zipfile.ZipFile(io.BytesIO(data))
+    except zipfile.BadZipFile:
+        raise BadInput(f"{file} is not a ZIP archive; pack the folders of images again.") from None
+    with archive:
+        members = _checked(archive, file, limits or ArchiveLimits())
+        rows = [
+            _pixels(archive, m, file, size, limits or ArchiveLimits()).ravel() for m, _ in members
+        ]
+    for member, path in members:
+        if len(path.parts) <= len(levels):
+            raise BadInput(
+                f"{file}, {member.filename[:80]!r}: images must lie in folders "
+                f"{'/'.join(levels)}/; move it there."
+            )
+    above = {
+        level: [path.parts[i - len(levels) - 1] for _, path in members]
+        for i, level in enumerate(levels)
+    }
+    pixels = pd.DataFrame(np.array(rows), columns=[f"p{i}" for i in range(size[0] * size[1])])
+    return pd.concat([pd.DataFrame(above), pixels], axis=1)
+
+
+def _checked(
+    archive: zipfile.ZipFile, file: str, limits: ArchiveLimits
+) -> list[tuple[zipfile.ZipInfo, PurePosixPath]]:
+    """The images of an archive by path, after every member was found harmless."""
+    members = archive.infolist()
+    if len(members) > limits.files:
+        raise BadInput(
+            f"{file} holds {len(members):,} files and the limit is {limits.files:,}; keep fewer."
+        )
+    unpacked = sum(m.file_size for m in members)
+    if unpacked > limits.unpacked_bytes:
+        raise BadInput(
+            f"{file} unpacks to {unpacked / 1e6:,.0f} MB and the limit is "
+            f"{limits.unpacked_bytes / 1e6:,.0f} MB; keep fewer or smaller images."
+        )
+    images = []
+    for member in members:
+        path = _harmless(member, file, limits)
+        hidden = any(part.startswith((".", "__MACOSX")) for part in path.parts)
+        if not member.is_dir() and not hidden and path.suffix.lower() in _IMAGES:
+            images.append((member, path))
+    if not images:
+        raise BadInput(f"{file} holds no images (PNG, JPEG, BMP, GIF or TIFF); add some.")
+    return sorted(images, key=lambda found: found[1])
+
+
+def _harmless(member: zipfile.ZipInfo, file: str, limits: ArchiveLimits) -> PurePosixPath:
+    """The path of a member that neither leads out of the archive nor unpacks without end."""
+    where = f"{file}, {member.filename[:80]!r}"
+    path = PurePosixPath(member.filename.replace("\\", "/"))
+    if path.is_absolute() or ".." in path.parts or ":" in (path.parts or ("",))[0]:
+        raise BadInput(f"{where}: the path leads out of the archive; pack the folder again.")
+    if stat.S_ISLNK(member.external_attr >> 16):
+        raise BadInput(f"{where} is a link; pack the file itself.")
+    if member.flag_bits & 1:
+        raise BadInput(f"{where} is encrypted; pack it without a password.")
+    if member.file_size > limits.ratio * max(member.compress_size, 1_000):
+        raise BadInput(
+            f"{where} unpacks to {member.file_size / max(member.compress_size, 1):,.0f} times its "
+            f"size and the limit is {limits.ratio:g}; pack ordinary images."
+        )
+    return path
+
+
+def _pixels(
+    archive: zipfile.ZipFile,
+    member: zipfile.ZipInfo,
+    file: str,
+    size: tuple[int, int],
+    limits: ArchiveLimits,
+) -> Float[np.ndarray, "h w"]:
+    where = f"{file}, {member.filename[:80]!r}"
+    try:
+        with Image.open(io.BytesIO(archive.read(member)), formats=_FORMATS) as image:
+            if image.width * image.height > limits.pixels:
+                raise BadInput(
+                    f"{where} has {image.width:,} x {image.height:,} pixels and the limit is "
+                    f"{limits.pixels:,}; make it smaller."
+                )
+            grey = image.convert("L").resize(size, Image.Resampling.BOX)
+    except BadInput:
+        raise
+    except (
+        UnidentifiedImageError,
+        Image.DecompressionBombError,
+        zipfile.BadZipFile,
+        NotImplementedError,
+        OSError,
+        SyntaxError,
+        ValueError,
+        zlib.error,
+    ):
+        raise BadInput(f"{where} is not an image that can be read; replace it.") from None
+    return np.asarray(grey, dtype=np.float64) / 255.0
