@@ -102,7 +102,7 @@ class BandsOff:
 
     @property
     def _off(self) -> list[str]:
-        return [b for b in self.bands.options if b not in self.bands.value]
+        return [b for b in self.bands.options if b not in (self.bands.value or ())]
 
     def _toggled(self, _change: Any) -> None:
         if self._quiet:

@@ -1,0 +1,228 @@
+"""What a visitor takes home from a run: numbers, settings, figures, and code that does it again.
+
+All functions take the run's `live.History`. None of them needs the server afterwards: the notebook
+and the script go through `engine.fit`, the figures carry their scripts with them. PNG and SVG of a
+single figure are made in the browser by its own tools (`plots.theme`), here and on the page.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from engine.catalog import Entry, entry
+from engine.errors import BadInput
+
+if TYPE_CHECKING:
+    from dashboard.live import History
+    from dashboard.pages.views import Views
+
+UPLOADED = "your-file.csv"
+
+
+def settings_json(run: History) -> str:
+    """What `scant fit` writes as settings.json, and the hash of the data."""
+    record = run.record
+    words = {
+        "study": record.study,
+        "settings": dict(record.settings),
+        "data": record.data,
+        "data_hash": record.data_hash,
+        "version": record.version,
+    }
+    return json.dumps(words, indent=2) + "\n"
+
+
+def metrics_csv(run: History) -> str:
+    """The report's figures, a row each: method, metric, value, spread, source.
+
+    Raises:
+        BadInput: The run has not ended with a report.
+    """
+    return _csv(pd.DataFrame([vars(m) for m in _report(run).metrics]))
+
+
+def predictions_csv(run: History, study: Entry) -> str:
+    """The report's arrays that have one entry a test row, a column each, named as in the catalog.
+
+    Raises:
+        BadInput: The run has not ended with a report, or the study's report holds no predictions.
+    """
+    arrays = _report(run).arrays
+    per_row = [s for s in study.report if s.shape.split()[0].startswith("n_") and s.name in arrays]
+    if not per_row:
+        raise BadInput(f"Runs of {study.name} leave no predictions to download.")
+    columns: dict[str, np.ndarray] = {}
+    for spec in per_row:
+        array = arrays[spec.name]
+        if array.ndim == 1:
+            columns[spec.name] = array
+        else:
+            names = _names(run.words, array.shape[1], spec.name)
+            columns |= {name: array[:, i] for i, name in enumerate(names)}
+    return _csv(pd.DataFrame(columns))
+
+
+def script(run: History) -> str:
+    """A script that trains the same run and prints its figures."""
+    parts = [f'"""{_title(run)}"""', _imports(), _data(run), _fit(run), _PRINT]
+    return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def notebook(run: History) -> bytes:
+    """The same as a notebook, with the figures that the page showed beside the new ones."""
+    import nbformat
+
+    v4 = nbformat.v4
+    study = entry(run.record.study)
+    cited = "\n".join(f"- {c.text}" for c in study.citations)
+    head = f"# {_title(run)}\n\n{study.question}\n\n{cited}\n\nIt needs `pip install scant`."
+    cells = [
+        v4.new_markdown_cell(head),
+        v4.new_code_cell(_imports()),
+        v4.new_markdown_cell("## Data"),
+        v4.new_code_cell(_data(run).strip()),
+        v4.new_markdown_cell("## Training\n\nAll settings, the seed among them, as in the run."),
+        v4.new_code_cell(_fit(run).strip()),
+        v4.new_markdown_cell("## Figures\n\nMethods down, metrics across."),
+        v4.new_code_cell(_SHOW.strip()),
+    ]
+    if run.report is not None:
+        shown = {m.name: m.value for m in run.report.metrics if m.source == "run"}
+        finite = {name: value for name, value in shown.items() if math.isfinite(value)}
+        said = f"As the page showed them: {json.dumps(finite)}"
+        cells.append(v4.new_markdown_cell(said))
+    for i, cell in enumerate(cells):
+        cell["id"] = f"cell-{i}"  # so that the same run gives the same file
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    made = v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
+    return str(nbformat.writes(made)).encode()
+
+
+def figures_html(run: History, views: Views) -> str:
+    """All figures on show as one page that needs nothing from anywhere, with their readings.
+
+    Each figure is still live: zoom, hover, and its tools to save it as PNG or SVG.
+    """
+    from bokeh.embed import components
+    from bokeh.resources import Resources
+
+    shown = [views.trace, *views.live, *views.result, *views.explore]
+    figures = [(view, f) for view in shown for f in getattr(view, "figures", ())]
+    if figures:
+        code, divs = components([_copy(f) for _, f in figures], wrap_script=True)
+    else:
+        code, divs = "", ()
+    body = ""
+    for view in shown:
+        mine = "".join(div for (owner, _), div in zip(figures, divs) if owner is view)
+        table = getattr(getattr(view, "panel", None), "object", "")
+        inner = mine or (table if isinstance(table, str) else "")
+        body += (
+            f"<section><h2>{escape(view.title)}</h2><figure>{inner}"
+            f"<figcaption>{escape(view.alt)}</figcaption></figure></section>"
+        )
+    scripts = Resources(mode="inline", components=["bokeh"]).render_js()
+    title = escape(_title(run))
+    return (
+        f"<!DOCTYPE html><html lang='en'><head><meta charset='utf-8'><title>{title}</title>"
+        f"<style>{_STYLE}</style>{scripts}</head><body><h1>{title}</h1>{body}{code}</body></html>"
+    )
+
+
+def _copy(figure: Any) -> Any:
+    """A figure in no document, for the one on the page belongs to the visitor's session."""
+    from bokeh.core.serialization import Deserializer, Serializer
+
+    return Deserializer().deserialize(Serializer().serialize(figure))
+
+
+def _report(run: History) -> Any:
+    if run.report is None:
+        raise BadInput(
+            f"This run is {run.state} and has no result yet; download it once it has ended."
+        )
+    return run.report
+
+
+def _names(words: Mapping[str, Any], width: int, name: str) -> list[str]:
+    """Names of an array's columns: the run's bands or features where they fit, else numbered."""
+    for labels in (words.get("bands", ()), words.get("features", ())):
+        if len(labels) == width:
+            return [str(label) for label in labels]
+    return [f"{name}_{i}" for i in range(width)]
+
+
+def _csv(table: pd.DataFrame) -> str:
+    from engine.datasets import safe_for_spreadsheet
+
+    return str(safe_for_spreadsheet(table).to_csv(index=False))
+
+
+def _title(run: History) -> str:
+    return f"Scant: {entry(run.record.study).title.lower()}, run {run.id}"
+
+
+def _imports() -> str:
+    return "import pandas as pd\n\nimport engine\nfrom engine.events import Finished, Progress"
+
+
+def _data(run: History) -> str:
+    """The lines that name the data; the reader fills in the path of an upload."""
+    data, digest = run.record.data, run.record.data_hash
+    if data == "demo":
+        return "DATA = None  # the demonstration, generated from the settings"
+    if not data.startswith("upload:"):
+        return f"DATA = {data!r}  # fetched at first use; SHA-256 of the run's table: {digest}"
+    columns = ", ".join(str(c) for c in run.words.get("features", ()))
+    return f"""
+# Your own table: put in its path, and where its columns had other names, yours on the left.
+# The run saw the features {json.dumps(columns)}; SHA-256 of its table: {digest}.
+PATH = {UPLOADED!r}
+COLUMNS: dict[str, str] = {{}}
+DATA = pd.read_csv(PATH).rename(columns=COLUMNS)
+"""
+
+
+def _fit(run: History) -> str:
+    values = "".join(f"    {k}={v!r},\n" for k, v in run.record.settings.items())
+    return f"""
+SETTINGS = dict(
+{values})
+
+fit = engine.fit({run.record.study!r}, data=DATA, **SETTINGS)
+trace = []
+for event in fit:
+    if isinstance(event, Progress):
+        trace.append(event)
+    if isinstance(event, Finished):
+        end = event
+
+print(end.state, "-", end.reason)
+metrics = pd.DataFrame([vars(m) for m in end.report.metrics])
+"""
+
+
+_SHOW = """
+metrics.pivot_table(index=["source", "method"], columns="name", values="value", sort=False)
+"""
+
+_PRINT = """
+print(metrics.to_string(index=False))
+# `fit.study` is fitted now: fit.study.predict(table), fit.study.explore(question, ...).
+"""
+
+_STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem; padding: 0 1rem;
+  color: #1d2026; background: #fff }
+h1 { font-weight: 600; font-size: 1.4rem } h2 { font-weight: 600; font-size: 1.1rem }
+figure { margin: 0 0 2rem } figcaption { color: #5b616c; margin-top: .5rem }
+table { border-collapse: collapse } th, td { padding: .2rem .8rem; text-align: right }
+th[scope=row], th[scope=rowgroup] { text-align: left }
+"""

@@ -1,0 +1,135 @@
+"""What all plots have in common, and how a page feeds one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import panel as pn
+
+from dashboard.plots.theme import Figure, models
+
+if TYPE_CHECKING:
+    from dashboard.live import History
+    from engine.events import Report, Snapshot
+
+NOTHING = "Nothing to show yet."
+
+
+class View:
+    """What all views share: colours hold on light and dark pages, so there is nothing to change."""
+
+    def restyle(self, dark: bool) -> None:
+        """Follow the visitor to dark or light."""
+
+
+class Plot(View):
+    """A plot: its figures, how they are laid out, and its current reading in words.
+
+    Attributes:
+        title: The heading a page sets above it.
+        alt: One or two sentences that state what the plot shows now, for those who cannot see it.
+        figures: Its Bokeh figures.
+        panel: What is laid out, made once.
+    """
+
+    def __init__(self, title: str, *figures: Figure) -> None:
+        self.title = title
+        self.alt = ""
+        self.figures = figures
+        panes = [pn.pane.Bokeh(f, sizing_mode="stretch_width") for f in figures]
+        self.panel: Any = panes[0] if len(panes) == 1 else _beside(panes)
+        self.describe(NOTHING)
+
+    def describe(self, text: str) -> None:
+        """State the current reading; a screen reader finds it on the figure as well."""
+        self.alt = text
+        for f in self.figures:
+            f.html_attributes = {"role": "img", "aria-label": f"{self.title}. {text}"}
+
+    def clear(self) -> None:
+        """Forget what is shown."""
+        for f in self.figures:
+            for source in {r.data_source for r in f.renderers if hasattr(r, "data_source")}:
+                empty(source)
+        self.describe(NOTHING)
+
+
+class Fed(View):
+    """A plot as a view of a page: `feed` says which arrays of a snapshot or report it shows."""
+
+    def __init__(self, plot: Any, feed: Callable[[Any, Mapping[str, Any]], None]) -> None:
+        self.plot = plot
+        self.feed = feed
+
+    @property
+    def title(self) -> str:
+        """The plot's heading."""
+        return str(self.plot.title)
+
+    @property
+    def alt(self) -> str:
+        """The plot's reading."""
+        return str(self.plot.alt)
+
+    @property
+    def panel(self) -> Any:
+        """What is laid out."""
+        return self.plot.panel
+
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        """The plot's Bokeh figures."""
+        return tuple(self.plot.figures)
+
+    def update(self, told: Snapshot | Report, words: Mapping[str, Any]) -> None:
+        self.feed(told, words)
+
+    def clear(self, run: History) -> None:
+        self.plot.clear()
+
+
+def put(source: Any, **columns: object) -> None:
+    """Set columns of numbers: patched in place where the length is the same, replaced otherwise.
+
+    Numbers travel as float32 bytes; a patch keeps the visitor's selection.
+    """
+    arrays = {k: _light(v) for k, v in columns.items()}
+    lengths = {len(v) for v in arrays.values()}
+    same = arrays.keys() == source.data.keys() and lengths == {_length(source)} != {0}
+    if same and all(a.dtype.kind == "f" for a in arrays.values()):
+        source.patch({k: [(slice(0, len(v)), v)] for k, v in arrays.items()})
+    else:
+        source.data = arrays
+
+
+def empty(source: Any) -> None:
+    """Leave the columns, take the rows."""
+    source.data = {k: np.empty(0, dtype=np.float32) for k in source.data}
+
+
+def columns(*names: str) -> Any:
+    """A source with these columns and no rows yet."""
+    return models.ColumnDataSource({name: np.empty(0, dtype=np.float32) for name in names})
+
+
+def _light(values: object) -> np.ndarray:
+    array = np.asarray(values)
+    return array.astype(np.float32) if array.dtype.kind in "fiub" else array
+
+
+def _length(source: Any) -> int:
+    return len(next(iter(source.data.values()), ()))
+
+
+def _beside(panes: list[Any]) -> Any:
+    """Side by side where there is room, one under another where there is not."""
+    return pn.FlexBox(
+        *[_flexible(p) for p in panes], flex_wrap="wrap", gap="8px", sizing_mode="stretch_width"
+    )
+
+
+def _flexible(pane: Any) -> Any:
+    pane.styles = {"flex": "1 1 240px", "min-width": "220px"}
+    return pane

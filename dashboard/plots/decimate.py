@@ -1,0 +1,31 @@
+"""Thin a long curve for the screen without losing a spike."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float, Int
+
+
+def keep(values: Float[np.ndarray, "n"], limit: int) -> Int[np.ndarray, "k"]:
+    """Which points to draw: the least and the greatest of each of limit / 2 buckets, and both ends.
+
+    Args:
+        values: The curve, evenly spaced; every NaN and infinity is kept, for each is news.
+        limit: About how many points may remain, at least 4.
+
+    Returns:
+        Their places, ascending. All of them where n is at most `limit`.
+    """
+    n = len(values)
+    if n <= limit:
+        return np.arange(n)
+    finite = np.isfinite(values)
+    edges = np.linspace(0, n, max(limit // 2, 2) + 1).astype(int)
+    bucket = np.repeat(np.arange(len(edges) - 1), np.diff(edges))[finite]
+    places = np.flatnonzero(finite)
+    order = np.lexsort((values[finite], bucket))
+    ordered = bucket[order]
+    first = np.flatnonzero(np.diff(ordered, prepend=-1))
+    last = np.append(first[1:], len(ordered)) - 1 if len(first) else first
+    extremes = places[order[np.concatenate([first, last])]]
+    return np.unique(np.concatenate([extremes, np.flatnonzero(~finite), [0, n - 1]]))

@@ -1,0 +1,94 @@
+"""p(z) of one row: the mixture that a prediction with missing or noisy inputs is."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+
+from dashboard.plots.base import Plot, columns, put
+from dashboard.plots.theme import BLUE, GREY, VERMILION, models, new_figure, quiet_legend
+
+Grid = Float[np.ndarray, "g"]
+
+
+class DensityPlot(Plot):
+    """The predictive density with its components and the truth.
+
+    Args:
+        target: Name of what is predicted.
+    """
+
+    def __init__(self, target: str = "z", title: str = "Density of one row") -> None:
+        self.target = target
+        self.curve = columns("grid", "density")
+        self.before = columns("grid", "density")
+        self.parts = columns("xs", "ys")
+        plot = new_figure("density", target, f"p({target})")
+        plot.line("grid", "density", source=self.before, color=GREY, line_width=1.5,
+                  line_dash=[5, 3], legend_label="with everything measured")  # fmt: skip
+        plot.multi_line("xs", "ys", source=self.parts, color=BLUE, line_alpha=0.35)
+        plot.varea("grid", 0, "density", source=self.curve, color=BLUE, fill_alpha=0.18)
+        plot.line("grid", "density", source=self.curve, color=BLUE, line_width=2.5,
+                  legend_label=f"p({target})")  # fmt: skip
+        self.truth = models.Span(
+            dimension="height", line_color=VERMILION, line_width=2, visible=False
+        )
+        plot.add_layout(self.truth)
+        plot.line([], [], color=VERMILION, line_width=2, legend_label="truth")
+        plot.y_range.start = 0
+        quiet_legend(plot, "top_right")
+        super().__init__(title, plot)
+
+    def show(
+        self,
+        grid: Grid,
+        density: Grid,
+        components: Float[np.ndarray, "c g"] | None = None,
+        truth: float | None = None,
+        before: tuple[Grid, Grid] | None = None,
+    ) -> None:
+        """Show a density on a grid.
+
+        Args:
+            grid: Where it is evaluated, in the target's unit.
+            density: Its values, per unit of the target.
+            components: The parts of the mixture, times their weights.
+            truth: The true value, if it may be shown.
+            before: Grid and density with everything measured, to compare with.
+        """
+        put(self.curve, grid=grid, density=density)
+        parts = [] if components is None or len(components) < 2 else list(_weighty(components))
+        self.parts.data = {
+            "xs": [np.float32(grid)] * len(parts),
+            "ys": [np.float32(p) for p in parts],
+        }
+        was, height = before if before is not None else (np.empty(0), np.empty(0))
+        put(self.before, grid=was, density=height)
+        self.truth.update(visible=truth is not None, location=truth)
+        self.describe(self._reading(grid, density, truth))
+
+    def clear(self) -> None:
+        super().clear()
+        self.truth.visible = False
+
+    def _reading(self, grid: Grid, density: Grid, truth: float | None) -> str:
+        inner = (density[1:-1] > density[:-2]) & (density[1:-1] >= density[2:])
+        high = inner & (density[1:-1] > 0.1 * density.max())
+        peaks = max(int(high.sum()), 1)
+        mass = np.cumsum(density) / max(density.sum(), 1e-300)
+        low, top = (float(grid[np.searchsorted(mass, q)]) for q in (0.025, 0.975))
+        words = (
+            f"Most likely {self.target} {grid[np.argmax(density)]:.3f}, 95% between {low:.3f} and "
+            f"{top:.3f}, {peaks} peak{'s' if peaks > 1 else ''}"
+        )
+        if truth is None:
+            return words + "."
+        where = "inside" if low <= truth <= top else "outside"
+        return words + f"; the truth is {truth:.3f}, {where}."
+
+
+def _weighty(components: Float[np.ndarray, "c g"], most: int = 25) -> np.ndarray:
+    """The parts worth drawing, by the height they reach."""
+    height = components.max(axis=1)
+    order = np.argsort(height)[::-1][:most]
+    return components[order[height[order] > 0.01 * height.max()]]

@@ -1,0 +1,157 @@
+"""The objective while it is being raised, and the score that chooses what is kept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import panel as pn
+import panel_material_ui as pmui
+from bokeh.events import RangesUpdate, Reset
+from jaxtyping import Float
+
+from dashboard.plots.base import NOTHING, Plot, columns, empty, put
+from dashboard.plots.decimate import keep
+from dashboard.plots.theme import BLUE, GREEN, VERMILION, models, new_figure, quiet_legend
+
+if TYPE_CHECKING:
+    from dashboard.live import History, Trace
+
+LIMIT = 2000  # points on screen; beyond, the curve is thinned to its extremes
+
+
+class ElboPlot(Plot):
+    """The curve of the objective with the score beneath it, in the form of a page's trace view.
+
+    It follows the newest step until the visitor zooms; the Follow button takes it up again. A
+    non-finite value is marked by a triangle at its step; a new restart begins a new line.
+
+    Args:
+        objective: What the objective is, with its unit.
+        score: What the score is, with its unit.
+    """
+
+    def __init__(self, objective: str, score: str, title: str = "Objective") -> None:
+        self.objective, self.score = objective, score
+        self._drawn = 0  # points of the trace on show
+        self.curve = columns("step", "elbo", "score")
+        self.broken = columns("step", "height")
+        self.extent = columns("x", "y")
+        plot = new_figure("objective", "step", _unit(objective), height=280)
+        # The ranges follow an unseen pair of corners, so that the far-off first steps can stay
+        # outside; Bokeh itself stops following when the visitor zooms.
+        corners = plot.scatter("x", "y", source=self.extent, alpha=0)
+        plot.x_range = models.DataRange1d(renderers=[corners], range_padding=0.02)
+        plot.y_range = models.DataRange1d(renderers=[corners], range_padding=0.08)
+        plot.line("step", "score", source=self.curve, color=GREEN, line_width=1.5,
+                  line_dash=[5, 3], line_alpha=0.9, legend_label=_bare(score))  # fmt: skip
+        plot.line("step", "elbo", source=self.curve, color=BLUE, line_width=2.5,
+                  legend_label=_bare(objective))  # fmt: skip
+        plot.scatter("step", "height", source=self.broken, marker="inverted_triangle", size=14,
+                     color=VERMILION)  # fmt: skip
+        plot.yaxis.formatter = models.NumeralTickFormatter(format="0,0.[00]")
+        quiet_legend(plot, "bottom_right")
+        super().__init__(title, plot)
+        self.follow = pmui.Button(label="Follow", variant="outlined", size="small", visible=False)
+        self.follow.js_on_click(args={"plot": plot}, code="plot.reset.emit()")
+        self.follow.on_click(lambda _: self._following(True))
+        plot.on_event(RangesUpdate, lambda _: self._following(False))
+        plot.on_event(Reset, lambda _: self._following(True))
+        self.panel = pn.Column(self.panel, self.follow, sizing_mode="stretch_width")
+
+    def update(self, trace: Trace, first: int) -> None:
+        """Show the trace; points `first:` are new, and 0 means that all are."""
+        elbo, score = np.asarray(trace.elbo, float), np.asarray(trace.score, float)
+        step, restart = np.asarray(trace.step), np.asarray(trace.restart)
+        if len(step) == 0:
+            self.clear()
+            return
+        if first == 0 or first != self._drawn or len(step) > LIMIT:
+            self.curve.data = _rows(step, elbo, score, restart, 0)
+        elif first < len(step):
+            self.curve.stream(_rows(step, elbo, score, restart, first))
+        self._drawn = len(step)
+        self._mark(step, elbo)
+        self._frame(step, elbo, score)
+        self._read(step, elbo, score, restart)
+
+    def clear(self, run: History | None = None) -> None:
+        """Forget the run shown before."""
+        self._drawn = 0
+        for source in (self.curve, self.broken, self.extent):
+            empty(source)
+        self.describe(NOTHING)
+
+    def _following(self, follows: bool) -> None:
+        self.follow.visible = not follows
+
+    def _mark(self, step: np.ndarray, elbo: np.ndarray) -> None:
+        bad = np.flatnonzero(~np.isfinite(elbo))
+        if len(bad) == len(self.broken.data["step"]):
+            return
+        heights = [_last_finite(elbo[: i + 1]) for i in bad]
+        put(self.broken, step=step[bad], height=heights)
+
+    def _frame(self, step: np.ndarray, elbo: np.ndarray, score: np.ndarray) -> None:
+        low, high = extent(elbo, score)
+        put(self.extent, x=[step[0], step[-1]], y=[low, high])
+
+    def _read(
+        self, step: np.ndarray, elbo: np.ndarray, score: np.ndarray, restart: np.ndarray
+    ) -> None:
+        here = restart == restart[-1]
+        words = f"Step {step[-1]}: {_bare(self.objective)} {elbo[-1]:.3f}"
+        finite = score[here][np.isfinite(score[here])]
+        if len(finite):
+            words += f", {_bare(self.score)} {score[-1]:.3f}, best {finite.max():.3f}"
+        if restart[-1]:
+            words += f" (restart {restart[-1] + 1})"
+        bad = np.flatnonzero(~np.isfinite(elbo))
+        if len(bad):
+            words += f"; not finite at step {step[bad[0]]}"
+        self.describe(words + ".")
+
+
+def extent(elbo: Float[np.ndarray, "n"], score: Float[np.ndarray, "n"]) -> tuple[float, float]:
+    """The heights worth showing: all but the steep climb of a restart's first steps.
+
+    The least height is no lower than three times the span of the later nine tenths below the top.
+    """
+    both = np.concatenate([elbo, score])
+    finite = both[np.isfinite(both)]
+    if len(finite) == 0:
+        return 0.0, 1.0
+    high = finite.max()
+    span = high - np.quantile(finite, 0.1)
+    low = max(finite.min(), high - 3 * span) if span > 0 else finite.min()
+    return float(low), float(high)
+
+
+def _rows(
+    step: np.ndarray, elbo: np.ndarray, score: np.ndarray, restart: np.ndarray, first: int
+) -> dict[str, np.ndarray]:
+    """The points from `first` on, thinned, with a gap before each new restart."""
+    chosen = np.union1d(keep(elbo[first:], LIMIT // 2), keep(score[first:], LIMIT // 2)) + first
+    gap = np.flatnonzero(np.diff(restart[chosen], prepend=restart[max(first - 1, 0)]))
+    return {
+        "step": np.insert(step[chosen].astype(np.float32), gap, np.nan),
+        "elbo": np.insert(_finite(elbo[chosen]), gap, np.nan),
+        "score": np.insert(_finite(score[chosen]), gap, np.nan),
+    }
+
+
+def _finite(values: np.ndarray) -> np.ndarray:
+    return np.where(np.isfinite(values), values, np.nan).astype(np.float32)
+
+
+def _last_finite(values: np.ndarray) -> float:
+    finite = values[np.isfinite(values)]
+    return float(finite[-1]) if len(finite) else 0.0
+
+
+def _bare(words: str) -> str:
+    return words.split(" (")[0]
+
+
+def _unit(words: str) -> str:
+    return words.split(" (")[1].rstrip(")") if " (" in words else words

@@ -1,0 +1,74 @@
+"""Hinton diagram: a matrix of signed numbers as squares."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+
+from dashboard.plots.base import Plot, put
+from dashboard.plots.theme import models, new_figure
+
+FIELD = "#808080"  # grey, so that white and black weigh the same
+
+
+class HintonPlot(Plot):
+    """White squares are positive, black negative, on grey; area is magnitude over the greatest.
+
+    The grey is a glyph beneath the grid, for a figure's own background gives way to the page's
+    theme.
+    """
+
+    def __init__(self, title: str, row: str = "row", column: str = "column") -> None:
+        self.row, self.column = row, column
+        self.field = models.ColumnDataSource({"left": [0], "right": [1], "bottom": [0], "top": [1]})
+        self.squares = models.ColumnDataSource(
+            {"x": [], "y": [], "side": [], "colour": [], "value": []}
+        )
+        plot = new_figure("hinton", column, row, height=320, match_aspect=True,
+                          x_range=models.Range1d(0, 1), y_range=models.Range1d(1, 0))  # fmt: skip
+        plot.quad(left="left", right="right", bottom="bottom", top="top", source=self.field,
+                  color=FIELD, level="underlay", line_width=0)  # fmt: skip
+        glyph = plot.rect("x", "y", "side", "side", source=self.squares, color="colour",
+                          line_width=0)  # fmt: skip
+        tips = [(row, "@y{0}"), (column, "@x{0}"), ("value", "@value{0.0000}")]
+        plot.add_tools(models.HoverTool(renderers=[glyph], tooltips=tips))
+        plot.grid.visible = False
+        super().__init__(title, plot)
+
+    def show(self, matrix: Float[np.ndarray, "r c"]) -> None:
+        """Show a matrix; entries that are not finite are left grey."""
+        rows, cols = matrix.shape
+        finite = np.where(np.isfinite(matrix), matrix, 0.0)
+        greatest = np.abs(finite).max()
+        x, y = np.meshgrid(np.arange(1, cols + 1), np.arange(1, rows + 1))
+        side = 0.95 * np.sqrt(np.abs(finite) / greatest) if greatest > 0 else np.zeros_like(finite)
+        self.squares.data = {
+            "x": x.ravel().astype(np.float32),
+            "y": y.ravel().astype(np.float32),
+            "side": side.ravel().astype(np.float32),
+            "value": finite.ravel().astype(np.float32),
+            "colour": np.where(finite.ravel() >= 0, "#ffffff", "#000000").tolist(),
+        }
+        self._frame(rows, cols)
+        if greatest == 0:
+            self.describe(f"A {rows} by {cols} matrix of zeros.")
+            return
+        i, j = np.unravel_index(np.argmax(np.abs(finite)), matrix.shape)
+        self.describe(
+            f"A {rows} by {cols} matrix, {np.mean(finite > 0):.0%} positive; the greatest entry is "
+            f"{finite[i, j]:.3g} in {self.row} {i + 1}, {self.column} {j + 1}."
+        )
+
+    def clear(self) -> None:
+        super().clear()
+        self._frame(1, 1)
+
+    def _frame(self, rows: int, cols: int) -> None:
+        put(self.field, left=[0.5], right=[cols + 0.5], bottom=[0.5], top=[rows + 0.5])
+        plot = self.figures[0]
+        plot.x_range.update(start=0.5, end=cols + 0.5)
+        plot.y_range.update(start=rows + 0.5, end=0.5)
+        for axis, n in ((plot.xaxis[0], cols), (plot.yaxis[0], rows)):
+            axis.ticker = (
+                models.FixedTicker(ticks=list(range(1, n + 1))) if n <= 20 else models.BasicTicker()
+            )

@@ -1,0 +1,84 @@
+"""Prediction against truth, coloured by how unsure the model is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from jaxtyping import Float
+
+from dashboard.plots.base import Plot, columns, put
+from dashboard.plots.theme import DEVIATION, GREY, models, new_figure
+
+Rows = Float[np.ndarray, "n"]
+
+
+class ScatterPlot(Plot):
+    """Predictive means against true values; colour is the predictive deviation.
+
+    Args:
+        target: Name of what is predicted, with its unit.
+        outlier: Draw lines at truth ± outlier (1 + truth); None draws none. Photometric redshifts
+            count |ẑ - z| > 0.15 (1 + z) as catastrophic (Almosallam 2017, §6.2).
+        pick: Called with the row of a point that the visitor clicked.
+    """
+
+    def __init__(
+        self,
+        target: str = "z",
+        outlier: float | None = 0.15,
+        title: str = "Prediction against truth",
+        pick: Callable[[int], None] | None = None,
+    ) -> None:
+        self.target, self.outlier = target, outlier
+        self.points = columns("true", "mean", "std")
+        self.lines = columns("x", "identity", "above", "below")
+        plot = new_figure("scatter", f"true {target}", f"predicted {target}", height=380,
+                          tools="tap" if pick else "")  # fmt: skip
+        plot.line("x", "identity", source=self.lines, color=GREY, line_width=1.5)
+        if outlier is not None:
+            for edge in ("above", "below"):
+                plot.line("x", edge, source=self.lines, color=GREY, line_dash=[4, 4])
+        self.colours = models.LinearColorMapper(palette=list(DEVIATION), low=0, high=1)
+        dots = plot.scatter("true", "mean", source=self.points, size=5, line_color=None,
+                            fill_color={"field": "std", "transform": self.colours},
+                            fill_alpha=0.65, nonselection_fill_alpha=0.25,
+                            selection_line_color=GREY, selection_fill_alpha=1)  # fmt: skip
+        plot.add_layout(
+            models.ColorBar(
+                color_mapper=self.colours, width=8, padding=4, title="σ", border_line_alpha=0
+            ),
+            "right",
+        )
+        tips = [("true", "@true{0.000}"), ("predicted", "@mean{0.000} ± @std{0.000}")]
+        plot.add_tools(models.HoverTool(renderers=[dots], tooltips=tips))
+        if pick:
+            self.points.selected.on_change(
+                "indices", lambda _attr, _old, new: pick(new[0]) if new else None
+            )
+        super().__init__(title, plot)
+
+    def show(self, true: Rows, mean: Rows, std: Rows) -> None:
+        """Show n predictions beside the truth, all in the target's unit."""
+        put(self.points, true=true, mean=mean, std=std)
+        low, high = np.quantile(std, [0.02, 0.98]) if len(std) else (0, 1)
+        self.colours.update(low=float(low), high=float(max(high, low + 1e-9)))
+        self._draw_lines(true)
+        error = mean - true
+        words = (
+            f"{len(true):,} rows: root mean squared error {np.sqrt(np.mean(error**2)):.4f}, "
+            f"median predicted deviation {np.median(std):.4f}"
+        )
+        if self.outlier is not None:
+            wild = np.mean(np.abs(error) > self.outlier * (1 + true))
+            words += f", {wild:.1%} off by more than {self.outlier} (1 + {self.target})"
+        self.describe(words + ".")
+
+    def select(self, row: int | None) -> None:
+        """Mark one row, or none."""
+        self.points.selected.indices = [] if row is None else [row]
+
+    def _draw_lines(self, true: Rows) -> None:
+        x = np.array([true.min(), true.max()])
+        margin = (self.outlier or 0) * (1 + x)
+        put(self.lines, x=x, identity=x, above=x + margin, below=x - margin)

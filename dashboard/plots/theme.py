@@ -1,0 +1,105 @@
+"""Colours and the empty figure that all plots share.
+
+The hues are those of Okabe and Ito, told apart by colour-blind eyes and by projectors. Every one
+stands out at least 3 : 1 from both our light and our dark page (WCAG 2.2, 1.4.11; a test holds it),
+so a plot needs no second palette: axes and text follow the page by themselves.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import bokeh.models
+import bokeh.plotting
+
+# Bokeh's stubs type a property as it is stored, not as it is given; to the type checker it is Any.
+models: Any = bokeh.models
+Figure = Any
+
+BLUE = "#0072b2"  # the model, the accent
+VERMILION = "#d55e00"  # what it is compared with, and warnings
+GREEN = "#009e73"
+GREY = "#808791"  # references: identity lines, nominal values, truth
+PAPER, INK = "#ffffff", "#1d2025"  # the pages a plot may lie on: light, and raised on dark
+
+# Small to large deviation: from the accent over a neutral to the warning hue, of even lightness, so
+# that neither end vanishes on a light or a dark page.
+DEVIATION = (
+    "#0072b2",
+    "#3377a6",
+    "#507b9a",
+    "#687f8e",
+    "#808282",
+    "#977e6a",
+    "#ad7853",
+    "#c26c36",
+    "#d55e00",
+)
+
+_SVG = """
+const layer = Bokeh.index.find_one(plot).export("svg")
+const link = document.createElement("a")
+link.href = URL.createObjectURL(await layer.to_blob())
+link.download = name + ".svg"
+link.click()
+setTimeout(() => URL.revokeObjectURL(link.href), 1000)
+"""
+# A folded corner with an arrow, drawn here so that no icon travels from elsewhere.
+_SVG_ICON = (
+    "data:image/svg+xml;utf8,<svg xmlns='http://www.w3.org/2000/svg' width='20' height='20'>"
+    "<path d='M10 3v9m-4-4l4 4 4-4M4 16h12' fill='none' stroke='%23808791' stroke-width='2'/></svg>"
+)
+
+
+def new_figure(
+    name: str, x: str = "", y: str = "", *, height: int = 300, tools: str = "", **options: Any
+) -> Figure:
+    """An empty figure in the house's dress.
+
+    Args:
+        name: What its saved files are called.
+        x: Label of the horizontal axis, with its unit.
+        y: Label of the vertical axis, with its unit.
+        height: Pixels; the width follows the page.
+        tools: Bokeh tools besides zoom, reset and save.
+        **options: Passed on to `bokeh.plotting.figure`.
+    """
+    plot: Any = bokeh.plotting.figure(
+        height=height,
+        sizing_mode="stretch_width",
+        tools=",".join(filter(None, ["pan,box_zoom,wheel_zoom,reset,save", tools])),
+        active_drag=None,  # on a touch screen a finger scrolls the page, not the plot
+        active_scroll=None,
+        x_axis_label=x,
+        y_axis_label=y,
+        **options,
+    )
+    save_svg = models.CustomJS(args={"plot": plot, "name": name}, code=_SVG)
+    plot.add_tools(
+        models.CustomAction(description="Save as SVG", callback=save_svg, icon=_SVG_ICON)
+    )
+    plot.toolbar.logo = None
+    plot.toolbar.autohide = True
+    plot.outline_line_color = None
+    plot.background_fill_alpha = 0
+    plot.border_fill_alpha = 0
+    plot.min_border_left = 56
+    plot.grid.grid_line_color = GREY
+    plot.grid.grid_line_alpha = 0.15
+    plot.xgrid.visible = False
+    for axis in plot.axis:
+        axis.minor_tick_line_color = None
+        axis.axis_line_alpha = 0.4
+        axis.axis_label_text_font_style = "normal"
+    return plot
+
+
+def quiet_legend(plot: Figure, location: str = "top_left") -> None:
+    """A legend without a box; a click on an entry hides its glyph."""
+    for legend in plot.legend:
+        legend.location = location
+        legend.border_line_alpha = 0
+        legend.background_fill_alpha = 0.6
+        legend.padding = 4
+        legend.spacing = 0
+        legend.click_policy = "hide"
