@@ -285,7 +285,7 @@ class GPz(nn.Module):
         if noise_variance is not None:
             return predict_inputs(self._fitted(), X, noise_variance)
         holes = X.isnan().any(1)
-        k = len(self.centres) if bool(holes.any()) else 1
+        k = len(self.mixture_log_weights) if bool(holes.any()) else 1
         out = X.new_zeros(5, len(X), k)
         if not bool(holes.all()):
             plain = self.predict(X[~holes])

@@ -248,9 +248,7 @@ class Study:
         assert self.members is not None, "conclude comes first"
         shown = self.held.iloc[:SHOWN]
         tensors = self.members.tensors()
-        tensors["shown"] = torch.as_tensor(
-            shown.select_dtypes("number").to_numpy(float), dtype=torch.float64
-        )
+        tensors["shown"] = torch.tensor(shown.select_dtypes("number").to_numpy(float))
         meta = {
             "features": self.features.fingerprint(),
             "target": self.target._asdict(),
