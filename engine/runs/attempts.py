@@ -12,6 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from engine.catalog import entry
+from engine.datasets.sources import fetched_path
 from engine.errors import BadInput, NotFound
 from engine.events import (
     Changed,
@@ -196,10 +198,7 @@ class Attempts:
 
     async def _begin(self, live: Live) -> None:
         live.attempt, checkpoint = await self._off(self.store.begin_attempt, live.id)
-        table = None
-        if live.data.startswith("upload:"):
-            upload = live.data.removeprefix("upload:")
-            table = await self._off(self.store.upload_parquet, upload)
+        table = await self._off(self._table, live)
         job = {
             "run": live.id,
             "attempt": live.attempt,
@@ -210,6 +209,21 @@ class Attempts:
             "wish": live.wish,
         }
         self._desk.begin(job, table, checkpoint.blob if checkpoint else None)
+
+    def _table(self, live: Live) -> bytes | None:
+        """Data that the worker cannot make itself, as Parquet; it may be on another machine."""
+        if live.data.startswith("upload:"):
+            return self.store.upload_parquet(live.data.removeprefix("upload:"))
+        source = next(s for s in entry(live.study).sources if s.name == live.data)
+        if source.kind != "fetched":
+            return None
+        path = fetched_path(source.name)
+        if not path.is_file():
+            raise BadInput(
+                f"The data set {source.name!r} is not on this machine; "
+                f"fetch it with: scant data fetch {source.name}"
+            )
+        return path.read_bytes()
 
     def _in_hand(self) -> list[Live]:
         return [live for live in self._live.values() if live.in_hand]

@@ -44,7 +44,7 @@ class Cluster:
         if scheduler is None:
             return await cls._start(workers)
         try:
-            client = await Client(scheduler, asynchronous=True, timeout=10, name="scant")
+            client = await Client(scheduler, asynchronous=True, timeout=5, name="scant")
         except (OSError, ValueError) as error:
             raise BadInput(
                 f"No Dask scheduler answers at {scheduler}; check the address given by "

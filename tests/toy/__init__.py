@@ -9,6 +9,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+in_worker = False
+
 
 def install() -> None:
     """Let the catalog and the studies know the toy."""
@@ -34,7 +36,6 @@ class _Lazy(type(sys)):
 
 def dask_setup(worker: Any) -> None:
     """In a worker: know the toy, and checkpoint so often that a test need not wait."""
+    global in_worker
+    in_worker = True
     install()
-    from engine import training
-
-    training.CHECKPOINT_SECONDS = 0.3

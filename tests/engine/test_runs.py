@@ -1,0 +1,427 @@
+"""Runs on real worker processes: watched, paused, stopped, killed, and gone on with."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from running import Driver, database, trust_toy
+
+import engine
+from engine.errors import BadInput, NotFound
+from engine.events import Finished, Note, Progress, Queued, Report, Snapshot, Started, State
+from engine.runs.cluster import default_workers, gpus
+from engine.runs.queue import FairQueue, waits
+from engine.store import Store
+
+pytestmark = [pytest.mark.usefixtures("toy"), pytest.mark.timeout(180)]
+SLOW = {"delay": 0.02, "max_steps": 4000}
+
+
+@pytest.fixture(scope="module")
+def driver(toy: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
+    trust_toy()
+    driver = Driver(database(tmp_path_factory.mktemp("runs")), workers=2, limit_per_owner=4)
+    yield driver
+    driver.close()
+
+
+def in_process(**values: object) -> list[tuple]:
+    """The curve of the same run without workers, interruptions and store."""
+    events = engine.fit("toy", **values)
+    return [(e.step, e.restart, e.elbo, e.score) for e in events if isinstance(e, Progress)]
+
+
+def test_a_run_is_watched_from_queue_to_report_and_stands_in_the_store(driver: Driver) -> None:
+    run = driver.submit(max_steps=30, restarts=2)
+    assert driver.end(run) is State.HIT_LIMIT
+    assert driver.states(run) == [State.QUEUED, State.STARTING, State.RUNNING, State.HIT_LIMIT]
+    assert driver.steps(run) == list(range(1, 61))
+    said = driver.said[run]
+    (started,) = [e for e in said if isinstance(e, Started)]
+    assert (started.device, started.total_steps) == ("cpu", 60)
+    assert Note("The toy is a toy.") in said
+    assert any(isinstance(e, Snapshot) for e in said)
+    record = driver.store.run(run)
+    assert (record.state, record.total_steps, record.attempt) == (State.HIT_LIMIT, 60, 1)
+    assert len(record.data_hash) == 64
+    assert driver.curve(run) == in_process(max_steps=30, restarts=2)
+    end = said[-1]
+    assert isinstance(end, Finished)
+    stored = driver.store.report(run)
+    assert stored is not None
+    assert stored.metrics == end.report.metrics
+    assert driver.store.model(run)
+
+
+def test_what_watchers_hear_is_in_the_store_already(driver: Driver) -> None:
+    behind = []
+
+    def check(run: str, events: list) -> None:
+        for event in events:
+            if isinstance(event, Progress) and driver.store.trace(run).step[-1] < event.step:
+                behind.append(event)
+            if isinstance(event, Finished) and driver.store.run(run).state is not event.state:
+                behind.append(event)
+
+    unsubscribe = driver.service.subscribe(check)
+    run = driver.submit(max_steps=200, delay=0.002)
+    driver.end(run)
+    unsubscribe()
+    assert behind == []
+
+
+def test_stop_is_answered_at_the_next_step_and_leaves_a_model(driver: Driver) -> None:
+    run = driver.submit(**SLOW)
+    driver.until_step(run, 5)
+    driver.call(driver.service.stop(run))
+    asked = driver.store.trace(run).step[-1]
+    assert driver.end(run) is State.STOPPED
+    assert State.STOPPING in driver.states(run)
+    assert driver.steps(run)[-1] - asked <= 25  # half a second of steps on a busy machine
+    assert driver.store.model(run)
+
+
+def test_a_paused_and_resumed_run_is_the_uninterrupted_run(driver: Driver) -> None:
+    run = driver.submit(max_steps=120, delay=0.01, seed=4)
+    for _ in range(2):
+        before = len(driver.steps(run))
+        driver.until(lambda n=before: len(driver.steps(run)) > n + 5, "some steps")
+        driver.call(driver.service.pause(run))
+        driver.until_state(run, State.PAUSED)
+        assert driver.store.run(run).state is State.PAUSED
+        driver.call(driver.service.resume(run))
+        driver.until_state(run, State.RUNNING)
+    driver.end(run)
+    assert driver.curve(run) == in_process(max_steps=120, seed=4)
+    assert driver.steps(run) == list(range(1, 121))
+
+
+def test_a_paused_run_can_be_stopped_into_a_usable_model(driver: Driver) -> None:
+    run = driver.submit(**SLOW)
+    driver.until_step(run, 3)
+    driver.call(driver.service.pause(run))
+    driver.until_state(run, State.PAUSED)
+    steps = driver.steps(run)
+    driver.call(driver.service.stop(run))
+    assert driver.end(run) is State.STOPPED
+    assert driver.steps(run) == steps
+    assert driver.store.model(run)
+
+
+def test_pause_taken_back_at_once_leaves_the_run_running(driver: Driver) -> None:
+    run = driver.submit(max_steps=100, delay=0.01)
+    driver.until_step(run, 3)
+    driver.call(driver.service.pause(run))
+    driver.call(driver.service.resume(run))
+    assert driver.end(run) is State.HIT_LIMIT
+    assert driver.curve(run) == in_process(max_steps=100)
+
+
+def test_a_wish_before_the_worker_has_answered_is_not_lost(driver: Driver) -> None:
+    run = driver.submit(**SLOW)
+    driver.call(driver.service.pause(run))
+    driver.until_state(run, State.PAUSED)
+    driver.call(driver.service.resume(run))
+    driver.call(driver.service.stop(run))
+    assert driver.end(run) is State.STOPPED
+
+
+def test_owners_take_turns_and_a_queued_run_knows_its_place(driver: Driver) -> None:
+    busy = [driver.submit(owner, **SLOW) for owner in ("ada", "bob")]
+    for run in busy:
+        driver.until_step(run, 1)
+    ada = [driver.submit("ada", max_steps=3) for _ in range(3)]
+    bob = driver.submit("bob", max_steps=3)
+    waiting = [ada[0], bob, ada[1], ada[2]]
+    driver.until(lambda: any(isinstance(e, Queued) for e in driver.said[bob]), "a place")
+    driver.until(lambda: [driver.service.place(r) for r in waiting] == [1, 2, 3, 4], "the order")
+    places = [e for e in driver.said[bob] if isinstance(e, Queued)]
+    assert places[-1].place == 2
+    with pytest.raises(BadInput, match="4 runs queued or running, which is the limit"):
+        driver.submit("ada")
+    driver.call(driver.service.stop(ada[2]))
+    assert driver.end(ada[2]) is State.STOPPED
+    assert "never started" in driver.store.run(ada[2]).reason
+    assert driver.store.model(ada[2]) is None
+    driver.call(driver.service.pause(ada[1]))
+    driver.until_state(ada[1], State.PAUSED)
+    driver.call(driver.service.stop(ada[1]))
+    assert driver.end(ada[1]) is State.STOPPED
+    for run in busy:
+        driver.call(driver.service.stop(run))
+    for run in (*busy, ada[0], bob):
+        driver.end(run)
+
+
+def test_a_killed_worker_costs_no_point_of_the_curve(driver: Driver) -> None:
+    values = {"max_steps": 150, "delay": 0.01, "seed": 9}
+    run = driver.submit(**values)
+    driver.until_checkpoint(run)
+    driver.until_step(run, driver.store.checkpoint(run).step + 5)
+    driver.kill_worker(run)
+    assert driver.end(run) is State.HIT_LIMIT
+    record = driver.store.run(run)
+    assert (record.attempt, record.losses) == (2, 1)
+    (note,) = [text for text in driver.store.notes(run) if "lost" in text]
+    step = int(note.rstrip(".").split()[-1])
+    assert step > 0
+    assert [e.step for e in driver.said[run] if isinstance(e, Started)] == [0, step]
+    assert driver.curve(run) == in_process(**values)
+
+
+def test_a_run_that_kills_its_workers_is_given_up(driver: Driver) -> None:
+    run = driver.submit(**SLOW)
+    for attempt in range(1, 5):
+        driver.until(lambda n=attempt: driver.store.run(run).attempt == n, "the next attempt")
+        driver.until(lambda: getattr(driver.service._live[run], "worker", None), "its worker")
+        driver.kill_worker(run)
+    assert driver.end(run) is State.FAILED
+    assert "lost 4 times" in driver.store.run(run).reason
+
+
+def test_predictions_come_while_workers_train(driver: Driver) -> None:
+    fitted = driver.submit(max_steps=20)
+    driver.end(fitted)
+    busy = [driver.submit(owner, **SLOW) for owner in ("ada", "bob")]
+    for run in busy:
+        driver.until_step(run, 1)
+    table = pd.DataFrame({"y": [1.0, 2.0], "other": ["a", "b"]}, index=[7, 3])
+    predicted = driver.call(driver.service.predict(fitted, table))
+    assert predicted[["y", "other"]].equals(table)
+    assert predicted["mean"].notna().all()
+    report = driver.store.report(fitted)
+    assert isinstance(report, Report)
+    shifted = driver.call(driver.service.explore(fitted, "shifted", {"by": 2.0}))["mean"]
+    np.testing.assert_allclose(shifted, report.arrays["mean"] + 2)
+    with pytest.raises(BadInput, match="no column 'y'"):
+        driver.call(driver.service.predict(fitted, table[["other"]]))
+    with pytest.raises(NotFound, match="no fitted model"):
+        driver.call(driver.service.explore(busy[0], "shifted", {"by": 1.0}))
+    for run in busy:
+        driver.call(driver.service.stop(run))
+        driver.end(run)
+
+
+def test_a_cold_worker_is_sent_the_model(driver: Driver) -> None:
+    run = driver.submit(max_steps=10)
+    driver.end(run)
+    warm = driver.service._warm[run]
+    cold = next(address for address in driver.service._slots if address != warm)
+    for address in (cold, warm):
+        driver.service._warm[run] = address
+        assert driver.call(driver.service.explore(run, "shifted", {"by": 0.0}))
+
+
+def test_an_upload_travels_to_the_worker(driver: Driver) -> None:
+    frame = pd.DataFrame({"y": np.full(30, 5.0)})
+    upload = driver.store.add_upload(frame, owner="ada", name="y.csv", study="toy")
+    run = driver.submit(data=f"upload:{upload}", max_steps=400)
+    assert driver.end(run) is State.HIT_LIMIT
+    report = driver.store.report(run)
+    assert report is not None
+    np.testing.assert_allclose(report.arrays["mean"], 5, atol=0.5)
+
+
+def test_bad_input_found_by_the_worker_is_the_reason_word_for_word(driver: Driver) -> None:
+    run = driver.submit(refuse=True)
+    assert driver.end(run) is State.FAILED
+    assert driver.store.run(run).reason == "Column 'y' of the table cannot be used; mend it."
+
+
+def test_code_that_breaks_fails_the_run_and_not_the_worker(driver: Driver) -> None:
+    run = driver.submit(break_at=4)
+    assert driver.end(run) is State.FAILED
+    assert driver.store.run(run).reason.endswith("ArithmeticError: the toy broke")
+    assert driver.steps(run) == [1, 2, 3]
+    assert driver.end(driver.submit(max_steps=2)) is State.HIT_LIMIT
+
+
+def test_divergence_reaches_watchers_with_its_point(driver: Driver) -> None:
+    run = driver.submit(nan_at=4)
+    assert driver.end(run) is State.DIVERGED
+    assert np.isnan(driver.store.trace(run).elbo).tolist() == [False, False, False, True]
+
+
+def test_bad_input_at_submission_leaves_nothing_behind(driver: Driver) -> None:
+    before = len(driver.store.runs())
+    for values in ({"max_steps": 0}, {"nonsense": 1}):
+        with pytest.raises(BadInput, match=r"max_steps|nonsense"):
+            driver.submit(**values)
+    with pytest.raises(BadInput, match="has no data 'moon'"):
+        driver.submit(data="moon")
+    with pytest.raises(NotFound, match="no upload 'x'"):
+        driver.submit(data="upload:x")
+    with pytest.raises(NotFound, match="no study 'moon'"):
+        driver.call(driver.service.submit("moon", {}, "demo", "ada"))
+    for command in (driver.service.stop, driver.service.pause, driver.service.resume):
+        with pytest.raises(NotFound, match="no run 'nope'"):
+            driver.call(command("nope"))
+    assert len(driver.store.runs()) == before
+
+
+def test_commands_to_a_run_that_is_over_do_nothing(driver: Driver) -> None:
+    run = driver.submit(max_steps=3)
+    driver.end(run)
+    for command in (driver.service.stop, driver.service.pause, driver.service.resume):
+        driver.call(command(run))
+    assert driver.store.run(run).state is State.HIT_LIMIT
+
+
+def test_a_watcher_that_fails_harms_no_other(driver: Driver) -> None:
+    unsubscribe = driver.service.subscribe(lambda run, events: 1 / 0)
+    run = driver.submit(max_steps=3)
+    assert driver.end(run) is State.HIT_LIMIT
+    unsubscribe()
+    unsubscribe()
+
+
+def test_the_service_tells_how_it_stands(driver: Driver) -> None:
+    driver.until(lambda: driver.service.status().workers == 2, "both workers")
+    assert driver.service.healthy()
+    assert driver.service.status().running == driver.service.status().queued == 0
+
+
+def test_a_server_closed_in_order_goes_on_where_it_was(toy: str, tmp_path: Path) -> None:
+    trust_toy()
+    values = {"max_steps": 200, "delay": 0.01, "seed": 2}
+    first = Driver(database(tmp_path), workers=1)
+    run = first.submit(**values)
+    waiting = first.submit(max_steps=3)
+    first.until_step(run, 20)
+    first.close()
+    store = Store.open(database(tmp_path))
+    assert store.run(run).state is State.QUEUED
+    assert store.checkpoint(run).step == store.trace(run).step[-1]
+    assert "server was shut down" in store.notes(run)[-1]
+    store.close()
+    second = Driver(database(tmp_path), workers=1)
+    assert second.end(run) is State.HIT_LIMIT
+    assert second.end(waiting) is State.HIT_LIMIT
+    assert second.curve(run) == in_process(**values)
+    second.close()
+
+
+SERVER = """
+import sys, time
+sys.path[:0] = [{tests!r}, {here!r}]
+import toy
+from running import Driver, trust_toy
+if __name__ == "__main__":
+    toy.install()
+    trust_toy()
+    driver = Driver({url!r}, workers=1)
+    print(driver.submit(max_steps=200, delay=0.01, seed=6), flush=True)
+    time.sleep(600)
+"""
+
+
+def test_a_killed_server_goes_on_from_its_checkpoints(toy: str, tmp_path: Path) -> None:
+    here = Path(__file__).parent
+    script = tmp_path / "server.py"
+    url = database(tmp_path)
+    script.write_text(SERVER.format(tests=str(here.parent), here=str(here), url=url))
+    root = str(here.parent.parent)
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])}
+    server = subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, env=env)
+    assert server.stdout is not None
+    run = server.stdout.readline().decode().strip()
+    store = Store.open(url)
+    deadline = time.monotonic() + 60
+    while store.checkpoint(run) is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+    server.send_signal(signal.SIGKILL)
+    server.wait()
+    assert store.run(run).state is State.RUNNING
+    store.close()
+    trust_toy()
+    again = Driver(url, workers=1)
+    assert again.end(run) is State.HIT_LIMIT
+    assert again.curve(run) == in_process(max_steps=200, seed=6)
+    assert any("server was restarted" in note for note in again.store.notes(run))
+    again.close()
+
+
+def test_a_scheduler_that_does_not_answer_is_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"No Dask scheduler answers at tcp://127\.0\.0\.1:7199"):
+        Driver(database(tmp_path), scheduler="tcp://127.0.0.1:7199")
+
+
+def test_the_same_runs_go_to_an_existing_cluster(toy: str, tmp_path: Path) -> None:
+    from distributed import LocalCluster
+
+    trust_toy()
+    cluster = LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None)
+    driver = Driver(database(tmp_path), scheduler=cluster.scheduler_address)
+    run = driver.submit(**SLOW)
+    driver.until_step(run, 5)
+    driver.close()
+    driver = Driver(database(tmp_path), scheduler=cluster.scheduler_address)
+    driver.until_step(run, 5)
+    driver.call(driver.service.stop(run))
+    assert driver.end(run) is State.STOPPED
+    driver.close()
+    cluster.close()
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.booleans()), max_size=12))
+def test_the_queue_keeps_its_word(asked: list[tuple[str, bool]]) -> None:
+    queue = FairQueue()
+    for i, (owner, first) in enumerate(asked):
+        queue.put(f"{owner}{i}", owner, first=first)
+    order = queue.order()
+    assert len(queue) == len(asked)
+    assert [queue.take() for _ in asked] == order
+    for owner in "abc":  # each owner's runs keep their order
+        mine = [r for r in order if r[0] == owner and not asked[int(r[1:])][1]]
+        assert mine == sorted(mine, key=lambda r: int(r[1:]))
+
+
+def test_one_owner_cannot_crowd_out_another() -> None:
+    queue = FairQueue()
+    for run in ("a1", "a2", "a3"):
+        queue.put(run, "a")
+    queue.put("b1", "b")
+    assert queue.order() == ["a1", "b1", "a2", "a3"]
+    assert queue.take() == "a1"
+    queue.put("c1", "c")
+    assert queue.order() == ["b1", "a2", "c1", "a3"]
+    assert queue.remove("a2")
+    assert not queue.remove("a2")
+    assert queue.order() == ["b1", "c1", "a3"] or queue.order() == ["b1", "a3", "c1"]
+
+
+def test_waits_follow_from_how_long_runs_take() -> None:
+    takes = {"x": 10.0, "y": 4.0, "p": 20.0, "q": 5.0, "r": 1.0}
+    assert waits(["p", "q", "r"], ["x", "y"], 2, takes.get) == [4.0, 10.0, 15.0]
+    assert waits(["p"], ["x"], 2, takes.get) == [0.0]
+    assert waits(["p", "q"], ["x", "new"], 2, takes.get) == [None, None]
+    assert waits(["new", "q", "p"], [], 1, takes.get) == [0.0, None, None]
+    assert waits(["p"], [], 0, takes.get) == [None]
+
+
+@pytest.mark.parametrize(("cores", "workers"), [(1, 1), (2, 2), (4, 2), (16, 4), (64, 8)])
+def test_small_machines_take_two_runs_and_large_ones_share_their_cores(
+    cores: int, workers: int
+) -> None:
+    assert default_workers(cores) == workers
+
+
+def test_devices_are_counted_without_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1, 3")
+    assert gpus() == ("1", "3")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
+    assert gpus() == ()
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+    monkeypatch.setenv("PATH", "")
+    assert gpus() == ()
