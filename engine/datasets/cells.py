@@ -116,6 +116,13 @@ def comma_style(columns: Iterable[pa.StringArray], delimiter: str) -> tuple[str,
     return "unclear", ""
 
 
+def comma_cell(text: pa.StringArray) -> int | None:
+    """The first cell that is a number with commas inside."""
+    found = pc.match_substring_regex(text, f"{_DECIMAL}|{_THOUSANDS}")
+    first = pc.index(found, True).as_py()
+    return None if first < 0 else int(first)
+
+
 def _any(text: pa.StringArray, pattern: str) -> bool:
     return bool(pc.any(pc.match_substring_regex(text, pattern)).as_py())
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from engine.datasets.tables import TableSchema
 
-_ERROR_WORDS = {"err", "error", "e", "u", "unc", "uncertainty", "sigma", "sig", "std", "sd"}
+_ERROR_WORDS = {"err", "error", "e", "unc", "uncertainty", "sigma", "sig", "std", "sd"}
 _ERROR_END = re.compile(r"(.+?)_?(?:err|error|sigma|unc)$")
 _IDENTIFIERS = {"id", "objid", "objectid", "specobjid", "index", "row", "rownumber", "galaxyid"}
 _IDENTIFIERS |= {"sourceid", "sampleid", "no", "number", "unnamed0"}
@@ -47,7 +47,7 @@ def error_base(name: str, others: Collection[str]) -> str | None:
     words = [w for w in re.split(r"[_\s.\-]+", name.lower()) if w]
     for i, word in enumerate(words):
         rest = words[:i] + words[i + 1 :]
-        if rest and word in _ERROR_WORDS and (len(words) == 2 or word not in {"e", "u"}):
+        if rest and word in _ERROR_WORDS:
             found = by_key.get("".join(rest))
             if found is not None:
                 return found

@@ -236,8 +236,8 @@ def simulate(
         unseen = rng.random(signal.shape) < missing
         if detection > 0:
             unseen |= signal < detection
-        brightest = signal.argmax(axis=1)
-        unseen[np.arange(len(rows)), brightest] = False
+        nothing = np.flatnonzero(unseen.all(axis=1))
+        unseen[nothing, signal[nothing].argmax(axis=1)] = False
         rows[:, :10][np.tile(unseen, (1, 2))] = np.nan
         parts.append(rows)
     names = [f"mag_{b}" for b in BANDS] + [f"mag_{b}_err" for b in BANDS] + ["z"]

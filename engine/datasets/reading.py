@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import pandas as pd
 from jaxtyping import Int
 
 from engine.datasets import naming, rules
-from engine.datasets.cells import Cells, comma_style, from_series, from_text
+from engine.datasets.cells import Cells, comma_cell, comma_style, from_series, from_text
 from engine.datasets.decoding import LIMIT_BYTES, decode, load
 from engine.datasets.parsing import RawTable, parse
 from engine.datasets.rules import Findings
@@ -143,6 +142,12 @@ def _open(
     findings = Findings(file, raw.rows, notes=[*notes, *raw.notes, *([said] if said else [])])
     style = "" if commas == "unclear" else commas
     cells = {n: from_text(n, c, style) for n, c in zip(raw.names, raw.columns)}
+    if commas == "unclear":
+        name, at = next((n, i) for n, c in cells.items() if (i := comma_cell(c.text)) is not None)
+        findings.problems.append(
+            f"{file}, column {name!r}, row {raw.rows[at]}: got {cells[name].shown(at)!r}, and "
+            "nothing tells whether its comma is a decimal point; write numbers without commas."
+        )
     return raw, cells, findings
 
 
@@ -203,8 +208,9 @@ def _assemble(
     else:
         ignored += list(rest.values())
     made.update(used)
-    frame = pd.DataFrame({n: made[n] for n in [*columns, *made] if n in made})
-    aside = pd.DataFrame({c.name: c.words() for c in ignored}, index=frame.index)
+    index = pd.RangeIndex(len(findings.rows))
+    frame = pd.DataFrame({n: made[n] for n in [*columns, *made] if n in made}, index=index)
+    aside = pd.DataFrame({c.name: c.words() for c in ignored}, index=index)
     inputs = tuple(n for n in used if not (schema.errors and _is_error(n, used)))
     return _finish(frame, aside, inputs, schema, findings, predict=predict)
 
@@ -328,7 +334,6 @@ def content_hash(frame: pd.DataFrame) -> str:
         if values.dtype == np.float64:
             digest.update(np.ascontiguousarray(values).tobytes())
         else:
-            buffer = io.StringIO()
-            buffer.write("\x1f".join("\x00" if v is None else str(v) for v in values))
-            digest.update(buffer.getvalue().encode("utf-8", errors="surrogatepass"))
+            words = ("\x00" if pd.isna(v) else str(v) for v in values)
+            digest.update("\x1f".join(words).encode("utf-8", errors="surrogatepass"))
     return digest.hexdigest()

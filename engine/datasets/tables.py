@@ -79,7 +79,7 @@ class Table:
     """A table that was read and checked against a schema.
 
     Attributes:
-        frame: Numbers as float64 (NaN where missing), labels as text, in the original row order.
+        frame: Numbers as float64, labels as text, NaN where missing, in the original row order.
         features: The columns of `frame` that the schema does not name, errors left out.
         ignored: Text of the columns that were left out, for the same rows.
         rows: The row of each line as a spreadsheet shows it (the header is row 1).
