@@ -10,7 +10,8 @@ const marks = () => {
     }
   }
   walk(document)
-  return found.filter((mark) => mark.offsetParent !== null || mark.getClientRects().length)
+  const seen = found.filter((mark) => mark.getClientRects().length)
+  return seen.sort((a, b) => a.dataset.step - b.dataset.step)
 }
 let at = -1
 document.addEventListener('keydown', (event) => {

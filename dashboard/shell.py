@@ -62,6 +62,7 @@ class Visit:
         query: The address' query, the last value of each name.
         dark: Whether the visitor sees the dark theme now.
         present: Whether controls are hidden and type is large.
+        base: The address of the gallery as the visitor's browser knows it.
     """
 
     site: Site
@@ -70,6 +71,7 @@ class Visit:
     query: dict[str, str]
     dark: bool = False
     present: bool = False
+    base: str = "/"
     _restyle: list[Callable[[bool], None]] = field(default_factory=list)
 
     def on_theme(self, restyle: Callable[[bool], None]) -> None:
@@ -163,7 +165,14 @@ def _visit(site: Site) -> Visit:
         query,
         dark=(query.get("theme") or pn.state.cookies.get("scant_theme")) == "dark",
         present="present" in query and query["present"] not in ("0", "false"),
+        base=_base(),
     )
+
+
+def _base() -> str:
+    headers = {k.lower(): v for k, v in pn.state.headers.items()}
+    host = headers.get("host")
+    return f"{headers.get('x-forwarded-proto', 'http')}://{host}/" if host else "/"
 
 
 def _frame(visit: Visit, content: Content) -> pmui.Page:
@@ -174,12 +183,11 @@ def _frame(visit: Visit, content: Content) -> pmui.Page:
         favicon=assets() / "icon.svg",
         header=[_header(visit, content)],
         main=content.main,
-        sidebar_open=False,
+        sidebar_variant="temporary",  # there is none, but a persistent one would keep its room
         busy_indicator=None,
         dark_theme=visit.dark,
         theme_config=_theme(),
-        raw_css=[style("page"), _variables(LIGHT, DARK)],
-        css_classes=["present"] if visit.present else [],
+        raw_css=[style("page"), _variables(visit.present)],
         sx={"& .MuiToolbar-root": {"minHeight": "56px !important"}},
     )
     made.param.watch(lambda event: visit.theme(event.new), "dark_theme")
@@ -244,14 +252,19 @@ def _reconnect() -> CustomJS:
     )
 
 
-def _variables(light: dict[str, str], dark: dict[str, str]) -> str:
-    def block(colours: dict[str, str]) -> str:
-        return "".join(f"--{k.replace('_', '-')}: {v};" for k, v in colours.items())
-
-    return (
-        f":root {{ {block(light)} --sans: {SANS}; --serif: {SERIF}; }}"
-        f":root[data-theme='dark'], body:has(.mui-dark) {{ {block(dark)} }}"
-    )
+def _variables(present: bool) -> str:
+    """Our names for the theme's colours, which change with it; and larger type for the back row."""
+    colours = {
+        "paper": "background-paper",
+        "raised": "background-default",
+        "ink": "text-primary",
+        "quiet": "text-secondary",
+        "line": "divider",
+        "accent": "primary-main",
+    }
+    names = "".join(f"--{ours}: var(--mui-palette-{name});" for ours, name in colours.items())
+    size = "font-size: 21px;" if present else ""
+    return f":root {{ {names} --sans: {SANS}; --serif: {SERIF}; {size} }}"
 
 
 @cache
@@ -259,7 +272,7 @@ def _theme() -> dict[str, Any]:
     def palette(colours: dict[str, str]) -> dict[str, Any]:
         return {
             "primary": {"main": colours["accent"], "contrastText": colours["on_accent"]},
-            "background": {"default": colours["paper"], "paper": colours["paper"]},
+            "background": {"default": colours["raised"], "paper": colours["paper"]},
             "text": {"primary": colours["ink"], "secondary": colours["quiet"]},
             "divider": colours["line"],
         }

@@ -10,7 +10,7 @@ import numpy as np
 import panel as pn
 
 from dashboard.history import History
-from dashboard.pages.layout import column
+from dashboard.pages.place import column
 from dashboard.plots.decimate import keep
 from dashboard.plots.theme import models, new_figure
 from dashboard.shell import text

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import panel_material_ui as pmui
 
 from dashboard.controls.upload import Upload
-from dashboard.pages.layout import column
+from dashboard.pages.place import column
 from dashboard.shell import text
 from engine.errors import NotFound
 
@@ -74,9 +74,7 @@ class DataPanel:
         value = self._choice.value
         self.upload.panel.visible = value == OWN or str(value).startswith("upload:")
         self.upload.show(str(value))
-        doc = next((s.doc for s in self._page.entry.sources if s.name == value), "")
-        self._about.object = f"<p class='quiet'>{html.escape(_sentence(doc))}</p>" if doc else ""
-
-
-def _sentence(doc: str) -> str:
-    return f"{doc[0].upper()}{doc[1:].rstrip('.')}." if doc else doc
+        about = next((s.doc for s in self._page.entry.sources if s.name == value), "")
+        self._about.object = (
+            f"<p class='quiet'>{html.escape(about.rstrip('.'))}.</p>" if about else ""
+        )

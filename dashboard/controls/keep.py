@@ -11,12 +11,18 @@ import panel_material_ui as pmui
 
 from dashboard import export
 from dashboard.history import History
-from dashboard.pages.layout import column
+from dashboard.pages.place import column
 from dashboard.shell import text
 from engine.errors import BadInput
 
 if TYPE_CHECKING:
     from dashboard.pages.study_page import StudyPage
+
+
+_BESIDE = """
+:host { display: grid !important; grid-template-columns: minmax(0, 1fr) auto; gap: 10px; }
+:host > * { width: auto !important; }
+"""
 
 
 class Keep:
@@ -31,7 +37,7 @@ class Keep:
         copy = pmui.Button(label="Copy link", variant="outlined", size="small", margin=0)
         copy.js_on_click(
             args={"field": self._link},
-            code="navigator.clipboard.writeText(new URL(field.data.value, location.href).href)",
+            code="navigator.clipboard.writeText(field.data.value)",
         )
         self._files = [
             self._file("Settings", "settings.json", lambda run: export.settings_json(run)),
@@ -51,15 +57,7 @@ class Keep:
                 "script do the run again through <code>engine</code>, without this server. Each "
                 "figure's own tools save it as PNG or SVG.</p>"
             ),
-            pn.FlexBox(
-                self._link,
-                copy,
-                align_items="center",
-                gap="10px",
-                margin=0,
-                sizing_mode="stretch_width",
-                stylesheets=[":host > :first-child { flex: 1 1 280px; width: auto !important; }"],
-            ),  # fmt: skip
+            column(self._link, copy, css=_BESIDE),
             pn.FlexBox(*self._files, gap="10px", margin=0, sizing_mode="stretch_width"),
             css=":host { gap: 14px; }",
         )

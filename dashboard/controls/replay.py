@@ -125,5 +125,10 @@ class Replay:
 
 def _button(label: str, act: Callable[[], None], variant: str) -> pmui.Button:
     return pmui.Button(
-        label=label, on_click=lambda _: act(), variant=variant, size="small", margin=0
+        label=label,
+        on_click=lambda _: act(),
+        variant=variant,
+        size="small",
+        margin=0,
+        sx={"ml": "-5px"} if variant == "text" else None,
     )

@@ -10,8 +10,14 @@ import panel_material_ui as pmui
 
 from dashboard.controls.status import StatusLine, reading
 from dashboard.history import History
+from dashboard.pages.place import column
 from engine.events import State
 
+_BAR = """
+:host { display: grid !important; grid-template-columns: auto minmax(0, 1fr); gap: 8px 28px; align-items: center; }
+:host > * { width: auto !important; }
+@media (max-width: 700px) { :host { grid-template-columns: minmax(0, 1fr); } }
+"""
 GOING = (State.QUEUED, State.STARTING, State.RUNNING)
 
 
@@ -35,16 +41,8 @@ class RunBar:
             "Resume": _button("Resume", resume, variant="contained"),
             "Stop": _button("Stop", stop),
         }
-        self.panel = pn.FlexBox(
-            pn.FlexBox(*self.buttons.values(), gap="10px", margin=0, css_classes=["buttons"]),
-            self.status,
-            align_items="center",
-            gap="8px 24px",
-            margin=0,
-            sizing_mode="stretch_width",
-            css_classes=["run-bar"],
-            stylesheets=[":host > :last-child { flex: 1 1 340px; width: auto !important; }"],
-        )
+        buttons = pn.Row(*self.buttons.values(), margin=0, stylesheets=[":host { gap: 10px; }"])
+        self.panel = column(buttons, self.status, css=_BAR)
         self.show(None, mine=False)
 
     def show(self, run: History | None, mine: bool) -> None:

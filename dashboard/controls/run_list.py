@@ -9,7 +9,7 @@ import param
 from panel.custom import JSComponent
 
 from dashboard.controls.compare import MOST, Comparison
-from dashboard.pages.layout import column
+from dashboard.pages.place import column
 from dashboard.shell import style
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ import html
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import panel as pn
 import panel_material_ui as pmui
 import param
 
+from dashboard.pages.place import column, fold
 from dashboard.shell import text
 from engine.catalog import Settings
 from engine.errors import BadInput
@@ -32,18 +32,20 @@ class SettingsForm:
         self.settings = settings
         self.presets = dict(presets or {})
         self.widgets = {n: _widget(n, settings.param[n]) for n in settings.names()}
+        self._filling = False
         self._message = text("", visible=False)
         self._preset = self._preset_buttons()
         self.scarcity = self._scarcity_slider()
-        self.panel = pn.Column(
-            *self._laid_out(), self._message, sizing_mode="stretch_width", margin=0
-        )
+        self.panel = column(*self._laid_out(), self._message)
 
     def fill(self, values: Mapping[str, Any]) -> None:
         """Show these settings, and the defaults for the rest."""
+        self._filling = True
         for name, widget in self.widgets.items():
             value = values.get(name, self.settings.param[name].default)
             widget.value = value if _typed(widget) else str(value)
+        self._filling = False
+        self._name_preset()
         self.clear()
 
     def fill_words(self, words: Mapping[str, str]) -> list[str]:
@@ -109,12 +111,8 @@ class SettingsForm:
                 parts.append(self.scarcity)
             parts.append(self.widgets[name])
         if rest:
-            column = pn.Column(*(self.widgets[n] for n in rest), sizing_mode="stretch_width")
-            parts.append(
-                pmui.Accordion(
-                    ("More settings", column), sizing_mode="stretch_width", margin=(8, 0)
-                )
-            )
+            folded = column(*(self.widgets[n] for n in rest))
+            parts += fold("More settings", folded)
         return parts
 
     def _preset_buttons(self) -> pmui.RadioButtonGroup | None:
@@ -130,7 +128,21 @@ class SettingsForm:
             margin=(0, 0, 14, 0),
         )
         buttons.param.watch(lambda e: e.new and self.fill(self.presets[e.new]), "value")
+        for widget in self.widgets.values():
+            widget.param.watch(lambda _: self._name_preset(), "value")
         return buttons
+
+    def _name_preset(self) -> None:
+        """Mark the preset that the form shows now, if it is one."""
+        if self._preset is not None and not self._filling:
+            words = {name: str(value) for name, value in self.words().items()}
+            default = {n: str(self.settings.param[n].default) for n in self.widgets}
+            shown = [
+                name
+                for name, preset in self.presets.items()
+                if words == default | {n: str(v) for n, v in preset.items()}
+            ]
+            self._preset.value = shown[0] if shown else None
 
     def _scarcity_slider(self) -> pmui.DiscreteSlider | None:
         if SCARCITY not in self.widgets:

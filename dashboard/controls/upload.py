@@ -12,7 +12,7 @@ import panel as pn
 import panel_material_ui as pmui
 
 from dashboard.controls.status import duration
-from dashboard.pages.layout import column
+from dashboard.pages.place import column
 from dashboard.shell import text
 from engine.datasets import inspect_table, read_table
 from engine.errors import BadInput, NotFound

@@ -3,36 +3,42 @@
 from __future__ import annotations
 
 import html
-import re
 import time
 from typing import Any
 
-import panel as pn
 from panel.viewable import Viewable
 
+from dashboard.pages.place import column, slug
 from dashboard.shell import text
 
 READ_EVERY = 1.0  # seconds between changes of a reading, so that it can be read
 
 
 class Figure:
-    """Lays out one `views.View` and keeps its reading current."""
+    """Lays out one `views.View` and keeps its reading current.
 
-    def __init__(self, view: Any, wide: bool = False) -> None:
+    Args:
+        view: What is shown.
+        wide: Whether it takes a whole row.
+        step: Its place among the steps of present mode, if it is one.
+        say: What present mode says above it.
+    """
+
+    def __init__(
+        self, view: Any, wide: bool = False, step: int | None = None, say: str = ""
+    ) -> None:
         self.view = view
         self._read_at = 0.0
         self._reading = text(_caption(view))
-        heading = (
-            f"<h3 id='{slug(view.title)}' data-step tabindex='-1'>{html.escape(view.title)}</h3>"
-        )
-        self.panel: Viewable = pn.Column(
+        mark = "" if step is None else f" data-step='{step}' tabindex='-1'"
+        said = f"<p class='lede'>{html.escape(say)}</p>" if say else ""
+        heading = f"<h3 id='{slug(view.title)}'{mark}>{html.escape(view.title)}</h3>{said}"
+        self.panel: Viewable = column(
             text(heading),
             view.panel,
             self._reading,
-            sizing_mode="stretch_width",
-            margin=0,
-            css_classes=["figure", "wide"] if wide else ["figure"],
-            stylesheets=[":host { gap: 6px; min-width: 0; }"],
+            name="figure wide" if wide else "figure",
+            css=":host { gap: 6px; }",
         )
 
     def read(self, at_once: bool = False) -> None:
@@ -43,11 +49,6 @@ class Figure:
             caption = _caption(self.view)
             if caption != self._reading.object:
                 self._reading.object = caption
-
-
-def slug(title: str) -> str:
-    """A title as an id in the page."""
-    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
 
 
 def _caption(view: Any) -> str:

@@ -6,11 +6,9 @@ import html
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import panel as pn
-import panel_material_ui as pmui
 from panel.viewable import Viewable
 
-from dashboard.pages.figure import slug
+from dashboard.pages.place import column, fold, markdown, section
 from dashboard.shell import style, text
 from engine.catalog import Entry
 
@@ -34,7 +32,7 @@ class Layout:
             column(page.bar.panel, self._message, page.replay.panel, name="bar"),
             *([] if page.present else [self._controls()]),
             self._body(),
-            name="study",
+            name="study presenting" if page.present else "study",
             css=style("study"),
         )
 
@@ -74,9 +72,9 @@ class Layout:
         )
         if self._page.present:
             return column(title, name="head")
-        story: list[Any] = [markdown(views.story)]
+        story: list[Any] = [*markdown(views.story)]
         if views.equations:
-            story += fold("Equations", markdown(views.equations))
+            story += fold("Equations", column(*markdown(views.equations)))
         return column(title, column(*story), name="head", css=style("head"))
 
     def _controls(self) -> Viewable:
@@ -105,44 +103,6 @@ class Layout:
         return column(
             training, self._result, self._explore, *after, name="body", css=":host { gap: 56px; }"
         )
-
-
-def column(*parts: Any, name: str = "", css: str = "", **params: Any) -> pn.Column:
-    """Parts below each other (or as `css` for `:host` has it), without margins of their own."""
-    return pn.Column(
-        *parts,
-        css_classes=[name] if name else [],
-        stylesheets=[":host { min-width: 0; }", css],
-        sizing_mode="stretch_width",
-        margin=0,
-        **params,
-    )
-
-
-def section(title: str, *parts: Any, visible: bool = True) -> Viewable:
-    """Parts under a heading of the second level."""
-    heading = text(f"<h2 id='{slug(title)}'>{html.escape(title)}</h2>")
-    return column(heading, *parts, css=":host { gap: 14px; }", visible=visible)
-
-
-def markdown(words: str) -> pn.pane.Markdown:
-    """Words of ours in the page's typography."""
-    return pn.pane.Markdown(
-        words, stylesheets=[style("text")], sizing_mode="stretch_width", margin=0
-    )
-
-
-def fold(label: str, content: Viewable) -> list[Viewable]:
-    """A button that unfolds `content`."""
-    content.visible = False
-    button = pmui.Button(label=f"Show {label.lower()}", variant="text", size="small", margin=0)
-
-    def toggle(_: Any) -> None:
-        content.visible = not content.visible
-        button.label = f"{'Hide' if content.visible else 'Show'} {label.lower()}"
-
-    button.on_click(toggle)
-    return [button, content]
 
 
 def _sources(study: Entry) -> str:

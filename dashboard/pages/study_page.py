@@ -73,7 +73,7 @@ class StudyPage:
         self._asking = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self.views = views(self)
-        self.figures = {id(v): Figure(v, v.title in self.views.wide) for v in self._every_view()}
+        self.figures = {id(v): self._figure(v) for v in self._every_view()}
         self.form = SettingsForm(study.settings, study.presets)
         self.data = DataPanel(self)
         self.bar = RunBar(self._train, self._pause, self._resume, self._stop)
@@ -112,10 +112,10 @@ class StudyPage:
         words: dict[str, Any] = {}
         if self.run is not None:
             words |= {"run": self.run.id, **self.run.record.settings}
-        if self.run is None or not self.run.record.data == "demo":
+        if self.run is None or self.run.record.data != "demo":
             words["data"] = self.data.value if self.run is None else self.run.record.data
         words |= query
-        return f"./{self.entry.name}?" + urlencode(
+        return f"{self.visit.base}{self.entry.name}?" + urlencode(
             {k: v for k, v in words.items() if v is not None}
         )
 
@@ -219,6 +219,7 @@ class StudyPage:
             for explore in self.views.explore:
                 explore.open(run)
             self.layout.reveal(True)
+            self.list.refresh()
         if run.state.final:
             self.replay.offer(run, partial(self.service.store.snapshots, run.id))
             self.keep.open(run)
@@ -317,6 +318,13 @@ class StudyPage:
     def _busy(self, more: int) -> None:
         self._asking += more
         self.layout.asking(self._asking > 0)
+
+    def _figure(self, view: Any) -> Figure:
+        every = [(v.title, "") for v in self._every_view()]
+        titles = [title for title, _ in self.views.steps or every]
+        step = titles.index(view.title) if view.title in titles else None
+        say = dict(self.views.steps).get(view.title, "") if self.present else ""
+        return Figure(view, view.title in self.views.wide, step, say)
 
     def _every_view(self) -> list[Any]:
         v = self.views

@@ -1,0 +1,71 @@
+"""Small pieces of which pages are put together: columns, sections, words, folds."""
+
+from __future__ import annotations
+
+import html
+import re
+from itertools import groupby
+from typing import Any
+
+import panel as pn
+import panel_material_ui as pmui
+from panel.viewable import Viewable
+
+from dashboard.shell import style, text
+
+# Panel bounds every column by its parent's height, which makes tall ones overlap in a grid.
+_COLUMN = ":host, :host > * { min-width: 0; max-height: none !important; }"
+
+
+def column(*parts: Any, name: str = "", css: str = "", **params: Any) -> pn.Column:
+    """Parts below each other (or as `css` for `:host` has it), without margins of their own."""
+    return pn.Column(
+        *parts,
+        css_classes=name.split(),
+        stylesheets=[_COLUMN, css],
+        sizing_mode="stretch_width",
+        margin=0,
+        **params,
+    )
+
+
+def section(title: str, *parts: Any, visible: bool = True) -> Viewable:
+    """Parts under a heading of the second level."""
+    heading = text(f"<h2 id='{slug(title)}'>{html.escape(title)}</h2>")
+    return column(heading, *parts, css=":host { gap: 14px; }", visible=visible)
+
+
+def markdown(words: str) -> list[Viewable]:
+    """Words of ours in the page's typography; a paragraph that begins with $$ is an equation."""
+    parts: list[Viewable] = []
+    for mathematical, lines in groupby(words.strip().split("\n\n"), lambda p: p.startswith("$$")):
+        pane = pn.pane.LaTeX if mathematical else pn.pane.Markdown
+        parts += [
+            pane(lines_of, stylesheets=[style("text")], sizing_mode="stretch_width", margin=0)
+            for lines_of in (lines if mathematical else ["\n\n".join(lines)])
+        ]
+    return parts
+
+
+def fold(label: str, content: Viewable) -> list[Viewable]:
+    """A button that unfolds `content`."""
+    content.visible = False
+    button = pmui.Button(
+        label=f"{label} +",
+        variant="text",
+        size="small",
+        margin=0,
+        sx={"ml": "-5px", "whiteSpace": "nowrap", "width": "auto"},
+    )
+
+    def toggle(_: Any) -> None:
+        content.visible = not content.visible
+        button.label = f"{label} {'−' if content.visible else '+'}"
+
+    button.on_click(toggle)
+    return [button, content]
+
+
+def slug(title: str) -> str:
+    """A title as an id in the page."""
+    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
