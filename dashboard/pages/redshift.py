@@ -7,7 +7,6 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import panel as pn
 
 from dashboard.pages.redshift_bands import BandsOff
 from dashboard.pages.redshift_kept import KeptSlider
@@ -21,6 +20,7 @@ from dashboard.plots.relevance import BasisPlot, FeaturePlot
 from dashboard.plots.scatter import ScatterPlot
 from dashboard.plots.table import MetricsTable
 from dashboard.plots.variance import VariancePlot
+from dashboard.shell import text
 
 if TYPE_CHECKING:
     from dashboard.live import History
@@ -141,7 +141,7 @@ class Costs:
     def __init__(self, page: StudyPage) -> None:
         self._page = page
         self.alt = ""
-        self.panel = pn.pane.HTML("", sizing_mode="stretch_width")
+        self.panel = text("")
 
     def open(self, run: History) -> None:
         """Offer the weights that this run did not use."""

@@ -11,13 +11,15 @@ import panel_material_ui as pmui
 
 from dashboard.plots.density import DensityPlot
 from dashboard.plots.scatter import ScatterPlot
+from dashboard.plots.table import comparison
+from dashboard.shell import text
 
 if TYPE_CHECKING:
     from dashboard.live import History
     from dashboard.pages.study_page import StudyPage
 
 SHOWN = 2500  # galaxies in the scatter at most; the metrics are of all
-METRICS = ("RMSE", "mean log-likelihood", "FR15", "FR05")
+METRICS = ("RMSE", "mean log-likelihood", "F_0.15 (%)", "F_0.05 (%)")
 
 
 class BandsOff:
@@ -94,7 +96,7 @@ class BandsOff:
             visible=False, width=260,
         )  # fmt: skip
         self.reveal = pmui.Button(label="Reveal", variant="outlined", visible=False)
-        self.reading = pn.pane.HTML("", sizing_mode="stretch_width")
+        self.reading = text("")
         self.bands.param.watch(self._toggled, "value")
         self.galaxy.param.watch(lambda e: self._typed(e.new), "value")
         self.guess_first.param.watch(lambda _: self._hide_or_show(), "value")
@@ -198,19 +200,16 @@ class BandsOff:
         rows = [("every band measured", self._whole)]
         if off:
             rows.append((f"without {off}", self._now))
-        head = "".join(f"<th scope='col'>{name}</th>" for name in METRICS)
-        body = "".join(
-            f"<tr><th scope='row'>{escape(label)}</th>"
-            + "".join(f"<td>{_figure(n, v)}</td>" for n, v in zip(METRICS, values))
-            + "</tr>"
+        said = {
+            label: [_figure(name, value) for name, value in zip(METRICS, values)]
             for label, values in rows
             if values is not None
-        )
-        return f"<table class='scant-metrics'><thead><tr><td></td>{head}</tr></thead>{body}</table>"
+        }
+        return comparison(said, METRICS)
 
 
 def _figure(name: str, value: float) -> str:
-    return f"{value:.1%}" if name.startswith("FR") else f"{value:.4f}"
+    return f"{value:.1f}" if "%" in name else f"{value:.4f}"
 
 
 def _wide(pane: Any) -> Any:

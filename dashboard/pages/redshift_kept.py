@@ -8,6 +8,7 @@ import panel as pn
 import panel_material_ui as pmui
 
 from dashboard.plots.kept import KeptPlot
+from dashboard.shell import text
 
 if TYPE_CHECKING:
     from dashboard.live import History
@@ -27,7 +28,7 @@ class KeptSlider:
             step=5,
             disabled=True,
         )
-        self.reading = pn.pane.HTML("", sizing_mode="stretch_width")
+        self.reading = text("")
         self.slider.param.watch(self._slide, "value")
         self.panel = pn.Column(
             self.slider, self.reading, self.plot.panel, sizing_mode="stretch_width"

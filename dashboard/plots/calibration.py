@@ -21,12 +21,12 @@ class PitPlot(Plot):
         self.bars = columns("left", "right", "height")
         self.band = columns("x", "low", "high")
         plot = new_figure("pit", "PIT of the truth", "density", x_range=models.Range1d(0, 1))
-        plot.quad(left="left", right="right", bottom=0, top="height", source=self.bars,
-                  color=BLUE, fill_alpha=0.7, line_width=0)  # fmt: skip
         plot.varea("x", "low", "high", source=self.band, color=GREY, fill_alpha=0.45,
                    legend_label="if calibrated, 95%")  # fmt: skip
+        plot.quad(left="left", right="right", bottom=0, top="height", source=self.bars,
+                  color=BLUE, fill_alpha=0.7, line_width=0)  # fmt: skip
         plot.y_range.start = 0
-        quiet_legend(plot, "top_center")
+        quiet_legend(plot)
         super().__init__(title, plot)
 
     def show(self, pit: Float[np.ndarray, "n"]) -> None:

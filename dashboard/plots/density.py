@@ -36,7 +36,7 @@ class DensityPlot(Plot):
         plot.add_layout(self.truth)
         plot.line([], [], color=VERMILION, line_width=2, legend_label="truth")
         plot.y_range.start = 0
-        quiet_legend(plot, "top_right")
+        quiet_legend(plot)
         super().__init__(title, plot)
 
     def show(

@@ -37,7 +37,7 @@ class ElboPlot(Plot):
         self.curve = columns("step", "elbo", "score")
         self.broken = columns("step", "height")
         self.extent = columns("x", "y")
-        plot = new_figure("objective", "step", _unit(objective), height=280)
+        plot = new_figure("objective", "step", _unit(objective), height=340)
         # The ranges follow an unseen pair of corners, so that the far-off first steps can stay
         # outside; Bokeh itself stops following when the visitor zooms.
         corners = plot.scatter("x", "y", source=self.extent, alpha=0)
@@ -50,7 +50,7 @@ class ElboPlot(Plot):
         plot.scatter("step", "height", source=self.broken, marker="inverted_triangle", size=14,
                      color=VERMILION)  # fmt: skip
         plot.yaxis.formatter = models.NumeralTickFormatter(format="0,0.[00]")
-        quiet_legend(plot, "bottom_right")
+        quiet_legend(plot)
         super().__init__(title, plot)
         self.follow = pmui.Button(label="Follow", variant="outlined", size="small", visible=False)
         self.follow.js_on_click(args={"plot": plot}, code="plot.reset.emit()")

@@ -8,8 +8,7 @@ from jaxtyping import Float
 from dashboard.plots.base import Plot, columns, put
 from dashboard.plots.theme import BLUE, VERMILION, models, new_figure
 
-NAMES = ("RMSE", "mean log-likelihood", "FR15", "FR05", "bias")
-_SHARES = ("FR15", "FR05")
+NAMES = ("RMSE", "mean log-likelihood", "F_0.15 (%)", "F_0.05 (%)", "bias")
 
 
 class KeptPlot(Plot):
@@ -23,8 +22,6 @@ class KeptPlot(Plot):
             plot = new_figure(f"kept-{name}", "share kept", name, height=220)
             plot.line("share", f"m{i}", source=self.curves, color=BLUE, line_width=2.5)
             plot.xaxis.formatter = models.NumeralTickFormatter(format="0%")
-            if name in _SHARES:
-                plot.yaxis.formatter = models.NumeralTickFormatter(format="0.[0]%")
             mark = models.Span(location=1, dimension="height", line_color=VERMILION, line_width=2)
             plot.add_layout(mark)
             self.marks.append(mark)
@@ -47,7 +44,7 @@ class KeptPlot(Plot):
         if self.table.shape[1]:
             values = [np.interp(share, self.table[0], row) for row in self.table[1:]]
             readings = ", ".join(
-                f"{name} {value:.1%}" if name in _SHARES else f"{name} {value:.4f}"
+                f"{name} {value:.1f}" if "%" in name else f"{name} {value:.4f}"
                 for name, value in zip(NAMES, values)
             )
             self.describe(f"Keeping the {share:.0%} most confident: {readings}.")

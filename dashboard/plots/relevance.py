@@ -16,7 +16,7 @@ class BasisPlot(Plot):
 
     def __init__(self, title: str = "Basis functions at work") -> None:
         self.bars = columns("rank", "share")
-        plot = new_figure("basis", "basis functions, sorted", "share of the signal", height=240)
+        plot = new_figure("basis", "basis functions, sorted", "share of the signal", height=300)
         plot.vbar("rank", 0.8, "share", source=self.bars, color=BLUE, fill_alpha=0.85, line_width=0)
         plot.yaxis.formatter = models.NumeralTickFormatter(format="0%")
         plot.y_range.start = 0
@@ -35,7 +35,7 @@ class FeaturePlot(Plot):
 
     def __init__(self, title: str = "Features that matter") -> None:
         self.bars = models.ColumnDataSource({"name": [], "share": []})
-        plot = new_figure("features", "share of the sensitivity", "", height=240,
+        plot = new_figure("features", "share of the sensitivity", "", height=300,
                           y_range=models.FactorRange(), min_border_left=90)  # fmt: skip
         plot.hbar("name", 0.7, "share", source=self.bars, color=BLUE, fill_alpha=0.85, line_width=0)
         plot.xaxis.formatter = models.NumeralTickFormatter(format="0%")
@@ -50,7 +50,7 @@ class FeaturePlot(Plot):
         ]
         if list(self.figures[0].y_range.factors) != labels[::-1]:
             self.figures[0].y_range.factors = labels[::-1]
-            self.figures[0].height = max(240, 18 * len(labels) + 70)
+            self.figures[0].height = max(300, 18 * len(labels) + 70)
         self.bars.data = {"name": labels, "share": share.astype(np.float32)}
         first, *others = np.argsort(share)[::-1][:2]
         words = f"Most sensitive to {labels[first]} ({share[first]:.0%})"

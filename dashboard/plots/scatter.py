@@ -33,7 +33,7 @@ class ScatterPlot(Plot):
         self.target, self.outlier = target, outlier
         self.points = columns("true", "mean", "std")
         self.lines = columns("x", "identity", "above", "below")
-        plot = new_figure("scatter", f"true {target}", f"predicted {target}", height=380,
+        plot = new_figure("scatter", f"true {target}", f"predicted {target}", height=340,
                           tools="tap" if pick else "")  # fmt: skip
         plot.line("x", "identity", source=self.lines, color=GREY, line_width=1.5)
         if outlier is not None:

@@ -3,62 +3,80 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 
-import panel as pn
-
+from dashboard.plots.base import NOTHING, View
+from dashboard.shell import text
 from engine.events import Metric
 
-_GROUPS = (("run", "This run"), ("baseline", "Baselines, same split"), ("published", "Published"))
+GROUPS = {"run": "This run", "baseline": "Baselines, same rows", "published": "Published"}
 
 
-class MetricsTable:
+class MetricsTable(View):
     """Methods down, metrics across, in the form of a plot (title, alt, panel, clear)."""
 
     def __init__(self, title: str = "Figures") -> None:
         self.title = title
-        self.alt = "Nothing to show yet."
+        self.alt = NOTHING
         self.figures: tuple[object, ...] = ()
-        self.panel = pn.pane.HTML("", sizing_mode="stretch_width", styles={"overflow-x": "auto"})
+        self.panel = text("")
 
     def show(self, metrics: Sequence[Metric], notes: Sequence[str] = ()) -> None:
         """Show the metrics with spread where known, and the report's notes beneath."""
-        self.panel.object = table(metrics) + "".join(
-            f'<p class="scant-note">{escape(note)}</p>' for note in notes
-        )
+        self.panel.object = table(metrics) + "".join(f"<p>{escape(note)}</p>" for note in notes)
         own = [m for m in metrics if m.source == "run"]
         self.alt = "This run: " + ", ".join(f"{m.name} {figure(m)}" for m in own) + "."
 
     def clear(self) -> None:
         """Forget what is shown."""
-        self.panel.object = ""
-        self.alt = "Nothing to show yet."
+        self.panel.object, self.alt = "", NOTHING
 
 
 def table(metrics: Sequence[Metric]) -> str:
-    """The metrics as an HTML table, grouped by source; every word escaped."""
-    names = list(dict.fromkeys(m.name for m in metrics))
+    """The metrics as HTML, grouped by source; what only one method has stands in a list beneath."""
+    methods = {m.name: {o.method for o in metrics if o.name == m.name} for m in metrics}
+    shared = [name for name, having in methods.items() if len(having) > 1] or list(methods)
+    alone = [m for m in metrics if m.name not in shared]
     cells = {(m.source, m.method, m.name): figure(m) for m in metrics}
-    head = "".join(f'<th scope="col">{escape(n)}</th>' for n in names)
-    body = ""
-    for source, heading in _GROUPS:
-        methods = dict.fromkeys(m.method for m in metrics if m.source == source)
-        if methods:
-            span = f'colspan="{len(names) + 1}" scope="rowgroup"'
-            body += f'<tr class="group"><th {span}>{heading}</th></tr>'
-        for method in methods:
-            row = "".join(f"<td>{cells.get((source, method, n), '')}</td>" for n in names)
-            body += f'<tr class="{source}"><th scope="row">{escape(method)}</th>{row}</tr>'
+    rows = ""
+    for source, heading in GROUPS.items():
+        found = dict.fromkeys(m.method for m in metrics if m.source == source)
+        for i, method in enumerate(found):
+            group = f"<th scope='rowgroup' rowspan='{len(found)}'>{heading}</th>" if i == 0 else ""
+            values = [cells.get((source, method, name), "") for name in shared]
+            rows += f"<tr>{group}<th scope='row'>{escape(method)}</th>{numbers(values)}</tr>"
+    head = "".join(f"<th scope='col' class='number'>{escape(name)}</th>" for name in shared)
+    also = ", ".join(f"{escape(m.name)} {figure(m)}" for m in alone)
     return (
-        f'<table class="scant-metrics"><thead><tr><td></td>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table>"
+        f"<div class='scroll'><table><thead><tr><td colspan='2'></td>{head}</tr></thead>"
+        f"<tbody>{rows}</tbody></table></div>" + (f"<p>Also: {also}.</p>" if also else "")
     )
 
 
+def comparison(rows: Mapping[str, Sequence[str]], names: Sequence[str]) -> str:
+    """A small table: one labelled row after another under `names`."""
+    head = "".join(f"<th scope='col' class='number'>{escape(name)}</th>" for name in names)
+    body = "".join(
+        f"<tr><th scope='row'>{escape(label)}</th>{numbers(values)}</tr>"
+        for label, values in rows.items()
+    )
+    return (
+        f"<div class='scroll'><table><thead><tr><td></td>{head}</tr></thead>"
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def numbers(values: Sequence[str]) -> str:
+    """Cells of a row, set flush right."""
+    return "".join(f"<td class='number'>{escape(value)}</td>" for value in values)
+
+
 def figure(metric: Metric) -> str:
-    """A value with its spread, to four significant digits."""
-    if not math.isfinite(metric.value):
-        return str(metric.value)
-    value = f"{metric.value:.4g}"
-    return value if metric.spread is None else f"{value} ± {metric.spread:.1g}"
+    """A value to four significant digits, with its spread to the same place."""
+    value = metric.value
+    if not math.isfinite(value):
+        return str(value)
+    digits = max(0, 3 - math.floor(math.log10(abs(value)))) if value else 0
+    said = f"{value:.{min(digits, 6)}f}"
+    return said if metric.spread is None else f"{said} ± {metric.spread:.{min(digits, 6)}f}"

@@ -91,15 +91,22 @@ def new_figure(
         axis.minor_tick_line_color = None
         axis.axis_line_alpha = 0.4
         axis.axis_label_text_font_style = "normal"
+        if isinstance(axis.formatter, models.BasicTickFormatter):
+            axis.formatter.use_scientific = False
     return plot
 
 
-def quiet_legend(plot: Figure, location: str = "top_left") -> None:
-    """A legend without a box; a click on an entry hides its glyph."""
-    for legend in plot.legend:
-        legend.location = location
-        legend.border_line_alpha = 0
-        legend.background_fill_alpha = 0.6
-        legend.padding = 4
-        legend.spacing = 0
-        legend.click_policy = "hide"
+def quiet_legend(plot: Figure) -> None:
+    """A legend in a row above the plot, where it hides nothing; a click hides an entry's glyph."""
+    legend = plot.legend[0]
+    plot.center.remove(legend)
+    plot.add_layout(legend, "above")
+    legend.update(
+        orientation="horizontal",
+        border_line_alpha=0,
+        background_fill_alpha=0,
+        margin=0,
+        padding=2,
+        spacing=14,
+        click_policy="hide",
+    )

@@ -10,9 +10,7 @@ from dashboard.plots.theme import BLUE, GREY, VERMILION, new_figure, quiet_legen
 
 Rows = Float[np.ndarray, "n"]
 
-MODEL = "model (more data would remove it)"
-NOISE = "noise (better measurements would)"
-INPUT = "missing or noisy inputs"
+MODEL, NOISE, INPUT = "model (more data)", "noise (better data)", "missing inputs"
 
 
 class VariancePlot(Plot):
