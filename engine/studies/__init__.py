@@ -27,7 +27,19 @@ class Step(NamedTuple):
 
 
 @runtime_checkable
-class Study(Protocol):
+class FittedStudy(Protocol):
+    """What can be asked of a study that is fitted or restored (see `Study`)."""
+
+    settings: Settings
+    device: torch.device
+    words: dict[str, Any]  # names that label the arrays' axes, JSON-able (see `events.Started`)
+
+    def predict(self, table: pd.DataFrame) -> pd.DataFrame: ...
+    def explore(self, question: str, **asked: Any) -> dict[str, np.ndarray]: ...
+
+
+@runtime_checkable
+class Study(FittedStudy, Protocol):
     """How `training.train` drives a study, and what can be asked of it afterwards.
 
     A study is made from settings and a table (None: it generates its demonstration data), which
@@ -50,10 +62,7 @@ class Study(Protocol):
     - `explore(question, …)` answers the catalog's questions from the fitted model, no retraining.
     """
 
-    settings: Settings
-    device: torch.device
     notes: list[str]  # said as `Note` events, in order, once
-    words: dict[str, Any]  # names that label the arrays' axes, JSON-able (see `events.Started`)
 
     restarts: int
     stages: int  # of one restart; 1 for most
@@ -78,10 +87,7 @@ class Study(Protocol):
     @classmethod
     def restore(
         cls, settings: Settings, tensors: Tensors, meta: dict[str, Any], device: torch.device
-    ) -> Study: ...
-
-    def predict(self, table: pd.DataFrame) -> pd.DataFrame: ...
-    def explore(self, question: str, **asked: Any) -> dict[str, np.ndarray]: ...
+    ) -> FittedStudy: ...
 
 
 def study_class(name: str) -> type[Study]:

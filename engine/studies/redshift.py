@@ -49,12 +49,7 @@ class Study:
     ) -> None:
         if table is None:
             raise BadInput("The redshift study needs a table; name a file or a data set.")
-        self.settings, self.device = settings, device
-        self.notes: list[str] = []
-        self.restarts, self.max_steps = settings.restarts, settings.max_steps
-        self.patience = settings.patience
-        self.structures = stages_to(settings.covariance, settings.start)
-        self.stages = len(self.structures)
+        self._follow(settings, device)
         bands = bands_of(table, settings.target)
         self.learn, self.held = self._split(table)
         self.features = Features.fit(self.learn, bands, settings)
@@ -74,6 +69,14 @@ class Study:
             },
         }
         self.members: Members | None = None
+
+    def _follow(self, settings: RedshiftSettings, device: torch.device) -> None:
+        self.settings, self.device = settings, device
+        self.notes: list[str] = []
+        self.restarts, self.max_steps = settings.restarts, settings.max_steps
+        self.patience = settings.patience
+        self.structures = stages_to(settings.covariance, settings.start)
+        self.stages = len(self.structures)
 
     # --- rows -----------------------------------------------------------------------------------
 
@@ -154,10 +157,9 @@ class Study:
         self.live = live.to(self.device) @ self.T.T
         self.live_z = self._z(shown).numpy()
         self.model = self._model(self.structures[stage])
-        if best is None:
-            generator = torch.Generator().manual_seed(104729 * self.settings.seed + restart)
-            self.model.initialise(self.X, self.y, generator)
-        else:
+        generator = torch.Generator().manual_seed(104729 * self.settings.seed + restart)
+        self.model.initialise(self.X, self.y, generator)
+        if best is not None:
             self._take(best)
         self.optimiser = LBFGS(
             self.model.parameters(),
@@ -235,9 +237,7 @@ class Study:
             chosen = [max(chosen, key=lambda r: kept[r][0])]
         models = []
         for r in chosen:
-            self.begin(r, self.stages - 1, None)
-            self.model = self._model("VC") if self.settings.start != "direct" else self.model
-            self._take(kept[r][1])
+            self.begin(r, self.stages - 1, kept[r][1])
             self.model.fit_posterior(self.X, self.y, self.omega, self.noise, mixture=None)
             models.append(in_coordinates(self.model, self.T))
         x = self.features.inputs(self.learn).to(self.device)
@@ -267,7 +267,7 @@ class Study:
         device: torch.device,
     ) -> Study:
         study = cls.__new__(cls)
-        study.settings, study.device, study.notes = settings, device, []
+        study._follow(settings, device)
         study.words = meta["words"]
         study.features = Features.of(meta["features"])
         study.target = Target(**meta["target"])
