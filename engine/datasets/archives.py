@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import stat
+import struct
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -13,13 +14,25 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
-from PIL import Image, UnidentifiedImageError
+from PIL import Image
 
 from engine.datasets.decoding import LIMIT_BYTES, load
 from engine.errors import BadInput
 
 _IMAGES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff"})
 _FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF")
+# What zipfile and Pillow raise on damaged bytes (UnidentifiedImageError is an OSError).
+_BROKEN = (
+    zipfile.BadZipFile,
+    Image.DecompressionBombError,
+    zlib.error,
+    struct.error,
+    OSError,
+    EOFError,
+    SyntaxError,
+    ValueError,
+    RuntimeError,  # NotImplementedError among them
+)
 
 
 @dataclass(frozen=True)
@@ -63,7 +76,7 @@ def read_images(
     data = load(source, file, limit_bytes)
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))
-    except zipfile.BadZipFile:
+    except _BROKEN:
         raise BadInput(f"{file} is not a ZIP archive; pack the folders of images again.") from None
     with archive:
         members = _checked(archive, file, limits or ArchiveLimits())
@@ -146,15 +159,6 @@ def _pixels(
             grey = image.convert("L").resize(size, Image.Resampling.BOX)
     except BadInput:
         raise
-    except (
-        UnidentifiedImageError,
-        Image.DecompressionBombError,
-        zipfile.BadZipFile,
-        NotImplementedError,
-        OSError,
-        SyntaxError,
-        ValueError,
-        zlib.error,
-    ):
+    except _BROKEN:
         raise BadInput(f"{where} is not an image that can be read; replace it.") from None
     return np.asarray(grey, dtype=np.float64) / 255.0

@@ -27,13 +27,18 @@ def suggest(names: Sequence[str], schema: TableSchema) -> dict[str, str]:
         found = [n for n in names if _key(n) in wanted]
         if len(found) == 1:
             mapping[found[0]] = column.name
+    rival = rival_target(names, schema)
+    if rival is not None:
+        target = schema.targets[0]
+        mapping |= {target: f"{target}_band", rival: target}
     own = {c.name for c in schema.columns}
     if schema.errors:
         features = {n: mapping[n] for n in names if mapping[n] not in own}
+        by_key = {_key(n): n for n in names}
         for name in features:
-            base = error_base(name, [n for n in names if n != name])
-            if base is not None and mapping[base] not in own:
-                mapping[name] = f"{base}_err"
+            base = error_base(name, by_key)
+            if base not in (None, name) and mapping[base] not in own:
+                mapping[name] = f"{mapping[base]}_err"
     if schema.features:
         for name in names:
             if mapping[name] == name and name not in own and is_identifier(name):
@@ -41,9 +46,13 @@ def suggest(names: Sequence[str], schema: TableSchema) -> dict[str, str]:
     return mapping
 
 
-def error_base(name: str, others: Collection[str]) -> str | None:
-    """The column whose error `name` holds, by its name: `err_u`, `u_error`, `modelMagErr_u`."""
-    by_key = {_key(n): n for n in others}
+def error_base(name: str, by_key: Mapping[str, str]) -> str | None:
+    """The column whose error `name` holds, by its name: `err_u`, `u_error`, `modelMagErr_u`.
+
+    Args:
+        name: A header.
+        by_key: All headers by their letters and digits in lower case.
+    """
     words = [w for w in re.split(r"[_\s.\-]+", name.lower()) if w]
     for i, word in enumerate(words):
         rest = words[:i] + words[i + 1 :]

@@ -42,7 +42,13 @@ def parse(text: str, name: str, maximum_columns: int) -> RawTable:
     body = text.lstrip("\r\n")
     blank = len(re.findall(r"\r\n|\r|\n", text[: len(text) - len(body)]))
     delimiter = _delimiter(body, name)
-    header = next(csv.reader(io.StringIO(body, newline=""), delimiter=delimiter, strict=False))
+    try:
+        header = next(csv.reader(io.StringIO(body, newline=""), delimiter=delimiter, strict=False))
+    except csv.Error:
+        raise BadInput(
+            f"{name}, row {blank + 1}: the header has a name of over {csv.field_size_limit():,} "
+            "characters; close its quotes, or save the table as CSV again."
+        ) from None
     if len(header) > maximum_columns:
         raise BadInput(
             f"{name} has {len(header):,} columns and the limit is {maximum_columns:,}; "

@@ -166,10 +166,8 @@ def _raise(findings: Findings) -> None:
     problems = findings.problems
     if problems:
         more = len(problems) - 1
-        also = (
-            f" (One more problem: {problems[1]})" if more == 1 else f" (And {more} more problems.)"
-        )
-        raise BadInput(problems[0] + (also if more else ""))
+        also = f" (And {more} more problem{'s' if more > 1 else ''}.)" if more else ""
+        raise BadInput(problems[0] + also)
 
 
 def _assemble(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import time
 import zipfile
 from pathlib import Path
@@ -264,3 +265,29 @@ def test_data_frames_are_checked_likewise(survey: pd.DataFrame) -> None:
 def test_no_such_file(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"no file absent\.csv"):
         read_table(tmp_path / "absent.csv", SCHEMA)
+
+
+def test_a_quote_that_is_never_closed(survey: pd.DataFrame) -> None:
+    refused(b'"' + b"a," * 200_000, "row 1", "quotes")
+    refused(csv(survey).replace(b"\n2", b'\n"2', 1), "mine.csv")
+
+
+def test_damaged_files_end_in_sentences_and_never_in_a_crash(survey: pd.DataFrame) -> None:
+    rng = np.random.default_rng(0)
+    whole = csv(survey)
+    junk = [b'"', b",", b";", b"\n", b"\x00", b"\xff", b"=", b"\t", b"inf", b"_err", b"\r", b"-"]
+    refusals = 0
+    for _ in range(150):
+        damaged = bytearray(whole)
+        for _ in range(3):
+            at = int(rng.integers(100 if rng.random() < 0.5 else len(damaged)))
+            damaged[at : at + int(rng.integers(3))] = junk[int(rng.integers(len(junk)))]
+        preview = inspect_table(bytes(damaged), SCHEMA)
+        assert all("\n" not in problem for problem in preview.problems)
+        if preview.problems:
+            refusals += 1
+            with pytest.raises(BadInput, match=re.escape(preview.problems[0])):
+                read_table(bytes(damaged), SCHEMA)
+        else:
+            read_table(bytes(damaged), SCHEMA)
+    assert 50 < refusals < 150

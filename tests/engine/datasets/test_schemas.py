@@ -76,6 +76,11 @@ def test_a_band_called_z_is_not_silently_learnt() -> None:
     read = read_table(data, REDSHIFT, target="z_spec")
     assert read.features == tuple(BANDS)
     assert "z_err" in read.frame
+    suggested = inspect_table(data, REDSHIFT).mapping
+    agreed = read_table(data, REDSHIFT, mapping=suggested)
+    assert agreed.features == ("u", "g", "r", "i", "z_band")
+    assert "z_band_err" in agreed.frame
+    np.testing.assert_allclose(agreed.frame["z"], table["z_spec"])
     swapped = read_table(data, REDSHIFT, mapping={"z": "mag_z", "z_spec": "z"})
     np.testing.assert_allclose(swapped.frame["z"], table["z_spec"])
 
