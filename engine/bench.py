@@ -39,7 +39,7 @@ def _step_ms(name: str, values: dict[str, Any]) -> float:
     from engine.fitting import fit
 
     study = fit(name, **values).study
-    study.begin(0)
+    study.begin(0, 0, None)
     times = []
     for _ in range(STEPS + 1):
         began = time.perf_counter()

@@ -210,7 +210,8 @@ def _report(end: Finished, as_json: bool) -> None:
         return
     for metric in end.report.metrics:
         spread = "" if metric.spread is None else f" ± {metric.spread:.4g}"
-        typer.echo(f"{metric.method:24} {metric.name:24} {metric.value:.4g}{spread}")
+        source = "" if metric.source == "run" else f"  ({metric.source})"
+        typer.echo(f"{metric.method:20} {metric.name:32} {metric.value:.4g}{spread}{source}")
 
 
 @data_app.command("list")

@@ -13,7 +13,7 @@ from engine.catalog import Settings, entry
 from engine.control import Control
 from engine.datasets import open_table
 from engine.events import Event
-from engine.studies import Study, study_class
+from engine.studies import FittedStudy, Study, study_class
 from engine.training import choose_device, metadata, train
 
 
@@ -74,7 +74,9 @@ def fit(
     return Fit(made, control or Control(), checkpoint, table)
 
 
-def restore(study: str, values: Mapping[str, Any], model: bytes, device: str = "auto") -> Study:
+def restore(
+    study: str, values: Mapping[str, Any], model: bytes, device: str = "auto"
+) -> FittedStudy:
     """A fitted study from the blob of its `Fitted` event and the settings it was trained with."""
     found = entry(study)
     return study_class(study).restore(
@@ -85,7 +87,7 @@ def restore(study: str, values: Mapping[str, Any], model: bytes, device: str = "
     )
 
 
-def load(run: str | Path, device: str = "auto") -> Study:
+def load(run: str | Path, device: str = "auto") -> FittedStudy:
     """The fitted study of a finished run.
 
     Args:

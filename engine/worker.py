@@ -30,7 +30,7 @@ from engine.events import Event, Finished, Fitted, State, encode
 if TYPE_CHECKING:
     import pandas as pd
 
-    from engine.studies import Study
+    from engine.studies import FittedStudy
 
 TOPIC = "scant"  # one for all runs: Dask keeps the latest messages of every topic
 PLUGIN = "scant"
@@ -58,7 +58,7 @@ class Bench(WorkerPlugin):
 
     def setup(self, worker: Worker) -> None:
         self.controls: dict[tuple[str, int], Control] = {}
-        self.studies: OrderedDict[str, Study] = OrderedDict()
+        self.studies: OrderedDict[str, FittedStudy] = OrderedDict()
         self.executor = ThreadPoolExecutor(1, "predictions")
         if self.local:
             if hasattr(os, "nice"):
@@ -72,7 +72,7 @@ class Bench(WorkerPlugin):
     def teardown(self, worker: Worker) -> None:
         self.executor.shutdown(wait=False)
 
-    def keep(self, run: str, study: Study) -> None:
+    def keep(self, run: str, study: FittedStudy) -> None:
         """Keep a fitted study warm, the least used one going first."""
         self.studies[run] = study
         self.studies.move_to_end(run)

@@ -72,7 +72,7 @@ class Cluster:
                 env=env,
             )
             await local
-            client = await Client(local, asynchronous=True)
+            client: Any = await Client(local, asynchronous=True)
             await client.register_plugin(Bench(local=True, gpus=devices), name=PLUGIN)
         return cls(client, local)
 

@@ -73,8 +73,8 @@ class RecordingShelf(RunShelf):
             self.delete_run(run_id)
         except NotFound:
             pass
-        row = [words[name] for name in ("study", "settings", "data")]
-        self.add_run(*row, owner="", run_id=run_id, demonstration=True)
+        about = {name: words[name] for name in ("study", "settings", "data")}
+        self.add_run(**about, owner="", run_id=run_id, demonstration=True)
         self.write(run_id, events, words["data_hash"])
         names = ("created", "started", "finished", "version")
         self.update_run(run_id, **{name: words[name] for name in names})

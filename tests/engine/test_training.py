@@ -48,9 +48,13 @@ def run_until(step: int, wish: str, checkpoint: bytes | None = None, **values: A
     return events
 
 
-@pytest.mark.parametrize("step", [0, 1, 5, 12, 13, 20, 23])
-def test_a_resumed_run_ends_bit_by_bit_where_an_uninterrupted_one_ends(step: int) -> None:
-    values = {"max_steps": 12, "restarts": 2, "seed": 3}  # step 12 is the seam of the restarts
+@pytest.mark.parametrize("stages", [1, 3])
+@pytest.mark.parametrize("step", [0, 1, 4, 5, 12, 13, 20, 23])
+def test_a_resumed_run_ends_bit_by_bit_where_an_uninterrupted_one_ends(
+    step: int, stages: int
+) -> None:
+    # Step 12 is the seam of the restarts; with three stages each restart has seams at 4 and 8.
+    values = {"max_steps": 12, "restarts": 2, "seed": 3, "stages": stages}
     whole = list(engine.fit("toy", **values))
     first = run_until(step, "pause", **values)
     assert of(Finished, first)[0].state is State.PAUSED
@@ -218,3 +222,28 @@ def test_a_device_that_is_not_there_is_a_sentence() -> None:
     if not torch.cuda.is_available():
         with pytest.raises(BadInput, match="no CUDA device"):
             choose_device("cuda")
+
+
+REDSHIFT = {
+    "training_size": 80,
+    "validation_size": 20,
+    "test_size": 20,
+    "n_basis": 3,
+    "restarts": 2,
+    "max_steps": 9,
+}
+
+
+@pytest.mark.parametrize("step", [1, 3, 4, 9, 14])
+def test_a_resumed_redshift_run_is_the_uninterrupted_one(step: int) -> None:
+    whole = list(engine.fit("redshift", **REDSHIFT))
+    control = Control()
+    first = []
+    for event in engine.fit("redshift", control=control, **REDSHIFT):
+        first.append(event)
+        if isinstance(event, Progress) and event.step == step:
+            control.pause()
+    blob = of(Checkpoint, first)[0].blob
+    rest = list(engine.fit("redshift", checkpoint=blob, **REDSHIFT))
+    assert curve(first) + curve(rest) == curve(whole)
+    assert of(Fitted, rest) == of(Fitted, whole)

@@ -15,6 +15,7 @@ class ToySettings(Settings):
 
     max_steps = param.Integer(40, bounds=(1, 100_000), doc="Steps of a restart.")
     restarts = param.Integer(1, bounds=(1, 10), doc="Restarts.")
+    stages = param.Integer(1, bounds=(1, 10), doc="Stages of a restart.")
     patience = param.Integer(0, bounds=(0, 1000), doc="Steps without a better score.")
     delay = param.Number(0.0, bounds=(0, 10), doc="Seconds that a step takes at least.")
     nan_at = param.Integer(0, bounds=(0, 100_000), doc="Step at which the objective is NaN.")

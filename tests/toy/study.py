@@ -33,6 +33,7 @@ class Study:
         self.notes: list[str] = ["The toy is a toy."]
         self.words: dict[str, Any] = {"axes": ["a", "b", "c"]}
         self.restarts, self.max_steps = settings.restarts, settings.max_steps
+        self.stages = settings.stages
         self.patience = settings.patience
         y = np.linspace(-1, 2, 50) if table is None else table["y"].to_numpy(float)
         self.y = torch.as_tensor(y, dtype=torch.float64)
@@ -41,6 +42,8 @@ class Study:
     def begin(self, restart: int, stage: int, best: Tensors | None) -> None:
         self.generator = torch.Generator().manual_seed(1000 * self.settings.seed + restart)
         start = torch.randn(3, generator=self.generator, dtype=torch.float64)
+        if stage > 0 and best is not None:
+            start = best["mean"].clone()
         self.mean = start.requires_grad_()
         self.optimiser = torch.optim.Adam([self.mean], lr=0.05)
         self.taken = 0

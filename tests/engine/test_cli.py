@@ -1,0 +1,269 @@
+"""The `scant` command: what it writes, what it says, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner, Result
+
+import engine
+from engine.cli import app
+from engine.datasets import sample
+from engine.events import Finished, Progress, State
+
+pytestmark = pytest.mark.usefixtures("toy")
+TINY = {
+    "training_size": 80,
+    "validation_size": 20,
+    "test_size": 20,
+    "n_basis": 3,
+    "max_steps": 4,
+    "restarts": 1,
+}
+FILES = {"settings.json", "metrics.json", "trace.csv", "model.safetensors"}
+
+
+def scant(*words: object) -> Result:
+    return CliRunner().invoke(app, [str(w) for w in words])
+
+
+def sets(**values: object) -> list[str]:
+    return [word for name, value in values.items() for word in ("--set", f"{name}={value}")]
+
+
+def refused(result: Result, *words: str) -> None:
+    """Status 2, one sentence on stderr, nothing on stdout."""
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    lines = result.stderr.strip().splitlines()
+    assert len(lines) == 1, result.stderr
+    assert lines[0].startswith("scant: ")
+    for word in words:
+        assert word in lines[0]
+
+
+@pytest.fixture(scope="module")
+def galaxies(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from engine.catalog import entry
+
+    file = tmp_path_factory.mktemp("galaxies") / "galaxies.csv"
+    sample(entry("redshift"), "demo", 150, 3).to_csv(file, index=False)
+    return file
+
+
+def test_fit_writes_a_folder_that_engine_load_reads(galaxies: Path, tmp_path: Path) -> None:
+    out = tmp_path / "deep" / "out"
+    rows = pd.read_csv(galaxies).sample(frac=1, random_state=1).head(40)
+    rows.to_csv(tmp_path / "ask.csv", index=False)
+    asked = ["--data", galaxies, "--predict", tmp_path / "ask.csv", "--out", out]
+    result = scant("fit", "redshift", *asked, *sets(**TINY, seed=5))
+    assert result.exit_code == 0, result.output
+    assert {f.name for f in out.iterdir()} == FILES | {"predictions.csv"}
+    words = json.loads((out / "settings.json").read_text())
+    assert words["study"] == "redshift"
+    assert words["data"] == str(galaxies)
+    assert words["settings"] | TINY | {"seed": 5} == words["settings"]
+    assert words["version"] == engine.__version__
+    trace = pd.read_csv(out / "trace.csv")
+    assert list(trace.columns) == ["step", "elbo", "seconds"]
+    metrics = json.loads((out / "metrics.json").read_text())
+    assert metrics["state"] in ("converged", "hit limit")
+    assert any(m["name"] == "RMSE" and m["source"] == "run" for m in metrics["metrics"])
+    predictions = pd.read_csv(out / "predictions.csv")
+    pd.testing.assert_frame_equal(predictions[list(rows.columns)], rows.reset_index(drop=True))
+    assert {"mean", "std", "std_model", "std_noise"} <= set(predictions.columns)
+    again = engine.load(out).predict(rows)
+    np.testing.assert_allclose(again["mean"], predictions["mean"])
+    assert [f.name for f in out.parent.iterdir()] == ["out"]
+
+
+def test_the_command_line_and_a_notebook_run_the_same_code(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert scant("fit", "toy", "--out", out, *sets(max_steps=12, seed=7)).exit_code == 0
+    steps = [e for e in engine.fit("toy", max_steps=12, seed=7) if isinstance(e, Progress)]
+    trace = pd.read_csv(out / "trace.csv", float_precision="round_trip")
+    assert trace["elbo"].tolist() == [e.elbo for e in steps]
+
+
+def test_json_on_stdout_is_json_and_nothing_else() -> None:
+    result = scant("fit", "toy", "--json", *sets(max_steps=3))
+    words = json.loads(result.stdout)
+    assert words["state"] == "hit limit"
+    assert words["metrics"][0]["name"] == "score"
+    assert "The toy is a toy." in result.stderr
+
+
+def test_without_json_the_metrics_are_printed() -> None:
+    result = scant("fit", "toy", *sets(max_steps=3))
+    assert result.exit_code == 0
+    assert "score" in result.stdout
+
+
+def test_an_earlier_result_is_replaced_but_no_other_folder(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    for seed in (1, 2):
+        assert scant("fit", "toy", "--out", out, *sets(max_steps=3, seed=seed)).exit_code == 0
+    assert json.loads((out / "settings.json").read_text())["settings"]["seed"] == 2
+    other = tmp_path / "thesis"
+    other.mkdir()
+    (other / "chapter.tex").write_text("precious")
+    refused(scant("fit", "toy", "--out", other), "thesis", "other files")
+    assert (other / "chapter.tex").read_text() == "precious"
+    refused(scant("fit", "toy", "--out", other / "chapter.tex"), "is a file")
+
+
+def test_a_diverged_fit_ends_with_status_1_and_its_reason(tmp_path: Path) -> None:
+    result = scant("fit", "toy", "--out", tmp_path / "out", *sets(nan_at=3))
+    assert result.exit_code == 1
+    assert "nan at step 3" in result.stderr
+    assert pd.read_csv(tmp_path / "out" / "trace.csv")["elbo"].isna().tolist() == [0, 0, 1]
+    assert json.loads((tmp_path / "out" / "metrics.json").read_text())["state"] == "diverged"
+
+
+def test_code_that_breaks_ends_with_status_1_and_leaves_nothing(tmp_path: Path) -> None:
+    result = scant("fit", "toy", "--out", tmp_path / "out", *sets(break_at=3))
+    assert result.exit_code == 1
+    assert isinstance(result.exception, ArithmeticError)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["fit", "moon"], "no study 'moon'"),
+        (["fit", "toy", "--set", "speed=3"], "no setting 'speed'"),
+        (["fit", "toy", "--set", "max_steps"], "NAME=VALUE"),
+        (["fit", "toy", "--set", "max_steps=many"], "a whole number at least 1"),
+        (["fit", "toy", "--set", "max_steps=0"], "at least 1"),
+        (["fit", "toy", "--device", "abacus"], "auto, cpu or cuda"),
+        (["fit", "toy", "--data", "nowhere.csv"], "nowhere.csv"),
+        (["fit", "toy", "--data", "moon"], "'moon'"),
+        (["fit", "toy", "--predict", "x.csv"], "--out"),
+        (["fit", "toy", "--predict", "nowhere.csv", "--out", "o"], "nowhere.csv"),
+        (["fit", "toy", "--set", "refuse=yes"], "mend it"),
+        (["data", "fetch", "moon"], "'moon'"),
+        (["data", "sample", "moon", "--out", "x.csv"], "'moon'"),
+        (["data", "sample", "toy/moon", "--out", "x.csv"], "'moon'"),
+        (["reproduce", "moon"], "'moon'"),
+        (["bench", "moon"], "'moon'"),
+    ],
+)
+def test_what_cannot_be_done_is_one_sentence(
+    words: list[str], sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    refused(scant(*words), sentence)
+    assert list(tmp_path.iterdir()) == []
+
+
+ROW = "1.5,2.5,0.3\n"
+BAD_FILES = {
+    "empty": b"",
+    "header only": b"g,r,z\n",
+    "one delimiter too odd": b"g~r~z\n" + b"1~2~3\n" * 80,
+    "not numbers": b"g,r,z\n" + b"a,b,0.3\n" * 80,
+    "infinite": b"g,r,z\n" + ROW.encode() * 80 + b"inf,1,0.2\n",
+    "too few rows": b"g,r,z\n" + ROW.encode() * 3,
+    "no target": b"g,r,i\n" + ROW.encode() * 80,
+    "all targets missing": b"g,r,z\n" + b"1,2,\n" * 80,
+    "formula": b"g,r,z\n" + ROW.encode() * 80 + b"=cmd|' /C calc'!A0,1,0.2\n",
+    "ragged": b"g,r,z\n" + ROW.encode() * 80 + b"1,2\n1,2,3,4\n",
+    "a picture": b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 4,
+    "an archive": b"PK\x03\x04" + bytes(range(256)) * 4,
+    "noise": bytes(np.random.default_rng(0).integers(0, 256, 4000, dtype=np.uint8)),
+    "wide": ",".join(f"c{i}" for i in range(10_000)).encode() + b"\n",
+}
+
+
+@pytest.mark.parametrize("kind", BAD_FILES)
+@pytest.mark.parametrize("option", ["--data", "--predict"])
+def test_a_bad_file_is_one_sentence_and_nothing_is_written(
+    kind: str, option: str, tmp_path: Path
+) -> None:
+    if option == "--predict" and kind in ("too few rows", "no target", "all targets missing"):
+        pytest.skip("no fault in a file to predict")
+    file = tmp_path / "bad.csv"
+    file.write_bytes(BAD_FILES[kind])
+    result = scant("fit", "redshift", option, file, "--out", tmp_path / "out", *sets(**TINY))
+    refused(result, "bad.csv")
+    assert not (tmp_path / "out").exists()
+
+
+def test_studies_lists_every_setting() -> None:
+    from engine.catalog import STUDIES, entry
+
+    listed = scant("studies").stdout
+    for name in STUDIES[:-1]:  # all but the toy
+        for setting in entry(name).settings.names():
+            assert f"  {setting} = " in listed
+
+
+def test_a_sample_is_a_file_that_fit_takes(tmp_path: Path) -> None:
+    file = tmp_path / "sample.csv"
+    result = scant("data", "sample", "redshift", "--rows", 150, "--seed", 4, "--out", file)
+    assert result.exit_code == 0
+    assert len(pd.read_csv(file)) == 150
+    assert scant("fit", "redshift", "--data", file, *sets(**TINY)).exit_code == 0
+
+
+def test_data_list_names_the_data_sets() -> None:
+    assert "sdss" in scant("data", "list").stdout
+
+
+def test_bench_prints_milliseconds_a_step() -> None:
+    from engine import bench
+
+    table = bench.bench("toy")
+    assert list(table.columns) == ["study", "ms"]
+    assert table["ms"].iloc[0] >= 0
+
+
+SCRIPT = """
+import sys
+sys.path.insert(0, {tests!r})
+import toy
+toy.install()
+from engine.cli import app
+app()
+"""
+
+
+def test_ctrl_c_stops_and_keeps_the_result(tmp_path: Path) -> None:
+    tests = Path(__file__).parents[1]
+    env = {**os.environ, "PYTHONPATH": str(tests.parent)}
+    words = ["fit", "toy", "--out", str(tmp_path / "out"), *sets(max_steps=9000, delay=0.01)]
+    script = [sys.executable, "-c", SCRIPT.format(tests=str(tests)), *words]
+    fit = subprocess.Popen(script, stderr=subprocess.PIPE, env=env, text=True)
+    assert fit.stderr is not None
+    while "toy" not in fit.stderr.readline():  # the note that training begins
+        assert fit.poll() is None
+    time.sleep(0.5)
+    fit.send_signal(signal.SIGINT)
+    assert fit.wait(60) == 0
+    metrics = json.loads((tmp_path / "out" / "metrics.json").read_text())
+    assert metrics["state"] == "stopped"
+    assert {f.name for f in (tmp_path / "out").iterdir()} == FILES
+
+
+def test_a_written_result_is_whole_or_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from engine import results
+
+    def broken(*_: object, **__: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(pd.DataFrame, "to_csv", broken)
+    words = results.settings_words("toy", {}, "demo")
+    with pytest.raises(OSError, match="disk full"):
+        results.write(tmp_path / "out", words, Finished(State.STOPPED, ""), [], None)
+    assert list(tmp_path.iterdir()) == []
