@@ -188,6 +188,10 @@ class GPz(nn.Module):
         All constants are kept, so that it equals -ln N(y; 0, Phi' A^-1 Phi + B^-1) of 2.56 minus
         ln p(v | tau). A homoscedastic model has no v, and no prior of it.
 
+        As printed it has no lowest point: where some v_j goes to zero, tau_j can grow without end,
+        at a gain of half a nat for each e-fold. End training by a validation score or a number of
+        steps, not by waiting for it to come to rest.
+
         Args:
             X: Inputs, NaN where missing (section 5.2.2).
             y: Targets.

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 JITTERS = (0.0, 1e-10, 1e-8, 1e-6)
 
@@ -98,6 +99,7 @@ class Evidence(torch.autograd.Function):
         return value
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *grads: Any) -> Any:
         """Gradients with respect to phi, log_alpha and log_beta (4.13, 4.18, 4.20, negated)."""
         d_phi, d_log_alpha, d_log_beta = ctx.saved_tensors

@@ -163,7 +163,8 @@ def _known(
 
     p(j, o) E[g(x) | o, j] is an integral of a product of Gaussians over the missing values alone;
     as a function of o it has the same precision for every row, so the rows of a component need
-    but one matrix product.
+    but one matrix product. The time grows with the number of components that a row belongs to
+    times the square of the number of basis functions.
     """
     mixture, o = fitted.mixture, X[:, observed]
     log_joint = mixture.log_joint(X, observed)

@@ -63,14 +63,15 @@ def test_sinc_recovers_its_noise_function():
     assert got.model_variance.mean() < 0.05 * got.noise_variance.mean()
 
 
-@pytest.mark.parametrize("het", [False, True])
-def test_table_5_4_order_of_methods(het):
+@pytest.mark.parametrize(("het", "covariance"), [(False, "GL"), (True, "VL")])
+def test_table_5_4_order_of_methods(het, covariance):
     """RMSE: deterministic > noise as input or as cost > expected RBF (.083 > .055, .054 > .030)."""
     T = torch.linspace(-10, 10, 1000, dtype=torch.float64)
     errors = torch.zeros(4)
     for seed in range(2):
         _, moved, psi, y, _ = _sinc(4000, torch.Generator().manual_seed(seed))
-        x, common = moved[:, None], {"n_basis": 30, "steps": 200, "het": het}
+        x = moved[:, None]
+        common = {"n_basis": 30, "steps": 200, "covariance": covariance, "het": het}
         both, still = torch.stack([moved, psi], 1), torch.stack([T, 0 * T], 1)
         predictions = [
             _fit(x, y, **common).predict(T[:, None]),
