@@ -1,17 +1,26 @@
-// Keys of present mode: arrows, space and Page keys step through the figures; Escape leaves it.
-if (window.scantKeys) return
-window.scantKeys = true
+// Loaded once with every page: takes the spinner away, and the keys of present mode.
+const everywhere = (visit, root = document) => {
+  for (const node of root.querySelectorAll('*')) {
+    visit(node)
+    if (node.shadowRoot) everywhere(visit, node.shadowRoot)
+  }
+}
+
+// The stock loader waits for every plot, also for those far below; we wait for the heading.
+const unveil = () => {
+  let painted = false
+  everywhere((node) => { painted ||= node.tagName === 'H1' })
+  const loader = document.getElementById('loader')
+  if (painted && loader) loader.remove()
+  else setTimeout(unveil, 100)
+}
+addEventListener('DOMContentLoaded', () => setTimeout(unveil, 200))
+
+// Arrows, space and Page keys step through the figures; Escape leaves present mode.
 const marks = () => {
   const found = []
-  const walk = (node) => {
-    for (const child of node.querySelectorAll('*')) {
-      if (child.dataset && child.dataset.step !== undefined) found.push(child)
-      if (child.shadowRoot) walk(child.shadowRoot)
-    }
-  }
-  walk(document)
-  const seen = found.filter((mark) => mark.getClientRects().length)
-  return seen.sort((a, b) => a.dataset.step - b.dataset.step)
+  everywhere((node) => { if (node.dataset?.step !== undefined && node.getClientRects().length) found.push(node) })
+  return found.sort((one, other) => one.dataset.step - other.dataset.step)
 }
 let at = -1
 document.addEventListener('keydown', (event) => {

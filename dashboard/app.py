@@ -10,6 +10,7 @@ import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,7 @@ class Site:
         """The page function of each address."""
         routes = {"/": shell.page(self, gallery)}
         for name in STUDIES:
+            import_module(f"dashboard.pages.{name}")  # now, not while the first visitor waits
             routes[f"/{name}"] = shell.page(self, partial(study_page, name=name))
         return routes
 

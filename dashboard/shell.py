@@ -187,6 +187,7 @@ def _frame(visit: Visit, content: Content) -> pmui.Page:
         busy_indicator=None,
         dark_theme=visit.dark,
         theme_config=_theme(),
+        js_files={"scant": "./assets/page.js"},
         raw_css=[style("page"), _variables(visit.present)],
         sx={"& .MuiToolbar-root": {"minHeight": "56px !important"}},
     )
@@ -197,7 +198,6 @@ def _frame(visit: Visit, content: Content) -> pmui.Page:
     )
     visit.doc.on_session_destroyed(lambda _: release(made))
     visit.doc.js_on_event("connection_lost", _reconnect())
-    visit.doc.js_on_event("document_ready", CustomJS(code=(assets() / "page.js").read_text()))
     return made
 
 

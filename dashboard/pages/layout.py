@@ -6,9 +6,10 @@ import html
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import panel as pn
 from panel.viewable import Viewable
 
-from dashboard.pages.place import column, fold, markdown, section
+from dashboard.pages.place import Later, column, fold, markdown, section
 from dashboard.shell import style, text
 from engine.catalog import Entry
 
@@ -25,8 +26,14 @@ class Layout:
         self._message = text("", visible=False)
         self._asking = text("<p class='quiet' role='note'>Asking the model…</p>", visible=False)
         self._notes = text("", visible=False)
-        self._result = section("Result", self._grid(views.result), visible=False)
-        self._explore = section("Explore", self._asking, self._grid(views.explore), visible=False)
+        self._later = Later(page.visit.doc)
+        self._placed: set[str] = set()
+        self._late: dict[str, tuple[pn.Column, Sequence[Any]]] = {
+            "Result": (column(css=style("figures")), views.result),
+            "Explore": (column(css=style("figures")), views.explore),
+        }
+        self._result = section("Result", self._late["Result"][0], visible=False)
+        self._explore = section("Explore", self._asking, self._late["Explore"][0], visible=False)
         self.panel = column(
             self._head(),
             column(page.bar.panel, self._message, page.replay.panel, name="bar"),
@@ -54,9 +61,12 @@ class Layout:
 
     def reveal(self, shown: bool) -> None:
         """Show or hide what only a finished run has."""
-        views = self._page.views
-        self._result.visible = shown and bool(views.result)
-        self._explore.visible = shown and bool(views.explore)
+        for part, name in ((self._result, "Result"), (self._explore, "Explore")):
+            grid, views = self._late[name]
+            part.visible = shown and bool(views)
+            if part.visible and name not in self._placed:
+                self._placed.add(name)
+                self._later.fill(grid, [self._page.figures[id(v)].panel for v in views])
 
     def asking(self, busy: bool) -> None:
         """Mark that the model is being asked."""

@@ -4,17 +4,52 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
 import panel as pn
 import panel_material_ui as pmui
+from bokeh.document import Document
 from panel.viewable import Viewable
 
 from dashboard.shell import style, text
 
 # Panel bounds every column by its parent's height, which makes tall ones overlap in a grid.
 _COLUMN = ":host, :host > * { min-width: 0; max-height: none !important; }"
+
+
+class Later:
+    """Fills places once the page is up, one at a time, so that its first paint need not wait.
+
+    A place is filled at one blow: each change of a column makes the browser lay out the whole page.
+    """
+
+    def __init__(self, doc: Document) -> None:
+        self._doc = doc
+        self._waiting: list[tuple[pn.Column, Sequence[Viewable]]] = []
+        self._up = self._busy = False
+        pn.state.onload(self._begin)
+
+    def fill(self, place: pn.Column, parts: Sequence[Viewable]) -> None:
+        """Have `place` hold `parts`, after all that already waits."""
+        self._waiting.append((place, parts))
+        self._go_on()
+
+    def _begin(self) -> None:
+        self._up = True
+        self._go_on()
+
+    def _go_on(self) -> None:
+        if self._up and self._waiting and not self._busy:
+            self._busy = True
+            self._doc.add_timeout_callback(self._next, 100)
+
+    def _next(self) -> None:
+        self._busy = False
+        place, parts = self._waiting.pop(0)
+        place.objects = list(parts)
+        self._go_on()
 
 
 def column(*parts: Any, name: str = "", css: str = "", **params: Any) -> pn.Column:
