@@ -110,7 +110,7 @@ class LBFGS:
             value, gradient = start + 1e6 * (1 + abs(start)), torch.zeros_like(gradient)
         for p in self.parameters:
             p.grad = torch.empty_like(p)
-        vector_to_parameters(gradient, [p.grad for p in self.parameters])  # type: ignore[misc]
+        vector_to_parameters(gradient.clone(), [p.grad for p in self.parameters])  # type: ignore[misc]
         return torch.tensor(value, dtype=torch.float64)
 
     def state_dict(self) -> dict[str, Tensor]:
