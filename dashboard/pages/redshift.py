@@ -63,7 +63,7 @@ $$\sigma^2(\mathbf x)=\underbrace{\nu(\mathbf x)}_{\text{more galaxies}}
 
 def views(page: StudyPage) -> Views:
     """The views of one browser session."""
-    bands, kept, cost = BandsOff(page), KeptSlider(), Costs(page)
+    bands, kept, cost = BandsOff(page), KeptSlider(page), Costs(page)
     explore: tuple[Any, ...] = (bands, kept, cost)
     return Views(
         story=STORY,

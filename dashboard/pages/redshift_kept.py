@@ -8,16 +8,17 @@ import panel as pn
 import panel_material_ui as pmui
 
 from dashboard.plots.kept import KeptPlot
-from dashboard.shell import text
 
 if TYPE_CHECKING:
     from dashboard.live import History
+    from dashboard.pages.study_page import StudyPage
 
 
 class KeptSlider:
     """Drop the galaxies of which the model is least sure, and read the metrics of the rest."""
 
-    def __init__(self) -> None:
+    def __init__(self, page: StudyPage) -> None:
+        self._page = page
         self.plot = KeptPlot("Keep only what it is sure of")
         self.title, self.figures = self.plot.title, self.plot.figures
         self.slider = pmui.IntSlider(
@@ -27,12 +28,10 @@ class KeptSlider:
             end=100,
             step=5,
             disabled=True,
+            width=420,
         )
-        self.reading = text("")
         self.slider.param.watch(self._slide, "value")
-        self.panel = pn.Column(
-            self.slider, self.reading, self.plot.panel, sizing_mode="stretch_width"
-        )
+        self.panel = pn.Column(self.slider, self.plot.panel, sizing_mode="stretch_width")
 
     @property
     def alt(self) -> str:
@@ -43,17 +42,12 @@ class KeptSlider:
         assert run.report is not None
         self.plot.show(run.report.arrays["kept"])
         self.slider.disabled = False
-        self._read()
 
     def clear(self, run: History) -> None:
         """Forget the run shown before."""
         self.plot.clear()
         self.slider.param.update(value=100, disabled=True)
-        self.reading.object = ""
 
     def _slide(self, change: Any) -> None:
         self.plot.at(change.new / 100)
-        self._read()
-
-    def _read(self) -> None:
-        self.reading.object = f"<p role='note'><strong>{self.plot.alt}</strong></p>"
+        self._page.figures[id(self)].read(at_once=True)

@@ -125,9 +125,10 @@ def _length(source: Any) -> int:
 
 def _beside(panes: list[Any]) -> Any:
     """Side by side where there is room, one under another where there is not."""
-    return pn.FlexBox(
+    box = pn.FlexBox(
         *[_flexible(p) for p in panes], flex_wrap="wrap", gap="8px", sizing_mode="stretch_width"
     )
+    return pn.Column(box, sizing_mode="stretch_width", margin=0)
 
 
 def _flexible(pane: Any) -> Any:

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from dashboard.plots.base import Plot, columns, put
 from dashboard.plots.theme import BLUE, GREY, VERMILION, models, new_figure, quiet_legend
 
+NAN = float("nan")  # a point that is not drawn, but whose line still has its entry in the legend
 Grid = Float[np.ndarray, "g"]
 
 
@@ -25,7 +26,7 @@ class DensityPlot(Plot):
         self.parts = columns("xs", "ys")
         plot = new_figure("density", target, f"p({target})")
         plot.line("grid", "density", source=self.before, color=GREY, line_width=1.5,
-                  line_dash=[5, 3], legend_label="with everything measured")  # fmt: skip
+                  line_dash=[5, 3], legend_label="every band")  # fmt: skip
         plot.multi_line("xs", "ys", source=self.parts, color=BLUE, line_alpha=0.35)
         plot.varea("grid", 0, "density", source=self.curve, color=BLUE, fill_alpha=0.18)
         plot.line("grid", "density", source=self.curve, color=BLUE, line_width=2.5,
@@ -34,7 +35,7 @@ class DensityPlot(Plot):
             dimension="height", line_color=VERMILION, line_width=2, visible=False
         )
         plot.add_layout(self.truth)
-        plot.line([], [], color=VERMILION, line_width=2, legend_label="truth")
+        plot.line([NAN], [NAN], color=VERMILION, line_width=2, legend_label="truth")
         plot.y_range.start = 0
         quiet_legend(plot)
         super().__init__(title, plot)
@@ -62,7 +63,7 @@ class DensityPlot(Plot):
             "xs": [np.float32(grid)] * len(parts),
             "ys": [np.float32(p) for p in parts],
         }
-        was, height = before if before is not None else (np.empty(0), np.empty(0))
+        was, height = before if before is not None else ([NAN], [NAN])
         put(self.before, grid=was, density=height)
         self.truth.update(visible=truth is not None, location=truth)
         self.describe(self._reading(grid, density, truth))

@@ -36,6 +36,11 @@ class KeptPlot(Plot):
         put(self.curves, share=self.table[0], **{f"m{i}": self.table[i + 1] for i in range(5)})
         self.at(self.share)
 
+    def clear(self) -> None:
+        """Forget what is shown."""
+        super().clear()
+        self.table = np.zeros((6, 0))
+
     def at(self, share: float) -> None:
         """Read the metrics at this share kept."""
         self.share = share

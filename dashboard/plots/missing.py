@@ -15,7 +15,7 @@ class MissingPlot(Plot):
     def __init__(
         self,
         target: str = "z",
-        baseline: str = "random forest, means filled in",
+        baseline: str = "random forest",
         title: str = "Bands missing",
     ) -> None:
         self.baseline = baseline

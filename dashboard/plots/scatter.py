@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from dashboard.plots.base import Plot, columns, put
-from dashboard.plots.theme import DEVIATION, GREY, models, new_figure
+from dashboard.plots.theme import DEVIATION, GREEN, GREY, models, new_figure
 
 Rows = Float[np.ndarray, "n"]
 
@@ -32,6 +32,7 @@ class ScatterPlot(Plot):
     ) -> None:
         self.target, self.outlier = target, outlier
         self.points = columns("true", "mean", "std")
+        self.chosen = columns("true", "mean")
         self.lines = columns("x", "identity", "above", "below")
         plot = new_figure("scatter", f"true {target}", f"predicted {target}", height=340,
                           tools="tap" if pick else "")  # fmt: skip
@@ -42,8 +43,10 @@ class ScatterPlot(Plot):
         self.colours = models.LinearColorMapper(palette=list(DEVIATION), low=0, high=1)
         dots = plot.scatter("true", "mean", source=self.points, size=5, line_color=None,
                             fill_color={"field": "std", "transform": self.colours},
-                            fill_alpha=0.65, nonselection_fill_alpha=0.25,
-                            selection_line_color=GREY, selection_fill_alpha=1)  # fmt: skip
+                            fill_alpha=0.65, nonselection_fill_alpha=0.65,
+                            selection_fill_alpha=0.65)  # fmt: skip
+        plot.scatter("true", "mean", source=self.chosen, size=15, fill_color=None,
+                     line_color=GREEN, line_width=3)  # fmt: skip
         plot.add_layout(
             models.ColorBar(
                 color_mapper=self.colours, width=8, padding=4, title="σ", border_line_alpha=0
@@ -64,6 +67,7 @@ class ScatterPlot(Plot):
         low, high = np.quantile(std, [0.02, 0.98]) if len(std) else (0, 1)
         self.colours.update(low=float(low), high=float(max(high, low + 1e-9)))
         self._draw_lines(true)
+        self._ring()
         error = mean - true
         words = (
             f"{len(true):,} rows: root mean squared error {np.sqrt(np.mean(error**2)):.4f}, "
@@ -77,6 +81,11 @@ class ScatterPlot(Plot):
     def select(self, row: int | None) -> None:
         """Mark one row, or none."""
         self.points.selected.indices = [] if row is None else [row]
+        self._ring()
+
+    def _ring(self) -> None:
+        rows = self.points.selected.indices[:1]
+        put(self.chosen, **{name: self.points.data[name][rows] for name in ("true", "mean")})
 
     def _draw_lines(self, true: Rows) -> None:
         x = np.array([true.min(), true.max()])

@@ -26,7 +26,7 @@ class MetricsTable(View):
         """Show the metrics with spread where known, and the report's notes beneath."""
         self.panel.object = table(metrics) + "".join(f"<p>{escape(note)}</p>" for note in notes)
         own = [m for m in metrics if m.source == "run"]
-        self.alt = "This run: " + ", ".join(f"{m.name} {figure(m)}" for m in own) + "."
+        self.alt = "This run: " + ", ".join(f"{m.name} {figure(m)}" for m in own[:4]) + "."
 
     def clear(self) -> None:
         """Forget what is shown."""

@@ -103,6 +103,7 @@ def quiet_legend(plot: Figure) -> None:
     plot.add_layout(legend, "above")
     legend.update(
         orientation="horizontal",
+        location="left",
         border_line_alpha=0,
         background_fill_alpha=0,
         margin=0,

@@ -10,7 +10,7 @@ from dashboard.plots.theme import BLUE, GREY, VERMILION, new_figure, quiet_legen
 
 Rows = Float[np.ndarray, "n"]
 
-MODEL, NOISE, INPUT = "model (more data)", "noise (better data)", "missing inputs"
+MODEL, NOISE, INPUT = "model", "noise", "missing inputs"
 
 
 class VariancePlot(Plot):

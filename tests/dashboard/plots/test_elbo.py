@@ -1,0 +1,115 @@
+"""The objective's curve: streamed, broken at restarts, marked where it is not finite, thinned."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashboard.history import Trace
+from dashboard.plots.base import NOTHING
+from dashboard.plots.decimate import keep
+from dashboard.plots.elbo import LIMIT, ElboPlot, extent
+from engine.events import Progress
+
+
+def plot() -> ElboPlot:
+    return ElboPlot("log marginal likelihood (nats a row)", "validation score (nats a row)")
+
+
+def trace(values: list[float], restarts: list[int] | None = None) -> Trace:
+    made = Trace()
+    for i, value in enumerate(values):
+        restart = restarts[i] if restarts else 0
+        made.append(Progress(i + 1, value, 0.1 * i, value, value - 0.5, restart))
+    return made
+
+
+def test_new_points_are_streamed_and_no_point_twice() -> None:
+    shown, run = plot(), trace([1.0, 2.0, 3.0])
+    shown.update(run, 0)
+    held = shown.curve.data["elbo"]
+    for value in (4.0, 5.0):
+        run.append(Progress(len(run) + 1, value, 0, value, value))
+    shown.update(run, 3)
+    shown.update(run, 5)
+    assert list(shown.curve.data["elbo"]) == [1, 2, 3, 4, 5]
+    assert list(held) == [1, 2, 3]
+    assert shown.alt.startswith("Step 5: log marginal likelihood 5.000, validation score 5.000")
+
+
+def test_points_missed_in_between_are_drawn_all_the_same() -> None:
+    shown, run = plot(), trace([1.0, 2.0])
+    shown.update(run, 0)
+    for value in (3.0, 4.0):
+        run.append(Progress(len(run) + 1, value, 0, value, value))
+    shown.update(run, 3)
+    assert list(shown.curve.data["step"]) == [1, 2, 3, 4]
+
+
+def test_start_over_after_points_were_voided() -> None:
+    shown, run = plot(), trace([1.0, 2.0, 3.0])
+    shown.update(run, 0)
+    run.cut(1)
+    shown.update(run, 0)
+    assert list(shown.curve.data["step"]) == [1]
+
+
+def test_a_restart_breaks_the_line_whole_or_streamed() -> None:
+    values, restarts = [1.0, 2.0, 0.0, 1.0], [0, 0, 1, 1]
+    whole, streamed, run = plot(), plot(), trace(values, restarts)
+    whole.update(run, 0)
+    streamed.update(run.upto(2), 0)
+    streamed.update(run, 2)
+    for shown in (whole, streamed):
+        assert np.isnan(shown.curve.data["elbo"]).tolist() == [False, False, True, False, False]
+    assert "(restart 2)" in whole.alt
+
+
+def test_what_is_not_finite_is_marked_at_its_step() -> None:
+    shown = plot()
+    shown.update(trace([1.0, 2.0, float("nan")]), 0)
+    assert list(shown.broken.data["step"]) == [3] and list(shown.broken.data["height"]) == [2]
+    assert "not finite at step 3" in shown.alt
+    shown.update(trace([1.0]), 0)
+    assert len(shown.broken.data["step"]) == 0
+
+
+def test_a_long_curve_is_thinned_and_keeps_its_spike() -> None:
+    values = np.linspace(0, 1, 10 * LIMIT)
+    values[12_345] = -50.0
+    shown = plot()
+    shown.update(trace(values.tolist()), 0)
+    drawn = shown.curve.data["elbo"]
+    assert len(drawn) <= 2.2 * LIMIT and drawn.min() == -50 and drawn[-1] == 1
+
+
+def test_nothing_yet() -> None:
+    shown = plot()
+    shown.update(Trace(), 0)
+    assert shown.alt == NOTHING
+
+
+def test_the_view_leaves_out_the_climb_of_the_first_steps() -> None:
+    steps = np.arange(200)
+    curve = 1 - 1000 * np.exp(-steps / 2)
+    low, high = extent(curve, curve)
+    assert high == curve.max() and -20 < low < high
+
+
+@given(
+    st.lists(st.floats(allow_nan=True, allow_infinity=True, width=32), min_size=1, max_size=400),
+    st.integers(4, 60),
+)
+def test_thinning_keeps_extremes_ends_and_all_that_is_not_finite(
+    values: list[float], limit: int
+) -> None:
+    curve = np.array(values, dtype=float)
+    kept = keep(curve, limit)
+    assert np.all(np.diff(kept) > 0) and kept[0] == 0 and kept[-1] == len(curve) - 1
+    finite = curve[np.isfinite(curve)]
+    if len(finite):
+        drawn = curve[kept][np.isfinite(curve[kept])]
+        assert drawn.min() == finite.min() and drawn.max() == finite.max()
+    assert np.isfinite(curve).sum() - np.isfinite(curve[kept]).sum() == len(curve) - len(kept)
+    assert np.isfinite(curve[kept]).sum() <= limit + 3 or len(curve) <= limit

@@ -1,0 +1,43 @@
+"""Hinton diagram: area is magnitude, colour is sign, grey is a glyph beneath."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dashboard.plots.hinton import FIELD, HintonPlot
+
+
+def test_area_is_magnitude_over_the_greatest_wherever_it_is() -> None:
+    plot = HintonPlot("B", "output", "output")
+    plot.show(np.array([[1.0, -4.0], [0.0, 2.0]]))
+    side = plot.squares.data["side"]
+    assert side**2 / side.max() ** 2 == pytest.approx([0.25, 1.0, 0.0, 0.5])
+    assert list(plot.squares.data["colour"])[:2] == ["#ffffff", "#000000"]
+    assert "greatest entry is -4 in output 1, output 2" in plot.alt
+
+
+def test_rows_run_downwards_and_the_field_covers_them() -> None:
+    plot = HintonPlot("B")
+    plot.show(np.ones((2, 3)))
+    figure = plot.figures[0]
+    assert figure.y_range.start > figure.y_range.end
+    assert [plot.field.data[k][0] for k in ("left", "right", "bottom", "top")] == [
+        0.5,
+        3.5,
+        0.5,
+        2.5,
+    ]
+    grey = figure.renderers[0]
+    assert grey.level == "underlay" and grey.glyph.fill_color == FIELD
+
+
+def test_zeros_and_what_is_not_finite() -> None:
+    plot = HintonPlot("B")
+    plot.show(np.zeros((2, 2)))
+    assert plot.alt == "A 2 by 2 matrix of zeros."
+    plot.show(np.array([[np.nan, 1.0]]))
+    assert list(plot.squares.data["side"]) == pytest.approx([0, 0.95])
+    plot.clear()
+    plot.show(np.ones((1, 1)))
+    assert len(plot.squares.data["x"]) == 1

@@ -1,0 +1,158 @@
+"""Every plot shows what it is given, says it in words, and forgets it."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from bokeh.document import Document
+
+from dashboard.plots import theme
+from dashboard.plots.band import BandPlot
+from dashboard.plots.base import NOTHING, Fed, Plot, columns, put
+from dashboard.plots.bins import BinsPlot
+from dashboard.plots.calibration import CoveragePlot, PitPlot
+from dashboard.plots.density import DensityPlot
+from dashboard.plots.kept import KeptPlot
+from dashboard.plots.missing import MissingPlot
+from dashboard.plots.relevance import BasisPlot, FeaturePlot
+from dashboard.plots.scatter import ScatterPlot
+from dashboard.plots.variance import VariancePlot, split_in_words
+
+RNG = np.random.default_rng(0)
+TRUE = RNG.uniform(0, 1, 50)
+MEAN = TRUE + 0.01 * RNG.normal(size=50)
+STD = np.full(50, 0.02)
+GRID = np.linspace(0, 1, 101)
+
+
+def shown() -> list[Plot]:
+    """One of each plot, showing something."""
+    scatter, variance, basis, features = ScatterPlot(), VariancePlot(), BasisPlot(), FeaturePlot()
+    scatter.show(TRUE, MEAN, STD)
+    variance.show(TRUE, STD, 2 * STD, STD)
+    basis.show(np.array([0.7, 0.2, 0.1]))
+    features.show(np.array([0.2, 0.8]), ["u", "g"])
+    band, pit, coverage = BandPlot("x", "y"), PitPlot(), CoveragePlot()
+    band.show(GRID, np.sin(GRID), 0.1 + GRID, 0.2 + GRID)
+    pit.show(RNG.uniform(size=400))
+    coverage.show(np.array([[0.5, 0.8, 0.95], [0.48, 0.81, 0.94]]))
+    density, kept, bins, missing = DensityPlot(), KeptPlot(), BinsPlot(), MissingPlot()
+    density.show(GRID, bump(0.3) + bump(0.7), np.stack([bump(0.3), bump(0.7)]), 0.31)
+    kept.show(np.stack([np.linspace(0.1, 1, 10)] + [np.arange(10.0) * i for i in range(1, 6)]))
+    bins.show(np.array([[0, 0.5], [0.5, 1], [0.1, -0.2], [0.01, 0.02], [0, 0.1], [5, 7.0]]))
+    missing.show(np.array([[0, 1.0], [0.04, 0.06], [0.05, 0.1]]))
+    return [scatter, variance, basis, features, band, pit, coverage, density, kept, bins, missing]
+
+
+def bump(centre: float) -> np.ndarray:
+    return np.exp(-0.5 * ((GRID - centre) / 0.05) ** 2)
+
+
+def test_every_plot_states_its_reading_and_forgets_it() -> None:
+    for plot in shown():
+        assert plot.alt != NOTHING and plot.alt.endswith(".") and "nan" not in plot.alt
+        for figure in plot.figures:
+            assert figure.html_attributes["aria-label"] == f"{plot.title}. {plot.alt}"
+        plot.clear()
+        assert plot.alt == NOTHING
+        sources = [r.data_source for f in plot.figures for r in f.renderers]
+        assert all(np.isnan(np.asarray(v, float)).all() for s in sources for v in s.data.values())
+
+
+def test_every_plot_can_be_shown_again_after_it_was_cleared() -> None:
+    for plot in shown():
+        Document().add_root(plot.figures[0])
+        plot.clear()
+    for plot in shown():
+        assert plot.alt != NOTHING
+
+
+def test_readings_hold_the_right_numbers() -> None:
+    scatter, variance, basis, features, *_ = shown()
+    error = math.sqrt(np.mean((MEAN - TRUE) ** 2))
+    assert f"{error:.4f}" in scatter.alt and "0.0% off" in scatter.alt
+    assert "17% of the variance; 67% is noise" in variance.alt and "17% comes" in variance.alt
+    assert basis.alt.startswith("2 of 3 ")
+    assert features.alt == "Most sensitive to g (80%), then u (20%)."
+
+
+def test_split_without_missing_inputs_speaks_of_none() -> None:
+    assert split_in_words(1.0, 3.0).endswith("lessen.")
+    assert split_in_words(0.0, 0.0) == "No variance at all."
+
+
+def test_density_counts_peaks_and_says_where_the_truth_lies() -> None:
+    plot = DensityPlot()
+    plot.show(GRID, bump(0.3) + bump(0.7), None, 0.31)
+    assert "2 peaks" in plot.alt and "the truth is 0.310, inside" in plot.alt
+    plot.show(GRID, bump(0.3), None, 0.9)
+    assert "1 peak;" in plot.alt and "outside" in plot.alt
+    assert plot.truth.visible and plot.truth.location == 0.9
+
+
+def test_kept_reads_the_metrics_at_the_slider() -> None:
+    plot = KeptPlot()
+    plot.show(np.array([[0.5, 1.0], [0.1, 0.2], [2, 1], [100, 90], [95, 80], [0, 0.01]], float))
+    plot.at(0.75)
+    assert "75% most confident: RMSE 0.1500, mean log-likelihood 1.5000" in plot.alt
+    assert all(mark.location == 0.75 for mark in plot.marks)
+
+
+def test_bins_leave_out_empty_ones() -> None:
+    plot = BinsPlot()
+    plot.show(np.array([[0, 0.5], [0.5, 1], [0.1, np.nan], [0.01, np.nan], [0, np.nan], [5, 0.0]]))
+    assert plot.alt.startswith("1 bins") and len(plot.rows.data["left"]) == 1
+
+
+def test_pit_tells_over_from_under_confidence() -> None:
+    plot = PitPlot()
+    plot.show(np.full(100, 0.5))
+    assert "too large" in plot.alt
+    plot.show(np.tile([0.01, 0.99], 50))
+    assert "too small" in plot.alt
+
+
+def test_scatter_tells_the_page_which_point_was_clicked() -> None:
+    picked: list[int] = []
+    plot = ScatterPlot(pick=picked.append)
+    plot.show(TRUE, MEAN, STD)
+    plot.points.selected.indices = [7]
+    assert picked == [7]
+    plot.select(3)
+    assert plot.chosen.data["true"] == pytest.approx([TRUE[3]])
+
+
+def test_same_length_is_patched_so_that_a_selection_survives() -> None:
+    source = columns("x")
+    put(source, x=[1.0, 2.0])
+    held = source.data["x"]
+    put(source, x=[3.0, 4.0])
+    assert source.data["x"] is held and list(held) == [3.0, 4.0]
+    put(source, x=[1.0])
+    assert list(source.data["x"]) == [1.0] and source.data["x"].dtype == np.float32
+
+
+def test_fed_passes_on_what_the_page_chose() -> None:
+    plot = BasisPlot()
+    view = Fed(plot, lambda told, words: plot.show(told.arrays[words["which"]]))
+    view.update(SimpleNamespace(arrays={"a": np.array([1.0])}), {"which": "a"})
+    assert view.alt == "1 of 1 basis functions carry 90% of the signal."
+
+
+@pytest.mark.parametrize(
+    "colour", [theme.BLUE, theme.VERMILION, theme.GREEN, theme.GREY, *theme.DEVIATION]
+)
+def test_colours_stand_out_from_light_and_dark_pages(colour: str) -> None:
+    for page in (theme.PAPER, theme.INK):
+        light, dark = sorted((luminance(colour), luminance(page)), reverse=True)
+        assert (light + 0.05) / (dark + 0.05) >= 3
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance (WCAG 2.2)."""
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return float(np.dot([0.2126, 0.7152, 0.0722], linear))
