@@ -42,7 +42,7 @@ COLD = "cold"  # the answer of a worker that needs the model sent along
 log = logging.getLogger(__name__)
 
 
-class Bench(WorkerPlugin):
+class Workplace(WorkerPlugin):
     """A worker's state: controls of the attempts in hand, and the last fitted studies.
 
     Args:
@@ -80,10 +80,10 @@ class Bench(WorkerPlugin):
             self.studies.popitem(last=False)
 
 
-def _bench(worker: Worker) -> Bench:
-    bench = worker.plugins[PLUGIN]
-    assert isinstance(bench, Bench)
-    return bench
+def _workplace(worker: Worker) -> Workplace:
+    place = worker.plugins[PLUGIN]
+    assert isinstance(place, Workplace)
+    return place
 
 
 def _import_science() -> None:
@@ -144,7 +144,7 @@ def work(job: str, table: bytes | None, checkpoint: bytes | None) -> None:
     """
     words = json.loads(job)
     worker = get_worker()
-    bench = _bench(worker)
+    place = _workplace(worker)
     about = {"run": words["run"], "attempt": words["attempt"], "worker": worker.address}
 
     def send(message: bytes) -> None:
@@ -153,10 +153,10 @@ def work(job: str, table: bytes | None, checkpoint: bytes | None) -> None:
     send(encode([]))  # the server now knows where to send a wish
     control = Control(words["wish"])
     key = (words["run"], words["attempt"])
-    bench.controls[key] = control
+    place.controls[key] = control
     outbox = Outbox(send)
     try:
-        for event in _attempt(words, table, checkpoint, control, bench, about):
+        for event in _attempt(words, table, checkpoint, control, place, about):
             if control.wish == "abandon":
                 break
             outbox.put(event)
@@ -168,7 +168,7 @@ def work(job: str, table: bytes | None, checkpoint: bytes | None) -> None:
         outbox.put(Finished(State.FAILED, reason))
     finally:
         outbox.close()
-        del bench.controls[key]
+        del place.controls[key]
 
 
 def _attempt(
@@ -176,7 +176,7 @@ def _attempt(
     table: bytes | None,
     checkpoint: bytes | None,
     control: Control,
-    bench: Bench,
+    place: Workplace,
     about: dict[str, Any],
 ) -> Iterable[Event]:
     import pandas as pd
@@ -194,7 +194,7 @@ def _attempt(
     about["data_hash"] = _hash(run.table)
     for event in run:
         if isinstance(event, Fitted):
-            bench.keep(words["run"], run.study)
+            place.keep(words["run"], run.study)
         yield event
 
 
@@ -211,7 +211,7 @@ def _hash(frame: pd.DataFrame | None) -> str:
 
 def tell(run: str, attempt: int, wish: str | None, dask_worker: Worker) -> bool:
     """Set the wish of an attempt on this worker (through `Client.run`); False: not here."""
-    control = _bench(dask_worker).controls.get((run, attempt))
+    control = _workplace(dask_worker).controls.get((run, attempt))
     if control is not None:
         control.wish = wish
     return control is not None
@@ -219,7 +219,7 @@ def tell(run: str, attempt: int, wish: str | None, dask_worker: Worker) -> bool:
 
 def abandon(runs: list[str], dask_worker: Worker) -> None:
     """End every attempt of these runs on this worker, without another word."""
-    for (run, _), control in _bench(dask_worker).controls.items():
+    for (run, _), control in _workplace(dask_worker).controls.items():
         if run in runs:
             control.wish = "abandon"
 
@@ -238,21 +238,21 @@ async def answer(
     Returns:
         ("answer", result), ("bad input", sentence), or (COLD, None): send the model along.
     """
-    bench = _bench(dask_worker)
-    call = functools.partial(_answer, bench, request, model)
-    return await asyncio.get_running_loop().run_in_executor(bench.executor, call)
+    place = _workplace(dask_worker)
+    call = functools.partial(_answer, place, request, model)
+    return await asyncio.get_running_loop().run_in_executor(place.executor, call)
 
 
-def _answer(bench: Bench, request: dict[str, Any], model: bytes | None) -> tuple[str, Any]:
+def _answer(place: Workplace, request: dict[str, Any], model: bytes | None) -> tuple[str, Any]:
     from engine.fitting import restore
 
-    study = bench.studies.get(request["run"])
+    study = place.studies.get(request["run"])
     if study is None and model is None:
         return COLD, None
     try:
         if study is None:
             study = restore(request["study"], request["settings"], model)  # type: ignore[arg-type]
-        bench.keep(request["run"], study)
+        place.keep(request["run"], study)
         if "predict" in request:
             return "answer", study.predict(request["predict"])
         return "answer", study.explore(request["explore"], **request["asked"])

@@ -6,10 +6,9 @@ import asyncio
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from engine.catalog import entry
@@ -27,50 +26,18 @@ from engine.events import (
     decode,
 )
 from engine.runs.desk import Desk, Ended, Message
+from engine.runs.live import Live
 from engine.runs.queue import FairQueue, waits
-from engine.store import RunRecord, Store
+from engine.store import UPLOAD_DAYS, RunRecord, Store
 
 TICK_SECONDS = 1.0
 SILENCE_SECONDS = 10.0  # a worker beats every two; one that is silent this long is given up
 LOSSES = 3  # so many lost workers a run survives
+PURGE_SECONDS = 3600.0
 REMEMBERED = 256  # runs of which we remember where they are warm
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
-
-
-@dataclass
-class Live:
-    """A run that waits for a worker or is on one."""
-
-    id: str
-    owner: str
-    study: str
-    data: str
-    settings: dict[str, Any]
-    state: State = State.QUEUED
-    attempt: int = 0
-    losses: int = 0
-    wish: str | None = None
-    in_hand: bool = False  # between leaving the queue and the attempt's end
-    started: bool = False  # training has begun in this attempt
-    worker: str | None = None  # known from the attempt's first message
-    heard: float = 0.0  # when the worker was last heard, by the monotonic clock
-    since: float = field(default_factory=time.monotonic)  # when the attempt began
-    told: Queued | None = None  # place and wait as watchers know them
-
-    @classmethod
-    def of(cls, record: RunRecord) -> Live:
-        """A live run from its row in the store."""
-        return cls(
-            record.id,
-            record.owner,
-            record.study,
-            record.data,
-            dict(record.settings),
-            attempt=record.attempt,
-            losses=record.losses,
-        )
 
 
 class Attempts:
@@ -81,10 +48,17 @@ class Attempts:
     """
 
     def __init__(
-        self, store: Store, scheduler: str | None, workers: int | None, device: str
+        self,
+        store: Store,
+        scheduler: str | None,
+        workers: int | None,
+        device: str,
+        upload_days: float = UPLOAD_DAYS,
     ) -> None:
         self.store = store
         self._device = device
+        self._upload_days = upload_days
+        self._purged = -PURGE_SECONDS
         self._desk = Desk(scheduler, workers)
         self._queue = FairQueue()
         self._live: dict[str, Live] = {}
@@ -95,6 +69,7 @@ class Attempts:
         self._writer = ThreadPoolExecutor(1, "store")
         self._wake = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
+        self._asides: set[asyncio.Task[None]] = set()
         self._closing = False
         self._ticked = self._seen = time.monotonic()
 
@@ -125,9 +100,10 @@ class Attempts:
         deadline = time.monotonic() + patience
         while self._in_hand() and time.monotonic() < deadline:
             await asyncio.sleep(0.02)
-        for task in self._tasks:
+        tasks = [*self._tasks, *self._asides]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         for live in self._in_hand():
             if live.state not in (State.PAUSING, State.STOPPING):
                 await self._interrupt(live)
@@ -152,6 +128,12 @@ class Attempts:
                 watcher(run, events)
             except Exception:
                 log.exception("a watcher failed")
+
+    def _aside(self, work: Coroutine[Any, Any, None]) -> None:
+        """Have something done that nobody waits for."""
+        task = asyncio.create_task(work)
+        self._asides.add(task)  # a task that nobody holds may vanish
+        task.add_done_callback(self._asides.discard)
 
     async def _set_state(self, live: Live, state: State, reason: str = "") -> None:
         live.state = state
@@ -180,6 +162,7 @@ class Attempts:
                 await self._watch()
                 await self._dispatch()
                 await self._announce()
+                await self._purge()
             except Exception:
                 log.exception("the run service stumbled")
                 await asyncio.sleep(TICK_SECONDS)
@@ -231,6 +214,11 @@ class Attempts:
     def _free(self) -> int:
         return sum(self._slots.values()) - len(self._in_hand())
 
+    async def _purge(self) -> None:
+        if time.monotonic() - self._purged > PURGE_SECONDS:
+            self._purged = time.monotonic()
+            await self._off(self.store.purge_uploads, self._upload_days)
+
     async def _announce(self) -> None:
         """Tell each waiting run its place and wait, where they have changed."""
         order = self._queue.order()
@@ -269,7 +257,7 @@ class Attempts:
             return  # an attempt given up, or a run of another server on the same cluster
         if not live.in_hand or live.attempt != word.attempt:
             if isinstance(word, Message):
-                await self._desk.tell(word.worker, word.run, word.attempt, "abandon")
+                self._aside(self._desk.tell(word.worker, word.run, word.attempt, "abandon"))
             return
         if isinstance(word, Ended):
             await self._lose(live, word.error or "its task ended without a word")
@@ -335,7 +323,7 @@ class Attempts:
             if slept:
                 live.heard = now  # it was us who did not listen
             elif live.worker is not None and now - live.heard > SILENCE_SECONDS:
-                await self._desk.tell(live.worker, live.id, live.attempt, "abandon")
+                self._aside(self._desk.renew(live.worker, live.id, live.attempt))
                 await self._lose(live, f"it was silent for {SILENCE_SECONDS:g} s")
         if now - self._seen > SILENCE_SECONDS and (self._desk.local or not self._desk.connected):
             log.warning("no worker is left; bringing up new ones")

@@ -11,7 +11,7 @@ from dask.system import CPU_COUNT
 from distributed import Client, LocalCluster
 
 from engine.errors import BadInput
-from engine.worker import PLUGIN, Bench
+from engine.worker import PLUGIN, Workplace
 
 # Dask keeps this many of its own messages and of each topic's; ours hold arrays.
 _CONFIG: dict[str, Any] = {
@@ -26,7 +26,7 @@ class Cluster:
     """A Dask client and, where there is no scheduler to go to, the local cluster behind it."""
 
     def __init__(self, client: Client, local: LocalCluster | None) -> None:
-        self.client = client
+        self.client: Any = client  # whose methods are awaited here, as its types do not know
         self.local = local
 
     @classmethod
@@ -50,7 +50,8 @@ class Cluster:
                 f"No Dask scheduler answers at {scheduler}; check the address given by "
                 "--scheduler or SCANT_SCHEDULER, or leave it out to run on this machine."
             ) from error
-        await client.register_plugin(Bench(), name=PLUGIN)
+        registered: Any = client.register_plugin(Workplace(), name=PLUGIN)
+        await registered
         return cls(client, None)
 
     @classmethod
@@ -69,11 +70,14 @@ class Cluster:
                 processes=True,
                 asynchronous=True,
                 dashboard_address=None,
+                scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},  # its port for health checks
                 env=env,
             )
             await local
-            client: Any = await Client(local, asynchronous=True)
-            await client.register_plugin(Bench(local=True, gpus=devices), name=PLUGIN)
+            client = await Client(local, asynchronous=True)
+            place = Workplace(local=True, gpus=devices)
+            registered: Any = client.register_plugin(place, name=PLUGIN)
+            await registered
         return cls(client, local)
 
     @property

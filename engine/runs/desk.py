@@ -15,6 +15,8 @@ from engine import worker
 from engine.errors import BadInput, Unavailable
 from engine.runs.cluster import Cluster
 
+TELL_SECONDS = 2.0  # a worker that takes longer does not answer at all
+
 log = logging.getLogger(__name__)
 
 
@@ -97,10 +99,20 @@ class Desk:
 
     async def tell(self, address: str, run: str, attempt: int, wish: str | None) -> None:
         """Pass a wish to an attempt; one that is gone, with its worker or not, hears nothing."""
+        telling = self._client.run(worker.tell, run, attempt, wish, workers=[address])
         try:
-            await self._client.run(worker.tell, run, attempt, wish, workers=[address])
+            await asyncio.wait_for(telling, TELL_SECONDS)
         except Exception as error:  # whatever the connection died of, the watch tells of the loss
             log.info("worker %s could not be told to %s: %s", address, wish, error)
+
+    async def renew(self, address: str, run: str, attempt: int) -> None:
+        """Have a worker that fell silent in the midst of an attempt replaced, if it is ours."""
+        await self.tell(address, run, attempt, "abandon")
+        if self.local:
+            try:
+                await self._client.restart_workers([address], timeout=30, raise_for_error=False)
+            except Exception as error:
+                log.warning("worker %s could not be replaced: %s", address, error)
 
     async def abandon(self, runs: list[str]) -> None:
         """End what an earlier server left running on a cluster that outlived it."""

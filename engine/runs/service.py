@@ -13,8 +13,9 @@ import pandas as pd
 from engine.catalog import entry
 from engine.errors import BadInput, NotFound, Unavailable
 from engine.events import Changed, Event, Finished, State
-from engine.runs.attempts import Attempts, Live
-from engine.store import Store
+from engine.runs.attempts import Attempts
+from engine.runs.live import Live
+from engine.store import UPLOAD_DAYS, Store
 from engine.worker import COLD
 
 Watcher = Callable[[str, list[Event]], None]
@@ -38,6 +39,7 @@ class RunService(Attempts):
         scheduler: The address of an existing Dask scheduler; None: SCANT_SCHEDULER, else local.
         limit_per_owner: How many runs an owner may have queued or running at once.
         device: "auto", "cpu" or "cuda": where workers train.
+        upload_days: After how many days uploads are deleted.
     """
 
     def __init__(
@@ -48,8 +50,9 @@ class RunService(Attempts):
         scheduler: str | None = None,
         limit_per_owner: int = 2,
         device: str = "auto",
+        upload_days: float = UPLOAD_DAYS,
     ) -> None:
-        super().__init__(store or Store.open(), scheduler, workers, device)
+        super().__init__(store or Store.open(), scheduler, workers, device, upload_days)
         self.limit_per_owner = limit_per_owner
 
     async def submit(self, study: str, values: Mapping[str, Any], data: str, owner: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from io import BytesIO
 from typing import Any
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
@@ -15,7 +15,7 @@ from sqlalchemy import Engine
 
 from engine.catalog import STUDIES
 from engine.errors import BadInput, NotFound
-from engine.events import Event, Finished, Fitted, Note, Progress, Snapshot, Started, decode, encode
+from engine.events import Event, Finished, Fitted, Note, Progress, Started, decode, encode
 from engine.shipped import shipped
 from engine.store.run_shelf import RunShelf, evenly
 
@@ -33,7 +33,8 @@ class RecordingShelf(RunShelf):
 
         Args:
             run_id: The run.
-            snapshots: How many snapshots to keep, evenly spread; they are kept in single precision.
+            snapshots: How many snapshots to keep, evenly spread. Arrays that are only shown (theirs
+                and the report's) are kept in single precision.
 
         Raises:
             NotFound: There is no such run, or it is not over.
@@ -43,7 +44,8 @@ class RecordingShelf(RunShelf):
             raise NotFound(f"Run {run_id} is {record.state} and has left no result to record.")
         shown = self.snapshots(run_id)
         kept = evenly([s.step for s in shown], snapshots)
-        shown = [_single(s) for s in shown if s.step in kept]
+        shown = [replace(s, arrays=_single(s.arrays)) for s in shown if s.step in kept]
+        report = replace(report, arrays=_single(report.arrays))
         end = Finished(record.state, record.reason, report)
         trace = asdict(self.trace(run_id))
         buffer = BytesIO()
@@ -90,12 +92,11 @@ class RecordingShelf(RunShelf):
         return found
 
 
-def _single(snapshot: Snapshot) -> Snapshot:
-    arrays = {
+def _single(arrays: Arrays) -> dict[str, np.ndarray]:
+    return {
         name: array.astype(np.float32) if array.dtype == np.float64 else array
-        for name, array in snapshot.arrays.items()
+        for name, array in arrays.items()
     }
-    return Snapshot(snapshot.step, arrays)
 
 
 def _read(recording: bytes) -> tuple[Mapping[str, Any], Sequence[Event]]:

@@ -86,13 +86,13 @@ class Driver:
         t = self.store.trace(run)
         return list(zip(t.step.tolist(), t.restart.tolist(), t.elbo.tolist(), t.score.tolist()))
 
-    def kill_worker(self, run: str) -> None:
-        """Kill the process that trains a run."""
+    def kill_worker(self, run: str, how: signal.Signals = signal.SIGKILL) -> None:
+        """Send a signal to the process that trains a run."""
 
         async def kill() -> None:
             worker = self.service._live[run].worker
             pids = await self.service._desk._client.run(os.getpid, workers=[worker])
-            os.kill(pids[worker], signal.SIGKILL)
+            os.kill(pids[worker], how)
 
         self.call(kill())
 

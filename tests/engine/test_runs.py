@@ -20,6 +20,7 @@ from running import Driver, database, trust_toy
 import engine
 from engine.errors import BadInput, NotFound
 from engine.events import Finished, Note, Progress, Queued, Report, Snapshot, Started, State
+from engine.runs import attempts
 from engine.runs.cluster import default_workers, gpus
 from engine.runs.queue import FairQueue, waits
 from engine.store import Store
@@ -188,6 +189,32 @@ def test_a_run_that_kills_its_workers_is_given_up(driver: Driver) -> None:
         driver.kill_worker(run)
     assert driver.end(run) is State.FAILED
     assert "lost 4 times" in driver.store.run(run).reason
+
+
+def test_a_worker_that_falls_silent_is_replaced(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attempts, "SILENCE_SECONDS", 4.0)
+    values = {"max_steps": 150, "delay": 0.01, "seed": 8}
+    run = driver.submit(**values)
+    driver.until_checkpoint(run)
+    driver.kill_worker(run, signal.SIGSTOP)
+    assert driver.end(run) is State.HIT_LIMIT
+    assert driver.store.run(run).losses >= 1
+    assert driver.curve(run) == in_process(**values)
+    driver.until(lambda: driver.service.status().workers == 2, "the new worker")
+
+
+def test_workers_that_are_all_gone_are_brought_up_again(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attempts, "SILENCE_SECONDS", 3.0)
+    run = driver.submit(max_steps=150, delay=0.01)
+    driver.until_step(run, 5)
+    driver.loop.call_soon_threadsafe(driver.service._desk._cluster.local.scale, 0)
+    assert driver.end(run) is State.HIT_LIMIT
+    assert driver.curve(run) == in_process(max_steps=150)
+    assert driver.service.healthy()
 
 
 def test_predictions_come_while_workers_train(driver: Driver) -> None:

@@ -1,0 +1,44 @@
+"""A live run, as the run service holds it in memory."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from engine.events import Queued, State
+from engine.store import RunRecord
+
+
+@dataclass
+class Live:
+    """A run that waits for a worker or is on one."""
+
+    id: str
+    owner: str
+    study: str
+    data: str
+    settings: dict[str, Any]
+    state: State = State.QUEUED
+    attempt: int = 0
+    losses: int = 0
+    wish: str | None = None
+    in_hand: bool = False  # between leaving the queue and the attempt's end
+    started: bool = False  # training has begun in this attempt
+    worker: str | None = None  # known from the attempt's first message
+    heard: float = 0.0  # when the worker was last heard, by the monotonic clock
+    since: float = field(default_factory=time.monotonic)  # when the attempt began
+    told: Queued | None = None  # place and wait as watchers know them
+
+    @classmethod
+    def of(cls, record: RunRecord) -> Live:
+        """A live run from its row in the store."""
+        return cls(
+            record.id,
+            record.owner,
+            record.study,
+            record.data,
+            dict(record.settings),
+            attempt=record.attempt,
+            losses=record.losses,
+        )
