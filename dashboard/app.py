@@ -148,7 +148,8 @@ def build(
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise BadInput(
-                f"Port {port} on {address} is in use; stop what listens there or give another --port."
+                f"Port {port} on {address} is in use; "
+                "stop what listens there or give another --port."
             ) from error
         raise
     server._tornado.add_transform(identity.transform(site.key))
@@ -177,8 +178,8 @@ def serve(
         scheduler: Address of an existing Dask scheduler to use instead.
         data_dir: Where runs and uploads are kept; None is the user's data directory.
         auth: JSON file of user names and passwords; asks every visitor to log in.
-        allow_origin: Further hosts ("host" or "host:port") whose pages may talk to this server; also
-            taken from SCANT_ALLOW_ORIGIN, separated by commas.
+        allow_origin: Further hosts ("host" or "host:port") under which visitors reach this server;
+            also taken from SCANT_ALLOW_ORIGIN, separated by commas.
         limit_per_owner: Runs that one visitor may have at once.
 
     Raises:

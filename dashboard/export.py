@@ -111,7 +111,7 @@ def figures_html(run: History, views: Views) -> str:
     Each figure is still live: zoom, hover, and its tools to save it as PNG or SVG.
     """
     from bokeh.embed import components
-    from bokeh.resources import Resources
+    from bokeh.util.paths import static_path
 
     shown = [views.trace, *views.live, *views.result, *views.explore]
     figures = [(view, f) for view in shown for f in getattr(view, "figures", ())]
@@ -128,11 +128,12 @@ def figures_html(run: History, views: Views) -> str:
             f"<section><h2>{escape(view.title)}</h2><figure>{inner}"
             f"<figcaption>{escape(view.alt)}</figcaption></figure></section>"
         )
-    scripts = Resources(mode="inline", components=["bokeh"]).render_js()
+    # Bokeh's own `Resources` would add a link to every extension that Panel has registered.
+    runtime = (static_path() / "js" / "bokeh.min.js").read_text(encoding="utf-8")
     title = escape(_title(run))
     return (
         f"<!DOCTYPE html><html lang='en'><head><meta charset='utf-8'><title>{title}</title>"
-        f"<style>{_STYLE}</style>{scripts}</head><body><h1>{title}</h1>{body}{code}</body></html>"
+        f"<style>{_STYLE}</style><script>{runtime}</script></head><body><h1>{title}</h1>{body}{code}</body></html>"
     )
 
 

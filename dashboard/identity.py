@@ -11,7 +11,7 @@ import os
 import secrets
 from http.cookies import SimpleCookie
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from tornado.httputil import HTTPHeaders, HTTPServerRequest
 from tornado.web import OutputTransform, create_signed_value, decode_signed_value
@@ -50,7 +50,7 @@ def transform(key: str) -> type[OutputTransform]:
 
     class Visitors(OutputTransform):
         def __init__(self, request: HTTPServerRequest) -> None:
-            cookies = request.cookies
+            cookies = cast(SimpleCookie, request.cookies)
             present = cookies[COOKIE].value if COOKIE in cookies else None
             self.fresh: str | None = None
             if verify(present, key) is None:

@@ -6,8 +6,8 @@ update, and asks that session's document for a turn. The latest wins: what came 
 one update, nothing queues up behind a slow browser. Sessions are staggered so that a page request
 never waits behind all of them. Everything here runs on the server's event loop.
 
-A page uses it through `hub.watch(doc, show)`, then `watcher.follow(run_id)`; `show` is called on the
-document with an `Update`. The watcher ends by itself with its session.
+A page uses it through `hub.watch(doc, show)`, then `watcher.follow(run_id)`; `show` is called on
+the document with an `Update`. The watcher ends by itself with its session.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Watcher:
             self.close()
 
     def flush(self) -> None:
-        """Show what is new, now. Runs on the document, or in the page function before first paint."""
+        """Show what is new, now; called on the document, or while its page is being built."""
         self.pending = False
         run = self.run
         if run is None or self._doc is None:

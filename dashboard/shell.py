@@ -1,7 +1,7 @@
 """The frame around every page: header, navigation, theme, present mode, lost connections.
 
-`page(site, make)` turns `make(visit)` into the function that Panel calls for each browser session. A
-visitor never sees a traceback: what goes wrong is logged and becomes a sentence.
+`page(site, make)` turns `make(visit)` into the function that Panel calls for each browser session.
+A visitor never sees a traceback: what goes wrong is logged and becomes a sentence.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def style(name: str) -> str:
 
 @cache
 def assets() -> Path:
-    """The folder of styles, fonts and icons: beside the package when installed, else the checkout's."""
+    """The folder of styles, fonts and icons: in the installed package, else the checkout's."""
     here = Path(__file__).parent
     for folder in (here / "assets", here.parent / "assets"):
         if (folder / "page.css").is_file():
@@ -155,6 +155,7 @@ def assets() -> Path:
 
 def _visit(site: Site) -> Visit:
     doc = pn.state.curdoc
+    assert doc is not None, "pages are built for a session"
     query = {k: v[-1].decode("utf-8", "replace") for k, v in pn.state.session_args.items()}
     user = pn.state.user
     owner = f"user:{user}" if user else verify(pn.state.cookies.get(COOKIE), site.key)
@@ -292,6 +293,8 @@ def _theme() -> dict[str, Any]:
                     }
                 }
             },
+            # The page's own bars hold empty h5 elements, which are no headings of ours.
+            "MuiTypography": {"defaultProps": {"variantMapping": {"h3": "div", "h5": "div"}}},
             "MuiButton": {"defaultProps": {"disableElevation": True}},
         },
     }

@@ -1,4 +1,4 @@
-"""Up to six runs on shared axes: curves, the settings in which they differ, metrics side by side."""
+"""Up to six runs on shared axes: curves, settings that differ, metrics side by side."""
 
 from __future__ import annotations
 

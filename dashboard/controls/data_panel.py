@@ -1,4 +1,4 @@
-"""Choosing what to learn from: the demonstration, data that can be fetched, the visitor's own table."""
+"""Choosing what to learn from: the demonstration, fetched data, the visitor's own table."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class DataPanel:
 
     @property
     def value(self) -> str:
-        """The chosen data's name: "demo", a fetched data set, or "upload:<id>"; "" while none is."""
+        """The chosen data: "demo", a fetched data set's name, "upload:<id>", or "" for none."""
         return "" if self._choice.value == OWN else str(self._choice.value)
 
     def show(self, data: str) -> None:

@@ -72,10 +72,10 @@ class Replay:
             return
         self._snapshots = self._load()
         self._drawn, self._at = 0, -1
-        self.playing = True
-        self._start.visible, self._scrubber.visible = False, True
         first = int(run.trace.step[0])
         self._slider.param.update(start=first, end=run.step, value=first)
+        self.playing = True
+        self._start.visible, self._scrubber.visible = False, True
         self._seek(first)
         self._go()
 

@@ -11,10 +11,12 @@ import panel_material_ui as pmui
 from dashboard.controls.status import StatusLine, reading
 from dashboard.history import History
 from dashboard.pages.place import column
+from dashboard.shell import style
 from engine.events import State
 
 _BAR = """
-:host { display: grid !important; grid-template-columns: auto minmax(0, 1fr); gap: 8px 28px; align-items: center; }
+:host { display: grid !important; grid-template-columns: auto minmax(0, 1fr);
+  gap: 8px 28px; align-items: center; }
 :host > * { width: auto !important; }
 @media (max-width: 700px) { :host { grid-template-columns: minmax(0, 1fr); } }
 """
@@ -34,7 +36,12 @@ class RunBar:
         resume: Callable[[], None],
         stop: Callable[[], None],
     ) -> None:
-        self.status = StatusLine(shown=reading(None), sizing_mode="stretch_width", margin=0)
+        self.status = StatusLine(
+            shown=reading(None),
+            stylesheets=[style("status")],
+            sizing_mode="stretch_width",
+            margin=0,
+        )
         self.buttons = {
             "Train": _button("Train", train, variant="contained"),
             "Pause": _button("Pause", pause),

@@ -31,7 +31,8 @@ class RunTable(JSComponent):
       const draw = () => {
         const table = document.createElement('table')
         table.innerHTML = `<thead><tr><th scope="col">Compare</th><th scope="col">Run</th>
-          <th scope="col">State</th><th scope="col">Settings that differ from the defaults</th></tr></thead>`
+          <th scope="col">State</th>
+          <th scope="col">Settings that differ from the defaults</th></tr></thead>`
         const body = table.createTBody()
         for (const row of model.rows) {
           const tr = body.insertRow()

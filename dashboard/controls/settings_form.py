@@ -127,7 +127,7 @@ class SettingsForm:
             sizing_mode="stretch_width",
             margin=(0, 0, 14, 0),
         )
-        buttons.param.watch(lambda e: e.new and self.fill(self.presets[e.new]), "value")
+        buttons.param.watch(lambda e: self.fill(self.presets[e.new]) if e.new else None, "value")
         for widget in self.widgets.values():
             widget.param.watch(lambda _: self._name_preset(), "value")
         return buttons

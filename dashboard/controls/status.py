@@ -58,26 +58,6 @@ class StatusLine(JSComponent):
       draw()
     }
     """
-    _stylesheets = [
-        """
-        :host { display: block; font: 400 .9375rem/1.4 var(--sans); color: var(--ink); min-width: 0; }
-        .line { display: flex; flex-wrap: wrap; align-items: center; gap: 4px 28px; position: relative; }
-        .said { display: flex; align-items: baseline; gap: 10px; flex: 1 1 320px; min-width: 0; font-weight: 500; }
-        .dot { width: 9px; height: 9px; border-radius: 50%; flex: none; background: var(--quiet); }
-        [data-tone=live] .dot { background: var(--accent); animation: breathe 1.6s ease-in-out infinite; }
-        [data-tone=good] .dot { background: #2e7d4f; }
-        [data-tone=warn] .dot { background: #c77700; }
-        [data-tone=bad] .dot { background: #c62828; }
-        @keyframes breathe { 50% { opacity: .35; } }
-        @media (prefers-reduced-motion: reduce) { .dot { animation: none !important; } }
-        dl { display: flex; flex-wrap: wrap; gap: 2px 22px; margin: 0; font-variant-numeric: tabular-nums; }
-        dl div { display: flex; flex-direction: column; }
-        dt { color: var(--quiet); font-size: .75rem; line-height: 1.2; }
-        dd { margin: 0; white-space: nowrap; }
-        .bar { flex: 1 0 100%; height: 2px; background: var(--line); border-radius: 1px; overflow: hidden; margin-top: 6px; }
-        .bar i { display: block; height: 100%; background: var(--accent); transition: width .2s linear; }
-        """
-    ]
 
 
 def reading(run: History | None) -> dict[str, Any]:

@@ -47,10 +47,10 @@ class Upload:
             margin=0,
             height=90,
         )
-        self._drop.param.watch(lambda event: event.new and self._dropped(event.new), "value")
+        self._drop.param.watch(lambda event: self._dropped(event.new), "value")
         self._terms = text(
-            f"<p class='quiet'>A CSV file of at most {LIMIT_BYTES // 10**6} MB with a header row. It "
-            "goes to this server's data folder and nowhere else; only you, and whoever has the "
+            f"<p class='quiet'>A CSV file of at most {LIMIT_BYTES // 10**6} MB with a header row. "
+            "It goes to this server's data folder and nowhere else; only you, and whoever has the "
             f"link of a run on it, can reach it. It is deleted after {UPLOAD_DAYS:.0f} days, or "
             f"when you say so. <a href='./assets/templates/{page.entry.name}.csv' download>"
             "A template</a> shows the form.</p>"
@@ -90,6 +90,8 @@ class Upload:
             )
 
     def _dropped(self, files: dict[str, bytes | str]) -> None:
+        if not files:  # emptied below
+            return
         name, content = next(iter(files.items()))
         self._file = (name, content.encode() if isinstance(content, str) else content)
         self._drop.value = {}
@@ -224,8 +226,8 @@ class Upload:
             return ""
         seconds, size = entry.estimate(settings, rows, columns)
         return (
-            f"<p class='quiet'>With the settings as they stand a fit takes about {duration(seconds)} "
-            f"and {size / 1e6:.0f} MB.</p>"
+            "<p class='quiet'>With the settings as they stand a fit takes about "
+            f"{duration(seconds)} and {size / 1e6:.0f} MB.</p>"
         )
 
 
@@ -252,9 +254,9 @@ def _head(preview: Preview) -> str:
         "<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in rows
     )
     return (
-        f"<p class='quiet'>{preview.n_rows} rows, {len(preview.names)} columns; the first rows{more}:"
-        f"</p><div class='scroll'><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        "</div>"
+        f"<p class='quiet'>{preview.n_rows} rows, {len(preview.names)} columns; the first "
+        f"rows{more}:</p><div class='scroll'><table><thead><tr>{head}</tr></thead>"
+        f"<tbody>{body}</tbody></table></div>"
     )
 
 

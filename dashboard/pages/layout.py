@@ -54,7 +54,8 @@ class Layout:
     def note(self, notes: Sequence[str]) -> None:
         """Show what a run has noted."""
         items = "".join(f"<li>{html.escape(note)}</li>" for note in notes)
-        markup = f"<details><summary>Notes of this run ({len(notes)})</summary><ul>{items}</ul></details>"
+        summary = f"<summary>Notes of this run ({len(notes)})</summary>"
+        markup = f"<details>{summary}<ul>{items}</ul></details>"
         if self._notes.object != markup:
             self._notes.object = markup
             self._notes.visible = bool(notes)

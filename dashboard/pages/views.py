@@ -1,38 +1,39 @@
-"""What a study's page file supplies, and what it is given: the contract with `study_page.StudyPage`.
+"""What a study's page file supplies: the contract with `study_page.StudyPage`.
 
-`dashboard/pages/<study>.py` has one function, `views(page: StudyPage) -> Views`, called once a browser
-session, before the first paint. It builds that session's own plots (Panel and Bokeh objects are never
-shared between sessions) and hands them over; the frame calls them on the session's document, one batch
-at a time inside `pn.io.hold`, so that a view may write to its data sources directly.
+`dashboard/pages/<study>.py` has one function, `views(page: StudyPage) -> Views`, called once a
+browser session, before the first paint. It builds that session's own plots (Panel and Bokeh
+objects are never shared between sessions) and hands them over; the frame calls them on the
+session's document, one batch at a time inside `pn.io.hold`, so that a view may write to its data
+sources directly.
 
 The order of calls after a run is opened (a demonstration, a link, a new Train, a replay):
 
 1. `clear(run)` on every view: forget the run shown before; `run` is a `live.History`.
-2. `trace.update(trace, first)` with `first == 0`, and `update(snapshot, words)` on the live views, if
-   there are any yet. Later calls bring only what is new: points `first:` of the trace, the latest
-   snapshot. `first == 0` again means: start over (a resumed run has voided points, a replay rewound).
-3. `result.update(report, words)` and `explore.open(run)` once the run has ended with a usable model.
-   Both are shown by the frame only then.
+2. `trace.update(trace, first)` with `first == 0`, and `update(snapshot, words)` on the live
+   views, if there are any yet. Later calls bring only what is new: points `first:` of the trace,
+   the latest snapshot. `first == 0` again means: start over (a resumed run has voided points, a
+   replay rewound).
+3. `result.update(report, words)` and `explore.open(run)` once the run has ended with a usable
+   model. Both are shown by the frame only then.
 
-`restyle(dark)` is called when the visitor changes between light and dark, and once before the first
-paint if dark. What a view does not have (`restyle`, `alt`…) is left out, it is not an error.
+`restyle(dark)` is called when the visitor changes between light and dark, and once before the
+first paint if dark. What a view does not have (`restyle`, `alt`…) is left out, it is not an
+error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from panel.viewable import Viewable
 
     from dashboard.live import History, Trace
     from engine.events import Report, Snapshot
 
-Words = "Mapping[str, Any]"
+Words = Mapping[str, Any]
 
 
 class View(Protocol):

@@ -1,0 +1,146 @@
+"""Gallery, frame and failure states in a real browser."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+HEADINGS = """() => {
+  const found = []
+  const walk = (root) => {
+    for (const node of root.querySelectorAll('*')) {
+      if (/^H[1-6]$/.test(node.tagName) && node.getClientRects().length) found.push(+node.tagName[1])
+      if (node.shadowRoot) walk(node.shadowRoot)
+    }
+  }
+  walk(document)
+  return found
+}"""
+
+
+@pytest.fixture
+def open_page(page: Page, app_url: str) -> Callable[[str], Page]:
+    """Opens a path of the app and waits for its heading."""
+
+    def opened(path: str) -> Page:
+        page.goto(app_url + path)
+        page.get_by_role("heading", level=1).wait_for()
+        return page
+
+    return opened
+
+
+def test_the_gallery_leads_to_each_study(open_page: Callable[[str], Page]) -> None:
+    page = open_page("/")
+    page.get_by_role("link", name=re.compile("Open the finished run")).first.click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Redshift")
+
+
+def test_nothing_comes_from_another_host_and_nothing_complains(page: Page, app_url: str) -> None:
+    foreign: list[str] = []
+    complaints: list[str] = []
+    page.on(
+        "request",
+        lambda r: None if r.url.startswith((app_url, "data:", "blob:")) else foreign.append(r.url),
+    )
+    page.on("console", lambda m: complaints.append(m.text) if m.type == "error" else None)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    for path in ("/", "/redshift"):
+        page.goto(app_url + path)
+        page.get_by_role("heading", level=1).wait_for()
+        page.wait_for_timeout(1500)
+    assert foreign == []
+    assert complaints == []
+
+
+@pytest.mark.parametrize("path", ["/", "/redshift", "/redshift?present", "/redshift?run=nonsense"])
+def test_headings_are_in_order_below_exactly_one_first(
+    open_page: Callable[[str], Page], path: str
+) -> None:
+    levels = open_page(path).evaluate(HEADINGS)
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in zip(levels, levels[1:]))
+
+
+def test_a_run_that_is_not_there_is_said_in_a_sentence(open_page: Callable[[str], Page]) -> None:
+    page = open_page("/redshift?run=nonsense")
+    expect(page.get_by_role("alert")).to_contain_text("There is no run 'nonsense'")
+    expect(page.get_by_role("button", name="Train", exact=True)).to_be_visible()
+
+
+def test_an_address_that_leads_nowhere(page: Page, app_url: str) -> None:
+    answer = page.goto(app_url + "/nowhere")
+    assert answer is not None
+    assert answer.status == 404
+    expect(page.get_by_role("link", name="To the gallery")).to_be_visible()
+
+
+def test_a_setting_that_is_not_allowed_is_refused_on_the_page(
+    open_page: Callable[[str], Page],
+) -> None:
+    page = open_page("/redshift")
+    page.get_by_label("N basis").fill("many")
+    page.get_by_label("N basis").press("Enter")
+    page.get_by_role("button", name="Train", exact=True).click()
+    expect(page.get_by_role("status").first).to_contain_text("not started")
+    expect(page.get_by_role("alert")).to_contain_text("must be a whole number")
+
+
+def test_settings_in_the_link_fill_the_form_and_unknown_ones_are_said(
+    open_page: Callable[[str], Page],
+) -> None:
+    page = open_page("/redshift?n_basis=13&colour=blue")
+    expect(page.get_by_label("N basis")).to_have_value("13")
+    expect(page.get_by_text("There is no setting 'colour'")).to_be_visible()
+
+
+def test_present_mode_hides_controls_enlarges_type_and_steps_by_keys(
+    open_page: Callable[[str], Page],
+) -> None:
+    page = open_page("/redshift?present")
+    expect(page.get_by_label("N basis")).to_have_count(0)
+    size = page.evaluate("getComputedStyle(document.documentElement).fontSize")
+    assert float(size.removesuffix("px")) >= 20
+    page.wait_for_function(
+        """() => { const scroller = (root) => { for (const n of root.querySelectorAll('*')) {
+             if (n.classList.contains('main-content')) return n
+             const inner = n.shadowRoot && scroller(n.shadowRoot)
+             if (inner) return inner } }
+           window.scroller = scroller(document); return window.scroller.scrollHeight > 2000 }"""
+    )
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("() => window.scroller.scrollTop > 50")
+    page.keyboard.press("Escape")
+    page.wait_for_url(lambda url: "present" not in url)
+
+
+def test_dark_is_kept_from_page_to_page(open_page: Callable[[str], Page], app_url: str) -> None:
+    page = open_page("/")
+    light = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.get_by_role("button", name="Toggle theme").click()
+    expect(page.locator("body")).not_to_have_css("background-color", light)
+    page.goto(app_url + "/redshift")
+    page.get_by_role("heading", level=1).wait_for()
+    expect(page.locator("body")).not_to_have_css("background-color", light)
+
+
+def test_the_visitor_cookie_is_not_for_scripts(browser: Browser, app_url: str) -> None:
+    context = browser.new_context()
+    context.new_page().goto(app_url)
+    cookies = {c["name"]: c for c in context.cookies()}
+    assert cookies["scant_visitor"]["httpOnly"]
+    context.close()
+
+
+@pytest.mark.parametrize(("width", "height"), [(390, 844), (1280, 800), (1920, 1080)])
+def test_no_page_scrolls_sideways(page: Page, app_url: str, width: int, height: int) -> None:
+    page.set_viewport_size({"width": width, "height": height})
+    for path in ("/", "/redshift"):
+        page.goto(app_url + path)
+        page.get_by_role("heading", level=1).wait_for()
+        page.wait_for_timeout(800)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width

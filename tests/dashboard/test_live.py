@@ -1,0 +1,204 @@
+"""The hub: what watchers see, in which order, and what is left when they are gone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bokeh.document import Document
+
+from dashboard import live
+from dashboard.history import History, Trace, load
+from dashboard.live import Hub, Update
+from engine.errors import NotFound
+from engine.events import Finished, Progress, Started, State
+from engine.store import Store
+from tests.dashboard.fakes import FakeService, point, report, snapshot
+
+
+class Doc(Document):
+    """A document whose turns a test hands out, like a browser that is slow or gone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.turns: list[Callable[[], None]] = []
+        self.gone = False
+
+    def add_next_tick_callback(self, callback: Callable[[], None]) -> None:  # type: ignore[override]
+        if self.gone:
+            raise AttributeError("destroyed")
+        self.turns.append(callback)
+
+    def take(self) -> None:
+        self.turns.pop(0)()
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> FakeService:
+    return FakeService(Store.open(f"sqlite:///{tmp_path / 'runs.db'}"))
+
+
+@pytest.fixture
+def run(service: FakeService) -> str:
+    return service.store.add_run("redshift", {}, "demo", "me")
+
+
+def watched(hub: Hub, run: str) -> tuple[Doc, list[Update], live.Watcher]:
+    doc, seen = Doc(), []
+    watcher = hub.watch(doc, seen.append)
+    watcher.follow(run)
+    return doc, seen, watcher
+
+
+def test_a_watcher_gets_each_point_once_and_the_latest_snapshot(
+    service: FakeService, run: str
+) -> None:
+    hub = Hub(service)
+    service.subscribe(hub.hear)
+    service.say(run, Started("cpu", 10), point(1), snapshot(1))
+    doc, seen, watcher = watched(hub, run)
+    watcher.flush()
+    service.say(run, point(2), snapshot(2))
+    service.say(run, point(3), snapshot(3))
+    watcher.poke()
+    doc.take()
+    assert [u.first for u in seen] == [0, 1]
+    assert seen[1].snapshot is not None
+    assert seen[1].snapshot.step == 3
+    assert list(seen[1].run.trace.step) == [1, 2, 3]
+
+
+def test_a_slow_session_is_asked_once_until_it_has_answered(service: FakeService, run: str) -> None:
+    hub = Hub(service)
+    service.subscribe(hub.hear)
+    doc, seen, watcher = watched(hub, run)
+    for step in range(1, 6):
+        service.say(run, point(step))
+        watcher.poke()
+    assert len(doc.turns) == 1
+    doc.take()
+    assert len(seen) == 1
+    assert len(seen[0].run.trace) == 5
+    watcher.poke()
+    assert doc.turns == []
+
+
+def test_a_started_event_voids_the_points_after_its_step(service: FakeService, run: str) -> None:
+    hub = Hub(service)
+    service.subscribe(hub.hear)
+    doc, seen, watcher = watched(hub, run)
+    service.say(run, Started("cpu", 10), *(point(s) for s in range(1, 8)))
+    watcher.poke()
+    doc.take()
+    service.say(run, Started("cpu", 10, step=4), point(5))
+    watcher.poke()
+    doc.take()
+    assert seen[-1].first == 0
+    assert list(seen[-1].run.trace.step) == [1, 2, 3, 4, 5]
+
+
+def test_batches_that_the_store_already_held_are_not_added_twice(
+    service: FakeService, run: str
+) -> None:
+    hub = Hub(service)
+    service.say(run, Started("cpu", 10), point(1), point(2))
+    history = hub.history(run)
+    hub.hear(run, [point(1), point(2), point(3)])
+    assert list(history.trace.step) == [1, 2, 3]
+
+
+def test_a_finished_run_is_read_from_the_store(service: FakeService, run: str) -> None:
+    ending = Finished(State.CONVERGED, "Converged after step 2.", report())
+    service.say(run, Started("cpu", 10), point(1), point(2), snapshot(2), ending)
+    hub = Hub(service)
+    _, seen, watcher = watched(hub, run)
+    watcher.flush()
+    assert seen[0].finished
+    assert seen[0].run.state is State.CONVERGED
+    assert seen[0].run.report is not None
+    assert seen[0].run.report.metrics == report().metrics
+    assert seen[0].snapshot is not None
+
+
+def test_no_such_run_is_said(service: FakeService) -> None:
+    with pytest.raises(NotFound, match="no run 'nonsense'"):
+        Hub(service).history("nonsense")
+
+
+def test_a_destroyed_session_leaves_and_the_others_go_on(service: FakeService, run: str) -> None:
+    hub = Hub(service)
+    service.subscribe(hub.hear)
+    gone, _, dead = watched(hub, run)
+    doc, seen, alive = watched(hub, run)
+    gone.gone = True
+    service.say(run, point(1))
+    for watcher in (dead, alive):
+        watcher.poke()
+    doc.take()
+    assert hub.watchers == {alive}
+    assert len(seen) == 1
+
+
+def test_a_view_that_breaks_does_not_silence_its_session(service: FakeService, run: str) -> None:
+    hub = Hub(service)
+    service.subscribe(hub.hear)
+    calls = []
+
+    def broken(update: Update) -> None:
+        calls.append(update.first)
+        raise RuntimeError("a fault in a plot")
+
+    watcher = hub.watch(Doc(), broken)
+    watcher.follow(run)
+    for step in (1, 2):
+        service.say(run, point(step))
+        watcher.flush()
+    assert calls == [0, 1]
+
+
+def test_the_ticking_hub_pokes_and_forgets(
+    service: FakeService, run: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "TICK", 0.01)
+    monkeypatch.setattr(live, "FORGET", 0.0)
+
+    async def main() -> tuple[int, int]:
+        hub = Hub(service)
+        hub.start()
+        doc, _, watcher = watched(hub, run)
+        service.say(run, point(1))
+        for _ in range(200):
+            await asyncio.sleep(0.01)
+            if doc.turns:
+                break
+        watcher.close()
+        for _ in range(200):
+            await asyncio.sleep(0.01)
+            if not hub._histories:
+                break
+        hub.close()
+        return len(doc.turns), len(hub._histories)
+
+    assert asyncio.run(main()) == (1, 0)
+    assert service.watchers == []
+
+
+def test_a_long_curve_grows_without_loss() -> None:
+    trace = Trace()
+    for step in range(1, 3001):
+        trace.append(Progress(step, float("nan") if step == 7 else step, 0.1 * step, step, step))
+    assert len(trace) == 3000
+    assert np.array_equal(trace.step, np.arange(1, 3001))
+    assert np.isnan(trace.elbo[6])
+    assert list(trace.upto(3).step) == [1, 2, 3]
+
+
+def test_pace_and_time_left(service: FakeService, run: str) -> None:
+    history = History(run, service.store.run(run))
+    history.apply([Started("cpu", 100), *(point(s) for s in range(1, 11))])
+    assert history.pace == pytest.approx(0.1)
+    assert history.remaining == pytest.approx(9.0)
+    assert load(service.store, run).state is State.QUEUED
