@@ -13,6 +13,7 @@ def shipped(*parts: str) -> Traversable:
     Args:
         *parts: Its path below `data/`; whether it exists is for the caller to see.
     """
+    installed = files("engine").joinpath("data")
     checkout = Path(__file__).parent.parent / "data"
-    root: Traversable = checkout if checkout.is_dir() else files("engine").joinpath("data")
+    root: Traversable = installed if installed.is_dir() else checkout
     return root.joinpath(*parts)

@@ -27,7 +27,7 @@ class Cluster:
 
     def __init__(self, client: Client, local: LocalCluster | None) -> None:
         self.client: Any = client  # whose methods are awaited here, as its types do not know
-        self.local = local
+        self.local: Any = local
 
     @classmethod
     async def connect(cls, scheduler: str | None = None, workers: int | None = None) -> Cluster:
