@@ -92,10 +92,10 @@ class _Loop:
         while at.restart < study.restarts:
             if control.wish == "pause":
                 yield self.checkpoint()
-                yield Finished(State.PAUSED, f"Paused after step {at.step}.")
+                yield Finished(State.PAUSED, f"After step {at.step}; resume goes on from there.")
                 return
             if control.wish == "stop":
-                yield from self.conclude(State.STOPPED, f"Stopped after step {at.step}.")
+                yield from self.conclude(State.STOPPED, f"After step {at.step}, as asked; the best so far is kept.")
                 return
             if not self.begun:
                 study.begin(at.restart, at.stage, self.best_here())
@@ -170,12 +170,12 @@ class _Loop:
         study, at = self.study, self.at
         if all(e is State.CONVERGED for e in self.endings):
             return State.CONVERGED, (
-                f"Converged after step {at.step}: the score has not risen by more than "
-                f"{study.tolerance:g} in {study.patience} steps."
+                f"The score has not risen by more than {study.tolerance:g} "
+                f"in {study.patience} steps."
             )
         return State.HIT_LIMIT, (
-            f"Hit the limit of {study.max_steps} steps and had not converged; "
-            "the best parameters so far are kept. Raise the limit to go further."
+            f"Not converged within {study.max_steps} steps; the best so far is kept. "
+            "Raise the limit to go further."
         )
 
     def diverge(self, elbo: float) -> Iterator[Event]:
@@ -190,7 +190,7 @@ class _Loop:
 
     def conclude(self, state: State, reason: str) -> Iterator[Event]:
         if not self.kept:
-            yield Finished(state, reason + " No step was taken, so there is no model.", Report())
+            yield Finished(state, "No step was taken, so there is no model.", Report())
             return
         report = self.study.conclude(self.kept)
         yield Snapshot(self.at.step, self.study.snapshot())
