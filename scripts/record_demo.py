@@ -2,8 +2,8 @@
 
     python scripts/record_demo.py redshift
 
-The recording is what a page shows at first paint. Run this again whenever a study or the form of its
-arrays has changed.
+The recording is what a page shows at first paint. Run this again whenever a study or the form of
+its arrays has changed.
 """
 
 from __future__ import annotations

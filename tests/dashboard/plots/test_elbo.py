@@ -69,7 +69,8 @@ def test_a_restart_breaks_the_line_whole_or_streamed() -> None:
 def test_what_is_not_finite_is_marked_at_its_step() -> None:
     shown = plot()
     shown.update(trace([1.0, 2.0, float("nan")]), 0)
-    assert list(shown.broken.data["step"]) == [3] and list(shown.broken.data["height"]) == [2]
+    assert list(shown.broken.data["step"]) == [3]
+    assert list(shown.broken.data["height"]) == [2]
     assert "not finite at step 3" in shown.alt
     shown.update(trace([1.0]), 0)
     assert len(shown.broken.data["step"]) == 0
@@ -81,7 +82,9 @@ def test_a_long_curve_is_thinned_and_keeps_its_spike() -> None:
     shown = plot()
     shown.update(trace(values.tolist()), 0)
     drawn = shown.curve.data["elbo"]
-    assert len(drawn) <= 2.2 * LIMIT and drawn.min() == -50 and drawn[-1] == 1
+    assert len(drawn) <= 2.2 * LIMIT
+    assert drawn.min() == -50
+    assert drawn[-1] == 1
 
 
 def test_nothing_yet() -> None:
@@ -94,7 +97,8 @@ def test_the_view_leaves_out_the_climb_of_the_first_steps() -> None:
     steps = np.arange(200)
     curve = 1 - 1000 * np.exp(-steps / 2)
     low, high = extent(curve, curve)
-    assert high == curve.max() and -20 < low < high
+    assert high == curve.max()
+    assert -20 < low < high
 
 
 @given(
@@ -106,10 +110,13 @@ def test_thinning_keeps_extremes_ends_and_all_that_is_not_finite(
 ) -> None:
     curve = np.array(values, dtype=float)
     kept = keep(curve, limit)
-    assert np.all(np.diff(kept) > 0) and kept[0] == 0 and kept[-1] == len(curve) - 1
+    assert np.all(np.diff(kept) > 0)
+    assert kept[0] == 0
+    assert kept[-1] == len(curve) - 1
     finite = curve[np.isfinite(curve)]
     if len(finite):
         drawn = curve[kept][np.isfinite(curve[kept])]
-        assert drawn.min() == finite.min() and drawn.max() == finite.max()
+        assert drawn.min() == finite.min()
+        assert drawn.max() == finite.max()
     assert np.isfinite(curve).sum() - np.isfinite(curve[kept]).sum() == len(curve) - len(kept)
     assert np.isfinite(curve[kept]).sum() <= limit + 3 or len(curve) <= limit

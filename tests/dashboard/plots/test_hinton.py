@@ -29,7 +29,8 @@ def test_rows_run_downwards_and_the_field_covers_them() -> None:
         2.5,
     ]
     grey = figure.renderers[0]
-    assert grey.level == "underlay" and grey.glyph.fill_color == FIELD
+    assert grey.level == "underlay"
+    assert grey.glyph.fill_color == FIELD
 
 
 def test_zeros_and_what_is_not_finite() -> None:

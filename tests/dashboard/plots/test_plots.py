@@ -53,7 +53,9 @@ def bump(centre: float) -> np.ndarray:
 
 def test_every_plot_states_its_reading_and_forgets_it() -> None:
     for plot in shown():
-        assert plot.alt != NOTHING and plot.alt.endswith(".") and "nan" not in plot.alt
+        assert plot.alt != NOTHING
+        assert plot.alt.endswith(".")
+        assert "nan" not in plot.alt
         for figure in plot.figures:
             assert figure.html_attributes["aria-label"] == f"{plot.title}. {plot.alt}"
         plot.clear()
@@ -73,8 +75,10 @@ def test_every_plot_can_be_shown_again_after_it_was_cleared() -> None:
 def test_readings_hold_the_right_numbers() -> None:
     scatter, variance, basis, features, *_ = shown()
     error = math.sqrt(np.mean((MEAN - TRUE) ** 2))
-    assert f"{error:.4f}" in scatter.alt and "0.0% off" in scatter.alt
-    assert "17% of the variance; 67% is noise" in variance.alt and "17% comes" in variance.alt
+    assert f"{error:.4f}" in scatter.alt
+    assert "0.0% off" in scatter.alt
+    assert "17% of the variance; 67% is noise" in variance.alt
+    assert "17% comes" in variance.alt
     assert basis.alt.startswith("2 of 3 ")
     assert features.alt == "Most sensitive to g (80%), then u (20%)."
 
@@ -87,10 +91,13 @@ def test_split_without_missing_inputs_speaks_of_none() -> None:
 def test_density_counts_peaks_and_says_where_the_truth_lies() -> None:
     plot = DensityPlot()
     plot.show(GRID, bump(0.3) + bump(0.7), None, 0.31)
-    assert "2 peaks" in plot.alt and "the truth is 0.310, inside" in plot.alt
+    assert "2 peaks" in plot.alt
+    assert "the truth is 0.310, inside" in plot.alt
     plot.show(GRID, bump(0.3), None, 0.9)
-    assert "1 peak;" in plot.alt and "outside" in plot.alt
-    assert plot.truth.visible and plot.truth.location == 0.9
+    assert "1 peak;" in plot.alt
+    assert "outside" in plot.alt
+    assert plot.truth.visible
+    assert plot.truth.location == 0.9
 
 
 def test_kept_reads_the_metrics_at_the_slider() -> None:
@@ -104,7 +111,8 @@ def test_kept_reads_the_metrics_at_the_slider() -> None:
 def test_bins_leave_out_empty_ones() -> None:
     plot = BinsPlot()
     plot.show(np.array([[0, 0.5], [0.5, 1], [0.1, np.nan], [0.01, np.nan], [0, np.nan], [5, 0.0]]))
-    assert plot.alt.startswith("1 bins") and len(plot.rows.data["left"]) == 1
+    assert plot.alt.startswith("1 bins")
+    assert len(plot.rows.data["left"]) == 1
 
 
 def test_pit_tells_over_from_under_confidence() -> None:
@@ -130,9 +138,11 @@ def test_same_length_is_patched_so_that_a_selection_survives() -> None:
     put(source, x=[1.0, 2.0])
     held = source.data["x"]
     put(source, x=[3.0, 4.0])
-    assert source.data["x"] is held and list(held) == [3.0, 4.0]
+    assert source.data["x"] is held
+    assert list(held) == [3.0, 4.0]
     put(source, x=[1.0])
-    assert list(source.data["x"]) == [1.0] and source.data["x"].dtype == np.float32
+    assert list(source.data["x"]) == [1.0]
+    assert source.data["x"].dtype == np.float32
 
 
 def test_fed_passes_on_what_the_page_chose() -> None:

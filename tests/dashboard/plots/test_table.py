@@ -18,7 +18,8 @@ def test_methods_are_grouped_and_what_one_alone_has_stands_beneath() -> None:
     made = table(METRICS)
     order = [made.index(w) for w in ("This run", "Baselines", "forest", "Published", "GPVC")]
     assert order == sorted(order)
-    assert made.count("<th scope='col'") == 1 and "Also: bias 0.002000." in made
+    assert made.count("<th scope='col'") == 1
+    assert "Also: bias 0.002000." in made
     assert "0.07388 ± 0.00250" in made
 
 
@@ -40,4 +41,5 @@ def test_shown_and_cleared() -> None:
     assert view.alt == "This run: RMSE 0.07388 ± 0.00250, bias 0.002000."
     assert "A note &lt; here." in view.panel.object
     view.clear()
-    assert view.alt == NOTHING and view.panel.object == ""
+    assert view.alt == NOTHING
+    assert view.panel.object == ""
