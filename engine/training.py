@@ -171,10 +171,10 @@ class _Loop:
         if all(e is State.CONVERGED for e in self.endings):
             return State.CONVERGED, (
                 f"The score has not risen by more than {study.tolerance:g} "
-                f"in {study.patience} steps."
+                f"in {study.patience} steps; this was step {self.at.step}."
             )
         return State.HIT_LIMIT, (
-            f"Not converged within {study.max_steps} steps; the best so far is kept. "
+            f"Not converged within the limit of {study.max_steps} steps; the best so far is kept. "
             "Raise the limit to go further."
         )
 
