@@ -1,4 +1,4 @@
-// Loaded once with every page: takes the spinner away, and the keys of present mode.
+// Loaded with every page: takes the spinner away, keeps the theme, holds the keys of present mode.
 const everywhere = (visit, root = document) => {
   for (const node of root.querySelectorAll('*')) {
     visit(node)
@@ -11,10 +11,17 @@ const unveil = () => {
   let painted = false
   everywhere((node) => { painted ||= node.tagName === 'H1' })
   const loader = document.getElementById('loader')
-  if (painted && loader) loader.remove()
+  if (painted && loader) loader.style.visibility = 'hidden'
   else setTimeout(unveil, 100)
 }
 addEventListener('DOMContentLoaded', () => setTimeout(unveil, 200))
+
+// The theme goes with the visitor from page to page.
+addEventListener('click', () => setTimeout(() => {
+  let dark = false
+  everywhere((node) => { dark ||= node.classList.contains('mui-dark') })
+  document.cookie = `scant_theme=${dark ? 'dark' : 'light'};path=/;max-age=31536000;samesite=lax`
+}, 250))
 
 // Arrows, space and Page keys step through the figures; Escape leaves present mode.
 const marks = () => {

@@ -18,7 +18,9 @@ import panel as pn
 import panel_material_ui as pmui
 from bokeh.document import Document
 from bokeh.models import CustomJS
+from jinja2 import Template
 from panel.viewable import Viewable
+from panel_material_ui.base import BASE_TEMPLATE, _env
 
 from dashboard.identity import COOKIE, verify
 from engine.catalog import STUDIES, entry
@@ -188,15 +190,11 @@ def _frame(visit: Visit, content: Content) -> pmui.Page:
         busy_indicator=None,
         dark_theme=visit.dark,
         theme_config=_theme(),
-        js_files={"scant": "./assets/page.js"},
+        template=_template(),
         raw_css=[style("page"), _variables(visit.present)],
         sx={"& .MuiToolbar-root": {"minHeight": "56px !important"}},
     )
     made.param.watch(lambda event: visit.theme(event.new), "dark_theme")
-    made.jscallback(
-        dark_theme="document.cookie = 'scant_theme=' + (cb_obj.data?.dark_theme ? 'dark' : 'light')"
-        " + ';path=/;max-age=31536000;samesite=lax'"
-    )
     visit.doc.on_session_destroyed(lambda _: release(made))
     visit.doc.js_on_event("connection_lost", _reconnect())
     return made
@@ -266,6 +264,15 @@ def _variables(present: bool) -> str:
     names = "".join(f"--{ours}: var(--mui-palette-{name});" for ours, name in colours.items())
     size = "font-size: 21px;" if present else ""
     return f":root {{ {names} --sans: {SANS}; --serif: {SERIF}; {size} }}"
+
+
+@cache
+def _template() -> Template:
+    return _env.from_string(
+        "{% extends base %}{% block postamble %}{{ super() }}"
+        "<script src='./assets/page.js'></script>{% endblock %}",
+        globals={"base": BASE_TEMPLATE},
+    )
 
 
 @cache

@@ -105,7 +105,10 @@ class SettingsForm:
     def _laid_out(self) -> list[Any]:
         first = [n for n in self.settings.essential if n in self.widgets] or list(self.widgets)
         rest = [n for n in self.widgets if n not in first]
-        parts: list[Any] = [self._preset] if self._preset is not None else []
+        parts: list[Any] = []
+        if self._preset:
+            row = ":host { display: flex !important; flex-direction: row; gap: 8px; }"
+            parts = [column(*self._preset.values(), css=row), column(css=":host { height: 14px; }")]
         for name in first:
             if name == SCARCITY and self.scarcity is not None:
                 parts.append(self.scarcity)
@@ -115,34 +118,30 @@ class SettingsForm:
             parts += fold("More settings", folded)
         return parts
 
-    def _preset_buttons(self) -> pmui.RadioButtonGroup | None:
-        if not self.presets:
-            return None
-        buttons = pmui.RadioButtonGroup(
-            label="Preset",
-            options=list(self.presets),
-            value=None,
-            size="small",
-            color="primary",
-            sizing_mode="stretch_width",
-            margin=(0, 0, 14, 0),
-        )
-        buttons.param.watch(lambda e: self.fill(self.presets[e.new]) if e.new else None, "value")
+    def _preset_buttons(self) -> dict[str, pmui.Button]:
+        # Plain buttons: a group of radio buttons always insists that one of them holds.
+        made = {}
+        for name, values in self.presets.items():
+            made[name] = pmui.Button(
+                label=name,
+                on_click=lambda _, values=values: self.fill(values),
+                variant="outlined",
+                size="small",
+                margin=0,
+            )
         for widget in self.widgets.values():
             widget.param.watch(lambda _: self._name_preset(), "value")
-        return buttons
+        return made
 
     def _name_preset(self) -> None:
         """Mark the preset that the form shows now, if it is one."""
-        if self._preset is not None and not self._filling:
-            words = {name: str(value) for name, value in self.words().items()}
-            default = {n: str(self.settings.param[n].default) for n in self.widgets}
-            shown = [
-                name
-                for name, preset in self.presets.items()
-                if words == default | {n: str(v) for n, v in preset.items()}
-            ]
-            self._preset.value = shown[0] if shown else None
+        if self._filling:
+            return
+        words = {name: str(value) for name, value in self.words().items()}
+        default = {n: str(self.settings.param[n].default) for n in self.widgets}
+        for name, preset in self.presets.items():
+            holds = words == default | {n: str(v) for n, v in preset.items()}
+            self._preset[name].variant = "contained" if holds else "outlined"
 
     def _scarcity_slider(self) -> pmui.DiscreteSlider | None:
         if SCARCITY not in self.widgets:

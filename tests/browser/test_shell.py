@@ -83,8 +83,8 @@ def test_a_setting_that_is_not_allowed_is_refused_on_the_page(
     open_page: Callable[[str], Page],
 ) -> None:
     page = open_page("/redshift")
-    page.get_by_label("N basis").fill("many")
-    page.get_by_label("N basis").press("Enter")
+    page.get_by_role("textbox", name="N basis").fill("many")
+    page.get_by_role("textbox", name="N basis").press("Enter")
     page.get_by_role("button", name="Train", exact=True).click()
     expect(page.get_by_role("status").first).to_contain_text("not started")
     expect(page.get_by_role("alert")).to_contain_text("must be a whole number")
@@ -94,7 +94,7 @@ def test_settings_in_the_link_fill_the_form_and_unknown_ones_are_said(
     open_page: Callable[[str], Page],
 ) -> None:
     page = open_page("/redshift?n_basis=13&colour=blue")
-    expect(page.get_by_label("N basis")).to_have_value("13")
+    expect(page.get_by_role("textbox", name="N basis")).to_have_value("13")
     expect(page.get_by_text("There is no setting 'colour'")).to_be_visible()
 
 
@@ -102,7 +102,7 @@ def test_present_mode_hides_controls_enlarges_type_and_steps_by_keys(
     open_page: Callable[[str], Page],
 ) -> None:
     page = open_page("/redshift?present")
-    expect(page.get_by_label("N basis")).to_have_count(0)
+    expect(page.get_by_role("textbox", name="N basis")).to_have_count(0)
     size = page.evaluate("getComputedStyle(document.documentElement).fontSize")
     assert float(size.removesuffix("px")) >= 20
     page.wait_for_function(
@@ -123,6 +123,7 @@ def test_dark_is_kept_from_page_to_page(open_page: Callable[[str], Page], app_ur
     light = page.evaluate("getComputedStyle(document.body).backgroundColor")
     page.get_by_role("button", name="Toggle theme").click()
     expect(page.locator("body")).not_to_have_css("background-color", light)
+    page.wait_for_function("() => document.cookie.includes('scant_theme=dark')")
     page.goto(app_url + "/redshift")
     page.get_by_role("heading", level=1).wait_for()
     expect(page.locator("body")).not_to_have_css("background-color", light)

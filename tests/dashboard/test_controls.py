@@ -74,12 +74,13 @@ def test_a_link_fills_the_form_and_warns_of_what_it_cannot_follow(form: Settings
 
 
 def test_presets_fill_and_are_named_while_they_hold(form: SettingsForm) -> None:
-    form._preset.value = "quick"
+    form._preset["quick"].clicks += 1
     for name, value in REDSHIFT.presets["quick"].items():
         assert form.read()[name] == value
-    assert form._preset.value == "quick"
+    assert form._preset["quick"].variant == "contained"
+    assert form._preset["demo"].variant == "outlined"
     form.widgets["seed"].value = "9"
-    assert form._preset.value is None
+    assert form._preset["quick"].variant == "outlined"
 
 
 def test_the_scarcity_slider_and_its_number_follow_each_other(form: SettingsForm) -> None:

@@ -1,0 +1,256 @@
+"""What it costs that many watch one run: a server, a training run, and watchers over websockets.
+
+    python scripts/measure_watchers.py --watchers 40 --cycles 200
+
+Prints updates a second for each watcher, the delay from a worker's step to a watcher, how long a
+plain request takes meanwhile, how much training slows, and what open/close cycles leave behind.
+The delay is relative to the fastest update seen: worker and watcher agree on no clock but that.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tornado.httpclient import AsyncHTTPClient, HTTPRequest
+from tornado.web import RequestHandler
+from tornado.websocket import WebSocketClientConnection, websocket_connect
+
+TOKEN = re.compile(r'"token":\s*"([^"]+)"')
+STEP = re.compile(r'"step","([\d\u202f]+) of')
+PULL = ('{"msgid":"1","msgtype":"PULL-DOC-REQ"}', "{}", "{}")
+SETTINGS = {"max_steps": 5000, "patience": 0, "restarts": 1}  # long enough to be watched
+
+
+def serve(port: int, folder: Path) -> None:
+    """Run the app with two more addresses, for this script only."""
+    import psutil
+    from bokeh.document import Document
+
+    from dashboard import identity
+    from dashboard.app import Site, build, run
+    from engine.runs import RunService
+    from engine.store import Store
+
+    site = Site(RunService(Store.open(), workers=1), folder, identity.secret(folder))
+
+    class Begin(RequestHandler):
+        async def post(self) -> None:
+            values = json.loads(self.request.body)
+            self.write({"run": await site.service.submit("redshift", values, "demo", "measure")})
+
+    class End(RequestHandler):
+        async def post(self) -> None:
+            await site.service.stop(self.get_argument("run"))
+
+    class Steps(RequestHandler):
+        def get(self) -> None:
+            trace = site.service.store.trace(self.get_argument("run"))
+            self.write({"step": trace.step.tolist(), "seconds": trace.seconds.tolist()})
+
+    class Memory(RequestHandler):
+        def get(self) -> None:
+            gc.collect()
+            documents = sum(isinstance(thing, Document) for thing in gc.get_objects())
+            self.write({"documents": documents, "bytes": psutil.Process().memory_info().rss})
+
+    server = build(site, port)
+    handlers = [("begin", Begin), ("end", End), ("steps", Steps), ("memory", Memory)]
+    server._tornado.add_handlers(".*", [(f"/measure/{name}", made) for name, made in handlers])
+    run(site, server)
+
+
+class Client:
+    """One browser session without a browser."""
+
+    def __init__(self, base: str, path: str) -> None:
+        self.base, self.path = base, path
+        self.updates: list[tuple[float, int]] = []  # when, and the step it showed
+
+    async def open(self) -> None:
+        """Load the page and its document, as a browser does."""
+        page = await AsyncHTTPClient().fetch(self.base + self.path, request_timeout=120)
+        found = TOKEN.search(page.body.decode())
+        assert found is not None, "the page holds no session token"
+        cookie = page.headers.get("Set-Cookie", "").split(";")[0]
+        url = self.base.replace("http", "ws") + self.path.split("?")[0].rstrip("/") + "/ws"
+        self.socket: WebSocketClientConnection = await websocket_connect(
+            HTTPRequest(url, headers={"Origin": self.base, "Cookie": cookie}),
+            subprotocols=["bokeh", found.group(1)],
+            max_message_size=2**28,
+        )
+        await self._message()  # the server's ACK comes first
+        for part in PULL:
+            await self.socket.write_message(part)
+        while (await self._message())[0] != "PULL-DOC-REPLY":
+            pass
+
+    async def watch(self, until: float) -> None:
+        """Note every update until the clock says `until`."""
+        while time.monotonic() < until:
+            try:
+                kind, content = await asyncio.wait_for(
+                    self._message(), max(0.01, until - time.monotonic())
+                )
+            except TimeoutError:
+                return
+            shown = STEP.findall(content) if kind == "PATCH-DOC" else []
+            if shown:
+                step = int(shown[-1].replace("\u202f", ""))
+                self.updates.append((time.time(), step))
+
+    async def _message(self) -> tuple[str, str]:
+        header = json.loads(await self._frame())
+        await self._frame()
+        content = await self._frame()
+        for _ in range(2 * header.get("num_buffers", 0)):
+            await self._frame()
+        return header["msgtype"], content
+
+    async def _frame(self) -> Any:
+        frame = await self.socket.read_message()
+        if frame is None:
+            raise ConnectionError("the server has closed the connection")
+        return frame
+
+
+async def call(base: str, name: str, **arguments: Any) -> Any:
+    """Ask one of the addresses of `serve`."""
+    url, client = f"{base}/measure/{name}", AsyncHTTPClient()
+    if name == "begin":
+        answer = await client.fetch(url, method="POST", body=json.dumps(arguments))
+    elif name == "end":
+        answer = await client.fetch(f"{url}?run={arguments['run']}", method="POST", body="")
+    else:
+        query = "".join(f"?{k}={v}" for k, v in arguments.items())
+        answer = await client.fetch(url + query)
+    return json.loads(answer.body) if answer.body else None
+
+
+async def pace(base: str, run: str, seconds: float) -> float:
+    """Training time of a step, over the next `seconds`."""
+    before = await call(base, "steps", run=run)
+    await asyncio.sleep(seconds)
+    after = await call(base, "steps", run=run)
+    steps = after["step"][-1] - before["step"][-1]
+    return float((after["seconds"][-1] - before["seconds"][-1]) / steps)
+
+
+async def requests(base: str, seconds: float) -> list[float]:
+    """How long a plain request takes, ten times a second."""
+    taken, client, until = [], AsyncHTTPClient(), time.monotonic() + seconds
+    while time.monotonic() < until:
+        began = time.monotonic()
+        await client.fetch(f"{base}/healthz", raise_error=False)
+        taken.append(time.monotonic() - began)
+        await asyncio.sleep(0.1)
+    return taken
+
+
+async def watchers(base: str, count: int, seconds: float) -> None:
+    """Measure `count` watchers of one training run."""
+    run = (await call(base, "begin", **SETTINGS))["run"]
+    while not (await call(base, "steps", run=run))["step"]:
+        await asyncio.sleep(0.5)
+    await asyncio.sleep(5)
+    alone = await pace(base, run, seconds)
+    clients = [Client(base, f"/redshift?run={run}") for _ in range(count)]
+    for client in clients:
+        await client.open()
+    until = time.monotonic() + seconds
+    watching = asyncio.gather(*(client.watch(until) for client in clients))
+    taken, watched = await asyncio.gather(requests(base, seconds), pace(base, run, seconds))
+    await watching
+    trace = await call(base, "steps", run=run)
+    await call(base, "end", run=run)
+    trained = dict(zip(trace["step"], trace["seconds"]))
+    rates = [len(client.updates) / seconds for client in clients]
+    offsets = np.array([w - trained[s] for c in clients for w, s in c.updates if s in trained])
+    delays = 1000 * (offsets - offsets.min())
+    print(f"updates a second: median {np.median(rates):.2f}, least {min(rates):.2f}")
+    print(
+        f"step to watcher: p50 {np.median(delays):.0f} ms, p95 {np.quantile(delays, 0.95):.0f} ms"
+    )
+    print(f"plain request: p95 {1000 * np.quantile(taken, 0.95):.1f} ms")
+    print(
+        f"a step: {1000 * alone:.1f} ms unwatched, {1000 * watched:.1f} ms watched "
+        f"({100 * (watched / alone - 1):+.1f} %)"
+    )
+    for client in clients:
+        client.socket.close()
+
+
+async def cycles(base: str, count: int) -> None:
+    """Measure what `count` sessions leave behind."""
+    warm = Client(base, "/redshift")
+    await warm.open()
+    warm.socket.close()
+    await asyncio.sleep(40)  # sessions are discarded some 15 s after their last connection
+    before = await call(base, "memory")
+    for _ in range(count):
+        client = Client(base, "/redshift")
+        await client.open()
+        client.socket.close()
+    await asyncio.sleep(40)
+    after = await call(base, "memory")
+    more = (after["bytes"] - before["bytes"]) / 1e6
+    print(f"{count} open/close cycles: {more:+.1f} MB, {after['documents']} live documents")
+
+
+def main() -> None:
+    """Start a server, measure, stop it."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--watchers", type=int, default=40)
+    options.add_argument("--seconds", type=float, default=20)
+    options.add_argument("--cycles", type=int, default=200)
+    options.add_argument("--port", type=int, default=7290)
+    options.add_argument("--serve", type=Path, help=argparse.SUPPRESS)
+    given = options.parse_args()
+    if given.serve:
+        serve(given.port, given.serve)
+        return
+    base = f"http://127.0.0.1:{given.port}"
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, __file__, "--port", str(given.port), "--serve", folder]
+        environment = {**os.environ, "SCANT_DATA_DIR": folder}
+        server = subprocess.Popen(command, env=environment)
+        try:
+            _wait(base)
+            AsyncHTTPClient.configure(None, max_clients=100, max_body_size=2**28)
+            asyncio.run(_measure(base, given))
+        finally:
+            server.terminate()
+            server.wait(timeout=20)
+
+
+async def _measure(base: str, given: argparse.Namespace) -> None:
+    if given.watchers:
+        await watchers(base, given.watchers, given.seconds)
+    if given.cycles:
+        await cycles(base, given.cycles)
+
+
+def _wait(base: str) -> None:
+    for _ in range(300):
+        try:
+            with urllib.request.urlopen(f"{base}/healthz", timeout=5):
+                return
+        except OSError:
+            time.sleep(0.3)
+    raise SystemExit("the server did not come up")
+
+
+if __name__ == "__main__":
+    main()
