@@ -28,7 +28,7 @@ from engine.catalog import STUDIES
 from engine.errors import BadInput
 
 MESSAGE_LIMIT = 64 * 2**20  # bytes of one websocket message; uploads come in chunks of 10 MB
-CLOSING = 2.5  # seconds that a closing server gives its runs to write their checkpoints
+CLOSING = 8.0  # seconds at most that a closing server waits for checkpoints and workers
 
 log = logging.getLogger(__name__)
 

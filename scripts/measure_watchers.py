@@ -29,7 +29,7 @@ from tornado.web import RequestHandler
 from tornado.websocket import WebSocketClientConnection, websocket_connect
 
 TOKEN = re.compile(r'"token":\s*"([^"]+)"')
-STEP = re.compile(r'"step","([\d\u202f]+) of')
+STEP = re.compile(r'"step", ?"((?:\d|\\u202f|\u202f)+) of')
 PULL = ('{"msgid":"1","msgtype":"PULL-DOC-REQ"}', "{}", "{}")
 SETTINGS = {"max_steps": 5000, "patience": 0, "restarts": 1}  # long enough to be watched
 
@@ -108,7 +108,7 @@ class Client:
                 return
             shown = STEP.findall(content) if kind == "PATCH-DOC" else []
             if shown:
-                step = int(shown[-1].replace("\u202f", ""))
+                step = int(re.sub(r"\\u202f|\u202f", "", shown[-1]))
                 self.updates.append((time.time(), step))
 
     async def _message(self) -> tuple[str, str]:
@@ -232,7 +232,7 @@ def main() -> None:
             asyncio.run(_measure(base, given))
         finally:
             server.terminate()
-            server.wait(timeout=20)
+            server.wait(timeout=60)
 
 
 async def _measure(base: str, given: argparse.Namespace) -> None:

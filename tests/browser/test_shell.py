@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -12,7 +13,8 @@ HEADINGS = """() => {
   const found = []
   const walk = (root) => {
     for (const node of root.querySelectorAll('*')) {
-      if (/^H[1-6]$/.test(node.tagName) && node.getClientRects().length) found.push(+node.tagName[1])
+      const heading = /^H[1-6]$/.test(node.tagName) && node.getClientRects().length
+      if (heading) found.push(+node.tagName[1])
       if (node.shadowRoot) walk(node.shadowRoot)
     }
   }
@@ -63,7 +65,7 @@ def test_headings_are_in_order_below_exactly_one_first(
     levels = open_page(path).evaluate(HEADINGS)
     assert levels[0] == 1
     assert levels.count(1) == 1
-    assert all(after <= before + 1 for before, after in zip(levels, levels[1:]))
+    assert all(after <= before + 1 for before, after in pairwise(levels))
 
 
 def test_a_run_that_is_not_there_is_said_in_a_sentence(open_page: Callable[[str], Page]) -> None:

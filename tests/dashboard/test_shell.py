@@ -1,0 +1,108 @@
+"""The frame: what it says when something breaks, what it leaves behind, what it may import."""
+
+from __future__ import annotations
+
+import gc
+import socket
+import subprocess
+import sys
+import weakref
+from pathlib import Path
+from types import SimpleNamespace
+
+import panel as pn
+import pytest
+from bokeh.document import Document
+from panel.io.document import _cleanup_doc
+from panel.io.state import set_curdoc
+
+from dashboard import shell
+from dashboard.app import Site, build
+from dashboard.pages.gallery import gallery
+from dashboard.pages.study_page import StudyPage
+from dashboard.shell import Content, Visit
+from engine.catalog import entry
+from engine.errors import BadInput, NotFound
+from engine.store import Store
+from tests.dashboard.fakes import FakeService, views
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    return Site(FakeService(Store.open(f"sqlite:///{tmp_path / 'runs.db'}")), tmp_path, "k" * 40)
+
+
+def visited(site: Site, doc: Document, make: object) -> str:
+    """The page's markup, as far as it is our own."""
+    with set_curdoc(doc):
+        made = shell.page(site, make)()  # type: ignore[arg-type]
+        made.server_doc(doc)
+    return " ".join(pane.object for pane in made.select(pn.pane.HTML) if pane.object)
+
+
+def test_a_visitor_never_sees_a_traceback(site: Site, caplog: pytest.LogCaptureFixture) -> None:
+    def broken(visit: Visit) -> Content:
+        raise RuntimeError("secret inner workings")
+
+    markup = visited(site, Document(), broken)
+    assert "This page has a fault" in markup
+    assert "secret inner workings" not in markup
+    assert "secret inner workings" in caplog.text
+
+
+@pytest.mark.parametrize("kind", [BadInput, NotFound])
+def test_what_a_visitor_can_mend_is_said_as_text(site: Site, kind: type[Exception]) -> None:
+    def refused(visit: Visit) -> Content:
+        raise kind("Column '<b>x</b>' is empty.")
+
+    assert "Column &#x27;&lt;b&gt;x&lt;/b&gt;&#x27; is empty." in visited(site, Document(), refused)
+
+
+def test_a_server_whose_runs_cannot_start_says_so_on_the_page(site: Site) -> None:
+    site.fault = "Runs cannot start on this server: no workers."
+    markup = visited(site, Document(), study)
+    assert "Runs cannot start on this server: no workers." in markup
+
+
+def study(visit: Visit) -> Content:
+    return Content("Redshift", [StudyPage(visit, entry("redshift"), views).panel], "redshift")
+
+
+@pytest.mark.parametrize("make", [gallery, study])
+def test_closed_sessions_leave_nothing_behind(site: Site, make: object) -> None:
+    left = []
+    for _ in range(4):
+        doc = Document()
+        visited(site, doc, make)
+        for callback in list(doc.session_destroyed_callbacks):
+            callback(SimpleNamespace(_document=doc, id="session"))
+        _cleanup_doc(doc, destroy=True)
+        left.append(weakref.ref(doc))
+        del doc
+    gc.collect()
+    assert sum(ref() is not None for ref in left[:-1]) == 0
+    assert site.hub.watchers == set()
+
+
+def test_a_port_in_use_is_said_in_one_sentence(site: Site) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(BadInput, match=f"Port {port} on 127.0.0.1 is in use; stop"):
+            build(site, port)
+
+
+def test_a_missing_password_file_is_said(site: Site, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="no password file"):
+        build(site, 0, auth=tmp_path / "none.json")
+
+
+def test_the_server_never_imports_torch() -> None:
+    code = (
+        "import sys, importlib, dashboard.app\n"
+        "from engine.catalog import STUDIES\n"
+        "for name in STUDIES: importlib.import_module(f'dashboard.pages.{name}')\n"
+        "sys.exit('torch' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
