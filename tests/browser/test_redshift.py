@@ -119,7 +119,7 @@ def test_a_galaxy_is_chosen_by_number_or_by_a_click(redshift: Page) -> None:
     before = what_if.inner_text()
     number = redshift.get_by_label("Galaxy (row of the test set)")
     number.fill("7")
-    number.press("Enter")
+    number.press("Tab")
     expect(what_if).not_to_have_text(before, timeout=PATIENCE)
     before = what_if.inner_text()
     plot = redshift.locator(".figure").filter(has=what_if).get_by_role("img").first
@@ -139,7 +139,7 @@ def test_a_galaxy_is_chosen_by_number_or_by_a_click(redshift: Page) -> None:
 
 def test_the_slider_of_the_share_kept_reads_the_metrics(redshift: Page) -> None:
     kept = reading(redshift, "Keep only")
-    expect(kept).to_contain_text("Keeping the 100%")
+    expect(kept).to_contain_text("Keeping the 100%", timeout=PATIENCE)
     redshift.get_by_role("slider", name=re.compile("Share of galaxies kept")).press("ArrowLeft")
     expect(kept).to_contain_text("Keeping the 95%", timeout=PATIENCE)
 
