@@ -67,7 +67,7 @@ class Workplace(WorkerPlugin):
                 index = int(worker.name) % len(self.gpus)
                 os.environ["CUDA_VISIBLE_DEVICES"] = self.gpus[index]
         # In the background, so that the first run finds torch loaded and the worker is up at once.
-        self.executor.submit(_import_science)
+        threading.Thread(target=_import_science, daemon=True).start()
 
     def teardown(self, worker: Worker) -> None:
         self.executor.shutdown(wait=False)

@@ -103,7 +103,8 @@ class Attempts:
         tasks = [*self._tasks, *self._asides]
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        if tasks:  # not for ever: `wait_for` may swallow a cancellation
+            await asyncio.wait(tasks, timeout=1.0)
         for live in self._in_hand():
             if live.state not in (State.PAUSING, State.STOPPING):
                 await self._interrupt(live)
@@ -154,7 +155,7 @@ class Attempts:
     # Sending out
 
     async def _pump(self) -> None:
-        while True:
+        while not self._closing:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._wake.wait(), TICK_SECONDS)
             self._wake.clear()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 from typing import Any
@@ -20,6 +21,9 @@ _CONFIG: dict[str, Any] = {
     "distributed.scheduler.allowed-failures": 0,  # the service itself tries again
     "distributed.worker.multiprocessing-method": "spawn",  # forking after torch was used hangs
 }
+
+
+CLOSE_SECONDS = 0.5
 
 
 class Cluster:
@@ -91,6 +95,10 @@ class Cluster:
     async def close(self) -> None:
         await self.client.close()
         if self.local is not None:
+            # At once: what the workers had to say is in the store, and a step may be long.
+            nannies = self.local.workers.values()
+            closes = (nanny.close(timeout=CLOSE_SECONDS) for nanny in nannies)
+            await asyncio.gather(*closes, return_exceptions=True)
             await self.local.close()
 
 
