@@ -118,8 +118,9 @@ def test_a_galaxy_is_chosen_by_number_or_by_a_click(redshift: Page) -> None:
     expect(what_if).to_contain_text("the truth is", timeout=PATIENCE)
     before = what_if.inner_text()
     number = redshift.get_by_label("Galaxy (row of the test set)")
-    number.fill("7")
-    number.press("Tab")
+    number.press("ControlOrMeta+a")
+    number.press_sequentially("7")
+    number.press("Enter")
     expect(what_if).not_to_have_text(before, timeout=PATIENCE)
     before = what_if.inner_text()
     plot = redshift.locator(".figure").filter(has=what_if).get_by_role("img").first
