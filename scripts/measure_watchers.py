@@ -30,6 +30,13 @@ from tornado.websocket import WebSocketClientConnection, websocket_connect
 
 TOKEN = re.compile(r'"token":\s*"([^"]+)"')
 STEP = re.compile(r'"step", ?"((?:\d|\\u202f|\u202f)+) of')
+# Panel holds back what a page has to say until its browser reports that it has painted.
+READY = (
+    '{"msgid":"2","msgtype":"PATCH-DOC"}',
+    "{}",
+    '{"events":[{"kind":"MessageSent","msg_type":"bokeh_event","msg_data":{"type":"event",'
+    '"name":"document_ready","values":{"type":"map","entries":[]}}}]}',
+)
 PULL = ('{"msgid":"1","msgtype":"PULL-DOC-REQ"}', "{}", "{}")
 SETTINGS = {"max_steps": 5000, "patience": 0, "restarts": 1}  # long enough to be watched
 
@@ -96,6 +103,8 @@ class Client:
             await self.socket.write_message(part)
         while (await self._message())[0] != "PULL-DOC-REPLY":
             pass
+        for part in READY:
+            await self.socket.write_message(part)
 
     async def watch(self, until: float) -> None:
         """Note every update until the clock says `until`."""
