@@ -275,6 +275,11 @@ class Study:
         study.members = Members.restore(tensors, meta["members"], settings, device)
         return study
 
+    @property
+    def shown(self) -> pd.DataFrame:
+        """The test rows that the report's arrays and the answers are of."""
+        return self.held.iloc[:SHOWN]
+
     def predict(self, table: pd.DataFrame) -> pd.DataFrame:
         """The table with `mean`, `std`, `std_model`, `std_noise` and `std_input` added.
 

@@ -40,8 +40,8 @@ def answer(study: Study, question: str, asked: dict[str, Any]) -> dict[str, np.n
 
 def without(study: Study, off: list[str]) -> dict[str, np.ndarray]:
     """Every test row as if the bands in `off` had not been measured (5.22-5.40)."""
-    found = study.ask(study.held, off)
-    y, mean = study.held[study.settings.target].to_numpy(), found.mean.numpy()
+    found = study.ask(study.shown, off)
+    y, mean = study.shown[study.settings.target].to_numpy(), found.mean.numpy()
     variance = found.variance.numpy()
     return {
         "z_mean": mean,
@@ -62,13 +62,13 @@ def without(study: Study, off: list[str]) -> dict[str, np.ndarray]:
 def density(study: Study, row: int, off: list[str]) -> dict[str, np.ndarray]:
     """p(z) of one test row as a mixture, with its heaviest parts."""
     assert study.members is not None
-    if not 0 <= row < len(study.held):
-        raise BadInput(f"There is no test row {row}; there are {len(study.held)}.")
-    table = study.held.iloc[[row]]
+    if not 0 <= row < len(study.shown):
+        raise BadInput(f"There is no test row {row}; there are {len(study.shown)}.")
+    table = study.shown.iloc[[row]]
     x = study.features.inputs(table, off).to(study.device)
     noise = study.features.noise(table)
     parts = study.members.components(x, None if noise is None else noise.to(study.device))
-    z = study.held[study.settings.target].to_numpy()
+    z = study.shown[study.settings.target].to_numpy()
     low, high = np.nanmin(z), np.nanmax(z)
     margin = 0.05 * (high - low)
     grid = np.linspace(low - margin, high + margin, GRID)

@@ -63,9 +63,7 @@ def _variants(quick: bool) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _run(data: str | None, values: dict[str, Any]) -> Report:
-    last = None
-    for last in fit("redshift", data, **values):
-        pass
+    *_, last = fit("redshift", data, **values)
     assert isinstance(last, Finished)
     return last.report
 
