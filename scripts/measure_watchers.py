@@ -38,7 +38,7 @@ READY = (
     '"name":"document_ready","values":{"type":"map","entries":[]}}}]}',
 )
 PULL = ('{"msgid":"1","msgtype":"PULL-DOC-REQ"}', "{}", "{}")
-SETTINGS = {"max_steps": 5000, "patience": 0, "restarts": 1}  # long enough to be watched
+SETTINGS = {"max_steps": 5000, "patience": 0, "restarts": 20}  # outlasts the measurement
 
 
 def serve(port: int, folder: Path) -> None:
