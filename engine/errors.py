@@ -1,7 +1,7 @@
 """Errors that are the caller's to mend: each says what, where, what was got, and what to do."""
 
 
-class BadInput(ValueError):  # noqa: N818 (named for who reads it)
+class BadInput(ValueError):
     """A file, table or setting that cannot be used as it is.
 
     The message is one sentence meant for the person who gave the input; pages, command line and
@@ -9,12 +9,12 @@ class BadInput(ValueError):  # noqa: N818 (named for who reads it)
     """
 
 
-class NotFound(KeyError):  # noqa: N818
+class NotFound(KeyError):
     """No run, upload or data set under that name."""
 
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else "not found"
 
 
-class Unavailable(RuntimeError):  # noqa: N818
+class Unavailable(RuntimeError):
     """Nothing is wrong with what was asked, but no worker is up to do it now."""

@@ -95,7 +95,8 @@ class _Loop:
                 yield Finished(State.PAUSED, f"After step {at.step}; resume goes on from there.")
                 return
             if control.wish == "stop":
-                yield from self.conclude(State.STOPPED, f"After step {at.step}, as asked; the best so far is kept.")
+                reason = f"After step {at.step}, as asked; the best so far is kept."
+                yield from self.conclude(State.STOPPED, reason)
                 return
             if not self.begun:
                 study.begin(at.restart, at.stage, self.best_here())
@@ -167,7 +168,7 @@ class _Loop:
         return self.kept[self.at.restart][1] if len(self.kept) > self.at.restart else None
 
     def verdict(self) -> tuple[State, str]:
-        study, at = self.study, self.at
+        study = self.study
         if all(e is State.CONVERGED for e in self.endings):
             return State.CONVERGED, (
                 f"The score has not risen by more than {study.tolerance:g} "
