@@ -24,6 +24,7 @@ class Layout:
         self._page = page
         views = page.views
         self._message = text("", visible=False)
+        self._warning = text("", visible=False)
         self._asking = text("<p class='quiet' role='note'>Asking the model…</p>", visible=False)
         self._notes = text("", visible=False)
         self._later = Later(page.visit.doc)
@@ -36,7 +37,7 @@ class Layout:
         self._explore = section("Explore", self._asking, self._late["Explore"][0], visible=False)
         self.panel = column(
             self._head(),
-            column(page.bar.panel, self._message, page.replay.panel, name="bar"),
+            column(page.bar.panel, self._warning, self._message, page.replay.panel, name="bar"),
             *([] if page.present else [self._controls()]),
             self._body(),
             name="study presenting" if page.present else "study",
@@ -50,6 +51,13 @@ class Layout:
             f"<p class='message {html.escape(kind)}' role='{role}'>{html.escape(sentence)}</p>"
         )
         self._message.visible = bool(sentence)
+
+    def warn(self, sentences: Sequence[str]) -> None:
+        """Show what of the visitor's link could not be followed, for as long as the page is open."""
+        self._warning.object = "".join(
+            f"<p class='message warning' role='note'>{html.escape(s)}</p>" for s in sentences
+        )
+        self._warning.visible = bool(sentences)
 
     def note(self, notes: Sequence[str]) -> None:
         """Show what a run has noted."""

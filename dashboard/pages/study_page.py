@@ -266,8 +266,7 @@ class StudyPage:
         if self.visit.site.fault:
             self.say(self.visit.site.fault, "error")
         if words and "run" not in query:
-            for warning in self.form.fill_words(words):
-                self.say(warning, "warning")
+            self.layout.warn(self.form.fill_words(words))
         if "data" in query and "run" not in query:
             self.data.show(query["data"])
 
