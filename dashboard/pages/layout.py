@@ -53,7 +53,7 @@ class Layout:
         self._message.visible = bool(sentence)
 
     def warn(self, sentences: Sequence[str]) -> None:
-        """Show what of the visitor's link could not be followed, for as long as the page is open."""
+        """Show what of the link could not be followed, for as long as the page is open."""
         self._warning.object = "".join(
             f"<p class='message warning' role='note'>{html.escape(s)}</p>" for s in sentences
         )
