@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from engine.errors import NotFound
 
 if TYPE_CHECKING:
     from dashboard.pages.study_page import StudyPage
+    from engine.store import RunRecord
 
 MOST = 6
 # Okabe and Ito's hues, each with its own dash, so that no run is known by its colour alone.
@@ -55,8 +57,6 @@ class Comparison:
         self.panel.objects = self._parts(runs) if len(runs) > 1 else []
 
     def _parts(self, runs: dict[str, History]) -> list[Any]:
-        from dashboard.controls.run_list import name
-
         titles = {run: name(history.record) for run, history in runs.items()}
         figure = new_figure("compared", "step", self._page.entry.objective, height=320)
         for run, history in runs.items():
@@ -75,6 +75,13 @@ class Comparison:
             text(_table("Settings that differ", titles, _settings(runs))),
             text(_table("Metrics of the runs", titles, _metrics(runs))),
         ]
+
+
+def name(run: RunRecord) -> str:
+    """What a run is called in a list: when it was started."""
+    if run.demonstration:
+        return "recorded demonstration"
+    return time.strftime("%d %b %Y, %H:%M:%S", time.localtime(run.created))
 
 
 def _settings(runs: dict[str, History]) -> dict[str, list[str]]:

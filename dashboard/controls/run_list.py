@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 import param
 from panel.custom import JSComponent
 
-from dashboard.controls.compare import MOST, Comparison
+from dashboard.controls.compare import MOST, Comparison, name
 from dashboard.pages.place import column
 from dashboard.shell import style
 
@@ -93,13 +92,6 @@ class RunList:
             "state": run.state.value,
             "differs": differs(self._page.entry.settings, run.settings),
         }
-
-
-def name(run: RunRecord) -> str:
-    """What a run is called in a list: when it was started."""
-    if run.demonstration:
-        return "recorded demonstration"
-    return time.strftime("%d %b %Y, %H:%M:%S", time.localtime(run.created))
 
 
 def differs(settings: Any, values: Any) -> str:
