@@ -130,5 +130,5 @@ def _button(label: str, act: Callable[[], None], variant: str) -> pmui.Button:
         variant=variant,
         size="small",
         margin=0,
-        sx={"ml": "-5px"} if variant == "text" else None,
+        sx={"ml": "-5px", "minWidth": 0} if variant == "text" else None,
     )

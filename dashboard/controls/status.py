@@ -79,8 +79,7 @@ def reading(run: History | None) -> dict[str, Any]:
 
 def sentence(run: History) -> str:
     """State and reason in words; begins with the state."""
-    prefix = "recorded run, " if run.recorded else ""
-    words = run.state.value
+    words = run.state.value + (" (recorded run)" if run.recorded else "")
     if run.state is State.QUEUED:
         if run.place is not None:
             words += f", place {run.place}"
@@ -90,13 +89,14 @@ def sentence(run: History) -> str:
         words += ": a worker is preparing the data"
     elif run.state in (State.PAUSING, State.STOPPING):
         words += f" after step {run.step}"
-    if run.reason:
-        words += (
-            f": {run.reason[0].lower()}{run.reason[1:]}"
-            if run.reason[:2].istitle()
-            else (f": {run.reason}")
-        )
-    return f"{words} ({prefix.rstrip(', ')})" if prefix else words
+    if not run.reason:
+        return words
+    reason = run.reason
+    if reason[:2].istitle():  # not where it begins with an abbreviation
+        reason = reason[0].lower() + reason[1:]
+    if reason.startswith(f"{run.state.value} "):  # "paused at its last checkpoint"
+        return words + reason.removeprefix(run.state.value)
+    return f"{words}: {reason}"
 
 
 def _facts(run: History) -> list[list[str]]:

@@ -16,7 +16,11 @@ from panel.viewable import Viewable
 from dashboard.shell import style, text
 
 # Panel bounds every column by its parent's height, which makes tall ones overlap in a grid.
-_COLUMN = ":host, :host > * { min-width: 0; max-height: none !important; }"
+# Its scroll button, which no page of ours uses, would take a gap of its own.
+_COLUMN = """
+:host, :host > * { min-width: 0; max-height: none !important; }
+.scroll-button { display: none !important; }
+"""
 
 
 class Later:

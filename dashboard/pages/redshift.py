@@ -72,7 +72,16 @@ def views(page: StudyPage) -> Views:
         live=_live(),
         result=_result(),
         explore=explore,
-        wide=frozenset({"Figures", "Bin by bin", bands.title, kept.title, cost.title}),
+        wide=frozenset(
+            {
+                "Where the uncertainty comes from",
+                "Figures",
+                "Bin by bin",
+                bands.title,
+                kept.title,
+                cost.title,
+            }
+        ),
         steps=(
             ("Prediction against truth", "Every dot is a galaxy the model has not seen."),
             ("Where the uncertainty comes from", "What would more galaxies buy, and what not?"),

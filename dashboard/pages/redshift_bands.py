@@ -9,6 +9,7 @@ import numpy as np
 import panel as pn
 import panel_material_ui as pmui
 
+from dashboard.plots.base import BESIDE, NOTHING
 from dashboard.plots.density import DensityPlot
 from dashboard.plots.scatter import ScatterPlot
 from dashboard.plots.table import comparison
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from dashboard.live import History
     from dashboard.pages.study_page import StudyPage
 
+PLOTS = ":host { grid-template-columns: repeat(auto-fit, minmax(min(100%, 360px), 1fr)); }"
 SHOWN = 2500  # galaxies in the scatter at most; the metrics are of all
 METRICS = ("RMSE", "mean log-likelihood", "F_0.15 (%)", "F_0.05 (%)")
 
@@ -40,23 +42,27 @@ class BandsOff:
         self.density = DensityPlot("z", title="Its p(z)")
         self.figures = (*self.scatter.figures, *self.density.figures)
         self._build_controls()
-        plots = pn.FlexBox(
-            *(_wide(p) for p in (self.scatter.panel, self.density.panel)),
-            flex_wrap="wrap",
-            gap="12px",
+        plots = pn.Column(
+            self.scatter.panel,
+            self.density.panel,
+            stylesheets=[BESIDE, PLOTS],
             sizing_mode="stretch_width",
+            margin=0,
         )
         self.panel = pn.Column(
-            pn.FlexBox(self.bands, self.galaxy, align_items="center", gap="24px"),
-            pn.FlexBox(self.guess_first, self.guess, self.reveal, align_items="center", gap="24px"),
+            _in_row(self.bands, self.galaxy),
+            _in_row(self.guess_first, self.guess, self.reveal),
             self.reading,
             plots,
+            stylesheets=[":host { gap: 10px; max-height: none !important; }"],
             sizing_mode="stretch_width",
+            margin=0,
         )
 
     @property
     def alt(self) -> str:
-        return f"{self.scatter.alt} {self.density.alt}"
+        chosen = "Click a galaxy for its p(z)." if self.density.alt == NOTHING else self.density.alt
+        return f"{self.scatter.alt} {chosen}"
 
     def open(self, run: History) -> None:
         """Take the run's bands and test rows; nothing is asked before the visitor asks."""
@@ -86,16 +92,23 @@ class BandsOff:
         self._quiet = False
 
     def _build_controls(self) -> None:
-        self.bands = pmui.CheckBoxGroup(label="Bands measured", inline=True, disabled=True)
-        self.galaxy = pmui.IntInput(
-            label="Galaxy (row of the test set)", start=0, disabled=True, width=220
+        self.bands = pmui.CheckBoxGroup(
+            label="Bands measured", inline=True, disabled=True, margin=0
         )
-        self.guess_first = pmui.Switch(label="Guess, then reveal", value=False)
+        self.galaxy = pmui.IntInput(
+            label="Galaxy (row of the test set)",
+            start=0,
+            disabled=True,
+            width=220,
+            size="small",
+            margin=(6, 0),
+        )
+        self.guess_first = pmui.Switch(label="Guess, then reveal", value=False, margin=0)
         self.guess = pmui.FloatSlider(
             label="RMSE will grow by a factor of", start=1, end=6, step=0.1, value=2,
             visible=False, width=260,
         )  # fmt: skip
-        self.reveal = pmui.Button(label="Reveal", variant="outlined", visible=False)
+        self.reveal = pmui.Button(label="Reveal", variant="outlined", visible=False, margin=0)
         self.reading = text("")
         self.bands.param.watch(self._toggled, "value")
         self.galaxy.param.watch(lambda e: self._typed(e.new), "value")
@@ -212,6 +225,7 @@ def _figure(name: str, value: float) -> str:
     return f"{value:.1f}" if "%" in name else f"{value:.4f}"
 
 
-def _wide(pane: Any) -> Any:
-    pane.styles = {"flex": "1 1 380px", "min-width": "260px"}
-    return pane
+def _in_row(*controls: Any) -> Any:
+    return pn.FlexBox(
+        *controls, align_items="center", gap="8px 24px", margin=0, sizing_mode="stretch_width"
+    )

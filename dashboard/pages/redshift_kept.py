@@ -28,10 +28,12 @@ class KeptSlider:
             end=100,
             step=5,
             disabled=True,
-            width=420,
+            sizing_mode="stretch_width",
+            max_width=420,
+            margin=(0, 12),
         )
         self.slider.param.watch(self._slide, "value")
-        self.panel = pn.Column(self.slider, self.plot.panel, sizing_mode="stretch_width")
+        self.panel = pn.Column(self.slider, self.plot.panel, sizing_mode="stretch_width", margin=0)
 
     @property
     def alt(self) -> str:

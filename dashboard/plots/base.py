@@ -15,6 +15,12 @@ if TYPE_CHECKING:
     from engine.events import Report, Snapshot
 
 NOTHING = "Nothing to show yet."
+BESIDE = """
+:host { display: grid !important; gap: 12px; max-height: none !important;
+  grid-template-columns: repeat(auto-fit, minmax(min(100%, 220px), 1fr)); }
+:host > * { width: auto !important; min-width: 0; max-height: none !important; }
+.scroll-button { display: none !important; }
+"""
 
 
 class View:
@@ -38,13 +44,21 @@ class Plot(View):
         self.title = title
         self.alt = ""
         self.figures = figures
-        panes = [pn.pane.Bokeh(f, sizing_mode="stretch_width") for f in figures]
+        # Bokeh cannot frame a figure without data: two unseen corners stand in until there is some.
+        self.corners = columns("x", "y")
+        for f in figures:
+            if _follows_data(f.x_range) and _follows_data(f.y_range):
+                f.scatter("x", "y", source=self.corners, alpha=0)
+        panes = [pn.pane.Bokeh(f, sizing_mode="stretch_width", margin=0) for f in figures]
         self.panel: Any = panes[0] if len(panes) == 1 else _beside(panes)
         self.describe(NOTHING)
 
     def describe(self, text: str) -> None:
         """State the current reading; a screen reader finds it on the figure as well."""
         self.alt = text
+        if (text == NOTHING) == (_length(self.corners) == 0):
+            ends = [0, 1] if text == NOTHING else []
+            self.corners.data = {"x": np.float32(ends), "y": np.float32(ends)}
         for f in self.figures:
             f.html_attributes = {"role": "img", "aria-label": f"{self.title}. {text}"}
 
@@ -123,14 +137,11 @@ def _length(source: Any) -> int:
     return len(next(iter(source.data.values()), ()))
 
 
+def _follows_data(axis: Any) -> bool:
+    """Whether two corners may join what an axis spans: no names, no chosen glyphs."""
+    return not isinstance(axis, models.FactorRange) and not getattr(axis, "renderers", None)
+
+
 def _beside(panes: list[Any]) -> Any:
     """Side by side where there is room, one under another where there is not."""
-    box = pn.FlexBox(
-        *[_flexible(p) for p in panes], flex_wrap="wrap", gap="8px", sizing_mode="stretch_width"
-    )
-    return pn.Column(box, sizing_mode="stretch_width", margin=0)
-
-
-def _flexible(pane: Any) -> Any:
-    pane.styles = {"flex": "1 1 240px", "min-width": "220px"}
-    return pane
+    return pn.Column(*panes, stylesheets=[BESIDE], sizing_mode="stretch_width", margin=0)

@@ -58,7 +58,8 @@ class CoveragePlot(Plot):
         self.points = columns("nominal", "observed")
         plot = new_figure("coverage", "stated", "observed", x_range=models.Range1d(0, 1.02),
                           y_range=models.Range1d(0, 1.02))  # fmt: skip
-        plot.add_layout(models.Slope(gradient=1, y_intercept=0, line_color=GREY, line_width=1.5))
+        plot.add_layout(models.Slope(gradient=1, y_intercept=0, line_color=GREY, line_width=1.5,
+                                     level="underlay"))  # fmt: skip
         plot.segment("nominal", "nominal", "nominal", "observed", source=self.points, color=BLUE,
                      line_width=2)  # fmt: skip
         plot.scatter("nominal", "observed", source=self.points, size=11, color=BLUE)

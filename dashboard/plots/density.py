@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from dashboard.plots.base import Plot, columns, put
-from dashboard.plots.theme import BLUE, GREY, VERMILION, models, new_figure, quiet_legend
+from dashboard.plots.theme import BLUE, GREY, VERMILION, new_figure, quiet_legend
 
 NAN = float("nan")  # a point that is not drawn, but whose line still has its entry in the legend
 Grid = Float[np.ndarray, "g"]
@@ -24,18 +24,16 @@ class DensityPlot(Plot):
         self.curve = columns("grid", "density")
         self.before = columns("grid", "density")
         self.parts = columns("xs", "ys")
-        plot = new_figure("density", target, f"p({target})")
+        self.truth = columns("truth", "height")
+        plot = new_figure("density", target, f"p({target})", height=340)
         plot.line("grid", "density", source=self.before, color=GREY, line_width=1.5,
                   line_dash=[5, 3], legend_label="every band")  # fmt: skip
         plot.multi_line("xs", "ys", source=self.parts, color=BLUE, line_alpha=0.35)
         plot.varea("grid", 0, "density", source=self.curve, color=BLUE, fill_alpha=0.18)
         plot.line("grid", "density", source=self.curve, color=BLUE, line_width=2.5,
                   legend_label=f"p({target})")  # fmt: skip
-        self.truth = models.Span(
-            dimension="height", line_color=VERMILION, line_width=2, visible=False
-        )
-        plot.add_layout(self.truth)
-        plot.line([NAN], [NAN], color=VERMILION, line_width=2, legend_label="truth")
+        plot.line("truth", "height", source=self.truth, color=VERMILION, line_width=2,
+                  legend_label="truth")  # fmt: skip
         plot.y_range.start = 0
         quiet_legend(plot)
         super().__init__(title, plot)
@@ -65,12 +63,9 @@ class DensityPlot(Plot):
         }
         was, height = before if before is not None else ([NAN], [NAN])
         put(self.before, grid=was, density=height)
-        self.truth.update(visible=truth is not None, location=truth)
+        known = [] if truth is None else [truth] * 2
+        put(self.truth, truth=known, height=[0, density.max()][: len(known)])
         self.describe(self._reading(grid, density, truth))
-
-    def clear(self) -> None:
-        super().clear()
-        self.truth.visible = False
 
     def _reading(self, grid: Grid, density: Grid, truth: float | None) -> str:
         inner = (density[1:-1] > density[:-2]) & (density[1:-1] >= density[2:])

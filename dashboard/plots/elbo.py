@@ -17,6 +17,7 @@ from dashboard.plots.theme import BLUE, GREEN, VERMILION, models, new_figure, qu
 if TYPE_CHECKING:
     from dashboard.live import History, Trace
 
+UNIT = {"x": [0, 1], "y": [0, 1]}  # the frame of an empty plot
 LIMIT = 2000  # points on screen; beyond, the curve is thinned to its extremes
 
 
@@ -37,6 +38,7 @@ class ElboPlot(Plot):
         self.curve = columns("step", "elbo", "score")
         self.broken = columns("step", "height")
         self.extent = columns("x", "y")
+        put(self.extent, **UNIT)
         plot = new_figure("objective", "step", _unit(objective), height=340)
         # The ranges follow an unseen pair of corners, so that the far-off first steps can stay
         # outside; Bokeh itself stops following when the visitor zooms.
@@ -50,7 +52,7 @@ class ElboPlot(Plot):
         plot.scatter("step", "height", source=self.broken, marker="inverted_triangle", size=14,
                      color=VERMILION)  # fmt: skip
         plot.yaxis.formatter = models.NumeralTickFormatter(format="0,0.[00]")
-        quiet_legend(plot)
+        quiet_legend(plot, stacked=True)
         super().__init__(title, plot)
         self.follow = pmui.Button(label="Follow", variant="outlined", size="small", visible=False)
         self.follow.js_on_click(args={"plot": plot}, code="plot.reset.emit()")
@@ -78,8 +80,9 @@ class ElboPlot(Plot):
     def clear(self, run: History | None = None) -> None:
         """Forget the run shown before."""
         self._drawn = 0
-        for source in (self.curve, self.broken, self.extent):
-            empty(source)
+        empty(self.curve)
+        empty(self.broken)
+        put(self.extent, **UNIT)
         self.describe(NOTHING)
 
     def _following(self, follows: bool) -> None:

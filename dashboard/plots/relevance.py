@@ -36,10 +36,10 @@ class FeaturePlot(Plot):
     def __init__(self, title: str = "Features that matter") -> None:
         self.bars = models.ColumnDataSource({"name": [], "share": []})
         plot = new_figure("features", "share of the sensitivity", "", height=300,
-                          y_range=models.FactorRange(), min_border_left=90)  # fmt: skip
+                          y_range=models.FactorRange(), min_border_left=90,
+                          x_range=models.Range1d(0, 1))  # fmt: skip
         plot.hbar("name", 0.7, "share", source=self.bars, color=BLUE, fill_alpha=0.85, line_width=0)
         plot.xaxis.formatter = models.NumeralTickFormatter(format="0%")
-        plot.x_range.start = 0
         plot.ygrid.visible = False
         super().__init__(title, plot)
 
@@ -51,6 +51,7 @@ class FeaturePlot(Plot):
         if list(self.figures[0].y_range.factors) != labels[::-1]:
             self.figures[0].y_range.factors = labels[::-1]
             self.figures[0].height = max(300, 18 * len(labels) + 70)
+        self.figures[0].x_range.end = 1.05 * max(float(share.max()), 0.01)
         self.bars.data = {"name": labels, "share": share.astype(np.float32)}
         first, *others = np.argsort(share)[::-1][:2]
         words = f"Most sensitive to {labels[first]} ({share[first]:.0%})"

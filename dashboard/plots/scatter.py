@@ -49,7 +49,13 @@ class ScatterPlot(Plot):
                      line_color=GREEN, line_width=3)  # fmt: skip
         plot.add_layout(
             models.ColorBar(
-                color_mapper=self.colours, width=8, padding=4, title="σ", border_line_alpha=0
+                color_mapper=self.colours,
+                width=8,
+                padding=4,
+                title="predicted σ",
+                title_text_font_style="normal",
+                title_text_font_size="12px",
+                border_line_alpha=0,
             ),
             "right",
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from html import escape
 
@@ -24,9 +25,9 @@ class MetricsTable(View):
 
     def show(self, metrics: Sequence[Metric], notes: Sequence[str] = ()) -> None:
         """Show the metrics with spread where known, and the report's notes beneath."""
-        self.panel.object = table(metrics) + "".join(f"<p>{escape(note)}</p>" for note in notes)
-        own = [m for m in metrics if m.source == "run"]
-        self.alt = "This run: " + ", ".join(f"{m.name} {figure(m)}" for m in own[:4]) + "."
+        said = "".join(f"<p class='quiet'>{escape(note)}</p>" for note in notes)
+        self.panel.object = table(metrics) + said
+        self.alt = in_words(metrics)
 
     def clear(self) -> None:
         """Forget what is shown."""
@@ -43,20 +44,41 @@ def table(metrics: Sequence[Metric]) -> str:
     for source, heading in GROUPS.items():
         found = dict.fromkeys(m.method for m in metrics if m.source == source)
         for i, method in enumerate(found):
-            group = f"<th scope='rowgroup' rowspan='{len(found)}'>{heading}</th>" if i == 0 else ""
             values = [cells.get((source, method, name), "") for name in shared]
-            rows += f"<tr>{group}<th scope='row'>{escape(method)}</th>{numbers(values)}</tr>"
-    head = "".join(f"<th scope='col' class='number'>{escape(name)}</th>" for name in shared)
-    also = ", ".join(f"{escape(m.name)} {figure(m)}" for m in alone)
+            if method == heading.lower():
+                named = f"<th scope='row' colspan='2'>{heading}</th>"
+            else:
+                span = f"<th scope='rowgroup' rowspan='{len(found)}'>{heading}</th>"
+                named = f"{'' if i else span}<th scope='row'>{escape(method)}</th>"
+            rows += f"<tr>{named}{numbers(values)}</tr>"
+    head = "".join(f"<th scope='col' class='number'>{symbol(name)}</th>" for name in shared)
+    also = ", ".join(f"{symbol(m.name)} {figure(m)}" for m in alone)
     return (
         f"<div class='scroll'><table><thead><tr><td colspan='2'></td>{head}</tr></thead>"
-        f"<tbody>{rows}</tbody></table></div>" + (f"<p>Also: {also}.</p>" if also else "")
+        f"<tbody>{rows}</tbody></table></div>"
+        + (f"<p class='quiet'>Also of this run: {also}.</p>" if also else "")
     )
+
+
+def in_words(metrics: Sequence[Metric]) -> str:
+    """The first two metrics that the run shares with a baseline, side by side."""
+    said = []
+    for own in (m for m in metrics if m.source == "run"):
+        other = next((m for m in metrics if m.source == "baseline" and m.name == own.name), None)
+        if other is not None:
+            said.append(f"{own.name} {figure(own)} against {figure(other)} of {other.method}")
+    return "This run: " + "; ".join(said[:2]) + "." if said else NOTHING
+
+
+def symbol(name: str) -> str:
+    """A metric's name as HTML, an underscore setting what follows it lower."""
+    lowered = re.sub(r"_([\w.]+)", r"<sub>\1</sub>", escape(name))
+    return lowered.replace("sigma", "σ")
 
 
 def comparison(rows: Mapping[str, Sequence[str]], names: Sequence[str]) -> str:
     """A small table: one labelled row after another under `names`."""
-    head = "".join(f"<th scope='col' class='number'>{escape(name)}</th>" for name in names)
+    head = "".join(f"<th scope='col' class='number'>{symbol(name)}</th>" for name in names)
     body = "".join(
         f"<tr><th scope='row'>{escape(label)}</th>{numbers(values)}</tr>"
         for label, values in rows.items()

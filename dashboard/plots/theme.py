@@ -96,18 +96,28 @@ def new_figure(
     return plot
 
 
-def quiet_legend(plot: Figure) -> None:
-    """A legend in a row above the plot, where it hides nothing; a click hides an entry's glyph."""
+def quiet_legend(plot: Figure, stacked: bool = False) -> None:
+    """A legend above the plot, where it hides nothing; a click hides an entry's glyph.
+
+    Args:
+        plot: The figure.
+        stacked: One entry below another, for names too long to stand in a row on a phone.
+    """
     legend = plot.legend[0]
     plot.center.remove(legend)
     plot.add_layout(legend, "above")
     legend.update(
-        orientation="horizontal",
+        orientation="vertical" if stacked else "horizontal",
         location="left",
+        label_text_font_size="12px",
+        label_standoff=6,
+        label_height=14,
+        glyph_height=14,
+        glyph_width=18,
         border_line_alpha=0,
         background_fill_alpha=0,
         margin=0,
         padding=2,
-        spacing=14,
+        spacing=2 if stacked else 14,
         click_policy="hide",
     )

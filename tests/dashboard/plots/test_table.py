@@ -19,7 +19,7 @@ def test_methods_are_grouped_and_what_one_alone_has_stands_beneath() -> None:
     order = [made.index(w) for w in ("This run", "Baselines", "forest", "Published", "GPVC")]
     assert order == sorted(order)
     assert made.count("<th scope='col'") == 1
-    assert "Also: bias 0.002000." in made
+    assert "Also of this run: bias 0.002000." in made
     assert "0.07388 ± 0.00250" in made
 
 
@@ -38,7 +38,7 @@ def test_figures_that_are_not_finite_or_zero_are_said_plainly() -> None:
 def test_shown_and_cleared() -> None:
     view = MetricsTable()
     view.show(METRICS, ("A note < here.",))
-    assert view.alt == "This run: RMSE 0.07388 ± 0.00250, bias 0.002000."
+    assert view.alt == "This run: RMSE 0.07388 ± 0.00250 against 0.1054 of forest."
     assert "A note &lt; here." in view.panel.object
     view.clear()
     assert view.alt == NOTHING
