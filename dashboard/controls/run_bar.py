@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +24,9 @@ _BAR = """
 GOING = (State.QUEUED, State.STARTING, State.RUNNING)
 
 
+SAY_EVERY = 0.5  # seconds; forty watchers' servers have better things to do than to count steps
+
+
 class RunBar:
     """The bar at the top of a study's page.
 
@@ -36,6 +40,7 @@ class RunBar:
         resume: Callable[[], None],
         stop: Callable[[], None],
     ) -> None:
+        self._said_at = 0.0
         self.status = StatusLine(
             shown=reading(None),
             stylesheets=[style("status")],
@@ -54,7 +59,7 @@ class RunBar:
 
     def show(self, run: History | None, mine: bool) -> None:
         """Show how `run` stands; only its owner is offered to pause and stop it."""
-        self.status.shown = reading(run)
+        self._say(reading(run))
         state = run.state if run is not None and mine else None
         self._offer(
             Train=state not in (*GOING, State.PAUSING, State.STOPPING),
@@ -62,6 +67,14 @@ class RunBar:
             Resume=state is State.PAUSED,
             Stop=state in (*GOING, State.PAUSING, State.PAUSED),
         )
+
+    def _say(self, shown: dict[str, Any]) -> None:
+        """Figures that change with every step are shown twice a second, a new state at once."""
+        same = all(shown[k] == self.status.shown.get(k) for k in ("text", "tone"))
+        now = time.monotonic()
+        if not same or now - self._said_at >= SAY_EVERY:
+            self._said_at = now
+            self.status.shown = shown
 
     def say(self, text: str, tone: str = "live") -> None:
         """Answer a click at once, before the run itself has said anything."""

@@ -11,7 +11,7 @@ from panel.viewable import Viewable
 from dashboard.pages.place import column, slug
 from dashboard.shell import text
 
-READ_EVERY = 1.0  # seconds between changes of a reading, so that it can be read
+READ_EVERY = 2.5  # seconds between changes of a reading, so that it can be read
 
 
 class Figure:

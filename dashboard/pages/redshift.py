@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dashboard.pages.redshift_bands import BandsOff
-from dashboard.pages.redshift_kept import KeptSlider
+from dashboard.pages.redshift_kept import KEPT, KeptSlider
 from dashboard.pages.views import Views
 from dashboard.plots.base import Fed
 from dashboard.plots.bins import BinsPlot
 from dashboard.plots.calibration import CoveragePlot, PitPlot
 from dashboard.plots.elbo import ElboPlot
+from dashboard.plots.late import Late
 from dashboard.plots.missing import MissingPlot
 from dashboard.plots.relevance import BasisPlot, FeaturePlot
 from dashboard.plots.scatter import ScatterPlot
@@ -25,7 +26,7 @@ from dashboard.shell import text
 if TYPE_CHECKING:
     from dashboard.live import History
     from dashboard.pages.study_page import StudyPage
-    from engine.events import Report, Snapshot
+    from engine.events import Snapshot
 
 STORY = """
 A spectrum tells a galaxy's redshift exactly, but it takes an hour of a large telescope; five
@@ -63,7 +64,9 @@ $$\sigma^2(\mathbf x)=\underbrace{\nu(\mathbf x)}_{\text{more galaxies}}
 
 def views(page: StudyPage) -> Views:
     """The views of one browser session."""
-    bands, kept, cost = BandsOff(page), KeptSlider(page), Costs(page)
+    bands = Late(BandsOff.title, lambda: BandsOff(page), height=560)
+    kept = Late(KEPT, lambda: KeptSlider(page), height=420)
+    cost = Costs(page)
     explore: tuple[Any, ...] = (bands, kept, cost)
     return Views(
         story=STORY,
@@ -117,24 +120,27 @@ def _live() -> tuple[Any, ...]:
 
 
 def _result() -> tuple[Any, ...]:
-    table, bins, missing = MetricsTable(), BinsPlot("z"), MissingPlot("z")
-    pit, coverage = PitPlot(), CoveragePlot()
-    split = VariancePlot("z", title="What more data would remove")
+    table = MetricsTable()
 
-    def show_split(told: Report, words: Mapping[str, Any]) -> None:
-        a = told.arrays
-        split.show(a["z_true"], a["std_model"], a["std_noise"], a["std_input"])
+    def feed(plot: Any, *names: str) -> Fed:
+        return Fed(plot, lambda told, words: plot.show(*(told.arrays[name] for name in names)))
 
     return (
         Fed(table, lambda told, words: table.show(told.metrics, told.notes)),
-        Fed(pit, lambda told, words: pit.show(told.arrays["pit"])),
-        Fed(coverage, lambda told, words: coverage.show(told.arrays["coverage"])),
-        Fed(split, show_split),
-        Fed(missing, lambda told, words: missing.show(told.arrays["missing"])),
-        Fed(bins, lambda told, words: bins.show(told.arrays["bins"])),
+        Late("Probability integral transform", lambda: feed(PitPlot(), "pit")),
+        Late("Coverage of intervals", lambda: feed(CoveragePlot(), "coverage")),
+        Late(
+            SPLIT,
+            lambda: feed(
+                VariancePlot("z", title=SPLIT), "z_true", "std_model", "std_noise", "std_input"
+            ),
+        ),
+        Late("Bands missing", lambda: feed(MissingPlot("z"), "missing")),
+        Late("Bin by bin", lambda: feed(BinsPlot("z"), "bins")),
     )
 
 
+SPLIT = "What more data would remove"
 EFFECT = {
     "normal": "every galaxy counts the same",
     "normalised": "errors count relative to 1 + z, so near galaxies gain",

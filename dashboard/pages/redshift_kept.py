@@ -14,12 +14,15 @@ if TYPE_CHECKING:
     from dashboard.pages.study_page import StudyPage
 
 
+KEPT = "Keep only what it is sure of"
+
+
 class KeptSlider:
     """Drop the galaxies of which the model is least sure, and read the metrics of the rest."""
 
     def __init__(self, page: StudyPage) -> None:
         self._page = page
-        self.plot = KeptPlot("Keep only what it is sure of")
+        self.plot = KeptPlot(KEPT)
         self.title, self.figures = self.plot.title, self.plot.figures
         self.slider = pmui.IntSlider(
             label="Share of galaxies kept, most confident first (%)",
@@ -52,4 +55,4 @@ class KeptSlider:
 
     def _slide(self, change: Any) -> None:
         self.plot.at(change.new / 100)
-        self._page.figures[id(self)].read(at_once=True)
+        self._page.read(at_once=True)

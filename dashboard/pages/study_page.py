@@ -13,6 +13,7 @@ page file, as `page` in `views(page)`:
   the same word was asked, or another run opened). A `BadInput` is said in the message region.
 - `page.say(text, kind="info" | "warning" | "error")`: one sentence in the message region (plain
   text).
+- `page.read(at_once=True)`: a view has changed of its own accord; its caption should say so.
 - `page.link(**query) -> str`: this page's address with the run and settings on show, changed by
   `query` (settings by name; `run=None` drops the run), for links such as "train the same with …".
 
@@ -133,7 +134,7 @@ class StudyPage:
         def answered(answer: dict[str, np.ndarray]) -> None:
             if self.run is run and self._turns[question] == turn:
                 then(answer)
-                self._read(at_once=True)
+                self.read(at_once=True)
 
         self._busy(1)
         self.background(
@@ -224,7 +225,7 @@ class StudyPage:
             self.replay.offer(run, partial(self.service.store.snapshots, run.id))
             self.keep.open(run)
         self.layout.note(run.notes)
-        self._read(at_once=run.state.final)
+        self.read(at_once=run.state.final)
 
     def _show_snapshot(self, snapshot: Snapshot) -> None:
         words = self.run.words if self.run is not None else {}
@@ -244,9 +245,10 @@ class StudyPage:
         if snapshot is not None:
             self._show_snapshot(snapshot)
         self.bar.say(f"replaying a recording, step {step} of {run.step}", "calm")
-        self._read()
+        self.read()
 
-    def _read(self, at_once: bool = False) -> None:
+    def read(self, at_once: bool = False) -> None:
+        """Have the captions say what the figures show by now; else they follow in their time."""
         for figure in self.figures.values():
             figure.read(at_once)
 

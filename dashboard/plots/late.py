@@ -1,0 +1,89 @@
+"""Views that are built when the visitor comes near: opening a page need not pay for all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import panel as pn
+import param
+from panel.custom import JSComponent
+
+from dashboard.plots.base import View
+
+if TYPE_CHECKING:
+    from dashboard.live import History
+    from engine.events import Report, Snapshot
+
+
+class Near(JSComponent):
+    """An unseen mark that says once when the visitor is within a screen of it."""
+
+    near = param.Boolean(default=False)
+
+    _esm = """
+    export function render({model, el}) {
+      const ahead = {rootMargin: '600px', scrollMargin: '600px'}
+      const watch = new IntersectionObserver((seen) => {
+        if (seen.some((one) => one.isIntersecting)) { watch.disconnect(); model.near = true }
+      }, ahead)
+      watch.observe(el)
+    }
+    """
+
+
+class Late(View):
+    """Stands for a view until the visitor comes near, then builds it and brings it up to date.
+
+    A Bokeh figure is some forty models, and a session pays for each when it opens and, a little, at
+    every update; those who only watch a run train never come to its results.
+
+    Args:
+        title: The view's title.
+        make: Builds the view.
+        height: Pixels that the view will take, about, so that the page does not jump.
+    """
+
+    def __init__(self, title: str, make: Callable[[], Any], height: int = 320) -> None:
+        self.title = title
+        self._make = make
+        self._view: Any = None
+        self._last: Callable[[Any], None] | None = None
+        mark = Near(height=height, sizing_mode="stretch_width", margin=0)
+        mark.param.watch(lambda _: self.build(), "near")
+        self.panel = pn.Column(mark, sizing_mode="stretch_width", margin=0)
+
+    def build(self) -> Any:
+        """The view itself, built by now."""
+        if self._view is None:
+            self._view = self._make()
+            if self._last is not None:
+                self._last(self._view)
+            self.panel.objects = [self._view.panel]
+        return self._view
+
+    @property
+    def alt(self) -> str:
+        """The view's reading, once there is one."""
+        return str(self._view.alt) if self._view is not None else ""
+
+    @property
+    def figures(self) -> tuple[Any, ...]:
+        """The view's figures; whoever asks for them needs them built."""
+        return tuple(getattr(self.build(), "figures", ()))
+
+    def update(self, told: Snapshot | Report, words: Mapping[str, Any]) -> None:
+        self._tell(lambda view: view.update(told, words))
+
+    def open(self, run: History) -> None:
+        self._tell(lambda view: view.open(run))
+
+    def clear(self, run: History) -> None:
+        self._last = None
+        if self._view is not None:
+            self._view.clear(run)
+
+    def _tell(self, last: Callable[[Any], None]) -> None:
+        self._last = last
+        if self._view is not None:
+            last(self._view)
