@@ -7,6 +7,7 @@ import errno
 import logging
 import os
 import signal
+import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,14 +19,16 @@ import panel as pn
 import panel_material_ui as pmui
 from bokeh.server.server import Server
 from tornado.ioloop import IOLoop
-from tornado.web import RequestHandler, StaticFileHandler
+from tornado.web import HTTPError, RequestHandler, StaticFileHandler
 
 from dashboard import identity, shell
+from dashboard.controls.fetch import Fetches
 from dashboard.live import Hub
 from dashboard.pages.gallery import gallery
 from dashboard.pages.study_page import study_page
 from engine.catalog import STUDIES
 from engine.errors import BadInput
+from engine.shipped import shipped
 
 MESSAGE_LIMIT = 64 * 2**20  # bytes of one websocket message; uploads come in chunks of 10 MB
 CLOSING = 8.0  # seconds at most that a closing server waits for checkpoints and workers
@@ -42,6 +45,7 @@ class Site:
         data_dir: Where uploads, runs and the cookie secret lie.
         key: What signs cookies.
         hub: Fans the runs' events out to the pages.
+        fetches: Downloads of data sets that visitors have asked for.
         fault: Why the run service did not come up; `""` while all is well.
     """
 
@@ -49,10 +53,12 @@ class Site:
     data_dir: Path
     key: str
     hub: Hub = field(init=False)
+    fetches: Fetches = field(init=False)
     fault: str = ""
 
     def __post_init__(self) -> None:
         self.hub = Hub(self.service)
+        self.fetches = Fetches(self.data_dir)
 
     async def open(self) -> None:
         """Start the run service and the hub, on the running event loop."""
@@ -93,6 +99,18 @@ class Health(RequestHandler):
         self.write({"healthy": up})
 
 
+class Template(RequestHandler):
+    """The form of a study's table, as a file to fill in."""
+
+    def get(self, study: str) -> None:
+        found = shipped("templates", f"{study}.csv")
+        if study not in STUDIES or not found.is_file():
+            raise HTTPError(404)
+        self.set_header("Content-Type", "text/csv; charset=utf-8")
+        self.set_header("Content-Disposition", f'attachment; filename="{study}.csv"')
+        self.finish(found.read_bytes())
+
+
 class Missing(RequestHandler):
     """An address that leads nowhere."""
 
@@ -116,6 +134,7 @@ def build(
     """
     pn.extension("katex", "filedropper")
     pn.config.notifications = False
+    port = port or _free(address)
     options: dict[str, Any] = {}
     if auth is not None:
         if not auth.is_file():
@@ -139,6 +158,7 @@ def build(
             keep_alive_milliseconds=15_000,
             extra_patterns=[
                 (r"/healthz", Health, {"site": site}),
+                (r"/templates/([a-z]+)\.csv", Template),
                 (r"/assets/(.*)", StaticFileHandler, {"path": str(shell.assets())}),
             ],
             ico_path=str(shell.assets() / "icon.svg"),
@@ -230,6 +250,12 @@ def run(site: Site, server: Server, open_browser: bool = False) -> None:
 def _origins(port: int, address: str, further: Sequence[str]) -> list[str]:
     given = [*further, *os.environ.get("SCANT_ALLOW_ORIGIN", "").split(",")]
     own = {"127.0.0.1", "localhost", address}
-    return [f"{host}:{port or '*'}" for host in sorted(own)] + [
-        h for h in map(str.strip, given) if h
-    ]
+    return [f"{host}:{port}" for host in sorted(own)] + [h for h in map(str.strip, given) if h]
+
+
+def _free(address: str) -> int:
+    """A port that nothing listens on; Bokeh must know it before it listens, to allow its origin."""
+    with socket.socket() as found:
+        found.bind((address, 0))
+        port: int = found.getsockname()[1]
+    return port

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import panel_material_ui as pmui
 
+from dashboard.controls.fetch import FetchButton
 from dashboard.controls.upload import Upload
 from dashboard.pages.place import column
 from dashboard.shell import text
@@ -25,13 +26,20 @@ class DataPanel:
         self._page = page
         self._foreign: dict[str, str] = {}  # an upload of somebody else whose run is on show
         self.upload = Upload(page, self._uploaded, self.refresh)
+        self.fetch = FetchButton(page)
         self._about = text("")
         self._choice = pmui.Select(
             label="Source", options={}, size="small", sizing_mode="stretch_width", margin=0
         )
         self.refresh()
         self._choice.param.watch(lambda _: self._chosen(), "value")
-        self.panel = column(self._choice, self._about, self.upload.panel, css=":host { gap: 8px; }")
+        self.panel = column(
+            self._choice,
+            self._about,
+            self.fetch.panel,
+            self.upload.panel,
+            css=":host { gap: 8px; }",
+        )
         self._chosen()
 
     @property
@@ -74,7 +82,9 @@ class DataPanel:
         value = self._choice.value
         self.upload.panel.visible = value == OWN or str(value).startswith("upload:")
         self.upload.show(str(value))
-        about = next((s.doc for s in self._page.entry.sources if s.name == value), "")
+        source = next((s for s in self._page.entry.sources if s.name == value), None)
+        self.fetch.show(source.name if source is not None and source.kind == "fetched" else "")
+        about = source.doc if source is not None else ""
         self._about.object = (
             f"<p class='quiet'>{html.escape(about.rstrip('.'))}.</p>" if about else ""
         )

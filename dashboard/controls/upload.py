@@ -52,7 +52,7 @@ class Upload:
             f"<p class='quiet'>A CSV file of at most {LIMIT_BYTES // 10**6} MB with a header row. "
             "It goes to this server's data folder and nowhere else; only you, and whoever has the "
             f"link of a run on it, can reach it. It is deleted after {UPLOAD_DAYS:.0f} days, or "
-            f"when you say so. <a href='./assets/templates/{page.entry.name}.csv' download>"
+            f"when you say so. <a href='./templates/{page.entry.name}.csv' download>"
             "A template</a> shows the form.</p>"
         )
         self._found = text("", visible=False)
