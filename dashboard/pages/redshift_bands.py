@@ -37,7 +37,7 @@ class BandsOff:
         self._now: np.ndarray | None = None
         self._row: int | None = None
         self._before: tuple[np.ndarray, np.ndarray] | None = None
-        self._quiet = False
+        self._quiet = self._warned = False
         self.scatter = ScatterPlot("redshift z", title="Click a galaxy", pick=self._pick)
         self.density = DensityPlot("z", title="Its p(z)")
         self.figures = (*self.scatter.figures, *self.density.figures)
@@ -125,8 +125,11 @@ class BandsOff:
         off = self._off
         if len(off) == len(self.bands.options):
             self._page.say("Leave at least one band measured; without any there is nothing to see.")
+            self._warned = True
             return
-        self._page.say("")
+        if self._warned:  # what others have said is not ours to take back
+            self._page.say("")
+            self._warned = False
         self._hide_or_show()
         self._page.ask("without", self._answered, off=off)
         self._ask_density()
