@@ -29,7 +29,7 @@ from tornado.web import RequestHandler
 from tornado.websocket import WebSocketClientConnection, websocket_connect
 
 TOKEN = re.compile(r'"token":\s*"([^"]+)"')
-STEP = re.compile(r'"step", ?"((?:\d|\\u202f|\u202f)+) of')
+STEP = re.compile(r"Step (\d+):")  # the curve's reading says it with every update
 # Panel holds back what a page has to say until its browser reports that it has painted.
 READY = (
     '{"msgid":"2","msgtype":"PATCH-DOC"}',
@@ -106,19 +106,13 @@ class Client:
         for part in READY:
             await self.socket.write_message(part)
 
-    async def watch(self, until: float) -> None:
-        """Note every update until the clock says `until`."""
-        while time.monotonic() < until:
-            try:
-                kind, content = await asyncio.wait_for(
-                    self._message(), max(0.01, until - time.monotonic())
-                )
-            except TimeoutError:
-                return
+    async def watch(self) -> None:
+        """Note every update, until cancelled."""
+        while True:
+            kind, content = await self._message()
             shown = STEP.findall(content) if kind == "PATCH-DOC" else []
             if shown:
-                step = int(re.sub(r"\\u202f|\u202f", "", shown[-1]))
-                self.updates.append((time.time(), step))
+                self.updates.append((time.time(), int(shown[-1])))
 
     async def _message(self) -> tuple[str, str]:
         header = json.loads(await self._frame())
@@ -176,12 +170,16 @@ async def watchers(base: str, count: int, seconds: float) -> None:
     await asyncio.sleep(5)
     alone = await pace(base, run, seconds)
     clients = [Client(base, f"/redshift?run={run}") for _ in range(count)]
+    reading = []
     for client in clients:
         await client.open()
-    until = time.monotonic() + seconds
-    watching = asyncio.gather(*(client.watch(until) for client in clients))
+        reading.append(asyncio.create_task(client.watch()))
+    await asyncio.sleep(3)  # what the last one to open has left waiting
+    for client in clients:
+        client.updates.clear()
     taken, watched = await asyncio.gather(requests(base, seconds), pace(base, run, seconds))
-    await watching
+    for task in reading:
+        task.cancel()
     trace = await call(base, "steps", run=run)
     await call(base, "end", run=run)
     trained = dict(zip(trace["step"], trace["seconds"]))
@@ -233,7 +231,8 @@ def main() -> None:
     base = f"http://127.0.0.1:{given.port}"
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, __file__, "--port", str(given.port), "--serve", folder]
-        environment = {**os.environ, "SCANT_DATA_DIR": folder}
+        root = str(Path(__file__).parent.parent)
+        environment = {**os.environ, "SCANT_DATA_DIR": folder, "PYTHONPATH": root}
         server = subprocess.Popen(command, env=environment)
         try:
             _wait(base)

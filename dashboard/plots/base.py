@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from engine.events import Report, Snapshot
 
 NOTHING = "Nothing to show yet."
+FEW = 16
 BESIDE = """
 :host { display: grid !important; gap: 12px; max-height: none !important;
   grid-template-columns: repeat(auto-fit, minmax(min(100%, 220px), 1fr)); }
@@ -58,7 +59,7 @@ class Plot(View):
         self.alt = text
         if (text == NOTHING) == (_length(self.corners) == 0):
             ends = [0, 1] if text == NOTHING else []
-            self.corners.data = {"x": np.float32(ends), "y": np.float32(ends)}
+            self.corners.data = {"x": _light(ends), "y": _light(ends)}
         for f in self.figures:
             f.html_attributes = {"role": "img", "aria-label": f"{self.title}. {text}"}
 
@@ -107,15 +108,27 @@ class Fed(View):
 def put(source: Any, **columns: object) -> None:
     """Set columns of numbers: patched in place where the length is the same, replaced otherwise.
 
-    Numbers travel as float32 bytes; a patch keeps the visitor's selection.
+    Numbers travel as float32 bytes; a patch keeps the visitor's selection. Only columns that have
+    changed travel at all: an update goes to every watcher of a run, five times a second.
     """
     arrays = {k: _light(v) for k, v in columns.items()}
     lengths = {len(v) for v in arrays.values()}
-    same = arrays.keys() == source.data.keys() and lengths == {_length(source)} != {0}
-    if same and all(a.dtype.kind == "f" for a in arrays.values()):
-        source.patch({k: [(slice(0, len(v)), v)] for k, v in arrays.items()})
-    else:
+    same = arrays.keys() == source.data.keys() and lengths == {_length(source)}
+    if not same or any(a.dtype.kind != "f" for a in arrays.values()):
         source.data = arrays
+        return
+    changed = {
+        k: [(slice(0, len(v)), brief(v))]
+        for k, v in arrays.items()
+        if not np.array_equal(v, source.data[k], equal_nan=True)
+    }
+    if changed:
+        source.patch(changed)
+
+
+def brief(values: np.ndarray) -> Any:
+    """A few numbers as a list, for one message; many as bytes, which travel in two of their own."""
+    return values.tolist() if len(values) <= FEW else values
 
 
 def empty(source: Any) -> None:

@@ -10,7 +10,7 @@ import panel_material_ui as pmui
 from bokeh.events import RangesUpdate, Reset
 from jaxtyping import Float
 
-from dashboard.plots.base import NOTHING, Plot, columns, empty, put
+from dashboard.plots.base import NOTHING, Plot, brief, columns, empty, put
 from dashboard.plots.decimate import keep
 from dashboard.plots.theme import BLUE, GREEN, VERMILION, models, new_figure, quiet_legend
 
@@ -71,7 +71,8 @@ class ElboPlot(Plot):
         if first == 0 or first != self._drawn or len(step) > LIMIT:
             self.curve.data = _rows(step, elbo, score, restart, 0)
         elif first < len(step):
-            self.curve.stream(_rows(step, elbo, score, restart, first))
+            fresh = _rows(step, elbo, score, restart, first)
+            self.curve.stream({name: brief(values) for name, values in fresh.items()})
         self._drawn = len(step)
         self._mark(step, elbo)
         self._frame(step, elbo, score)
