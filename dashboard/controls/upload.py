@@ -152,7 +152,6 @@ class Upload:
                 label="Columns to leave out",
                 options=list(preview.names),
                 value=[n for n in preview.names if self._mapping.get(n) == ""],
-                size="small",
                 sizing_mode="stretch_width",
                 margin=0,
             )

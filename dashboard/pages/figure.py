@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import time
+from functools import partial
 from typing import Any
 
 from panel.viewable import Viewable
@@ -29,6 +30,8 @@ class Figure:
     ) -> None:
         self.view = view
         self._read_at = 0.0
+        if hasattr(view, "built"):  # it is built when the visitor comes near
+            view.built = partial(self.read, at_once=True)
         self._reading = text(_caption(view))
         mark = "" if step is None else f" data-step='{step}' tabindex='-1'"
         said = f"<p class='lede'>{html.escape(say)}</p>" if say else ""

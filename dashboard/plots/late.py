@@ -49,6 +49,7 @@ class Late(View):
         self._make = make
         self._view: Any = None
         self._last: Callable[[Any], None] | None = None
+        self.built: Callable[[], None] = lambda: None  # called once there is something to read
         mark = Near(height=height, sizing_mode="stretch_width", margin=0)
         mark.param.watch(lambda _: self.build(), "near")
         self.panel = pn.Column(mark, sizing_mode="stretch_width", margin=0)
@@ -60,6 +61,7 @@ class Late(View):
             if self._last is not None:
                 self._last(self._view)
             self.panel.objects = [self._view.panel]
+            self.built()
         return self._view
 
     @property
