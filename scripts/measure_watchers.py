@@ -29,7 +29,7 @@ from tornado.web import RequestHandler
 from tornado.websocket import WebSocketClientConnection, websocket_connect
 
 TOKEN = re.compile(r'"token":\s*"([^"]+)"')
-STEP = re.compile(r"Step (\d+):")  # the curve's reading says it with every update
+STEP = re.compile(r'\["step",\[[^\]]*?(\d+)(?:\.0)?\]')  # what is new of the curve
 # Panel holds back what a page has to say until its browser reports that it has painted.
 READY = (
     '{"msgid":"2","msgtype":"PATCH-DOC"}',

@@ -52,6 +52,8 @@ class Figure:
             caption = _caption(self.view)
             if caption != self._reading.object:
                 self._reading.object = caption
+                if hasattr(self.view, "say"):
+                    self.view.say()
 
 
 def _caption(view: Any) -> str:

@@ -64,6 +64,11 @@ class BandsOff:
         chosen = "Click a galaxy for its p(z)." if self.density.alt == NOTHING else self.density.alt
         return f"{self.scatter.alt} {chosen}"
 
+    def say(self) -> None:
+        """Tell the readings to a screen reader."""
+        self.scatter.say()
+        self.density.say()
+
     def open(self, run: History) -> None:
         """Take the run's bands and test rows; nothing is asked before the visitor asks."""
         assert run.report is not None

@@ -42,6 +42,10 @@ class KeptSlider:
     def alt(self) -> str:
         return self.plot.alt
 
+    def say(self) -> None:
+        """Tell the reading to a screen reader."""
+        self.plot.say()
+
     def open(self, run: History) -> None:
         """Show the run's table of shares."""
         assert run.report is not None

@@ -17,7 +17,7 @@ The order of calls after a run is opened (a demonstration, a link, a new Train, 
    model. Both are shown by the frame only then.
 
 `restyle(dark)` is called when the visitor changes between light and dark, and once before the
-first paint if dark. What a view does not have (`restyle`, `alt`…) is left out, it is not an
+first paint if dark. What a view does not have (`restyle`, `say`, `alt`…) is left out, it is not an
 error.
 """
 
@@ -48,6 +48,9 @@ class View(Protocol):
 
     def restyle(self, dark: bool) -> None:
         """Follow the visitor to dark or light."""
+
+    def say(self) -> None:
+        """Put `alt` on the figures themselves; called when the caption changes."""
 
 
 class TraceView(View, Protocol):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from engine.events import Report, Snapshot
 
 NOTHING = "Nothing to show yet."
-FEW = 16
+FEW = 32
 BESIDE = """
 :host { display: grid !important; gap: 12px; max-height: none !important;
   grid-template-columns: repeat(auto-fit, minmax(min(100%, 220px), 1fr)); }
@@ -29,6 +29,9 @@ class View:
 
     def restyle(self, dark: bool) -> None:
         """Follow the visitor to dark or light."""
+
+    def say(self) -> None:
+        """Tell the current reading to a screen reader, on the figures themselves."""
 
 
 class Plot(View):
@@ -53,15 +56,19 @@ class Plot(View):
         panes = [pn.pane.Bokeh(f, sizing_mode="stretch_width", margin=0) for f in figures]
         self.panel: Any = panes[0] if len(panes) == 1 else _beside(panes)
         self.describe(NOTHING)
+        self.say()
 
     def describe(self, text: str) -> None:
-        """State the current reading; a screen reader finds it on the figure as well."""
+        """State the current reading; `say` tells it to a screen reader."""
         self.alt = text
         if (text == NOTHING) == (_length(self.corners) == 0):
             ends = [0, 1] if text == NOTHING else []
             self.corners.data = {"x": _light(ends), "y": _light(ends)}
+
+    def say(self) -> None:
+        """Put the current reading on the figures; not with every update, none could hear that."""
         for f in self.figures:
-            f.html_attributes = {"role": "img", "aria-label": f"{self.title}. {text}"}
+            f.html_attributes = {"role": "img", "aria-label": f"{self.title}. {self.alt}"}
 
     def clear(self) -> None:
         """Forget what is shown."""
@@ -103,6 +110,9 @@ class Fed(View):
 
     def clear(self, run: History) -> None:
         self.plot.clear()
+
+    def say(self) -> None:
+        self.plot.say()
 
 
 def put(source: Any, **columns: object) -> None:

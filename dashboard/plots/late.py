@@ -85,6 +85,10 @@ class Late(View):
         if self._view is not None:
             self._view.clear(run)
 
+    def say(self) -> None:
+        if self._view is not None and hasattr(self._view, "say"):
+            self._view.say()
+
     def _tell(self, last: Callable[[Any], None]) -> None:
         self._last = last
         if self._view is not None:

@@ -56,6 +56,7 @@ def test_every_plot_states_its_reading_and_forgets_it() -> None:
         assert plot.alt != NOTHING
         assert plot.alt.endswith(".")
         assert "nan" not in plot.alt
+        plot.say()
         for figure in plot.figures:
             assert figure.html_attributes["aria-label"] == f"{plot.title}. {plot.alt}"
         plot.clear()
