@@ -90,6 +90,22 @@ class RedshiftSettings(Settings):
             )
 
 
+def estimate(settings: RedshiftSettings, rows: int, columns: int) -> tuple[float, float]:
+    """Seconds and bytes that a fit takes on one core, good to a factor of two.
+
+    Measured, one thread: objective and gradient of 4,000 rows, ten inputs and a full covariance
+    take 4.5 ms with 25 basis functions and 21 ms with 100; the score of each step as much again.
+    Noisy inputs (5.71) cost thirty times as much. 10,000 rows and 100 functions peak at 0.8 GB.
+    """
+    n = min(settings.training_size, rows)
+    size = n * settings.n_basis
+    step = 2 * size * (40e-9 + 1e-10 * settings.n_basis) * (0.3 + 0.07 * max(columns - 1, 1))
+    if settings.errors == "as noise":
+        step *= 30
+    steps = 0.6 * settings.max_steps * settings.restarts
+    return 5 + steps * step, 350e6 + 450 * size
+
+
 _CITATION = Citation(
     "I. Almosallam, Heteroscedastic Gaussian Processes for Uncertain and Incomplete Data, "
     "DPhil thesis, University of Oxford, 2017."
@@ -210,4 +226,5 @@ ENTRY = Entry(
         "rows; the publication uses the basis functions' own centres and covariances.",
     ),
     objective="log marginal likelihood (nats a row)",
+    estimate=estimate,
 )
