@@ -221,9 +221,11 @@ def survey(header: str, rows: int = 450, spoilt: dict[int, str] | None = None) -
 
 def drop(page: Page, name: str, content: bytes) -> None:
     """Drop a file on the upload wizard, opening it first if need be."""
-    if not page.get_by_text("A CSV file of at most").is_visible():
+    wizard = page.get_by_text("A CSV file of at most")
+    if not wizard.is_visible():
         page.get_by_role("combobox", name="Source").click()
         page.get_by_role("menuitem", name="Upload a table").click()
+    expect(wizard).to_be_visible(timeout=PATIENCE)
     page.locator("input[type=file]").set_input_files(
         {"name": name, "mimeType": "text/csv", "buffer": content}
     )
