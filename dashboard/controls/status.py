@@ -85,6 +85,8 @@ def sentence(run: History) -> str:
             words += f", place {run.place}"
         if run.wait is not None:
             words += f", starts in about {duration(run.wait)}"
+        if run.place is None and not run.reason:
+            words += ": waiting for a worker"  # the first seconds of a server, mostly
     elif run.state is State.STARTING:
         words += ": a worker is preparing the data"
     elif run.state in (State.PAUSING, State.STOPPING):
