@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 SMALL = "training_size=200&validation_size=80&test_size=120&n_basis=4&max_steps=25&restarts=1"
 LONG = "training_size=1500&n_basis=40&max_steps=5000&patience=0&restarts=1&test_size=120"
@@ -17,18 +17,14 @@ PATIENCE = 120_000
 
 @pytest.fixture(autouse=True)
 def nothing_complains(page: Page, app_url: str) -> Iterator[None]:
-    """In every test: no error, no complaint of a plot's, no request to another host."""
+    """In every test: no error, no request to another host."""
     complaints: list[str] = []
-    page.on("console", lambda m: complaints.append(m.text) if _complains(m) else None)
+    page.on("console", lambda m: complaints.append(m.text) if m.type == "error" else None)
     page.on("pageerror", lambda error: complaints.append(str(error)))
     ours = (app_url, "data:", "blob:")
     page.on("request", lambda r: None if r.url.startswith(ours) else complaints.append(r.url))
     yield
     assert complaints == []
-
-
-def _complains(message: ConsoleMessage) -> bool:
-    return message.type == "error" or (message.type == "warning" and "bokeh" in message.text)
 
 
 @pytest.fixture
