@@ -11,6 +11,8 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -50,27 +52,61 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[s
     return {**browser_type_launch_args, "executable_path": path, "args": ARGS}
 
 
-@pytest.fixture(scope="session")
-def app_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a server started for these tests, with a data directory of its own."""
+@dataclass(frozen=True)
+class Served:
+    """A running `scant serve`: its address, its process, its data directory."""
+
+    url: str
+    process: subprocess.Popen[bytes]
+    data: Path
+
+
+def free_port() -> int:
+    """A port of this machine that nothing listens on."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    folder = tmp_path_factory.mktemp("served")
+        port: int = free.getsockname()[1]
+    return port
+
+
+@contextmanager
+def serving(folder: Path, *options: str) -> Iterator[Served]:
+    """A server in a process of its own with one worker; ended, if it still runs, by SIGTERM."""
+    port = free_port()
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     for name in ("DATABASE_URL", "SCANT_SCHEDULER", "SCANT_DATA_DIR"):
         environment.pop(name, None)
-    command = [sys.executable, "-c", "from engine.cli import app; app()", "serve"]
-    options = ["--port", str(port), "--workers", "1", "--data-dir", str(folder / "data")]
-    with open(folder / "log", "w") as log:
-        server = subprocess.Popen([*command, *options], stdout=log, stderr=log, env=environment)
+    command = [sys.executable, "-c", "from engine.cli import app; app()", "serve", *options]
+    command += ["--port", str(port), "--workers", "1", "--data-dir", str(folder / "data")]
+    with open(folder / "log", "a") as log:
+        server = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
     url = f"http://127.0.0.1:{port}"
     try:
         _wait(url, server, folder / "log")
-        yield url
+        yield Served(url, server, folder / "data")
     finally:
         server.terminate()
         server.wait(timeout=20)
+
+
+@pytest.fixture(scope="session")
+def line_port() -> int:
+    """Where a test may put something between browser and server."""
+    return free_port()
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory: pytest.TempPathFactory, line_port: int) -> Iterator[Served]:
+    """The one server that these tests share."""
+    folder = tmp_path_factory.mktemp("served")
+    with serving(folder, "--allow-origin", f"127.0.0.1:{line_port}") as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def app_url(served: Served) -> str:
+    """The address of the shared server."""
+    return served.url
 
 
 def _wait(url: str, server: subprocess.Popen[bytes], log: Path, seconds: float = 90) -> None:
