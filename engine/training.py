@@ -172,7 +172,7 @@ class _Loop:
         if all(e is State.CONVERGED for e in self.endings):
             return State.CONVERGED, (
                 f"The score has not risen by more than {study.tolerance:g} "
-                f"in {study.patience} steps; this was step {self.at.step}."
+                f"in {study.patience} steps."
             )
         return State.HIT_LIMIT, (
             f"Not converged within the limit of {study.max_steps} steps; the best so far is kept. "
