@@ -69,6 +69,7 @@ class Watcher:
         self.hub = hub
         self.run: History | None = None
         self.pending = False
+        self.up = True  # False until the page can take changes; what is new then waits
         self._doc: Document | None = doc
         self._show = show
         self._rewind()
@@ -90,7 +91,9 @@ class Watcher:
 
     def poke(self) -> None:
         """Ask the document for a turn, if there is something to say and no turn is pending."""
-        if self.pending or self.run is None or self.run.version == self._version:
+        if not self.up or self.pending:
+            return
+        if self.run is None or self.run.version == self._version:
             return
         self.pending = True
         try:

@@ -61,7 +61,9 @@ def trained() -> Any:
 def test_the_notebook_runs_top_to_bottom_and_gives_the_same_figures(trained: Any) -> None:
     made = nbformat.reads(export.notebook(trained).decode(), as_version=4)
     nbformat.validate(made)
-    made.cells.append(nbformat.v4.new_code_cell("print('FIGURES', metrics.to_json(double_precision=15))"))
+    made.cells.append(
+        nbformat.v4.new_code_cell("print('FIGURES', metrics.to_json(double_precision=15))")
+    )
     NotebookClient(made, timeout=240, kernel_name="python3").execute()
     said = "".join(o.get("text", "") for o in made.cells[-1].outputs)
     again = pd.read_json(io.StringIO(said.split("FIGURES ")[1]))
