@@ -51,8 +51,21 @@ class Late(View):
         self._last: Callable[[Any], None] | None = None
         self.built: Callable[[], None] = lambda: None  # called once there is something to read
         mark = Near(height=height, sizing_mode="stretch_width", margin=0)
-        mark.param.watch(lambda _: self.build(), "near")
+        mark.param.watch(lambda _: self._come(), "near")
         self.panel = pn.Column(mark, sizing_mode="stretch_width", margin=0)
+
+    def _come(self) -> None:
+        """Build on the document's next turn: only there may figures that it holds be written to."""
+        doc = pn.state.curdoc
+        if doc is None:
+            self.build()
+            return
+
+        def turn() -> None:
+            with pn.io.hold(doc):
+                self.build()
+
+        doc.add_next_tick_callback(turn)
 
     def build(self) -> Any:
         """The view itself, built by now."""
