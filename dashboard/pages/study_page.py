@@ -81,7 +81,7 @@ class StudyPage:
         self.data = DataPanel(self)
         clicks = (self._train, self._pause, self._resume, self._stop)
         self.bar = RunBar(*(partial(self._once_up, act) for act in clicks))
-        self.replay = Replay(visit.doc, self._show_recorded)
+        self.replay = Replay(visit.doc, self._show_recorded, self._once_up)
         self.keep = Keep(self)
         self.list = RunList(self)
         self.watcher = self.hub.watch(visit.doc, self._show)

@@ -204,7 +204,9 @@ def test_who_must_log_in_is_asked_offline_and_finds_the_run_after_a_restart(
         foreign: list[str] = []
         page.on(
             "request",
-            lambda r: None if r.url.startswith((server.url, "data:")) else foreign.append(r.url),
+            lambda r: (
+                None if r.url.startswith((server.url, "data:", "blob:")) else foreign.append(r.url)
+            ),
         )
         page.goto(f"{server.url}/redshift")
         expect(page.get_by_role("heading", level=1)).to_have_text("Scant")
