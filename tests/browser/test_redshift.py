@@ -219,6 +219,7 @@ def drop(page: Page, name: str, content: bytes) -> None:
     """Drop a file on the upload wizard, opening it first if need be."""
     wizard = page.get_by_text("A CSV file of at most")
     if not wizard.is_visible():
+        page.wait_for_timeout(3000)  # what is chosen while a page is still being built can be lost
         page.get_by_role("combobox", name="Source").click()
         page.get_by_role("menuitem", name="Upload a table").click()
     expect(wizard).to_be_visible(timeout=PATIENCE)
@@ -244,7 +245,9 @@ def test_an_own_table_is_mapped_trained_on_and_deleted(page: Page, app_url: str)
     expect(status(page)).to_contain_text(re.compile("^converged|^hit limit"), timeout=PATIENCE)
     come_to(page, "What if a band")
     expect(page.get_by_role("checkbox", name="green")).to_be_visible(timeout=PATIENCE)
-    expect(reading(page, "Features that matter")).to_contain_text("Most sensitive to")
+    expect(reading(page, "Features that matter")).to_contain_text(
+        "Most sensitive to", timeout=PATIENCE
+    )
     button(page, "Delete this table").click()
     expect(page.get_by_role("combobox", name="Source")).to_have_text(
         "Simulated survey", timeout=PATIENCE
