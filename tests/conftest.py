@@ -33,3 +33,8 @@ def toy() -> Iterator[str]:
     toy.install()
     yield "toy"
     engine.catalog.STUDIES = known
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Browser tests come last: Playwright keeps an event loop running in the thread that began."""
+    items.sort(key=lambda item: "browser" in item.path.parts)
