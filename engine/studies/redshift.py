@@ -145,7 +145,7 @@ class Study:
         self.X, self.y, self.omega = X[train], y[train], omega[train]
         self.noise = None if noise is None else self._spread(noise[train])
         self.checked = (
-            X[validation],
+            self._whole(X[validation]),
             z[validation].to(self.device),
             omega[validation],
             None if noise is None else self._spread(noise[validation]),
@@ -184,7 +184,7 @@ class Study:
         for warning in said:
             if str(warning.message) not in self.notes:
                 self.notes.append(str(warning.message))
-        found = self.model.predict(self._whole(X), noise)
+        found = self.model.predict(X, noise)
         score = self.target.log_density(z, found)
         weighted = (omega * score).sum() / omega.sum()
         return Step(-loss / float(self.omega.sum()), float(weighted))
