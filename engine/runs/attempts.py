@@ -287,11 +287,12 @@ class Attempts:
         if any(isinstance(e, Fitted) for e in events) and live.worker:
             self._remember(live.id, live.worker)
         await self._say(live.id, events, data_hash)
-        if ended:
-            self._let_go(live)
         if goes_on and self._closing:
             await self._interrupt(live)
-        elif goes_on:
+            return
+        if ended:
+            self._let_go(live)
+        if goes_on:
             await self._go_on(live, "")
         elif ended:
             del self._live[live.id]
@@ -371,11 +372,11 @@ class Attempts:
 
     async def _interrupt(self, live: Live) -> None:
         """The server shuts down: the run waits in the store for the next start."""
-        self._let_go(live)
         checkpoint = await self._off(self.store.checkpoint, live.id)
         step = checkpoint.step if checkpoint else 0
         note = Note(f"The server was shut down; the run goes on from step {step} with the next.")
         await self._say(live.id, [note, Changed(State.QUEUED)])
+        self._let_go(live)  # last, for `close` waits until no run is in hand
 
     async def _take_up(self, record: RunRecord) -> None:
         """Go on with a run that an earlier server left behind."""
