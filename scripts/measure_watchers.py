@@ -51,7 +51,7 @@ def serve(port: int, folder: Path) -> None:
     from engine.runs import RunService
     from engine.store import Store
 
-    site = Site(RunService(Store.open(), workers=1), folder, identity.secret(folder))
+    site = Site(RunService(Store.open()), folder, identity.secret(folder))
 
     class Begin(RequestHandler):
         async def post(self) -> None:
@@ -71,7 +71,9 @@ def serve(port: int, folder: Path) -> None:
         def get(self) -> None:
             gc.collect()
             documents = sum(isinstance(thing, Document) for thing in gc.get_objects())
-            self.write({"documents": documents, "bytes": psutil.Process().memory_info().rss})
+            this = psutil.Process()
+            used = sum(this.cpu_times()[:2])
+            self.write({"documents": documents, "bytes": this.memory_info().rss, "cpu": used})
 
     server = build(site, port)
     handlers = [("begin", Begin), ("end", End), ("steps", Steps), ("memory", Memory)]
@@ -177,7 +179,9 @@ async def watchers(base: str, count: int, seconds: float) -> None:
     await asyncio.sleep(3)  # what the last one to open has left waiting
     for client in clients:
         client.updates.clear()
+    used, ours = (await call(base, "memory"))["cpu"], time.process_time()
     taken, watched = await asyncio.gather(requests(base, seconds), pace(base, run, seconds))
+    ours, used = time.process_time() - ours, (await call(base, "memory"))["cpu"] - used
     for task in reading:
         task.cancel()
     trace = await call(base, "steps", run=run)
@@ -195,6 +199,7 @@ async def watchers(base: str, count: int, seconds: float) -> None:
         f"a step: {1000 * alone:.1f} ms unwatched, {1000 * watched:.1f} ms watched "
         f"({100 * (watched / alone - 1):+.1f} %)"
     )
+    print(f"cores busy: server {used / seconds:.2f}, the watchers themselves {ours / seconds:.2f}")
     for client in clients:
         client.socket.close()
 

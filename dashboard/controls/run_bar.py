@@ -22,9 +22,7 @@ _BAR = """
 @media (max-width: 700px) { :host { grid-template-columns: minmax(0, 1fr); } }
 """
 GOING = (State.QUEUED, State.STARTING, State.RUNNING)
-
-
-SAY_EVERY = 0.5  # seconds; forty watchers' servers have better things to do than to count steps
+SAY_EVERY = 1.0  # seconds; forty watchers' servers have better things to do than to count steps
 
 
 class RunBar:
@@ -69,7 +67,7 @@ class RunBar:
         )
 
     def _say(self, shown: dict[str, Any]) -> None:
-        """Figures that change with every step are shown twice a second, a new state at once."""
+        """Figures that change with every step are shown once a second, a new state at once."""
         same = all(shown[k] == self.status.shown.get(k) for k in ("text", "tone"))
         now = time.monotonic()
         if not same or now - self._said_at >= SAY_EVERY:

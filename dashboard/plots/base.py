@@ -53,6 +53,7 @@ class Plot(View):
         for f in figures:
             if _follows_data(f.x_range) and _follows_data(f.y_range):
                 f.scatter("x", "y", source=self.corners, alpha=0)
+            _plain(f)
         panes = [pn.pane.Bokeh(f, sizing_mode="stretch_width", margin=0) for f in figures]
         self.panel: Any = panes[0] if len(panes) == 1 else _beside(panes)
         self.describe(NOTHING)
@@ -163,6 +164,16 @@ def _length(source: Any) -> int:
 def _follows_data(axis: Any) -> bool:
     """Whether two corners may join what an axis spans: no names, no chosen glyphs."""
     return not isinstance(axis, models.FactorRange) and not getattr(axis, "renderers", None)
+
+
+def _plain(plot: Figure) -> None:
+    """Leave out the looks of glyphs for states they never take: every model costs each session."""
+    pickable = bool(plot.select(type=models.TapTool))
+    for renderer in plot.renderers:
+        if isinstance(renderer, models.GlyphRenderer):
+            renderer.muted_glyph = None  # our legends hide
+            if not pickable:
+                renderer.nonselection_glyph = None
 
 
 def _beside(panes: list[Any]) -> Any:

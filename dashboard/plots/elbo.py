@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dashboard.live import History, Trace
 
 UNIT = {"x": [0, 1], "y": [0, 1]}  # the frame of an empty plot
-LIMIT = 2000  # points on screen; beyond, the curve is thinned to its extremes
+LIMIT = 2000  # points of a curve thinned to its extremes, which is done at twice as many
 
 
 class ElboPlot(Plot):
@@ -68,14 +68,15 @@ class ElboPlot(Plot):
         if len(step) == 0:
             self.clear()
             return
-        if first == 0 or first != self._drawn or len(step) > LIMIT:
+        shown = len(self.curve.data["step"])
+        if first == 0 or first != self._drawn or shown + len(step) - first > 2 * LIMIT:
             self.curve.data = _rows(step, elbo, score, restart, 0)
-        elif first < len(step):
+        elif first < len(step):  # only what is new travels, however long the run is
             fresh = _rows(step, elbo, score, restart, first)
             self.curve.stream({name: brief(values) for name, values in fresh.items()})
         self._drawn = len(step)
         self._mark(step, elbo)
-        self._frame(step, elbo, score)
+        self._frame(step)
         self._read(step, elbo, score, restart)
 
     def clear(self, run: History | None = None) -> None:
@@ -96,8 +97,8 @@ class ElboPlot(Plot):
         heights = [_last_finite(elbo[: i + 1]) for i in bad]
         put(self.broken, step=step[bad], height=heights)
 
-    def _frame(self, step: np.ndarray, elbo: np.ndarray, score: np.ndarray) -> None:
-        low, high = extent(elbo, score)
+    def _frame(self, step: np.ndarray) -> None:
+        low, high = extent(*(np.asarray(self.curve.data[name]) for name in ("elbo", "score")))
         put(self.extent, x=[step[0], step[-1]], y=[low, high])
 
     def _read(
