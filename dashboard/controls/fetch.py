@@ -125,6 +125,17 @@ class FetchButton:
         else:
             self._offer(True, "It is fetched once, over the internet, before a run can use it.")
 
+    @property
+    def wanting(self) -> str:
+        """What must come before a run can use the chosen source, as a sentence; "" if nothing."""
+        name = self._name
+        if not name or self._fetches.here(name):
+            return ""
+        title = next((s.title for s in self._page.entry.sources if s.name == name), name)
+        if name in self._fetches.underway:
+            return f"“{title}” is still being fetched; press Train once it is here."
+        return f"“{title}” is not on this server yet; press Fetch below it first."
+
     def _go(self) -> None:
         name = self._name
         self._offer(False, "Fetching: asking the server…")

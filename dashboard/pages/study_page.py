@@ -298,6 +298,9 @@ class StudyPage:
         except BadInput as error:
             self.bar.say(f"not started: {error}", "bad")
             return
+        if wanting := self.data.fetch.wanting:
+            self.bar.say(f"not started: {wanting}", "bad")
+            return
         self.say("")
         self.bar.say("queued: sending the settings", "live")
         self.background(

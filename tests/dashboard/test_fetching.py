@@ -132,6 +132,32 @@ def test_a_refusal_is_one_sentence_and_can_be_tried_again(site: Site) -> None:
     assert server.calls == 2
 
 
+def test_training_on_what_is_not_fetched_is_refused_and_points_at_the_button(site: Site) -> None:
+    server = Server()
+    site.fetches = Fetches(site.data_dir, server)
+
+    async def act(fetch: Any) -> None:
+        page = fetch._page
+
+        def refusal() -> str:
+            page._train()
+            return str(page.bar.status.shown["text"])
+
+        assert refusal() == (
+            "not started: “SDSS galaxies” is not on this server yet; press Fetch below it first."
+        )
+        fetch._button.clicks += 1
+        await until(lambda: "sdss" in site.fetches.underway)
+        assert "still being fetched" in refusal()
+        assert page.service.store.runs("anna") == []
+        server.go.set()
+        await until(lambda: "Fetched" in fetch._said.object)
+        assert "queued" in refusal()
+        await until(lambda: page.service.store.runs("anna"))
+
+    on_the_page(site, act)
+
+
 def test_a_source_that_needs_no_fetching_offers_none(site: Site) -> None:
     async def act(fetch: Any) -> bool:
         fetch._page.data._choice.value = "demo"
