@@ -51,18 +51,22 @@ def metrics_csv(run: History) -> str:
 def predictions_csv(run: History, study: Entry) -> str:
     """The report's arrays that have one entry a test row, a column each, named as in the catalog.
 
+    Where it holds predictions of every test row beside those that the page shows (`every_…`, shape
+    "n_every"), it is these.
+
     Raises:
         BadInput: The run has not ended with a report, or the study's report holds no predictions.
     """
     arrays = _report(run).arrays
-    per_row = [s for s in study.report if s.shape.split()[0].startswith("n_") and s.name in arrays]
+    per_row = [s for s in study.report if s.shape.startswith("n_") and s.name in arrays]
+    per_row = [s for s in per_row if s.shape.startswith("n_every")] or per_row
     if not per_row:
         raise BadInput(f"Runs of {study.name} leave no predictions to download.")
     columns: dict[str, np.ndarray] = {}
     for spec in per_row:
         array = arrays[spec.name]
         if array.ndim == 1:
-            columns[spec.name] = array
+            columns[spec.name.removeprefix("every_")] = array
         else:
             names = _names(run.words, array.shape[1], spec.name)
             columns |= {name: array[:, i] for i, name in enumerate(names)}

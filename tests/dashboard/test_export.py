@@ -130,6 +130,22 @@ def test_predictions_of_a_trained_run_are_its_own(trained: Any) -> None:
     assert table["z_mean"].to_numpy() == pytest.approx(trained.report.arrays["z_mean"])
 
 
+def test_predictions_are_of_all_test_rows_where_the_page_shows_fewer() -> None:
+    ended = run()
+    for event in engine.fit("redshift", **{**SMALL, "test_size": 1100}):
+        if isinstance(event, Finished):
+            ended.report = event.report
+    arrays = ended.report.arrays
+    assert len(arrays["z_mean"]) == 1000
+    table = pd.read_csv(io.StringIO(export.predictions_csv(ended, entry("redshift"))))
+    assert len(table) == 1100
+    assert list(table.columns[:6]) == [
+        "z_true", "z_mean", "std_model", "std_noise", "std_input", "pit",
+    ]  # fmt: skip
+    for name in ("z_true", "z_mean", "std_model", "pit"):
+        assert table[name][:1000].to_numpy() == pytest.approx(arrays[name], rel=1e-5)
+
+
 def test_without_a_result_there_is_a_sentence() -> None:
     with pytest.raises(BadInput, match="running and has no result yet"):
         export.metrics_csv(run())
