@@ -183,12 +183,16 @@ class Hub:
     async def _tick(self) -> None:
         while True:
             began = time.monotonic()
-            for watcher in list(self.watchers):
-                watcher.poke()
-                await asyncio.sleep(STAGGER)
+            await self._round()
             self._forget()
             period = TICK if len(self.watchers) <= CROWD else SLOW_TICK
             await asyncio.sleep(max(0.01, period - (time.monotonic() - began)))
+
+    async def _round(self) -> None:
+        # On its own, for a name that lives as long as the server would keep the last one's session.
+        for watcher in list(self.watchers):
+            watcher.poke()
+            await asyncio.sleep(STAGGER)
 
     def _forget(self) -> None:
         now = time.monotonic()

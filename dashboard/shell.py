@@ -19,6 +19,7 @@ import panel_material_ui as pmui
 from bokeh.document import Document
 from bokeh.models import CustomJS
 from jinja2 import Template
+from panel.links import Callback
 from panel.viewable import Viewable
 from panel_material_ui.base import BASE_TEMPLATE, _env
 
@@ -201,10 +202,13 @@ def _frame(visit: Visit, content: Content) -> pmui.Page:
 
 
 def release(made: pmui.Page) -> None:
-    """Cut the page loose from Panel's global busy state, which would keep its document for ever.
+    """Cut the page loose from Panel's global state, which would keep its document for ever.
 
-    Private API of Param, pinned in pyproject.toml; a test counts the live documents.
+    That is its busy state, and its register of scripts in the browser, whose arguments hold their
+    source. Private API of Param, pinned in pyproject.toml; a test counts the live documents.
     """
+    for part in made.select():
+        Callback.registry.pop(part, None)
     for _, watcher in made._param__private.ref_watchers:
         (watcher.inst or watcher.cls).param.unwatch(watcher)
     made._param__private.ref_watchers = []

@@ -19,7 +19,7 @@ from panel.io.state import set_curdoc
 from dashboard import shell
 from dashboard.app import Site, build
 from dashboard.pages.gallery import gallery
-from dashboard.pages.study_page import StudyPage
+from dashboard.pages.study_page import StudyPage, study_page
 from dashboard.shell import Content, Visit
 from engine.catalog import entry
 from engine.errors import BadInput, NotFound
@@ -68,7 +68,12 @@ def study(visit: Visit) -> Content:
     return Content("Redshift", [StudyPage(visit, entry("redshift"), views).panel], "redshift")
 
 
-@pytest.mark.parametrize("make", [gallery, study])
+def with_the_demonstration(visit: Visit) -> Content:
+    visit.site.service.store.import_shipped()
+    return study_page(visit, "redshift")
+
+
+@pytest.mark.parametrize("make", [gallery, study, with_the_demonstration])
 def test_closed_sessions_leave_nothing_behind(site: Site, make: object) -> None:
     left = []
     for _ in range(4):
