@@ -208,7 +208,7 @@ def release(made: pmui.Page) -> None:
     source. Private API of Param, pinned in pyproject.toml; a test counts the live documents.
     """
     for part in made.select():
-        Callback.registry.pop(part, None)
+        Callback.registry.pop(part, [])
     for _, watcher in made._param__private.ref_watchers:
         (watcher.inst or watcher.cls).param.unwatch(watcher)
     made._param__private.ref_watchers = []
