@@ -105,11 +105,16 @@ def named(
 
 def _named_number(column: Column, found: Cells, findings: Findings) -> None:
     if found.empty.all():
-        findings.column(column.name, "every cell is empty", "fill it or map another column")
+        if column.required or not column.missing:
+            findings.column(column.name, "every cell is empty", "fill it or map another column")
         return
     # Rows without a target teach nothing; they are dropped with a note, not refused.
     numbers(found, findings, may_be_empty=column.missing or column.target)
     codes(found, findings)
+    wrong = found.values <= 0
+    if column.positive and wrong.any():
+        got = f"got {found.shown(int(np.flatnonzero(wrong)[0]))}, but it is above zero by nature"
+        findings.cell(column.name, wrong, got, "correct it or leave the cell empty")
     seen = found.values[~np.isnan(found.values)]
     if column.target and len(seen) > 1 and (seen == seen[0]).all():
         findings.column(column.name, f"every value is {seen[0]:g}", "choose a target that varies")
@@ -125,6 +130,11 @@ def _labels(
     if not column.missing and not column.target and found.empty.any():
         findings.cell(column.name, found.empty, "the cell is empty", "name it or drop the row")
     levels = {w for w in words if w is not None}
+    if column.levels:
+        other = np.array([w is not None and w not in column.levels for w in words], dtype=bool)
+        if other.any():
+            got = f"got {found.shown(int(np.flatnonzero(other)[0]))!r}"
+            findings.cell(column.name, other, got, f"write {' or '.join(column.levels)}")
     if not predict and len(levels) < column.minimum_levels:
         findings.column(
             column.name,
@@ -182,6 +192,8 @@ def features(
 
 def _useless(cells: Cells, schema: TableSchema, findings: Findings, *, is_error: bool) -> bool:
     """Columns without information are left out, with a note."""
+    if schema.boxes and cells.name.endswith(("_lo", "_hi")):
+        return False  # one bound is nothing without the other, even where it is the same everywhere
     if cells.empty.all():
         findings.note(cells.name, "every cell is empty; it was left out")
         return True

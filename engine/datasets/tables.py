@@ -21,6 +21,8 @@ class Column:
         target: Is it what is learnt, which a table to predict need not have?
         minimum_levels: A label with fewer different values cannot be fitted.
         aliases: Other names it is known by, tried where a table lacks `name`.
+        positive: Must a number be above zero?
+        levels: The only words that a label may be; any where there is none.
     """
 
     name: str
@@ -31,6 +33,8 @@ class Column:
     target: bool = False
     minimum_levels: int = 1
     aliases: tuple[str, ...] = ()
+    positive: bool = False
+    levels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

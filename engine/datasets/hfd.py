@@ -1,0 +1,148 @@
+"""The Human Fertility Database's own text files: period rates by age and birth order.
+
+`asfrRRbo.txt` (Lexis squares) has a line of title, one with the date of its last change, sometimes
+a blank one, then a header (`Year Age ASFR ASFR1 … ASFR5p`, `Code` in front where it holds several
+countries) and rows of words separated by blanks; `.` is a missing rate, `12-` and `55+` are the
+open ends of the ages. An account at www.humanfertility.org is needed to get one.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from engine.datasets.decoding import decode, load
+from engine.datasets.fertility import AGES
+from engine.datasets.naming import listed
+from engine.errors import BadInput
+
+_PREAMBLE = 6  # lines before the header at most
+_AGE = re.compile(r"\d{1,2}[-+]?")
+_ADVICE = "give the period file asfrRRbo.txt of the Human Fertility Database"
+
+
+def read_rates(
+    source: Path | bytes,
+    *,
+    country: str | None = None,
+    ages: tuple[int, int] = AGES,
+    years: tuple[int, int] | None = None,
+    name: str | None = None,
+) -> pd.DataFrame:
+    """Cells of one country, as `engine.datasets.fertility` takes them.
+
+    Args:
+        source: A path or the file's bytes.
+        country: Its code ("CAN"), needed where the file holds several.
+        ages: Half-open range, years; the open ends (`12-`, `55+`) are never among them.
+        years: Half-open range of calendar years; None keeps all.
+        name: What messages call the file; a path's own name by default.
+
+    Returns:
+        By year, then age: `age_lo`, `age_hi`, `year_lo`, `year_hi` (years), `order1` … for each
+        order of the file that is not open (births per woman and year), NaN where missing.
+
+    Raises:
+        BadInput: Another kind of file, a row or cell that cannot be read, an unknown country,
+            a cell that is there twice, nothing in the range.
+    """
+    file = name or (source.name if isinstance(source, Path) else "asfrRRbo.txt")
+    text, _ = decode(load(source, file), file)
+    lines = text.splitlines()
+    at = _header(lines, file)
+    names = lines[at].split()
+    numbered = [(row, line.split()) for row, line in enumerate(lines[at + 1 :], at + 2)]
+    numbered = [(row, words) for row, words in numbered if words]
+    for row, words in numbered:
+        if len(words) != len(names):
+            raise BadInput(
+                f"{file}, row {row}: {len(words)} words where the header has {len(names)}; "
+                "mend the row or download the file again."
+            )
+    if not numbered:
+        raise BadInput(f"{file} has a header but no rows; download it again.")
+    table = pd.DataFrame([w for _, w in numbered], columns=names, index=[r for r, _ in numbered])
+    return _cells(_of_country(table, country, file), ages, years, file)
+
+
+def _header(lines: list[str], file: str) -> int:
+    """The line of the header, of a file that has what is needed."""
+    for at, line in enumerate(lines[:_PREAMBLE]):
+        words = line.split()
+        if "Cohort" in words:
+            raise BadInput(f"{file} has rates by cohort, not by year; {_ADVICE}.")
+        if "Year" in words and "Age" in words:
+            if "ASFR1" not in words:
+                raise BadInput(
+                    f"{file}, row {at + 1}: there is no column 'ASFR1', the columns are "
+                    f"{listed(words)}; {_ADVICE}."
+                )
+            twice = [w for w in words if words.count(w) > 1]
+            if twice:
+                raise BadInput(f"{file}, row {at + 1}: column {twice[0]!r} is there twice.")
+            return at
+    raise BadInput(f"{file} has no header with Year and Age in its first lines; {_ADVICE}.")
+
+
+def _of_country(table: pd.DataFrame, country: str | None, file: str) -> pd.DataFrame:
+    if "Code" not in table:
+        return table
+    codes = list(dict.fromkeys(table["Code"]))
+    if country is None and len(codes) == 1:
+        return table
+    if country not in codes:
+        got = "name one of them" if country is None else f"there is no {country!r}"
+        raise BadInput(f"{file} holds {len(codes)} countries ({listed(codes)}); {got}.")
+    return table[table["Code"] == country]
+
+
+def _cells(
+    table: pd.DataFrame, ages: tuple[int, int], years: tuple[int, int] | None, file: str
+) -> pd.DataFrame:
+    age = table["Age"]
+    wrong = ~age.map(lambda word: bool(_AGE.fullmatch(word)))
+    if wrong.any():
+        row = table.index[wrong.to_numpy().argmax()]
+        raise BadInput(
+            f"{file}, column 'Age', row {row}: got {age[row]!r}, which is no age; "
+            "download the file again."
+        )
+    table = table[~age.str.endswith(("-", "+"))]
+    age, year = _numbers(table, "Age", file), _numbers(table, "Year", file)
+    first, last = years or (-np.inf, np.inf)
+    kept = (age >= ages[0]) & (age < ages[1]) & (year >= first) & (year < last)
+    if not kept.any():
+        raise BadInput(
+            f"{file} has no cell of ages {ages[0]} to {ages[1] - 1}"
+            + (f" and years {first:g} to {last - 1:g}" if years else "")
+            + "; choose another range."
+        )
+    table, age, year = table[kept], age[kept], year[kept]
+    cells = pd.DataFrame({"age_lo": age, "age_hi": age + 1, "year_lo": year, "year_hi": year + 1})
+    for column in table:
+        order = re.fullmatch(r"ASFR(\d)", str(column))
+        if order:
+            cells[f"order{order[1]}"] = _numbers(table, str(column), file)
+    again = cells.duplicated(["age_lo", "year_lo"]).to_numpy()
+    if again.any():
+        row = table.index[again.argmax()]
+        raise BadInput(f"{file}, row {row}: its year and age are there twice; keep one of them.")
+    return cells.sort_values(["year_lo", "age_lo"], ignore_index=True)
+
+
+def _numbers(table: pd.DataFrame, column: str, file: str) -> np.ndarray:
+    """A column as float64, NaN for `.`; a rate or a year is finite and not below zero."""
+    words = table[column]
+    values: np.ndarray = pd.to_numeric(words, errors="coerce").to_numpy(dtype=np.float64)
+    missing = (words == ".").to_numpy() & column.startswith("ASFR")
+    wrong = ~missing & ~(np.isfinite(values) & (values >= 0))
+    if wrong.any():
+        i = int(wrong.argmax())
+        raise BadInput(
+            f"{file}, column {column!r}, row {table.index[i]}: got {words.iloc[i]!r}, which is not "
+            "a number from zero up; mend the cell or write '.' for a missing rate."
+        )
+    return values
