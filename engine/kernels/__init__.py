@@ -1,0 +1,1 @@
+"""Covariance functions that GPyTorch lacks, a file each."""
