@@ -9,14 +9,14 @@ A table of *cells* has a row for each year of age and calendar year: `age_lo`, `
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from engine.datasets.supports import TEST, TRAIN, Seeded, coarsen, scarce, thinned
+from engine.datasets.coarsening import Seeded, coarsen, scarce, thinned
+from engine.datasets.supports import TEST, TRAIN
 from engine.errors import BadInput
 
 AGES = (15, 55)  # years, half-open as in the publication: 15 to 54
@@ -25,7 +25,6 @@ TASKS = {1: "first births", 2: "second births", 3: "third births", 4: "fourth bi
 TRAINING_CELLS, TEST_CELLS = 1640, 1000
 N_FINE = (50, 100, 200, 500, 1000, 1640)  # fine observations along the curves of figs. 5.2-5.5
 SEEDS = (0, 1, 2, 3, 4)  # of five splits
-_ENDS = (("start", "lo"), ("end", "hi"))
 WOMEN = 20_000.0  # of one age, as many as in a country a tenth of Canada's size
 
 
@@ -94,7 +93,9 @@ def rate(
     return (s.children - s.fewer * moved) * period * ((1 - share) * early + share * late)
 
 
-def _wave(year: Float[np.ndarray, "..."], drawn: Float[np.ndarray, " 12"]) -> np.ndarray:
+def _wave(
+    year: Float[np.ndarray, "..."], drawn: Float[np.ndarray, " 12"]
+) -> Float[np.ndarray, "..."]:
     """A smooth random function of the year, of deviation 0.04: five harmonics of 60 years."""
     phase = 2 * np.pi * (year[..., None] - YEARS[0]) / 60.0 * np.arange(1, 6)
     size = 0.04 / np.sqrt(5)
@@ -204,25 +205,3 @@ def demo(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
     """First births of the seed's country in 5×5 boxes, and all fine cells to choose few from."""
     cells = simulate(settings.seed, noise="births", orders=(1,))
     return thinned(experiment(cells, seed=settings.seed), rows)
-
-
-def read_canada(path: Path) -> pd.DataFrame:
-    """The publication's Canadian grid as cells.
-
-    Args:
-        path: A CSV with `year_start`, `year_end`, `age_start`, `age_end` (half-open, years) and
-            `asfr_order1` … (births per woman and year).
-
-    Raises:
-        BadInput: The file or a column is missing.
-    """
-    if not path.is_file():
-        raise BadInput(f"There is no file {path.name} of Canadian fertility; check the path.")
-    table = pd.read_csv(path, dtype=np.float64)
-    names = {f"{dim}_{a}": f"{dim}_{b}" for dim in ("age", "year") for a, b in _ENDS}
-    names |= {f"asfr_order{k}": f"order{k}" for k in TASKS if f"asfr_order{k}" in table}
-    for name in names:
-        if name not in table:
-            raise BadInput(f"{path.name} has no column {name!r}; it has {', '.join(table)}.")
-    cells = table[list(names)].rename(columns=names)
-    return cells.sort_values(["year_lo", "age_lo"], ignore_index=True)

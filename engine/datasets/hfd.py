@@ -105,30 +105,30 @@ def _cells(
     age = table["Age"]
     wrong = ~age.map(lambda word: bool(_AGE.fullmatch(word)))
     if wrong.any():
-        row = table.index[wrong.to_numpy().argmax()]
+        row = table.index[wrong][0]
         raise BadInput(
             f"{file}, column 'Age', row {row}: got {age[row]!r}, which is no age; "
             "download the file again."
         )
     table = table[~age.str.endswith(("-", "+"))]
-    age, year = _numbers(table, "Age", file), _numbers(table, "Year", file)
+    lo, year = _numbers(table, "Age", file), _numbers(table, "Year", file)
     first, last = years or (-np.inf, np.inf)
-    kept = (age >= ages[0]) & (age < ages[1]) & (year >= first) & (year < last)
+    kept = (lo >= ages[0]) & (lo < ages[1]) & (year >= first) & (year < last)
     if not kept.any():
         raise BadInput(
             f"{file} has no cell of ages {ages[0]} to {ages[1] - 1}"
             + (f" and years {first:g} to {last - 1:g}" if years else "")
             + "; choose another range."
         )
-    table, age, year = table[kept], age[kept], year[kept]
-    cells = pd.DataFrame({"age_lo": age, "age_hi": age + 1, "year_lo": year, "year_hi": year + 1})
+    table, lo, year = table[kept], lo[kept], year[kept]
+    cells = pd.DataFrame({"age_lo": lo, "age_hi": lo + 1, "year_lo": year, "year_hi": year + 1})
     for column in table:
         order = re.fullmatch(r"ASFR(\d)", str(column))
         if order:
             cells[f"order{order[1]}"] = _numbers(table, str(column), file)
     again = cells.duplicated(["age_lo", "year_lo"]).to_numpy()
     if again.any():
-        row = table.index[again.argmax()]
+        row = table.index[again][0]
         raise BadInput(f"{file}, row {row}: its year and age are there twice; keep one of them.")
     return cells.sort_values(["year_lo", "age_lo"], ignore_index=True)
 
@@ -140,9 +140,9 @@ def _numbers(table: pd.DataFrame, column: str, file: str) -> np.ndarray:
     missing = (words == ".").to_numpy() & column.startswith("ASFR")
     wrong = ~missing & ~(np.isfinite(values) & (values >= 0))
     if wrong.any():
-        i = int(wrong.argmax())
+        row, word = table.index[wrong][0], words[wrong].iloc[0]
         raise BadInput(
-            f"{file}, column {column!r}, row {table.index[i]}: got {words.iloc[i]!r}, which is not "
+            f"{file}, column {column!r}, row {row}: got {word!r}, which is not "
             "a number from zero up; mend the cell or write '.' for a missing rate."
         )
     return values

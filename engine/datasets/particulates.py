@@ -3,20 +3,17 @@
 After the air pollution experiment of Yousefi 2021, section 5.3: a filter or a calibrated monitor
 gives exact averages over 6 hours, an optical counter beside it a biased value every 5 minutes, and
 the filter's quantity is to be predicted over 15 minutes. Hours since the first midnight, local
-time; concentrations in µg/m³. `simulate` makes such a week, `read_kampala` reads the publication's
-instruments.
+time; concentrations in µg/m³.
 """
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from engine.datasets.supports import TEST, TRAIN, Seeded, coarsen, thinned
-from engine.errors import BadInput
+from engine.datasets.coarsening import Seeded, thinned
+from engine.datasets.supports import TEST, TRAIN
 
 FILTER, COUNTER = "filter", "counter"
 FILTER_HOURS = 6.0
@@ -77,70 +74,6 @@ def simulate(seed: int = 0, *, days: int = 7, filter_noise: float = 0.02) -> pd.
 def demo(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
     """The week of the settings' seed, or `rows` of its rows."""
     return thinned(simulate(settings.seed), rows)
-
-
-def read_kampala(
-    folder: Path,
-    *,
-    start: str = "2019-03-13",
-    end: str = "2019-03-22",
-    stamps: str = "end",
-    filter_hours: float = FILTER_HOURS,
-) -> pd.DataFrame:
-    """The publication's instruments in the form of `simulate`, without the truth.
-
-    The monitor (Osiris) reads some ten times less than the counter (PMS5003), so that each task
-    is to be standardised on its own. The counter was published for 19 to 21 March only; for the
-    other days there is the filter's task alone.
-
-    Args:
-        folder: Holds `paper_osiris_15min.csv` (`timestamp`, `pm25_ugm3`) and
-            `paper_pms5003_windows_72h.csv` (`start_h`, `end_h` since 19 March, `mean_pm25_ugm3`).
-        start: First midnight, from which hours are counted.
-        end: Midnight after the last day.
-        stamps: What the monitor's times are of their quarter of an hour: "end", as its correlation
-            with the counter says, or "start", as the authors' code has it.
-        filter_hours: Over which the monitor is averaged for training; only averages of full
-            quarters are kept.
-
-    Returns:
-        `task`, `time_lo`, `time_hi` (hours since `start`), `y` (µg/m³), `split`.
-
-    Raises:
-        BadInput: A file or column is missing, or there is nothing in those days.
-    """
-    if stamps not in ("end", "start"):
-        raise BadInput(f"stamps must be end or start; got {stamps!r}.")
-    first, quarter = pd.Timestamp(start), TRUTH_MINUTES / 60
-    hours = (pd.Timestamp(end) - first) / pd.Timedelta(hours=1)
-    monitor = _columns(folder / "paper_osiris_15min.csv", ["timestamp", "pm25_ugm3"])
-    stamp = (pd.to_datetime(monitor["timestamp"]) - first) / pd.Timedelta(hours=1)
-    lo = stamp.to_numpy() - (quarter if stamps == "end" else 0.0)
-    fine = _rows(FILTER, lo, lo + quarter, monitor["pm25_ugm3"].to_numpy(dtype=float), TEST)
-    # A stamp off the quarters, as after the clock was set, would overlap with the next one.
-    on_time = np.isclose(lo / quarter, np.round(lo / quarter))
-    fine = fine[on_time & (lo >= -1e-9) & (lo + quarter <= hours + 1e-9)].reset_index(drop=True)
-    if not len(fine):
-        raise BadInput(f"The monitor has no values from {start} to {end}; choose other days.")
-    weighed = coarsen(fine, {"time": filter_hours}, origin={"time": 0.0}).assign(split=TRAIN)
-    seen = _columns(
-        folder / "paper_pms5003_windows_72h.csv", ["start_h", "end_h", "mean_pm25_ugm3"]
-    )
-    later = (pd.Timestamp("2019-03-19") - first) / pd.Timedelta(hours=1)
-    lo, hi = seen["start_h"].to_numpy() + later, seen["end_h"].to_numpy() + later
-    counted = _rows(COUNTER, lo, hi, seen["mean_pm25_ugm3"].to_numpy(dtype=float), TRAIN)
-    counted = counted[(lo >= 0) & (hi <= hours)]
-    return pd.concat([weighed, fine, counted], ignore_index=True)
-
-
-def _columns(path: Path, names: list[str]) -> pd.DataFrame:
-    if not path.is_file():
-        raise BadInput(f"There is no file {path.name} of the Kampala instruments; check the path.")
-    table = pd.read_csv(path)
-    lost = [n for n in names if n not in table]
-    if lost:
-        raise BadInput(f"{path.name} has no column {lost[0]!r}; it has {', '.join(table)}.")
-    return table[names]
 
 
 def _averages(air: np.ndarray, task: str, width: float, split: str) -> pd.DataFrame:

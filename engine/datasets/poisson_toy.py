@@ -14,14 +14,13 @@ a = (0.95, 0.98), a correlation of 1 between the tasks, and a mean that zero exp
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from engine.datasets.supports import TEST, TRAIN, Seeded, thinned
-from engine.errors import BadInput
+from engine.datasets.coarsening import Seeded, thinned
+from engine.datasets.supports import TEST, TRAIN
 
 LENGTH = 250  # units, the range of the input
 GAP = (130, 180)  # units, what task 1 lacks in training
@@ -81,31 +80,6 @@ def simulate(
 def demo(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
     """The draw of the settings' seed, or `rows` of its rows."""
     return thinned(simulate(settings.seed), rows)
-
-
-def read_draw(folder: Path) -> pd.DataFrame:
-    """The authors' own draw in the form of `simulate`, without the truth, which is not known.
-
-    Args:
-        folder: Holds `task1_train.csv`, `task1_test_gap.csv` and `task2_train.csv` with the
-            columns `start`, `end` (units) and `count`.
-
-    Raises:
-        BadInput: A file is missing or has other columns.
-    """
-    parts = []
-    for task, file in ((0, "task1_train"), (0, "task1_test_gap"), (1, "task2_train")):
-        path = folder / f"{file}.csv"
-        if not path.is_file():
-            raise BadInput(f"There is no file {path.name} of the Poisson toy; check the path.")
-        table = pd.read_csv(path, dtype=np.float64)
-        if list(table) != ["start", "end", "count"]:
-            raise BadInput(
-                f"{path.name} has the columns {', '.join(table)}; expected are start, end, count."
-            )
-        lo, hi, counts = table.to_numpy().T
-        parts.append(_rows(TASKS[task], lo, hi, counts, np.full(len(lo), file.endswith("gap"))))
-    return pd.concat(parts, ignore_index=True)
 
 
 def _rows(
