@@ -228,9 +228,7 @@ def check_values(
 def _dimensions(frame: pd.DataFrame) -> tuple[str, ...]:
     """The input dimensions of a table, in order of appearance."""
     inputs = [str(c) for c in frame.columns if c not in _OWN]
-    bases = {n: n[:-3] if n.endswith(("_lo", "_hi")) else n for n in inputs}
-    boxed = {b for b in bases.values() if f"{b}_lo" in inputs and f"{b}_hi" in inputs}
-    return tuple(dict.fromkeys(b if b in boxed else n for n, b in bases.items()))
+    return tuple(dict.fromkeys(n[:-3] if n.endswith(("_lo", "_hi")) else n for n in inputs))
 
 
 def _bounds(

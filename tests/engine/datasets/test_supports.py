@@ -159,6 +159,8 @@ def test_arrays_of_a_frame_that_no_reader_saw() -> None:
         of(GOOD, tasks=("fine",), rows=(1, 2, 3, 4))
     with pytest.raises(BadInput, match="lacks the dimension 'height'"):
         of(GOOD, dims=("age", "height"))
+    with pytest.raises(BadInput, match="lacks the dimension 'age'; give the column 'age' or both"):
+        of(GOOD.drop(columns="age_hi"))
     with pytest.raises(BadInput, match=r"'age_hi', row 1: 0 is below age_lo = 16"):
         of(GOOD.assign(age_hi=[16.0, 0, 20, 25]))
     with pytest.raises(BadInput, match=r"'age_lo', row 2: there is no finite number"):
