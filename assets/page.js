@@ -1,4 +1,20 @@
-// Loaded with every page: takes the spinner away, keeps the theme, holds the keys of present mode.
+// Loaded with every page: lets nothing that a visitor does early be lost, takes the spinner away,
+// keeps the theme, holds the keys of present mode.
+
+// Until the server hears that the document is ready it takes every change for one that went out
+// with the page, and answers nothing. So what a visitor does on a page that is still being built
+// waits for that word and follows it, in order.
+const session = Bokeh.require('client/session').ClientSession.prototype
+const send = session._document_changed
+session._document_changed = function (event) {
+  if (this.early === undefined) this.early = []
+  if (this.early === null) { send.call(this, event); return }
+  if (event.msg_data?.event_name !== 'document_ready') { this.early.push(event); return }
+  const early = this.early
+  this.early = null
+  for (const each of [event, ...early]) send.call(this, each)
+}
+
 const everywhere = (visit, root = document) => {
   for (const node of root.querySelectorAll('*')) {
     visit(node)

@@ -26,10 +26,7 @@ class Replay:
     """
 
     def __init__(
-        self,
-        doc: Document,
-        show: Callable[[int | None, Snapshot | None, int], None],
-        soon: Callable[[Callable[[], None]], None] = lambda act: act(),
+        self, doc: Document, show: Callable[[int | None, Snapshot | None, int], None]
     ) -> None:
         self._doc, self._show = doc, show
         self._run: History | None = None
@@ -37,7 +34,7 @@ class Replay:
         self._drawn, self._at = 0, -1
         self._timer: Any = None
         self.playing = False
-        self._start = _button("Replay", lambda: soon(self._begin), "text")
+        self._start = _button("Replay", self._begin, "text")
         self._toggle = _button("Hold replay", self._hold_or_go, "outlined")
         self._leave = _button("End replay", self._end, "text")
         self._slider = pmui.IntSlider(

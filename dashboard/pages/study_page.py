@@ -79,14 +79,12 @@ class StudyPage:
         self.figures = {id(v): self._figure(v) for v in self._every_view()}
         self.form = SettingsForm(study.settings, study.presets)
         self.data = DataPanel(self)
-        clicks = (self._train, self._pause, self._resume, self._stop)
-        self.bar = RunBar(*(partial(self._once_up, act) for act in clicks))
-        self.replay = Replay(visit.doc, self._show_recorded, self._once_up)
+        self.bar = RunBar(self._train, self._pause, self._resume, self._stop)
+        self.replay = Replay(visit.doc, self._show_recorded)
         self.keep = Keep(self)
         self.list = RunList(self)
         self.watcher = self.hub.watch(visit.doc, self._show)
-        self.watcher.up = False
-        self._early: list[Callable[[], None]] = []
+        self.watcher.up = False  # what is new before the page is up would be lost on it
         pn.state.onload(self._up)
         self.layout = Layout(self)
         self.panel = self.layout.panel
@@ -276,21 +274,9 @@ class StudyPage:
         if "data" in query and "run" not in query:
             self.data.show(query["data"])
 
-    def _once_up(self, act: Callable[[], None]) -> None:
-        """Do what a click asks for, once the browser has the whole page.
-
-        A change that reaches a page still being built is lost on it: its buttons would for ever
-        show a state that has passed.
-        """
-        if self.watcher.up:
-            act()
-        else:
-            self._early.append(act)
-
     def _up(self) -> None:
         self.watcher.up = True
-        early, self._early = self._early, []
-        self.turn(*early, self.watcher.poke)
+        self.watcher.poke()
 
     def _train(self) -> None:
         try:

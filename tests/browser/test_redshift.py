@@ -219,7 +219,6 @@ def drop(page: Page, name: str, content: bytes) -> None:
     """Drop a file on the upload wizard, opening it first if need be."""
     wizard = page.get_by_text("A CSV file of at most")
     if not wizard.is_visible():
-        page.wait_for_timeout(3000)  # what is chosen while a page is still being built can be lost
         page.get_by_role("combobox", name="Source").click()
         page.get_by_role("menuitem", name="Upload a table").click()
     expect(wizard).to_be_visible(timeout=PATIENCE)
