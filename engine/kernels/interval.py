@@ -63,12 +63,17 @@ class IntervalKernel(Kernel):
 
     def forward(
         self,
-        x1: Float[Tensor, "n c1"],
-        x2: Float[Tensor, "m c2"],
+        x1: Float[Tensor, "*b n c1"],
+        x2: Float[Tensor, "*b m c2"],
         diag: bool = False,
         **params: Any,
-    ) -> Float[Tensor, "n m"] | Float[Tensor, " n"]:
+    ) -> Float[Tensor, "*b n m"] | Float[Tensor, "*b n"]:
         """Covariances of all pairs of supports, or of one with its like (`diag`)."""
+        if x1.dim() > 2:
+            repeated = x1.stride(0) == x2.stride(0) == 0  # a batch made by `expand`
+            batch = zip(x1[:1], x2[:1]) if repeated else zip(x1, x2)
+            K = torch.stack([self.forward(a, b, diag) for a, b in batch])
+            return K.expand(len(x1), *K.shape[1:])
         first, second = pieces(x1, self.dimensions), pieces(x2, self.dimensions)
         if self.shape != "eq":
             first, second = self._grid(first), self._grid(second)

@@ -1,0 +1,74 @@
+"""Where inducing points lie: k-means over the supports' centres, or even spacing."""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from engine.errors import BadInput
+from engine.kernels.support import centroids, pieces
+from engine.models.gpz_basis import start_centres
+
+ROWS = 20_000  # more centres than that do not move their clusters' means
+
+
+def inducing_points(
+    supports: Float[Tensor, "n c"],
+    dimensions: int,
+    count: int,
+    place: str,
+    generator: torch.Generator,
+) -> Float[Tensor, "m d"]:
+    """Inducing points for supports.
+
+    Args:
+        place: `"kmeans"`: over the centres of the supports, each dimension scaled to unit variance
+            (Yousefi 2021, section 5.3). `"even"`: the largest grid of at most `count` points, the
+            same spacing in the same scale, over the box that holds all supports.
+        generator: A CPU generator.
+
+    Raises:
+        BadInput: A count below one, or an unknown place.
+    """
+    if count < 1:
+        raise BadInput(f"There must be at least one inducing point, got {count}.")
+    if place == "even":
+        return _even(supports, dimensions, count)
+    if place != "kmeans":
+        raise BadInput(f"Place {place!r} is unknown; use 'kmeans' or 'even'.")
+    centres = centroids(supports, dimensions)
+    scale = centres.std(0, correction=0).clamp(min=1e-12)
+    if len(centres) > ROWS:
+        centres = centres[torch.randperm(len(centres), generator=generator)[:ROWS]]
+    return start_centres(centres / scale, count, generator) * scale
+
+
+def _even(supports: Tensor, dimensions: int, count: int) -> Tensor:
+    lower, upper = extent(supports, dimensions)
+    wide = (upper - lower).clamp(min=1e-12)
+    # Counts in proportion to the extents in units of the centres' deviation, their product `count`.
+    ratio = wide / centroids(supports, dimensions).std(0, correction=0).clamp(min=1e-12)
+    counts = (ratio * (count / ratio.prod()) ** (1 / dimensions)).floor().clamp(min=1).long()
+    axes = [
+        torch.linspace(lo, hi, int(k) + 2, dtype=wide.dtype)[1:-1]
+        if k < 2
+        else torch.linspace(lo, hi, int(k), dtype=wide.dtype)
+        for lo, hi, k in zip(lower.tolist(), upper.tolist(), counts)
+    ]
+    return torch.cartesian_prod(*axes).reshape(-1, dimensions).to(supports)
+
+
+def extent(
+    supports: Float[Tensor, "n c"], dimensions: int
+) -> tuple[Float[Tensor, " d"], Float[Tensor, " d"]]:
+    """Corners of the box that holds all supports."""
+    parts = pieces(supports, dimensions)
+    return parts.lower.amin((0, 1)), parts.upper.amax((0, 1))
+
+
+def spacing(inducing: Float[Tensor, "m c"], dimensions: int) -> Float[Tensor, " d"]:
+    """How far inducing points lie apart in each dimension, were they on a grid."""
+    lower, upper = extent(inducing, dimensions)
+    sides = len(inducing) ** (1 / dimensions)
+    return torch.where(upper > lower, upper - lower, torch.ones_like(lower)) / sides

@@ -1,0 +1,123 @@
+"""Training of MTGPA step by step: joint Adam, natural gradients, or variational EM; minibatches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from engine.errors import BadInput
+from engine.models.mtgpa import MTGPA
+from engine.models.mtgpa_prior import Data
+
+SCHEMES = ("adam", "natural", "em")
+
+
+class Training:
+    """Optimiser steps on a model and its data.
+
+    Args:
+        model: Trained in place. One built with `natural=True` goes with the scheme `"natural"`.
+        data: All observations.
+        generator: A CPU generator that draws the minibatches.
+        scheme: `"adam"`: q(u) and all else together. `"natural"`: a natural-gradient step for
+            q(u), and Adam for the rest. `"em"`: `block` steps on q(u) alone, then as many on the
+            rest, by Adam, and so on (section 5.1.3).
+        rate: Adam's step.
+        natural_rate: Of the natural gradient. 1 ends at the best q(u) at once where all rows are
+            taken, likelihoods are Gaussian and there is one latent function; several are moved at
+            the same time, and want a third of that.
+        batch: Rows of each task in a step, drawn without replacement and weighted by the task's
+            number of rows over theirs; None takes all rows.
+        block: Steps of a phase of variational EM.
+
+    Raises:
+        BadInput: An unknown scheme, or one that does not fit the model; a batch below one.
+    """
+
+    def __init__(
+        self,
+        model: MTGPA,
+        data: Data,
+        generator: torch.Generator,
+        scheme: str = "adam",
+        rate: float = 0.02,
+        natural_rate: float = 0.1,
+        batch: int | None = None,
+        block: int = 20,
+    ) -> None:
+        if scheme not in SCHEMES:
+            raise BadInput(f"Scheme {scheme!r} is unknown; use one of {SCHEMES}.")
+        if model.natural != (scheme == "natural"):
+            raise BadInput(
+                f"Scheme {scheme!r} does not go with a model built with natural={model.natural}."
+            )
+        if batch is not None and batch < 1:
+            raise BadInput(f"A batch needs at least one row, got {batch}.")
+        self.model, self.data, self.generator = model, data, generator
+        self.scheme, self.batch, self.block = scheme, batch, block
+        self.natural_rate = natural_rate
+        self.steps = 0
+        self.rows = [(data.task == d).nonzero().squeeze(1) for d in range(len(model.likelihoods))]
+        q = model.variational_parameters()
+        self.others = model.hyperparameters()
+        groups = {"adam": [q + self.others], "natural": [self.others], "em": [q, self.others]}
+        self.optimisers = [torch.optim.Adam(group, lr=rate) for group in groups[scheme] if group]
+
+    def step(self) -> float:
+        """One step; the bound before it, in nats (an unbiased estimate where there are batches)."""
+        self.model.train()
+        batch, weight = self.draw()
+        self.model.zero_grad()
+        bound = self.model.elbo(batch, weight)
+        (-bound).backward()
+        if self.scheme == "em":
+            self.optimisers[self.steps // self.block % len(self.optimisers)].step()
+        else:
+            if self.scheme == "natural":
+                for latent in self.model.latents:
+                    latent.natural_step(self.natural_rate)
+            for optimiser in self.optimisers:
+                optimiser.step()
+        self.steps += 1
+        return bound.item()
+
+    def draw(self) -> tuple[Data, Float[Tensor, " b"] | None]:
+        """The rows of a step and how many rows each stands for."""
+        if self.batch is None:
+            return self.data, None
+        chosen, weights = [], []
+        for rows in self.rows:
+            size = min(self.batch, len(rows))
+            pick = torch.randperm(len(rows), generator=self.generator)[:size]
+            chosen.append(rows[pick.to(rows.device)])
+            weights.append(self.data.y.new_full((size,), len(rows) / max(size, 1)))
+        return self.data.at(torch.cat(chosen)), torch.cat(weights)
+
+    def state(self) -> dict[str, Tensor]:
+        """All that a bitwise resume needs besides the model's `state_dict`."""
+        tensors = {
+            "steps": torch.tensor(self.steps),
+            "generator": self.generator.get_state(),
+        }
+        for i, j, parameter, optimiser in self._slots():
+            for name, value in optimiser.state.get(parameter, {}).items():
+                tensors[f"{i}.{j}.{name}"] = torch.as_tensor(value)
+        return tensors
+
+    def load(self, tensors: dict[str, Tensor]) -> None:
+        """Go on from what `state` gave, the model's own state being loaded already."""
+        self.steps = int(tensors["steps"])
+        self.generator.set_state(tensors["generator"].cpu())
+        for i, j, parameter, optimiser in self._slots():
+            prefix = f"{i}.{j}."
+            kept = {k[len(prefix) :]: v.clone() for k, v in tensors.items() if k.startswith(prefix)}
+            if kept:
+                optimiser.state[parameter] = kept
+
+    def _slots(self) -> Iterator[tuple[int, int, nn.Parameter, torch.optim.Optimizer]]:
+        for i, optimiser in enumerate(self.optimisers):
+            for j, parameter in enumerate(optimiser.param_groups[0]["params"]):
+                yield i, j, parameter, optimiser
