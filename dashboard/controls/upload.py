@@ -123,7 +123,7 @@ class Upload:
             _list(preview.problems[:PROBLEMS], "error", "alert")
             + _list(preview.warnings[:PROBLEMS], "quiet", "note")
             + _head(preview)
-            + self._estimate(preview.n_rows, len(preview.names))
+            + (self._estimate(preview.n_rows, len(preview.names)) if preview.n_rows else "")
         )
         if first:
             self._columns.objects = self._mappers(preview)

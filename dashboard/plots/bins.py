@@ -35,7 +35,8 @@ class BinsPlot(Plot):
         put(self.rows, left=left, right=right, middle=(left + right) / 2, bias=bias, mad=mad,
             outliers=outliers)  # fmt: skip
         if not len(left):
-            self.describe("No rows in any bin.")
+            self.clear()  # which keeps the frames that Bokeh could not draw around nothing
+            self.alt = "No bin of the truth holds the twenty test rows that its figures need."
             return
         worst = int(np.argmax(np.abs(bias)))
         self.describe(

@@ -17,9 +17,10 @@ PATIENCE = 120_000
 
 @pytest.fixture(autouse=True)
 def nothing_complains(page: Page, app_url: str) -> Iterator[None]:
-    """In every test: no error, no request to another host."""
+    """In every test: no error, no warning, no request to another host."""
     complaints: list[str] = []
-    page.on("console", lambda m: complaints.append(m.text) if m.type == "error" else None)
+    loud = ("error", "warning")
+    page.on("console", lambda m: complaints.append(m.text) if m.type in loud else None)
     page.on("pageerror", lambda error: complaints.append(str(error)))
     ours = (app_url, "data:", "blob:")
     page.on("request", lambda r: None if r.url.startswith(ours) else complaints.append(r.url))
@@ -255,12 +256,14 @@ def test_an_own_table_is_mapped_trained_on_and_deleted(page: Page, app_url: str)
 
 WIDE = ",".join(f"c{i}" for i in range(20_000))
 BROKEN = {
-    "empty.csv": (b"\n", "empty.csv is empty"),  # the drop field keeps files of no bytes to itself
+    "empty.csv": (b"", "is empty; give a CSV file with a header and rows"),
     "header.csv": (b"u,g,r,z\n", "has a header but no rows"),
     "picture.csv": (b"\x89PNG\r\n\x1a\n" + bytes(range(256)), "is a PNG image, not a CSV file"),
     "text.csv": (survey("u,g,r,z", 900, {729: "18,faint,17,0.4"}), "row 731: got 'faint'"),
     "formula.csv": (survey("u,g,r,z", 90, {5: "18,=cmd|'/c calc'!A1,17,0.4"}), 'got "=cmd|'),
     "wide.csv": (f"{WIDE}\n{WIDE}\n".encode(), "has 20,000 columns and the limit is"),
+    "blank.csv": (b"\n", "is empty; give a CSV file with a header and rows"),
+    "nothing.csv": (b"", "is empty; give a CSV file with a header and rows"),
 }
 
 

@@ -50,7 +50,8 @@ def test_nothing_comes_from_another_host_and_nothing_complains(page: Page, app_u
         "request",
         lambda r: None if r.url.startswith((app_url, "data:", "blob:")) else foreign.append(r.url),
     )
-    page.on("console", lambda m: complaints.append(m.text) if m.type == "error" else None)
+    loud = ("error", "warning")
+    page.on("console", lambda m: complaints.append(m.text) if m.type in loud else None)
     page.on("pageerror", lambda error: complaints.append(str(error)))
     for path in ("/", "/redshift"):
         page.goto(app_url + path)

@@ -116,6 +116,15 @@ def test_bins_leave_out_empty_ones() -> None:
     assert len(plot.rows.data["left"]) == 1
 
 
+def test_bins_that_are_all_too_small_leave_a_frame_and_a_sentence() -> None:
+    plot = BinsPlot()
+    plot.show(np.array([[0, 0.5], [0.5, 1], [0.1, 0.2], [0.01, 0.02], [0, 0], [5, 7.0]]))
+    plot.show(np.empty((6, 0)))
+    assert len(plot.rows.data["left"]) == 0
+    assert len(plot.corners.data["x"]) == 2  # Bokeh cannot frame a figure without data
+    assert "twenty test rows" in plot.alt
+
+
 def test_pit_tells_over_from_under_confidence() -> None:
     plot = PitPlot()
     plot.show(np.full(100, 0.5))
