@@ -207,8 +207,9 @@ def release(made: pmui.Page) -> None:
     That is its busy state, and its register of scripts in the browser, whose arguments hold their
     source. Private API of Param, pinned in pyproject.toml; a test counts the live documents.
     """
+    registry: Any = Callback.registry
     for part in made.select():
-        Callback.registry.pop(part, [])
+        registry.pop(part, None)
     for _, watcher in made._param__private.ref_watchers:
         (watcher.inst or watcher.cls).param.unwatch(watcher)
     made._param__private.ref_watchers = []
@@ -307,6 +308,8 @@ def _theme() -> dict[str, Any]:
             # The page's own bars hold empty h5 elements, which are no headings of ours.
             "MuiTypography": {"defaultProps": {"variantMapping": {"h3": "div", "h5": "div"}}},
             "MuiButton": {"defaultProps": {"disableElevation": True}},
+            # The bar of a busy indicator that we do not use: it stays, unseen and without a name.
+            "MuiLinearProgress": {"defaultProps": {"aria-hidden": True}},
         },
     }
     return {
