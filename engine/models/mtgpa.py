@@ -33,10 +33,10 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from engine.errors import BadInput
-from engine.models.mtgpa_inducing import inducing_points, spacing
 from engine.models.mtgpa_latent import Latent
 from engine.models.mtgpa_likelihoods import Likelihood, Moments, Prediction, likelihood
 from engine.models.mtgpa_prior import Coregionalisation, Data
+from engine.models.mtgpa_start import inducing_points, signs, spacing
 
 CHUNK = 4096  # rows predicted at once
 
@@ -146,6 +146,7 @@ class MTGPA(nn.Module):
             lik.check(own.y, d)
             starts.append(lik.start(own.y, own.exposures()))
         offset, scale = torch.cat(starts, dim=1)
+        scale[[own[0] for own in model.functions]] *= signs(data, dimensions, len(likelihoods))
         if lengthscale is None:
             start = 2 * spacing(inducing, dimensions)
         else:

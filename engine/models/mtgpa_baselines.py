@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from engine.errors import BadInput
 from engine.kernels.support import centroids
 from engine.models.mtgpa_exact import ExactGP
-from engine.models.mtgpa_inducing import extent
 from engine.models.mtgpa_prior import Coregionalisation, Data
+from engine.models.mtgpa_start import extent
 
 BASELINES = ("kriging", "single", "icm", "dependent")
 START = 0.15  # of the extent of the data: the lengthscale to start from

@@ -1,4 +1,4 @@
-"""Where inducing points lie: k-means over the supports' centres, or even spacing."""
+"""Where MTGPA starts: inducing points, their spacing, and which tasks go against each other."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from torch import Tensor
 
 from engine.errors import BadInput
 from engine.kernels.support import centroids, pieces
-from engine.models.gpz_basis import start_centres
+from engine.models.gpz_basis import square_distances, start_centres
+from engine.models.mtgpa_prior import Data
 
 ROWS = 20_000  # more centres than that do not move their clusters' means
 
@@ -72,3 +73,29 @@ def spacing(inducing: Float[Tensor, "m c"], dimensions: int) -> Float[Tensor, " 
     lower, upper = extent(inducing, dimensions)
     sides = len(inducing) ** (1 / dimensions)
     return torch.where(upper > lower, upper - lower, torch.ones_like(lower)) / sides
+
+
+def signs(data: Data, dimensions: int, tasks: int) -> Float[Tensor, " t"]:
+    """+1 for tasks that go with the largest one where they meet, -1 for those that go against it.
+
+    Started with the wrong sign, a mixture of one latent function seldom finds the other. Rows are
+    compared with the nearest row of the largest task; without a clear correlation the sign is +1.
+    """
+    largest = max(range(tasks), key=lambda d: int((data.task == d).sum()))
+    scale = centroids(data.supports, dimensions).std(0, correction=0).clamp(min=1e-12)
+    reference = _few(data.of_task(largest))
+    places = centroids(reference.supports, dimensions) / scale
+    found = data.y.new_ones(tasks)
+    for d in range(tasks):
+        own = _few(data.of_task(d))
+        nearest = square_distances(centroids(own.supports, dimensions) / scale, places).argmin(1)
+        pair = torch.stack([own.y, reference.y[nearest]])
+        r = torch.corrcoef(pair)[0, 1] if len(own.y) > 2 else pair.new_zeros(())
+        if r < -2 / len(own.y) ** 0.5:
+            found[d] = -1
+    return found
+
+
+def _few(data: Data, rows: int = 2000) -> Data:
+    """Evenly chosen rows, where there are more than that."""
+    return data.at(torch.arange(0, len(data.y), max(1, len(data.y) // rows), device=data.y.device))
