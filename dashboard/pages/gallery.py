@@ -7,6 +7,11 @@ import html
 from dashboard.shell import Content, Visit, text
 from engine.catalog import STUDIES, Entry, entry
 
+# What a card's picture shows; scripts/card_pictures.py draws it from the recorded run.
+PICTURES = {
+    "redshift": "Predicted against true redshift of test galaxies: a cloud around the diagonal.",
+}
+
 
 def gallery(visit: Visit) -> Content:
     """The first page: one sentence on what this is, and a card for every study."""
@@ -27,6 +32,14 @@ def gallery(visit: Visit) -> Content:
 def _card(study: Entry, visit: Visit) -> str:
     present = "?present" if visit.present else ""
     return (
-        f"<a class='card' href='./{study.name}{present}'><h2>{html.escape(study.title)}</h2>"
+        f"<a class='card' href='./{study.name}{present}'>{_picture(study.name)}"
+        f"<h2>{html.escape(study.title)}</h2>"
         f"<p>{html.escape(study.question)}</p><span class='go'>Open the finished run</span></a>"
     )
+
+
+def _picture(study: str) -> str:
+    if study not in PICTURES:
+        return ""
+    alt = html.escape(PICTURES[study], quote=True)
+    return f"<img src='./assets/card-{study}.svg' alt='{alt}' width='330' height='170'>"
