@@ -35,9 +35,10 @@ class Layout:
         }
         self._result = section("Result", self._late["Result"][0], visible=False)
         self._explore = section("Explore", self._asking, self._late["Explore"][0], visible=False)
+        bar = page.bar.status if page.present else page.bar.panel
         self.panel = column(
             self._head(),
-            column(page.bar.panel, self._warning, self._message, page.replay.panel, name="bar"),
+            column(bar, self._warning, self._message, page.replay.panel, name="bar"),
             *([] if page.present else [self._controls()]),
             self._body(),
             name="study presenting" if page.present else "study",

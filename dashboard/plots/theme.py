@@ -106,6 +106,8 @@ def quiet_legend(plot: Figure, stacked: bool = False) -> None:
     legend = plot.legend[0]
     plot.center.remove(legend)
     plot.add_layout(legend, "above")
+    # On the page, Panel's Material theme sets the size anew, in parts of the surrounding type's.
+    legend.stylesheets = [":host { font-size: 0.8rem; }"]
     legend.update(
         orientation="vertical" if stacked else "horizontal",
         location="left",

@@ -39,6 +39,10 @@ def open_page(page: Page, app_url: str) -> Callable[[str], Page]:
 
 def test_the_gallery_leads_to_each_study(open_page: Callable[[str], Page]) -> None:
     page = open_page("/")
+    for picture in page.get_by_role("img").all():
+        assert picture.get_attribute("alt")
+        assert picture.evaluate("async (image) => { await image.decode(); return image.width }")
+    assert page.get_by_role("img").count() >= 1
     page.get_by_role("link", name=re.compile("Open the finished run")).first.click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Redshift")
 
@@ -115,6 +119,8 @@ def test_present_mode_hides_controls_enlarges_type_and_steps_by_keys(
 ) -> None:
     page = open_page("/redshift?present")
     expect(page.get_by_role("textbox", name="N basis")).to_have_count(0)
+    expect(page.get_by_role("button", name="Train", exact=True)).to_have_count(0)
+    expect(page.get_by_role("status").first).to_contain_text("recorded")
     size = page.evaluate("getComputedStyle(document.documentElement).fontSize")
     assert float(size.removesuffix("px")) >= 20
     page.wait_for_function(
