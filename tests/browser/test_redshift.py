@@ -193,6 +193,8 @@ def test_downloads_hold_the_run_and_figures_open_alone_and_offline(
             button(redshift, name).click()
         waiting.value.save_as(tmp_path / f"{name}.html")
         assert word in (tmp_path / f"{name}.html").read_text(encoding="utf-8")
+    rows = (tmp_path / "Predictions.html").read_text(encoding="utf-8").splitlines()
+    assert len(rows) == 1 + 2000  # every test row, though the page shows a thousand
     offline = browser.new_context(offline=True)
     try:
         page = offline.new_page()
