@@ -35,8 +35,8 @@ from torch import Tensor, nn
 from engine.errors import BadInput
 from engine.models.mtgpa_latent import Latent
 from engine.models.mtgpa_likelihoods import Likelihood, Moments, Prediction, likelihood
-from engine.models.mtgpa_prior import Coregionalisation, Data
-from engine.models.mtgpa_start import inducing_points, signs, spacing
+from engine.models.mtgpa_prior import Coregionalisation, Data, mass
+from engine.models.mtgpa_start import check, inducing_points, signs, spacing
 
 CHUNK = 4096  # rows predicted at once
 
@@ -113,6 +113,7 @@ class MTGPA(nn.Module):
         shape: str = "eq",
         lengthscale: float | Sequence[float] | None = None,
         fixed_lengthscale: bool = False,
+        noise: float = 0.1,
         offsets: bool = True,
         learn_inducing: bool = False,
         natural: bool = False,
@@ -127,13 +128,16 @@ class MTGPA(nn.Module):
             lengthscale: To start from, in the units of the inputs, one or one a dimension; by
                 default twice the spacing of the inducing points.
             fixed_lengthscale: Keep it.
+            noise: Variance of a Gaussian task's noise to start from, as a share of that of its y.
+                Where observations are nearly exact, a low start finds shorter lengthscales.
             offsets: Give each function a constant of its own, learned. Without, the functions have
                 zero mean, as in the publication.
 
         Raises:
-            BadInput: A task without data, a value that its likelihood excludes, or an argument that
-                is unknown.
+            BadInput: A task without data, a value that its likelihood excludes, one that is not
+                finite, or an argument that is unknown.
         """
+        check(data, len(likelihoods))
         if isinstance(inducing, int):
             inducing = inducing_points(data.supports, dimensions, inducing, place, generator)
         model = cls(likelihoods, inducing, dimensions, ranks, shape, learn_inducing, natural)
@@ -141,10 +145,8 @@ class MTGPA(nn.Module):
         starts = []
         for d, lik in enumerate(model.likelihoods):
             own = data.of_task(d)
-            if not len(own.y):
-                raise BadInput(f"Task {d} has no observation; leave it out or give it one.")
             lik.check(own.y, d)
-            starts.append(lik.start(own.y, own.exposures()))
+            starts.append(lik.start(own.y, own.exposures(), noise))
         offset, scale = torch.cat(starts, dim=1)
         scale[[own[0] for own in model.functions]] *= signs(data, dimensions, len(likelihoods))
         if lengthscale is None:
@@ -183,9 +185,7 @@ class MTGPA(nn.Module):
     def _mix(self, supports: Tensor, mean: Tensor, variance: Tensor, task: int) -> Moments:
         own = self.functions[task]
         a = self.prior.mixing[:, own]
-        offset = torch.stack(
-            [self.prior.mean(supports, torch.full((len(supports),), j)) for j in own]
-        )
+        offset = torch.outer(self.prior.offset[own], mass(supports, self.prior.dimensions))
         return Moments(a.T @ mean + offset, torch.einsum("lf,lg,ln->fgn", a, a, variance))
 
     def expected_log_likelihood(self, data: Data) -> Float[Tensor, " n"]:

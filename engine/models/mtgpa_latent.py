@@ -14,6 +14,7 @@ from gpytorch.variational import (
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from engine.errors import BadInput
 from engine.kernels.interval import IntervalKernel
 from engine.kernels.support import alike
 
@@ -42,6 +43,9 @@ class Latent(VariationalStrategy):
         rank: R.
         natural: Hold q(u) in natural parameters, for natural gradients.
         learn: Learn where the inducing points lie.
+
+    Raises:
+        BadInput: Supports that are not points were to be learned.
     """
 
     def __init__(
@@ -52,6 +56,8 @@ class Latent(VariationalStrategy):
         natural: bool = False,
         learn: bool = False,
     ) -> None:
+        if learn and inducing.shape[1] != kernel.dimensions:
+            raise BadInput("Inducing points can be learned; boxes and sets of points stay fixed.")
         family = NaturalVariationalDistribution if natural else CholeskyVariationalDistribution
         q = family(len(inducing), batch_shape=torch.Size([rank]))
         super().__init__(_Prior(kernel), inducing, q, learn, jitter_val=JITTER)  # type: ignore[arg-type]

@@ -58,8 +58,13 @@ class Likelihood(nn.Module):
     def check(self, y: Float[Tensor, " n"], task: int) -> None:
         """Raises BadInput, naming the task, where y cannot be observed under this likelihood."""
 
-    def start(self, y: Float[Tensor, " n"], exposure: Float[Tensor, " n"]) -> Float[Tensor, "2 f"]:
-        """Offsets and standard deviations to start the functions from; sets the noise as well."""
+    def start(
+        self, y: Float[Tensor, " n"], exposure: Float[Tensor, " n"], noise: float
+    ) -> Float[Tensor, "2 f"]:
+        """Offsets and standard deviations to start the functions from.
+
+        Sets a Gaussian's noise as well, to a share `noise` of the variance of y.
+        """
         raise NotImplementedError
 
     def log_prob(self, y: Tensor, f: Tensor, exposure: Tensor) -> Tensor:
@@ -95,9 +100,11 @@ class Gaussian(Likelihood):
         return self.log_noise.exp() + LEAST_NOISE
 
     @torch.no_grad()
-    def start(self, y: Float[Tensor, " n"], exposure: Float[Tensor, " n"]) -> Float[Tensor, "2 f"]:
+    def start(
+        self, y: Float[Tensor, " n"], exposure: Float[Tensor, " n"], noise: float
+    ) -> Float[Tensor, "2 f"]:
         variance = y.var(correction=0).clamp(min=1e-4)
-        self.log_noise.copy_((0.1 * variance).log())
+        self.log_noise.copy_((noise * variance).log())
         return torch.stack([y.mean(), variance.sqrt()]).unsqueeze(1)
 
     def expected_log_prob(
@@ -122,9 +129,11 @@ class HeteroscedasticGaussian(Likelihood):
 
     functions = 2
 
-    def start(self, y: Float[Tensor, " n"], exposure: Float[Tensor, " n"]) -> Float[Tensor, "2 f"]:
+    def start(
+        self, y: Float[Tensor, " n"], exposure: Float[Tensor, " n"], noise: float
+    ) -> Float[Tensor, "2 f"]:
         variance = y.var(correction=0).clamp(min=1e-4)
-        offsets = torch.stack([y.mean(), (0.1 * variance).log()])
+        offsets = torch.stack([y.mean(), (noise * variance).log()])
         return torch.stack([offsets, torch.stack([variance.sqrt(), torch.ones_like(variance)])])
 
     def expected_log_prob(
@@ -163,7 +172,9 @@ class Poisson(Likelihood):
                 "counts are whole numbers, zero or more."
             )
 
-    def start(self, y: Float[Tensor, " n"], exposure: Float[Tensor, " n"]) -> Float[Tensor, "2 f"]:
+    def start(
+        self, y: Float[Tensor, " n"], exposure: Float[Tensor, " n"], noise: float
+    ) -> Float[Tensor, "2 f"]:
         rate = y.sum().clamp(min=0.5) / exposure.sum()
         return torch.stack([rate.log(), torch.ones_like(rate)]).unsqueeze(1)
 
@@ -193,7 +204,9 @@ class Bernoulli(Likelihood):
                 "use 0 and 1."
             )
 
-    def start(self, y: Float[Tensor, " n"], exposure: Float[Tensor, " n"]) -> Float[Tensor, "2 f"]:
+    def start(
+        self, y: Float[Tensor, " n"], exposure: Float[Tensor, " n"], noise: float
+    ) -> Float[Tensor, "2 f"]:
         share = (y.sum() + 0.5) / (len(y) + 1)
         return torch.stack([torch.logit(share), torch.ones_like(share)]).unsqueeze(1)
 

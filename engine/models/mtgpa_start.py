@@ -96,6 +96,29 @@ def signs(data: Data, dimensions: int, tasks: int) -> Float[Tensor, " t"]:
     return found
 
 
+def check(data: Data, tasks: int) -> None:
+    """See that every row can be used and every task has one.
+
+    Raises:
+        BadInput: Naming the first row or task that is not so.
+    """
+    exposure, known = data.exposures(), (data.task >= 0) & (data.task < tasks)
+    rules = [
+        (data.y.isfinite(), "a value that is not a finite number", data.y),
+        (data.supports.isfinite().all(1), "a support that is not finite", data.supports.sum(1)),
+        (known, f"a task that is not one of 0 to {tasks - 1}", data.task),
+        (exposure.isfinite() & (exposure > 0), "an exposure that is not above zero", exposure),
+    ]
+    for good, what, values in rules:
+        if not bool(good.all()):
+            row = int((~good).nonzero()[0])
+            where = f"Row {row} of task {int(data.task[row])}"
+            raise BadInput(f"{where} has {what}: {values[row].item():g}.")
+    for d in range(tasks):
+        if not bool((data.task == d).any()):
+            raise BadInput(f"Task {d} has no observation; leave it out or give it one.")
+
+
 def _few(data: Data, rows: int = 2000) -> Data:
     """Evenly chosen rows, where there are more than that."""
     return data.at(torch.arange(0, len(data.y), max(1, len(data.y) // rows), device=data.y.device))

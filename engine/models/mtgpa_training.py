@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 
 import torch
 from jaxtyping import Float
+from linear_operator.utils.warnings import NumericalWarning
 from torch import Tensor, nn
 
 from engine.errors import BadInput
@@ -60,6 +62,7 @@ class Training:
         self.scheme, self.batch, self.block = scheme, batch, block
         self.natural_rate = natural_rate
         self.steps = 0
+        self.notes: list[str] = []  # of the numerics, each once
         self.rows = [(data.task == d).nonzero().squeeze(1) for d in range(len(model.likelihoods))]
         q = model.variational_parameters()
         self.others = model.hyperparameters()
@@ -71,8 +74,11 @@ class Training:
         self.model.train()
         batch, weight = self.draw()
         self.model.zero_grad()
-        bound = self.model.elbo(batch, weight)
-        (-bound).backward()
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always", NumericalWarning)
+            bound = self.model.elbo(batch, weight)
+            (-bound).backward()
+        self._note(said)
         if self.scheme == "em":
             self.optimisers[self.steps // self.block % len(self.optimisers)].step()
         else:
@@ -83,6 +89,15 @@ class Training:
                 optimiser.step()
         self.steps += 1
         return bound.item()
+
+    def _note(self, said: list[warnings.WarningMessage]) -> None:
+        """Keep what GPyTorch says of Cholesky factors that needed more jitter; pass on the rest."""
+        for warning in said:
+            text = str(warning.message)
+            if not issubclass(warning.category, NumericalWarning):
+                warnings.warn_explicit(text, warning.category, warning.filename, warning.lineno)
+            elif text not in self.notes:
+                self.notes.append(text)
 
     def draw(self) -> tuple[Data, Float[Tensor, " b"] | None]:
         """The rows of a step and how many rows each stands for."""

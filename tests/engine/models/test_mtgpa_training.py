@@ -214,11 +214,33 @@ def test_tasks_start_with_the_sign_of_their_correlation():
     assert signs(data._replace(y=noise), 1, 2).tolist() == [1, 1]
 
 
+def test_jitter_that_grows_is_noted_once():
+    """Inducing points on one spot, and a kernel that is flat over them."""
+    training = _start(inducing=torch.zeros(400, 1).double(), lengthscale=1e6)
+    training.model.latents[0].jitter_val = 0.0
+    for _ in range(3):
+        training.step()
+    assert len(training.notes) == 1
+    assert "jitter" in training.notes[0]
+
+
 def test_bad_arguments_are_named():
     data = _two_tasks()
     g = torch.Generator()
     with pytest.raises(BadInput, match="Task 2 has no observation"):
         MTGPA.build(data, ["gaussian"] * 3, 1, g)
+    bad = torch.zeros(45).double()
+    bad[3] = torch.nan
+    for replaced, words in (
+        ({"y": bad}, "Row 3 of task 0 has a value"),
+        ({"exposure": bad}, "Row 0 of task 0 has an exposure"),
+        ({"task": data.task + 1}, "Row 30 of task 2 has a task"),
+        ({"supports": torch.full((45, 2), torch.inf).double()}, "Row 0 of task 0 has a support"),
+    ):
+        with pytest.raises(BadInput, match=words):
+            MTGPA.build(data._replace(**replaced), ["gaussian"] * 2, 1, g)
+    with pytest.raises(BadInput, match="stay fixed"):
+        MTGPA(["gaussian"], data.supports, 1, learn_inducing=True)
     with pytest.raises(BadInput, match="Task 0 is of counts"):
         MTGPA.build(data, ["poisson", "gaussian"], 1, g)
     with pytest.raises(BadInput, match="no task"):
