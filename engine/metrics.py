@@ -100,3 +100,18 @@ def by_confidence(
             ]
         )
     return np.array(found).T
+
+
+def smse(y: Rows, mean: Rows) -> float:
+    """Mean squared error over the variance of the rows: 1 is what their mean would score."""
+    return float(np.mean((y - mean) ** 2) / np.var(y))
+
+
+def snlp(y: Rows, log_density: Rows, reference: Float[ndarray, " r"]) -> float:
+    """Mean negative log density less that of a Gaussian with mean and variance of `reference`.
+
+    Standardised negative log probability density (Rasmussen & Williams 2006, section 2.5): 0 is
+    what the reference's own mean and variance would score, less is better. Nats a row.
+    """
+    trivial = norm.logpdf(y, reference.mean(), max(float(reference.std()), 1e-12))
+    return float(np.mean(trivial - log_density))

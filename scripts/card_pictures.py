@@ -9,10 +9,15 @@ a line. Colours are those of the plots, which hold on light and dark pages.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from base64 import b64encode
+from collections.abc import Callable, Mapping
+from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from bokeh.palettes import Cividis256
+from PIL import Image
 
 from dashboard.plots.theme import DEVIATION, GREY
 from engine.events import Report
@@ -20,10 +25,11 @@ from engine.store import Store
 
 ROOT = Path(__file__).parent.parent
 WIDTH, HEIGHT, MARGIN = 330, 170, 8
+Words = Mapping[str, Any]
 POINTS = 400  # enough for a cloud, few enough for a small file
 
 
-def redshift(report: Report) -> str:
+def redshift(report: Report, words: Words) -> str:
     """Predicted against true redshift of the recorded run's test rows, as on the page."""
     true, mean, model, noise = (
         report.arrays[name][:POINTS] for name in ("z_true", "z_mean", "std_model", "std_noise")
@@ -44,7 +50,31 @@ def redshift(report: Report) -> str:
     return line + f'<g fill-opacity=".65">{"".join(dots)}</g>'
 
 
-PICTURES: dict[str, Callable[[Report], str]] = {"redshift": redshift}
+def aggregation(report: Report, words: Words) -> str:
+    """The posterior mean on small cells, as on the page, with the boxes that were recorded."""
+    first, second = (np.asarray(edges) for edges in words["edges"])
+    n, m = len(first) - 1, len(second) - 1
+    mean = report.arrays["mean"].reshape(m, n)
+    low, high = np.quantile(mean, [0.01, 0.99])
+    shade = np.round(np.clip((mean - low) / (high - low), 0, 1) * 255).astype(int)
+    colours = np.array([[int(c[k : k + 2], 16) for k in (1, 3, 5)] for c in Cividis256], np.uint8)
+    file = BytesIO()
+    Image.fromarray(colours[shade.T[::-1]]).save(file, "PNG")  # years run to the right
+    inside, tall = WIDTH - 2 * MARGIN, HEIGHT - 2 * MARGIN
+    picture = (
+        f'<image x="{MARGIN}" y="{MARGIN}" width="{inside}" height="{tall}" '
+        'preserveAspectRatio="none" style="image-rendering:pixelated" '
+        f'href="data:image/png;base64,{b64encode(file.getvalue()).decode()}"/>'
+    )
+    columns = [f"M{MARGIN + j * inside / m:.1f} {MARGIN}v{tall}" for j in range(0, m + 1, 5)]
+    rows = [f"M{MARGIN} {HEIGHT - MARGIN - i * tall / n:.1f}h{inside}" for i in range(0, n + 1, 5)]
+    return f'{picture}<path d="{"".join(columns + rows)}" stroke="#fff" stroke-opacity=".35"/>'
+
+
+PICTURES: dict[str, Callable[[Report, Words], str]] = {
+    "aggregation": aggregation,
+    "redshift": redshift,
+}
 
 
 def _x(share: float) -> str:
@@ -61,13 +91,14 @@ def main() -> None:
         recording = (ROOT / "data" / "recordings" / f"{study}.scant").read_bytes()
         with tempfile.TemporaryDirectory() as folder:
             store = Store.open(f"sqlite:///{folder}/runs.db")
-            report = store.report(store.import_recording(recording))
+            run = store.import_recording(recording)
+            report, words = store.report(run), store.run(run).words
             store.close()
         assert report is not None, "a recording ends with a report"
         target = ROOT / "assets" / f"card-{study}.svg"
         target.write_text(
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}">'
-            f"{draw(report)}</svg>\n",
+            f"{draw(report, words)}</svg>\n",
             encoding="utf-8",
         )
         print(f"{target.name}: {target.stat().st_size:,} bytes")

@@ -9,6 +9,8 @@ from engine.catalog import STUDIES, Entry, entry
 
 # What a card's picture shows; scripts/card_pictures.py draws it from the recorded run.
 PICTURES = {
+    "aggregation": "Birth rates by age and year on single cells, with the boxes of five years by "
+    "five of which only the averages were known.",
     "redshift": "Predicted against true redshift of test galaxies: a cloud around the diagonal.",
 }
 

@@ -144,7 +144,7 @@ def brief(values: np.ndarray) -> Any:
 
 def empty(source: Any) -> None:
     """Leave the columns, take the rows."""
-    source.data = {k: np.empty(0, dtype=np.float32) for k in source.data}
+    source.data = {k: values[:0] for k, values in source.data.items()}  # of the same kind
 
 
 def columns(*names: str) -> Any:

@@ -17,23 +17,28 @@ class DensityPlot(Plot):
 
     Args:
         target: Name of what is predicted.
+        before: What the legend calls the density that this one is compared with; "" where there
+            is neither such a density nor a truth.
     """
 
-    def __init__(self, target: str = "z", title: str = "Density of one row") -> None:
+    def __init__(
+        self, target: str = "z", title: str = "Density of one row", before: str = "every band"
+    ) -> None:
         self.target = target
         self.curve = columns("grid", "density")
         self.before = columns("grid", "density")
         self.parts = columns("xs", "ys")
         self.truth = columns("truth", "height")
         plot = new_figure("density", target, f"p({target})", height=340)
-        plot.line("grid", "density", source=self.before, color=GREY, line_width=1.5,
-                  line_dash=[5, 3], legend_label="every band")  # fmt: skip
+        if before:
+            plot.line("grid", "density", source=self.before, color=GREY, line_width=1.5,
+                      line_dash=[5, 3], legend_label=before)  # fmt: skip
         plot.multi_line("xs", "ys", source=self.parts, color=BLUE, line_alpha=0.35)
         plot.varea("grid", 0, "density", source=self.curve, color=BLUE, fill_alpha=0.18)
         plot.line("grid", "density", source=self.curve, color=BLUE, line_width=2.5,
                   legend_label=f"p({target})")  # fmt: skip
-        plot.line("truth", "height", source=self.truth, color=VERMILION, line_width=2,
-                  legend_label="truth")  # fmt: skip
+        known = {"legend_label": "truth"} if before else {}
+        plot.line("truth", "height", source=self.truth, color=VERMILION, line_width=2, **known)
         plot.y_range.start = 0
         quiet_legend(plot)
         super().__init__(title, plot)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from jaxtyping import Float
 
 from dashboard.plots.base import Plot, put
 from dashboard.plots.theme import models, new_figure
 
+SIDE = 260  # pixels of the longer side
 FIELD = "#808080"  # grey, so that white and black weigh the same
 
 
@@ -20,12 +23,14 @@ class HintonPlot(Plot):
 
     def __init__(self, title: str, row: str = "row", column: str = "column") -> None:
         self.row, self.column = row, column
+        self.names: list[str] = []
         self.field = models.ColumnDataSource({"left": [0], "right": [1], "bottom": [0], "top": [1]})
         self.squares = models.ColumnDataSource(
             {"x": [], "y": [], "side": [], "colour": [], "value": []}
         )
-        plot = new_figure("hinton", column, row, height=320, match_aspect=True,
-                          x_range=models.Range1d(0, 1), y_range=models.Range1d(1, 0))  # fmt: skip
+        plot = new_figure("hinton", column, row, x_range=models.Range1d(0, 1),
+                          y_range=models.Range1d(1, 0))  # fmt: skip
+        plot.update(sizing_mode="fixed", width=None, height=None, frame_width=1, frame_height=1)
         plot.quad(left="left", right="right", bottom="bottom", top="top", source=self.field,
                   color=FIELD, level="underlay", line_width=0)  # fmt: skip
         glyph = plot.rect("x", "y", "side", "side", source=self.squares, color="colour",
@@ -35,8 +40,14 @@ class HintonPlot(Plot):
         plot.grid.visible = False
         super().__init__(title, plot)
 
-    def show(self, matrix: Float[np.ndarray, "r c"]) -> None:
-        """Show a matrix; entries that are not finite are left grey."""
+    def show(self, matrix: Float[np.ndarray, "r c"], names: Sequence[str] = ()) -> None:
+        """Show a matrix; entries that are not finite are left grey.
+
+        Args:
+            matrix: Its signed entries.
+            names: What rows and columns of a square matrix stand for; numbers without.
+        """
+        self.names = [str(name) for name in names]
         rows, cols = matrix.shape
         finite = np.where(np.isfinite(matrix), matrix, 0.0)
         greatest = np.abs(finite).max()
@@ -54,9 +65,10 @@ class HintonPlot(Plot):
             self.describe(f"A {rows} by {cols} matrix of zeros.")
             return
         i, j = np.unravel_index(np.argmax(np.abs(finite)), matrix.shape)
+        named = [self.names[k] if k < len(self.names) else str(k + 1) for k in (int(i), int(j))]
         self.describe(
             f"A {rows} by {cols} matrix, {np.mean(finite > 0):.0%} positive; the greatest entry is "
-            f"{finite[i, j]:.3g} in {self.row} {i + 1}, {self.column} {j + 1}."
+            f"{finite[i, j]:.3g} in {self.row} {named[0]}, {self.column} {named[1]}."
         )
 
     def clear(self) -> None:
@@ -68,7 +80,10 @@ class HintonPlot(Plot):
         plot = self.figures[0]
         plot.x_range.update(start=0.5, end=cols + 0.5)
         plot.y_range.update(start=rows + 0.5, end=0.5)
+        longer = max(rows, cols)
+        plot.update(frame_width=SIDE * cols // longer, frame_height=SIDE * rows // longer)
         for axis, n in ((plot.xaxis[0], cols), (plot.yaxis[0], rows)):
             axis.ticker = (
                 models.FixedTicker(ticks=list(range(1, n + 1))) if n <= 20 else models.BasicTicker()
             )
+            axis.major_label_overrides = {k + 1: name for k, name in enumerate(self.names)}

@@ -21,6 +21,7 @@ class ScatterPlot(Plot):
         outlier: Draw lines at truth ± outlier (1 + truth); None draws none. Photometric redshifts
             count |ẑ - z| > 0.15 (1 + z) as catastrophic (Almosallam 2017, §6.2).
         pick: Called with the row of a point that the visitor clicked.
+        against: What the prediction is held against.
     """
 
     def __init__(
@@ -29,12 +30,13 @@ class ScatterPlot(Plot):
         outlier: float | None = 0.15,
         title: str = "Prediction against truth",
         pick: Callable[[int], None] | None = None,
+        against: str = "true",
     ) -> None:
         self.target, self.outlier = target, outlier
         self.points = columns("true", "mean", "std")
         self.chosen = columns("true", "mean")
         self.lines = columns("x", "identity", "above", "below")
-        plot = new_figure("scatter", f"true {target}", f"predicted {target}", height=340,
+        plot = new_figure("scatter", f"{against} {target}", f"predicted {target}", height=340,
                           tools="tap" if pick else "")  # fmt: skip
         plot.line("x", "identity", source=self.lines, color=GREY, line_width=1.5)
         if outlier is not None:
@@ -59,7 +61,7 @@ class ScatterPlot(Plot):
             ),
             "right",
         )
-        tips = [("true", "@true{0.000}"), ("predicted", "@mean{0.000} ± @std{0.000}")]
+        tips = [(against, "@true{0.000}"), ("predicted", "@mean{0.000} ± @std{0.000}")]
         plot.add_tools(models.HoverTool(renderers=[dots], tooltips=tips))
         if pick:
             self.points.selected.on_change(

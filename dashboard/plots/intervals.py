@@ -1,0 +1,73 @@
+"""A function of one variable known by averages over intervals: bars, dots, and the posterior."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+
+from dashboard.plots.base import Plot, columns, put
+from dashboard.plots.theme import BLUE, GREEN, GREY, VERMILION, new_figure, quiet_legend
+
+Grid = Float[np.ndarray, "g"]
+Rows = Float[np.ndarray, "n"]
+
+
+class IntervalPlot(Plot):
+    """The posterior of short averages as a band, over bars that are the observed averages.
+
+    An interval that is short beside the range is a dot. Where the truth is known it is a thin line.
+
+    Args:
+        title: The heading.
+        select: Whether an interval may be drawn on it.
+    """
+
+    def __init__(self, title: str = "Posterior over time", select: bool = False) -> None:
+        self.band = columns("x", "mean", "lo", "hi", "y_lo", "y_hi", "truth")
+        self.bars = columns("x0", "x1", "y")
+        self.dots = columns("x", "y")
+        self.held = columns("x", "y")
+        tools = "xbox_select" if select else ""
+        plot = new_figure("intervals", "", "", height=360, tools=tools)
+        plot.varea("x", "y_lo", "y_hi", source=self.band, color=BLUE, fill_alpha=0.12,
+                   legend_label="95% of new observations")  # fmt: skip
+        plot.varea("x", "lo", "hi", source=self.band, color=BLUE, fill_alpha=0.28,
+                   legend_label="95% of the average")  # fmt: skip
+        plot.line("x", "truth", source=self.band, color=GREY, line_width=1.2, legend_label="truth")
+        plot.line("x", "mean", source=self.band, color=BLUE, line_width=2.2, legend_label="mean")
+        plot.scatter("x", "y", source=self.dots, size=4, color=GREY, alpha=0.7,
+                     legend_label="short observations")  # fmt: skip
+        plot.scatter("x", "y", source=self.held, size=4, color=GREEN, alpha=0.6,
+                     legend_label="held out")  # fmt: skip
+        plot.segment("x0", "y", "x1", "y", source=self.bars, color=VERMILION, line_width=3,
+                     legend_label="observed averages")  # fmt: skip
+        quiet_legend(plot)
+        super().__init__(title, plot)
+
+    def name(self, x: str, y: str) -> None:
+        """Name the axes."""
+        self.figures[0].xaxis.axis_label, self.figures[0].yaxis.axis_label = x, y
+
+    def observe(self, lo: Rows, hi: Rows, y: Rows, held: Rows) -> None:
+        """Show the n observations of the task; `held` is 1 where one was kept out of training."""
+        span = max(float(np.max(hi) - np.min(lo)), 1e-300) if len(lo) else 1.0
+        long = (hi - lo) > 0.01 * span
+        kept = np.asarray(held, bool)
+        middle = (lo + hi) / 2
+        seen = long & ~kept
+        put(self.bars, x0=lo[seen], x1=hi[seen], y=y[seen])
+        put(self.dots, x=middle[~long & ~kept], y=y[~long & ~kept])
+        put(self.held, x=middle[kept], y=y[kept])
+
+    def show(self, x: Grid, mean: Grid, std_f: Grid, std_y: Grid, truth: Grid) -> None:
+        """Show the posterior of short averages around x, in the unit of the task."""
+        put(self.band, x=x, mean=mean, truth=truth, lo=mean - 1.96 * std_f, hi=mean + 1.96 * std_f,
+            y_lo=mean - 1.96 * std_y, y_hi=mean + 1.96 * std_y)  # fmt: skip
+        widest = int(np.argmax(std_f))
+        words = (
+            f"Mean between {mean.min():.3g} and {mean.max():.3g}; known least at "
+            f"{x[widest]:.4g}, within ± {1.96 * std_f[widest]:.2g}"
+        )
+        if np.isfinite(truth).any():
+            words += f"; truth off by {np.sqrt(np.nanmean((mean - truth) ** 2)):.3g} (RMSE)"
+        self.describe(words + ".")

@@ -1,0 +1,191 @@
+"""Aggregation: values known as averages over supports of every size (Yousefi 2021, chapter 5)."""
+
+from __future__ import annotations
+
+import param
+
+from engine.catalog.entry import ArraySpec, Citation, Entry, Settings, Source
+from engine.datasets.supports import TABLE
+
+
+class AggregationSettings(Settings):
+    """Settings of an MTGPA fit (Yousefi 2021, chapter 5)."""
+
+    essential = ("fine_rows", "leave_out", "likelihood", "n_inducing", "max_steps")
+
+    scarce = param.String(
+        "",
+        doc="Task that is asked about and of which few rows may be learnt from; empty: the one "
+        "with rows held out, else the one with the smallest supports.",
+    )
+    fine_rows = param.Integer(
+        80,
+        bounds=(0, 1_000_000),
+        doc="Scarcity: how many training rows of the scarce task the model may learn from.",
+    )
+    leave_out = param.String(
+        "",
+        doc="Tasks that are not learnt from, with commas between: the cheap sensor switched off.",
+    )
+    likelihood = param.Selector(
+        default="auto",
+        objects=["auto", "gaussian", "heteroscedastic", "poisson", "bernoulli"],
+        doc="How observations scatter: auto takes Poisson for counts, Bernoulli for 0 and 1, else "
+        "Gaussian; heteroscedastic lets the noise vary over the inputs by a second function.",
+    )
+    standardise = param.Selector(
+        default="auto",
+        objects=["auto", "together", "each task"],
+        doc="Scale values by mean and deviation of all tasks, for one quantity in one unit, or of "
+        "each task, for instruments with scales of their own; auto looks how far they differ.",
+    )
+    n_latent = param.Integer(1, bounds=(1, 8), doc="Latent functions Q that the tasks share.")
+    rank = param.Integer(
+        1,
+        bounds=(1, 8),
+        doc="Rank R of each coregionalization matrix B_q = A_q A_qᵀ + diag(kappa).",
+    )
+    kernel = param.Selector(
+        default="eq",
+        objects=["eq", "matern12", "matern32", "matern52"],
+        doc="Covariance of the latent functions; eq is averaged over boxes exactly, the others by "
+        "quadrature.",
+    )
+    lengthscale = param.Number(
+        0.0,
+        bounds=(0.0, None),
+        doc="Lengthscale of the first dimension, in its unit, held fixed; 0: learn it.",
+    )
+    n_inducing = param.Integer(
+        100, bounds=(2, 2000), doc="Inducing points of each latent function; cost grows as m³."
+    )
+    learn_inducing = param.Boolean(False, doc="Move the inducing points with the rest.")
+    optimiser = param.Selector(
+        default="natural",
+        objects=["natural", "adam", "em"],
+        doc="Natural gradients for q(u) with Adam for the rest, Adam for all, or variational EM as "
+        "published.",
+    )
+    learning_rate = param.Number(
+        0.1, bounds=(1e-5, 1.0), doc="Step of Adam; natural gradients take steps of their own."
+    )
+    batch_size = param.Integer(
+        0, bounds=(0, 1_000_000), doc="Rows of a step, drawn anew each time; 0: all rows."
+    )
+    max_steps = param.Integer(400, bounds=(1, 100_000), doc="Steps at most.")
+    patience = param.Integer(
+        60, bounds=(0, 100_000), doc="Steps without a better bound before it stops; 0: never."
+    )
+
+
+def estimate(settings: AggregationSettings, rows: int, columns: int) -> tuple[float, float]:
+    """Seconds and bytes that a fit takes on one core, good to a factor of three."""
+    n = min(settings.batch_size or rows, rows)
+    m = settings.n_inducing * settings.n_latent
+    dimensions = max(1, (columns - 2) // 2)
+    step = 4e-9 * n * m * (dimensions * 20 + 0.05 * m) + 3e-9 * m**3 + 0.01
+    return 5 + settings.max_steps * step, 350e6 + 60 * n * m * dimensions
+
+
+_CELLS = "g"
+
+ENTRY = Entry(
+    name="aggregation",
+    title="Aggregation",
+    question="What is the value in a single year, hour or place, when most of what was recorded "
+    "are averages over larger ones?",
+    settings=AggregationSettings,
+    table=TABLE,
+    sources=(
+        Source(
+            "demo",
+            "Births by age and year",
+            "a simulated country's birth rates by 5 × 5 years, and a few single cells",
+            generator="engine.datasets.fertility:demo",
+        ),
+        Source(
+            "particulates",
+            "A week of fine dust",
+            "a cheap counter every five minutes, a reference filter every six hours",
+            generator="engine.datasets.particulates:demo",
+        ),
+        Source(
+            "counts",
+            "Poisson counts",
+            "two tasks on intervals of one and two units, as published; one has a gap",
+            generator="engine.datasets.poisson_toy:demo",
+        ),
+    ),
+    snapshot=(
+        ArraySpec("mean", _CELLS, "y", "posterior means of the cells' averages, scarce task"),
+        ArraySpec("std_f", _CELLS, "y", "their deviations"),
+        ArraySpec("std_y", _CELLS, "y", "deviations of new observations of the cells"),
+        ArraySpec("B", "t t", "1", "sum over q of the coregionalization matrices B_q"),
+        ArraySpec("lengthscale", "q d", "input", "lengthscales of the latent functions"),
+    ),
+    report=(
+        ArraySpec("mean", _CELLS, "y", "posterior means of the cells' averages, scarce task"),
+        ArraySpec("std_f", _CELLS, "y", "their deviations"),
+        ArraySpec("std_y", _CELLS, "y", "deviations of new observations of the cells"),
+        ArraySpec("B", "t t", "1", "sum over q of the coregionalization matrices B_q"),
+        ArraySpec("lengthscale", "q d", "input", "lengthscales of the latent functions"),
+        ArraySpec("test_y", "n_test", "y", "held-out observations"),
+        ArraySpec("test_mean", "n_test", "y", "their predictive means"),
+        ArraySpec("test_std", "n_test", "y", "their predictive deviations"),
+        ArraySpec("coverage", "2 c", "share", "nominal and observed coverage of intervals"),
+        ArraySpec(
+            "check",
+            "5 n",
+            "y",
+            "the aggregate check of each training row: task, observed value, posterior average "
+            "over its own box, deviation of a new observation, 1 where the 95% interval holds it",
+        ),
+    ),
+    explore={
+        "box": (
+            ArraySpec("grid", "k", "y", "values of the average over the box asked for"),
+            ArraySpec("density", "k", "1/y", "their posterior density"),
+            ArraySpec("moments", "3", "y", "mean, deviation, deviation of a new observation"),
+        ),
+        "scarcity": (
+            ArraySpec("n", "k", "rows", "fine observations"),
+            ArraySpec("smse", "2 3 k", "1", "all tasks, the scarce one alone: mean, low, high"),
+            ArraySpec("snlp", "2 3 k", "nats", "the same of the standardised negative log density"),
+        ),
+        "field": (
+            ArraySpec("mean", _CELLS, "y", "posterior means of the cells' averages, task `task`"),
+            ArraySpec("std_f", _CELLS, "y", "their deviations"),
+            ArraySpec("std_y", _CELLS, "y", "deviations of new observations of the cells"),
+        ),
+    },
+    presets={
+        "demo": {},
+        "quick": {"n_inducing": 40, "max_steps": 80},
+        "as published": {
+            "optimiser": "em",
+            "batch_size": 50,
+            "n_inducing": 100,
+            "max_steps": 5000,
+            "learning_rate": 0.01,
+        },
+    },
+    citations=(
+        Citation(
+            "F. Yousefi, Gaussian Processes for Data Scarcity Challenges, PhD thesis, University "
+            "of Sheffield, 2021, chapter 5."
+        ),
+        Citation(
+            "F. Yousefi, M. T. Smith, M. A. Álvarez, Multi-task learning for aggregated data "
+            "using Gaussian processes, NeurIPS 2019."
+        ),
+    ),
+    limits=(
+        "Noise is learnt, one variance a task (or a function, if heteroscedastic); `y_err` is not "
+        "used, and an average over a large box counts as one observation like any other.",
+        "A count's rate is the exponential of an average, not the average of an exponential.",
+        "Means of tasks are constants; a trend beyond the data returns to them.",
+    ),
+    objective="ELBO (nats a row)",
+    score="ELBO of all rows (nats a row)",
+    estimate=estimate,
+)

@@ -1,0 +1,149 @@
+"""The figures an aggregation run ends with: ours, and baselines on the same rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+
+from engine import metrics
+from engine.events import Metric, Report
+from engine.models.mtgpa_baselines import alone, baseline
+from engine.models.mtgpa_prior import Data
+from engine.studies import aggregation_space as space
+
+if TYPE_CHECKING:
+    from engine.studies.aggregation import Study
+
+BASELINE_ROWS = 1500  # exact inference costs their cube; with more rows baselines are left out
+FIT_STEPS = 40
+SHOWN = 2000  # test rows that travel to the page
+CHECKED = 2000  # training rows of the aggregate check
+NAMES = {
+    "kriging": "area-to-point kriging, this task alone",
+    "single": "exact GP on centroids, this task alone",
+    "icm": "ICM on centroids",
+}
+
+
+def write_report(study: Study) -> Report:
+    """Metrics of the held-out rows of the scarce task, the aggregate check, baselines."""
+    number = study.task(study.words["scarce"])
+    test = study.seen.test & np.isfinite(study.seen.y) & (study.seen.task == number)
+    rows, notes, arrays = [], list[str](), dict[str, np.ndarray]()
+    if test.sum() >= 2:
+        found, arrays = on_test_rows(study, test, number)
+        rows += found
+    else:
+        notes.append(
+            "No row is held out, so there is nothing to score; mark some rows 'test' in a column "
+            "'split', and they are kept out of training."
+        )
+    check = agreement(study)
+    held = float(check[4].mean())
+    rows.append(Metric("this run", "observed averages inside their 95% interval", 100 * held))
+    notes.append(
+        f"Aggregate check: {100 * held:.0f}% of the observed averages lie within the 95% interval "
+        "of the posterior average over their own box."
+    )
+    empty = np.empty(0)
+    for name in ("test_y", "test_mean", "test_std"):
+        arrays.setdefault(name, empty)
+    arrays.setdefault("coverage", np.empty((2, 0)))
+    return Report(tuple(rows), {**study.snapshot(), **arrays, "check": check}, tuple(notes))
+
+
+def on_test_rows(
+    study: Study, test: Bool[np.ndarray, " n"], number: int
+) -> tuple[list[Metric], dict[str, np.ndarray]]:
+    """Scores of this run and of the baselines, and the predictions themselves."""
+    seen = study.seen
+    y = seen.y[test]
+    supports = space.tensors_of(seen.lo[test], seen.hi[test], study.device)
+    exposure = torch.as_tensor(seen.exposure[test]).to(study.device)
+    mean, _, std = study.ask(supports, number, exposure)
+    own = space.data_of(seen, test, study.scale, study.device)
+    log_density = study.model.log_predictive(own).cpu().numpy()
+    scale = study.scale[number]
+    log_density = log_density - np.log(scale.factor)
+    reference = study.seen.y[study.rows & (seen.task == number)]
+    if len(reference) < 2:
+        reference = study.seen.y[study.rows]
+    rows = [
+        Metric("this run", "SMSE", metrics.smse(y, mean)),
+        Metric("this run", "SNLP", metrics.snlp(y, log_density, reference)),
+        Metric("this run", "RMSE", metrics.rmse(y, mean)),
+    ]
+    covered = metrics.coverage(y, mean, std**2)
+    rows += [
+        Metric("this run", f"coverage of the {100 * level:.0f}% interval", float(100 * share))
+        for level, share in covered.T
+    ]
+    rows += baselines(study, own, number, y, reference)
+    s = slice(0, SHOWN)
+    arrays = {"test_y": y[s], "test_mean": mean[s], "test_std": std[s], "coverage": covered}
+    return rows, arrays
+
+
+def baselines(
+    study: Study,
+    own: Data,
+    number: int,
+    y: Float[np.ndarray, " n"],
+    reference: Float[np.ndarray, " r"],
+) -> list[Metric]:
+    """Exact models on the same training rows, where all is Gaussian and the rows are not many."""
+    if any(kind != "gaussian" for kind in study.kinds) or len(study.data.y) > BASELINE_ROWS:
+        return []
+    scale, rows = study.scale[number], []
+    d = len(study.seen.dims)
+    for name in NAMES:
+        if name != "icm":
+            given, task = alone(study.data, number), 0
+            if len(given.y) < 3:
+                continue
+        elif len(study.kinds) > 1:
+            given, task = study.data, number
+        else:
+            continue
+        generator = torch.Generator().manual_seed(study.settings.seed)
+        model = baseline(name, given, d, generator)
+        model.fit(FIT_STEPS)
+        found = model.predict(own.supports, task)
+        mean = scale.offset + scale.factor * found.mean.cpu().numpy()
+        density = model.log_predictive(own._replace(task=torch.full_like(own.task, task)))
+        density = density.detach().cpu().numpy() - np.log(scale.factor)
+        values = (
+            metrics.smse(y, mean),
+            metrics.snlp(y, density, reference),
+            metrics.rmse(y, mean),
+        )
+        rows += [
+            Metric(NAMES[name], metric, value, source="baseline")
+            for metric, value in zip(("SMSE", "SNLP", "RMSE"), values)
+        ]
+    return rows
+
+
+def agreement(study: Study) -> Float[np.ndarray, "5 n"]:
+    """Does the posterior average over each observed box return the observation?
+
+    Rows of the answer: task, observed value, posterior mean of the average, deviation of a new
+    observation, 1 where the 95% interval holds the observation.
+    """
+    data = study.data
+    rows = np.arange(len(data.y))
+    if len(rows) > CHECKED:
+        rows = np.linspace(0, len(rows) - 1, CHECKED).astype(int)
+    chosen = data.at(torch.as_tensor(rows).to(study.device))
+    found = study.model.aggregate_check(chosen)
+    task = chosen.task.cpu().numpy()
+    offset = np.array([s.offset for s in study.scale])[task]
+    factor = np.array([s.factor for s in study.scale])[task]
+    y = offset + factor * chosen.y.cpu().numpy()
+    mean = offset + factor * found.prediction.mean.cpu().numpy()
+    variance = (found.prediction.variance + found.prediction.noise).cpu().numpy()
+    held = np.abs(found.error.cpu().numpy()) <= 1.959964
+    return np.stack([task.astype(float), y, mean, factor * np.sqrt(variance), held.astype(float)])
