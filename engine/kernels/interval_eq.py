@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +30,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 NARROW = 1 / 32  # lengthscales; above it C.18 loses three digits at most
+FEW = 64  # intervals, among which repeated ones are not worth looking for
 POINT, SHORT, LONG = 0, 1, 2
 ROOT_HALF_PI = math.sqrt(math.pi / 2)
 ROOT_HALF = math.sqrt(0.5)
@@ -52,6 +52,21 @@ class Interval(NamedTuple):
 
     def unsqueeze(self, dim: int) -> Interval:
         return Interval(self.lower.unsqueeze(dim), self.upper.unsqueeze(dim))
+
+    def distinct(self) -> tuple[Interval, Tensor | None]:
+        """Each interval once, and where each of all is found among them (None: nothing gained).
+
+        The cells of a grid share few intervals. Not where a gradient has to reach every end.
+        """
+        n = len(self.lower)
+        if n < FEW or self.lower.requires_grad or self.upper.requires_grad:
+            return self, None
+        lower, i = self.lower.unique(return_inverse=True)
+        upper, j = self.upper.unique(return_inverse=True)
+        codes, places = (i * n + j).unique(return_inverse=True)
+        if 2 * len(codes) > n:
+            return self, None
+        return Interval(lower[codes // n], upper[codes % n]), places
 
     def nodes(self, kind: int) -> Iterator[tuple[Tensor, float]]:
         """Gauss-Legendre nodes within short intervals, and their weights."""
@@ -122,17 +137,25 @@ def _average(x: Interval, y: Interval, lengthscale: Tensor, kinds: tuple[int, in
 
 def eq_average(x: Interval, y: Interval, lengthscale: Float[Tensor, ""]) -> Float[Tensor, "n m"]:
     """Averages over every pair of n intervals x and m intervals y (`"n"` and `"m"` ends)."""
-    rows, cols = (list(_groups(i.kinds(lengthscale))) for i in (x, y))
-    blocks = [
-        _average(x.at(i).unsqueeze(1), y.at(j).unsqueeze(0), lengthscale, (a, b))
-        for (a, i), (b, j) in product(rows, cols)
-    ]
-    if len(blocks) == 1:
-        return blocks[0]
-    width = len(cols)
-    strips = [torch.cat(blocks[r : r + width], dim=1) for r in range(0, len(blocks), width)]
-    back = [torch.argsort(torch.cat([index for _, index in group])) for group in (rows, cols)]
-    return torch.cat(strips)[back[0]][:, back[1]]
+    (x, from_row), (y, from_column) = x.distinct(), y.distinct()
+    rows, columns = (list(_groups(i.kinds(lengthscale))) for i in (x, y))
+    strips = []
+    for a, i in rows:
+        blocks = [
+            _average(x.at(i).unsqueeze(1), y.at(j).unsqueeze(0), lengthscale, (a, b))
+            for b, j in columns
+        ]
+        strips.append(torch.cat(blocks, dim=1))
+    K = _gather(torch.cat(strips), 0, rows, from_row)
+    return _gather(K, 1, columns, from_column)
+
+
+def _gather(K: Tensor, dim: int, groups: list[tuple[int, Tensor]], places: Tensor | None) -> Tensor:
+    """From the order of groups to that of the distinct intervals, and on to that of all."""
+    if len(groups) > 1:
+        back = torch.argsort(torch.cat([index for _, index in groups]))
+        places = back if places is None else back[places]
+    return K if places is None else K.index_select(dim, places)
 
 
 def eq_average_pairs(
@@ -141,9 +164,7 @@ def eq_average_pairs(
     """Averages over the first of x with the first of y, the second with the second, and so on."""
     groups = list(_groups(3 * x.kinds(lengthscale) + y.kinds(lengthscale)))
     parts = [_average(x.at(i), y.at(i), lengthscale, divmod(kind, 3)) for kind, i in groups]
-    if len(parts) == 1:
-        return parts[0]
-    return torch.cat(parts)[torch.argsort(torch.cat([index for _, index in groups]))]
+    return _gather(torch.cat(parts), 0, groups, None)
 
 
 def _groups(kinds: Tensor) -> Iterator[tuple[int, Tensor]]:

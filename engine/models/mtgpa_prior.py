@@ -81,8 +81,7 @@ class Coregionalisation(nn.Module):
 
     def matrices(self) -> Float[Tensor, "q j j"]:
         """The coregionalisation matrices B_q."""
-        rows = [self.mixing[self.kernel_of == q] for q in range(len(self.kernels))]
-        return torch.stack([a.T @ a for a in rows])
+        return torch.stack([a.T @ a for a in self._rows()])
 
     def lengthscales(self) -> Float[Tensor, "q d"]:
         """In the units of the inputs."""
@@ -100,14 +99,23 @@ class Coregionalisation(nn.Module):
         j2: Int[Tensor, " m"],
     ) -> Float[Tensor, "n m"]:
         """Prior covariances of the functions j1 at x1 with the functions j2 at x2."""
-        B = self.matrices()
-        terms = [b[j1][:, j2] * k(x1, x2).to_dense() for b, k in zip(B, self.kernels)]
+        terms = [
+            (a[:, j1].T @ a[:, j2]) * kernel(x1, x2).to_dense()
+            for a, kernel in zip(self._rows(), self.kernels)
+        ]
         return torch.stack(terms).sum(0)
 
     def variance(self, x: Float[Tensor, "n c"], j: Int[Tensor, " n"]) -> Float[Tensor, " n"]:
         """Prior variances of function j at support x, row by row."""
-        B = self.matrices()
-        return torch.stack([b[j, j] * k(x, diag=True) for b, k in zip(B, self.kernels)]).sum(0)
+        terms = [
+            a[:, j].square().sum(0) * kernel(x, diag=True)
+            for a, kernel in zip(self._rows(), self.kernels)
+        ]
+        return torch.stack(terms).sum(0)
+
+    def _rows(self) -> list[Float[Tensor, "r j"]]:
+        """The mixing of the latent functions of each kernel."""
+        return [self.mixing[self.kernel_of == q] for q in range(len(self.kernels))]
 
     def learn_lengthscales(self, learn: bool) -> None:
         for kernel in self.kernels:

@@ -81,6 +81,22 @@ def test_all_pairs_are_those_of_the_pairs():
         torch.testing.assert_close(matrix[torch.arange(12), index], pairs, rtol=1e-13, atol=0)
 
 
+def test_intervals_that_repeat_change_nothing():
+    """A grid's few intervals are computed once; with a gradient asked for, each by itself."""
+    places = torch.arange(300, dtype=torch.float64)
+    lower, width = places % 7, torch.tensor([0.0, 1e-3, 1.0]).double()[(places // 7).long() % 3]
+    cells = boxes(lower.unsqueeze(1), (lower + width).unsqueeze(1))
+    Z = places[:90].unsqueeze(1) / 30
+    kernel = IntervalKernel(1).double()
+    by_hand = cells.clone().requires_grad_()
+    slopes = []
+    for x in (cells, by_hand):
+        K = kernel(x, Z).to_dense()
+        slopes.append((K, *torch.autograd.grad(K.sin().sum(), kernel.raw_lengthscale)))
+    torch.testing.assert_close(slopes[0], slopes[1], rtol=1e-13, atol=0)
+    torch.testing.assert_close(kernel(cells).to_dense(), kernel(by_hand).to_dense())
+
+
 def _cells(n, d, g, width=1.0):
     lower = 4 * torch.rand(n, d, generator=g, dtype=torch.float64)
     return boxes(lower, lower + width * torch.rand(n, d, generator=g, dtype=torch.float64))
