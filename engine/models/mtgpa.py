@@ -227,6 +227,8 @@ class MTGPA(nn.Module):
             exposure: Of a Poisson task (1 by default).
         """
         lik = self.likelihoods[task]
+        if not len(supports):
+            return Prediction(*supports.new_zeros(3, 0))
         if exposure is None:
             exposure = supports.new_ones(len(supports))
         parts = self._in_chunks(
@@ -258,7 +260,7 @@ class MTGPA(nn.Module):
         training = self.training
         self.eval()
         self._forget()
-        parts = [of_rows(slice(i, min(i + CHUNK, n))) for i in range(0, max(n, 1), CHUNK)]
+        parts = [of_rows(slice(i, min(i + CHUNK, n))) for i in range(0, n, CHUNK)]
         self._forget()
         self.train(training)
         return parts

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from engine.errors import BadInput
 from engine.kernels.support import centroids
+from engine.models.gpz_basis import square_distances
 from engine.models.mtgpa_exact import ExactGP
 from engine.models.mtgpa_prior import Coregionalisation, Data
 from engine.models.mtgpa_start import extent
@@ -57,20 +58,28 @@ class Dependent(nn.Module):
         x2: Float[Tensor, "m d"],
         j2: Int[Tensor, " m"],
     ) -> Float[Tensor, "n m"]:
-        K = self.shared[j1].unsqueeze(1) * self.shared[j2]
-        lengthscale = self.log_lengthscale.exp()
-        for i in range(x1.shape[1]):
-            a, b = lengthscale[j1, i].unsqueeze(1), lengthscale[j2, i]
-            squares = a.square() + b.square()
-            distance = (x1[:, i].unsqueeze(1) - x2[:, i]).square()
-            K = K * (2 * a * b / squares).sqrt() * torch.exp(-distance / squares)
-        for d in range(len(self.offset)):
-            rows, columns = (j1 == d).nonzero().squeeze(1), (j2 == d).nonzero().squeeze(1)
-            scale = self.log_own_lengthscale[d].exp()
-            distance = torch.cdist(x1[rows] / scale, x2[columns] / scale).square()
-            own = torch.exp(2 * self.log_own[d] - 0.5 * distance)
-            K = K.index_put((rows.unsqueeze(1), columns), own, accumulate=True)
-        return K
+        tasks = range(len(self.offset))
+        rows, columns = ([(j == d).nonzero().squeeze(1) for d in tasks] for j in (j1, j2))
+        strips = [
+            torch.cat([self._block(x1[rows[d]], d, x2[columns[e]], e) for e in tasks], dim=1)
+            for d in tasks
+        ]
+        back = [torch.argsort(torch.cat(index)) for index in (rows, columns)]
+        return torch.cat(strips).index_select(0, back[0]).index_select(1, back[1])
+
+    def _block(
+        self, x1: Float[Tensor, "n d"], d: int, x2: Float[Tensor, "m d"], e: int
+    ) -> Float[Tensor, "n m"]:
+        """Covariances of output d with output e."""
+        a, b = self.log_lengthscale[d].exp(), self.log_lengthscale[e].exp()
+        squares = a.square() + b.square()
+        height = self.shared[d] * self.shared[e] * (2 * a * b / squares).prod().sqrt()
+        K = height * torch.exp(-square_distances(x1 / squares.sqrt(), x2 / squares.sqrt()))
+        if d != e:
+            return K
+        own = self.log_own_lengthscale[d].exp()
+        distances = square_distances(x1 / own, x2 / own)
+        return K + torch.exp(2 * self.log_own[d] - 0.5 * distances)
 
 
 class OnCentroids(nn.Module):

@@ -87,7 +87,10 @@ def test_counts_and_signs_share_a_function():
     torch.testing.assert_close(doubled.mean, 2 * rate.mean)
     signs = training.model.predict(x, 1)
     torch.testing.assert_close(signs.variance + signs.noise, signs.mean * (1 - signs.mean))
+    assert len(training.model.predict(x[:0], 0).mean) == 0
+    counts = training.model.log_predictive(data.of_task(0))
     density = training.model.log_predictive(data)
+    torch.testing.assert_close(density[:40], counts)
     assert bool((density < 0).all())
     assert density.mean().item() > -1.5
 
