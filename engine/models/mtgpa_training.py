@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterator
 
@@ -27,7 +28,9 @@ class Training:
         scheme: `"adam"`: q(u) and all else together. `"natural"`: a natural-gradient step for
             q(u), and Adam for the rest. `"em"`: `block` steps on q(u) alone, then as many on the
             rest, by Adam, and so on (section 5.1.3).
-        rate: Adam's step.
+        rate: Adam's step. Where noise is low, lengthscales that move by it upset the bound; let it
+            shrink then.
+        halving: Steps in which Adam's rate halves, smoothly; None keeps it.
         natural_rate: Of the natural gradient. 1 ends at the best q(u) at once where all rows are
             taken, likelihoods are Gaussian and there is one latent function; several are moved at
             the same time, and want a third of that.
@@ -49,6 +52,7 @@ class Training:
         natural_rate: float = 0.1,
         batch: int | None = None,
         block: int = 20,
+        halving: int | None = None,
     ) -> None:
         if scheme not in SCHEMES:
             raise BadInput(f"Scheme {scheme!r} is unknown; use one of {SCHEMES}.")
@@ -60,7 +64,7 @@ class Training:
             raise BadInput(f"A batch needs at least one row, got {batch}.")
         self.model, self.data, self.generator = model, data, generator
         self.scheme, self.batch, self.block = scheme, batch, block
-        self.natural_rate = natural_rate
+        self.rate, self.halving, self.natural_rate = rate, halving, natural_rate
         self.steps = 0
         self.notes: list[str] = []  # of the numerics, each once
         self.rows = [(data.task == d).nonzero().squeeze(1) for d in range(len(model.likelihoods))]
@@ -79,16 +83,21 @@ class Training:
             bound = self.model.elbo(batch, weight)
             (-bound).backward()
         self._note(said)
-        if self.scheme == "em":
-            self.optimisers[self.steps // self.block % len(self.optimisers)].step()
-        else:
-            if self.scheme == "natural":
-                for latent in self.model.latents:
-                    latent.natural_step(self.natural_rate)
-            for optimiser in self.optimisers:
-                optimiser.step()
+        if self.scheme == "natural":
+            for latent in self.model.latents:
+                latent.natural_step(self.natural_rate)
+        for optimiser in self._turn():
+            for group in optimiser.param_groups:
+                group["lr"] = self.rate * 0.5 ** (self.steps / (self.halving or math.inf))
+            optimiser.step()
         self.steps += 1
         return bound.item()
+
+    def _turn(self) -> list[torch.optim.Adam]:
+        """The optimisers of this step: in variational EM one of them, in blocks of steps."""
+        if self.scheme != "em":
+            return self.optimisers
+        return [self.optimisers[self.steps // self.block % len(self.optimisers)]]
 
     def _note(self, said: list[warnings.WarningMessage]) -> None:
         """Keep what GPyTorch says of Cholesky factors that needed more jitter; pass on the rest."""

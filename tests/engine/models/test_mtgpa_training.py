@@ -10,6 +10,7 @@ from engine.models.mtgpa_prior import Data
 from engine.models.mtgpa_start import inducing_points, signs
 from engine.models.mtgpa_training import Training
 
+OF_TRAINING = ("batch", "rate", "natural_rate", "block", "halving")
 SCHEMES = ["adam", "natural", "em"]
 
 
@@ -44,7 +45,9 @@ def _counts():
 def _start(scheme="adam", data=None, likelihoods=("gaussian", "gaussian"), seed=0, **other):
     data = _two_tasks() if data is None else data
     g = torch.Generator().manual_seed(seed)
-    train = {k: other.pop(k) for k in ("batch", "rate", "natural_rate", "block") if k in other}
+    train = {
+        k: other.pop(k) for k in ("batch", "rate", "natural_rate", "block", "halving") if k in other
+    }
     other = {"inducing": 15} | other
     model = MTGPA.build(data, likelihoods, 1, g, natural=scheme == "natural", **other)
     return Training(model, data, g, scheme, **train)
@@ -140,7 +143,7 @@ def test_minibatches_are_unbiased():
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("batch", [None, 5])
 def test_a_resumed_run_ends_bit_by_bit_where_another_does(scheme, batch):
-    other = {"batch": batch, "block": 3, "ranks": (1, 2), "learn_inducing": True}
+    other = {"batch": batch, "block": 3, "ranks": (1, 2), "learn_inducing": True, "halving": 9}
     through = _start(scheme, **other)
     straight = [through.step() for _ in range(14)]
     broken = _start(scheme, **other)
@@ -181,6 +184,13 @@ def test_em_moves_one_part_at_a_time():
         moved = {k for k, v in model.named_parameters() if not torch.equal(v, before[k])}
         assert moved
         assert all(("_variational_distribution" in k) == (phase == "q") for k in moved)
+
+
+def test_the_rate_halves_as_told():
+    training = _start("natural", halving=10, rate=0.04)
+    for expected in (0.04, 0.04 * 0.5**0.1):
+        training.step()
+        assert training.optimisers[0].param_groups[0]["lr"] == pytest.approx(expected)
 
 
 def test_what_is_fixed_stays():
