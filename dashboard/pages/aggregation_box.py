@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from dashboard.pages.study_page import StudyPage
 
 HELP = (
-    "<p>Choose the box tool above the picture and draw, or type the bounds: the posterior of the "
-    "average over that box appears beside it.</p>"
+    "<p>Draw a box on the posterior mean, or type its bounds: the posterior of the average over "
+    "it appears below.</p>"
 )
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from dashboard.plots.base import Plot, columns, put
-from dashboard.plots.theme import BLUE, GREEN, GREY, VERMILION, new_figure, quiet_legend
+from dashboard.plots.theme import BLUE, GREEN, GREY, VERMILION, drawn_on, new_figure, quiet_legend
 
 Grid = Float[np.ndarray, "g"]
 Rows = Float[np.ndarray, "n"]
@@ -29,6 +29,8 @@ class IntervalPlot(Plot):
         self.held = columns("x", "y")
         tools = "xbox_select" if select else ""
         plot = new_figure("intervals", "", "", height=360, tools=tools)
+        if select:
+            drawn_on(plot)
         plot.varea("x", "y_lo", "y_hi", source=self.band, color=BLUE, fill_alpha=0.12,
                    legend_label="95% of new observations")  # fmt: skip
         plot.varea("x", "lo", "hi", source=self.band, color=BLUE, fill_alpha=0.28,

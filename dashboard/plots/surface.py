@@ -9,7 +9,7 @@ from bokeh.palettes import Cividis256
 from jaxtyping import Float
 
 from dashboard.plots.base import Plot, columns, put
-from dashboard.plots.theme import DEVIATION, INK, PAPER, Figure, models, new_figure
+from dashboard.plots.theme import DEVIATION, INK, PAPER, Figure, drawn_on, models, new_figure
 
 Cells = Float[np.ndarray, "g"]
 Edges = Float[np.ndarray, " _"]
@@ -38,6 +38,8 @@ class SurfacePlot(Plot):
             shared = {"x_range": made[0].x_range, "y_range": made[0].y_range} if made else {}
             tools = "box_select" if select and name == "mean" else ""
             plot = new_figure(f"surface_{name}", "", "", height=HEIGHT, tools=tools, **shared)
+            if tools:
+                drawn_on(plot)
             mapper = self.spread if name == "std" else self.level
             drawn = plot.image(name, "x", "y", "dw", "dh", source=self.cells, color_mapper=mapper)
             for colour, width, alpha in OUTLINE if name != "truth" else ():

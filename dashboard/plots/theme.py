@@ -96,6 +96,11 @@ def new_figure(
     return plot
 
 
+def drawn_on(plot: Figure) -> None:
+    """Let a drag draw a box at once: on this figure that is what the visitor came for."""
+    plot.toolbar.active_drag = plot.select_one(models.BoxSelectTool)
+
+
 def quiet_legend(plot: Figure, stacked: bool = False) -> None:
     """A legend above the plot, where it hides nothing; a click hides an entry's glyph.
 

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.visiting import PATIENCE, button, come_to, drop, reading, status
 
 SMALL = "training_size=200&validation_size=80&test_size=120&n_basis=4&max_steps=25&restarts=1"
 LONG = "training_size=1500&n_basis=40&max_steps=5000&patience=0&restarts=1&test_size=120"
-PATIENCE = 120_000
 
 
 @pytest.fixture(autouse=True)
@@ -35,29 +36,6 @@ def redshift(page: Page, app_url: str) -> Page:
     expect(status(page)).to_contain_text("recorded", timeout=PATIENCE)
     expect(reading(page, "Objective")).to_contain_text("Step", timeout=PATIENCE)
     return page
-
-
-def status(page: Page) -> Locator:
-    return page.get_by_role("status").first
-
-
-def reading(page: Page, title: str) -> Locator:
-    """The caption of a figure."""
-    return (
-        page.locator(".figure")
-        .filter(has=page.get_by_role("heading", name=title))
-        .locator(".reading")
-    )
-
-
-def come_to(page: Page, title: str) -> Locator:
-    """Scroll to a figure, which is built when a visitor comes near; its caption."""
-    page.get_by_role("heading", name=title).scroll_into_view_if_needed(timeout=PATIENCE)
-    return reading(page, title)
-
-
-def button(page: Page, name: str) -> Locator:
-    return page.get_by_role("button", name=name, exact=True)
 
 
 def test_it_opens_alive_and_every_figure_says_what_it_shows(redshift: Page) -> None:
@@ -216,18 +194,6 @@ def survey(header: str, rows: int = 450, spoilt: dict[int, str] | None = None) -
     for line, text in (spoilt or {}).items():
         lines[line] = text
     return "\n".join([header, *lines, ""]).encode()
-
-
-def drop(page: Page, name: str, content: bytes) -> None:
-    """Drop a file on the upload wizard, opening it first if need be."""
-    wizard = page.get_by_text("A CSV file of at most")
-    if not wizard.is_visible():
-        page.get_by_role("combobox", name="Source").click()
-        page.get_by_role("menuitem", name="Upload a table").click()
-    expect(wizard).to_be_visible(timeout=PATIENCE)
-    page.locator("input[type=file]").set_input_files(
-        {"name": name, "mimeType": "text/csv", "buffer": content}
-    )
 
 
 def test_an_own_table_is_mapped_trained_on_and_deleted(page: Page, app_url: str) -> None:

@@ -1,0 +1,101 @@
+"""The aggregation page end to end, as a visitor lives through it, in a real browser."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.visiting import PATIENCE, button, come_to, drop, reading, status
+
+SMALL = "fine_rows=40&n_inducing=30&max_steps=40&patience=0"
+PICTURE = "What the averages give away"
+ASK = "Ask for the average"
+CURVE = "How many fine values"
+
+
+@pytest.fixture(autouse=True)
+def nothing_complains(page: Page) -> Iterator[None]:
+    """In every test: no error and no warning."""
+    complaints: list[str] = []
+    loud = ("error", "warning")
+    page.on("console", lambda m: complaints.append(m.text) if m.type in loud else None)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    yield
+    assert complaints == []
+
+
+def test_it_opens_alive_and_answers_a_box_and_a_curve(page: Page, app_url: str) -> None:
+    page.goto(f"{app_url}/aggregation")
+    expect(status(page)).to_contain_text("recorded", timeout=PATIENCE)
+    expect(reading(page, PICTURE)).to_contain_text("against the truth", timeout=PATIENCE)
+    expect(come_to(page, "Aggregate check")).to_contain_text("184 rows", timeout=PATIENCE)
+    expect(come_to(page, ASK)).to_contain_text("Draw a box", timeout=PATIENCE)
+    age = page.get_by_label("age from")
+    age.fill("20")
+    age.press("Enter")
+    said = page.get_by_text(re.compile(r"0\.\d+ ± 0\.\d+ is the average over the box"))
+    expect(said).to_be_visible(timeout=PATIENCE)
+    before = said.inner_text()
+    expect(reading(page, ASK)).to_contain_text("95% between", timeout=PATIENCE)
+
+    picture = page.locator(".figure").filter(has=page.get_by_role("heading", name=ASK))
+    drawn = picture.get_by_role("img", name="Draw a box").nth(1)
+    drawn.scroll_into_view_if_needed()
+    mean = drawn.bounding_box()
+    assert mean is not None
+    page.mouse.move(mean["x"] + 0.4 * mean["width"], mean["y"] + 0.3 * mean["height"])
+    page.mouse.down()
+    page.mouse.move(mean["x"] + 0.6 * mean["width"], mean["y"] + 0.5 * mean["height"], steps=5)
+    page.mouse.up()
+    expect(said).not_to_have_text(before, timeout=PATIENCE)
+
+    come_to(page, CURVE)
+    button(page, "Compute the curve").click()
+    expect(reading(page, CURVE)).to_contain_text("SMSE is 0.", timeout=PATIENCE)
+
+
+def test_training_in_one_dimension_is_seen_and_a_task_can_be_left_out(
+    page: Page, app_url: str
+) -> None:
+    page.goto(f"{app_url}/aggregation?{SMALL}&data=counts")
+    button(page, "Train").click()
+    expect(page).to_have_url(re.compile("[?&]run="), timeout=PATIENCE)
+    expect(status(page)).to_contain_text(re.compile("^converged|^hit limit"), timeout=PATIENCE)
+    expect(reading(page, "Objective")).to_contain_text("Step 40", timeout=PATIENCE)
+    expect(reading(page, PICTURE)).to_contain_text("known least at", timeout=PATIENCE)
+    expect(page.get_by_role("row", name="this run")).to_be_visible(timeout=PATIENCE)
+    come_to(page, "What is each task worth?")
+    page.get_by_role("link", name="Train the same without support 2").click()
+    expect(page.get_by_label("Leave out")).to_have_value("support 2", timeout=PATIENCE)
+
+
+def boxes(rows: int = 60) -> bytes:
+    """Averages of a parabola over boxes of six units, and values at points."""
+    lo = np.arange(rows / 2) * 2.0
+    lines = [f"mean,{a},{a + 6},{((a + 3) ** 2 + 3) / 100}" for a in lo]
+    lines += [f"point,{a},{a},{a * a / 100}" for a in lo]
+    return "\n".join(["sensor,hour_lo,hour_hi,value", *lines, ""]).encode()
+
+
+def test_an_own_table_of_boxes_is_trained_on_and_a_broken_one_is_said(
+    page: Page, app_url: str
+) -> None:
+    page.goto(f"{app_url}/aggregation?{SMALL}")
+    expect(status(page)).to_contain_text("recorded", timeout=PATIENCE)
+    broken = boxes().replace(b"mean,4.0,10.0", b"mean,10.0,4.0")
+    drop(page, "boxes.csv", broken)
+    alert = page.locator("p.error[role=alert]")
+    expect(alert).to_contain_text("boxes.csv", timeout=PATIENCE)
+    expect(alert).to_contain_text("row 4")
+    drop(page, "boxes.csv", boxes())
+    button(page, "Use this table").click(timeout=PATIENCE)
+    expect(page.get_by_text("boxes.csv: 60 rows")).to_be_visible(timeout=PATIENCE)
+    button(page, "Train").click()
+    expect(status(page)).not_to_contain_text("recorded", timeout=PATIENCE)
+    expect(status(page)).to_contain_text(re.compile("^converged|^hit limit"), timeout=PATIENCE)
+    expect(reading(page, PICTURE)).to_contain_text("Mean between", timeout=PATIENCE)
+    expect(page.get_by_text("No row is held out")).to_be_visible(timeout=PATIENCE)
