@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import torch
 from jaxtyping import Float
+from linear_operator.utils.errors import NanError, NotPSDError
 from linear_operator.utils.warnings import NumericalWarning
 from torch import Tensor, nn
 
@@ -74,13 +75,19 @@ class Training:
         self.optimisers = [torch.optim.Adam(group, lr=rate) for group in groups[scheme] if group]
 
     def step(self) -> float:
-        """One step; the bound before it, in nats (an unbiased estimate where there are batches)."""
+        """One step; the bound before it, in nats (an unbiased estimate where there are batches).
+
+        NaN where a matrix can no longer be factorised; no step is taken then.
+        """
         self.model.train()
         batch, weight = self.draw()
         self.model.zero_grad()
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always", NumericalWarning)
-            bound = self.model.elbo(batch, weight)
+            try:
+                bound = self.model.elbo(batch, weight)
+            except (NanError, NotPSDError):
+                return math.nan
             (-bound).backward()
         self._note(said)
         if self.scheme == "natural":

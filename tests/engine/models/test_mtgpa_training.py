@@ -1,5 +1,7 @@
 """Training MTGPA: schemes, minibatches, seeds, resuming; what it recovers and what it refuses."""
 
+import math
+
 import pytest
 import torch
 
@@ -235,6 +237,14 @@ def test_jitter_that_grows_is_noted_once():
         training.step()
     assert len(training.notes) == 1
     assert "jitter" in training.notes[0]
+
+
+def test_a_model_that_is_lost_says_so_by_a_bound_that_is_no_number():
+    for broken in ("prior.kernels.0.raw_lengthscale", "prior.mixing"):
+        training = _start("natural")
+        training.step()
+        training.model.get_parameter(broken).data.fill_(torch.nan)
+        assert math.isnan(training.step())
 
 
 def test_bad_arguments_are_named():
