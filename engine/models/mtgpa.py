@@ -133,6 +133,8 @@ class MTGPA(nn.Module):
             offsets: Give each function a constant of its own, learned. Without, the functions have
                 zero mean, as in the publication.
 
+        All else as for the class.
+
         Raises:
             BadInput: A task without data, a value that its likelihood excludes, one that is not
                 finite, or an argument that is unknown.
