@@ -258,6 +258,24 @@ def sample(
     typer.echo(f"{len(frame)} rows in {out}", err=True)
 
 
+@data_app.command()
+def births(
+    file: Annotated[Path, typer.Argument(help="asfrRRbo.txt of the Human Fertility Database.")],
+    out: Annotated[Path, typer.Option(help="The CSV file to write.")],
+    country: Annotated[str | None, typer.Option(help="Its code, such as CAN.")] = None,
+    step: Annotated[int, typer.Option(min=2, help="Width of the boxes, in years.")] = 5,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the rows held out.")] = 0,
+) -> None:
+    """Turn birth rates by age and year into a table for the aggregation page."""
+    from engine.datasets.fertility import experiment
+    from engine.datasets.hfd import read_rates
+
+    with _sentences():
+        frame = experiment(read_rates(file, country=country), step, seed=seed)
+        frame.to_csv(out, index=False)
+    typer.echo(f"{len(frame)} rows in {out}", err=True)
+
+
 @app.command()
 def reproduce(
     study: StudyName,

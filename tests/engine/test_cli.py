@@ -267,3 +267,33 @@ def test_a_written_result_is_whole_or_not_there(
     with pytest.raises(OSError, match="disk full"):
         results.write(tmp_path / "out", words, Finished(State.STOPPED, ""), [], None)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_births_become_a_table_of_cells_and_boxes(tmp_path: Path) -> None:
+    from engine.datasets.fertility import simulate
+
+    cells = simulate(0)
+    rows = [
+        f"{int(r.year_lo)} {int(r.age_lo)} {r.order1 + r.order2:.6f} {r.order1:.6f} {r.order2:.6f}"
+        for r in cells.itertuples()
+    ]
+    text = "\n".join(
+        [
+            "Canada, Period fertility rates",
+            "Last modified: 1-Jan-2025",
+            "",
+            "Year Age ASFR ASFR1 ASFR2",
+        ]
+    )
+    file, out = tmp_path / "asfrRRbo.txt", tmp_path / "births.csv"
+    file.write_text("\n".join([text, *rows, ""]))
+    result = scant("data", "births", file, "--out", out, "--step", 2)
+    assert result.exit_code == 0, result.output
+    table = pd.read_csv(out)
+    assert table["task"].value_counts().to_dict() == {
+        "first births": 2640,
+        "first births 2x2": 660,
+    }
+    file.write_text("age,year\n1,2\n")
+    refused(scant("data", "births", file, "--out", tmp_path / "none.csv"), "asfrRRbo.txt")
+    assert not (tmp_path / "none.csv").exists()
