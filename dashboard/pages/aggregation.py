@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from dashboard.pages.aggregation_box import BoxAsked
 from dashboard.pages.aggregation_curve import Scarcity
 from dashboard.pages.aggregation_field import Field
+from dashboard.pages.alternatives import Alternatives, Other
 from dashboard.pages.views import Views
 from dashboard.plots.base import Fed
 from dashboard.plots.calibration import CoveragePlot
@@ -18,7 +18,6 @@ from dashboard.plots.hinton import HintonPlot
 from dashboard.plots.late import Late
 from dashboard.plots.scatter import ScatterPlot
 from dashboard.plots.table import MetricsTable
-from dashboard.shell import text
 
 if TYPE_CHECKING:
     from dashboard.live import History
@@ -60,6 +59,7 @@ $$\mathcal L=\sum_d\sum_j \mathbb E_{q(f_d)}\big[\ln p_d(y_{d,j}\mid f_d(v_{d,j}
 """
 PICTURE = "What the averages give away"
 CHECK = "Aggregate check"
+WORTH = "What is each task worth?"
 ASK = BoxAsked.title
 
 
@@ -67,7 +67,7 @@ def views(page: StudyPage) -> Views:
     """The views of one browser session."""
     box = Late(ASK, lambda: BoxAsked(page), height=700)
     curve = Late(Scarcity.title, lambda: Scarcity(page), height=420)
-    explore: tuple[Any, ...] = (box, curve, Without(page))
+    explore: tuple[Any, ...] = (box, curve, Alternatives(page, WORTH, without_a_task))
     return Views(
         story=STORY,
         equations=EQUATIONS,
@@ -75,7 +75,7 @@ def views(page: StudyPage) -> Views:
         live=_live(),
         result=_result(),
         explore=explore,
-        wide=frozenset({PICTURE, "Figures", box.title, curve.title, Without.title}),
+        wide=frozenset({PICTURE, "Figures", box.title, curve.title, WORTH}),
         steps=(
             (PICTURE, "Only averages over boxes were recorded, and a few single values."),
             ("How the tasks go together", "Large squares: what one task says holds for the other."),
@@ -133,39 +133,18 @@ def _result() -> tuple[Any, ...]:
     )
 
 
-class Without:
-    """The other tasks, each one click away from being left out: what is it worth?"""
-
-    title = "What is each task worth?"
-
-    def __init__(self, page: StudyPage) -> None:
-        self._page = page
-        self.alt = ""
-        self.panel = text("")
-
-    def open(self, run: History) -> None:
-        """Offer to train the same without a task."""
-        words = run.words
-        others = [str(task) for task in words.get("tasks", ()) if task != words.get("scarce")]
-        rows = np.asarray(words["observed"]["task"]) if others else np.empty(0)
-        self.alt = (
-            f"This run learnt {words['scarce']} together with {', '.join(others)}."
-            if others
-            else f"This run learnt {words.get('scarce', 'its task')} alone."
+def without_a_task(run: History) -> tuple[str, list[Other]]:
+    """The other tasks, each one click away from being left out."""
+    words = run.words
+    others = [str(task) for task in words["tasks"] if task != words["scarce"]]
+    seen = np.asarray(words["observed"]["task"])
+    before = str(run.record.settings.get("leave_out") or "")
+    said = f"together with {', '.join(others)}" if others else "alone"
+    return f"This run learnt {words['scarce']} {said}.", [
+        Other(
+            f"the same without {task}",
+            f"{int((seen == words['tasks'].index(task)).sum())} fewer observations in the picture.",
+            {"leave_out": ",".join(filter(None, [before, task]))},
         )
-        items = "".join(
-            f"<li><a href='{self._link(run, task)}'>Train the same without {escape(task)} and "
-            f"compare</a>: {int((rows == words['tasks'].index(task)).sum())} observations fewer "
-            "in the picture.</li>"
-            for task in others
-        )
-        self.panel.object = f"<ul>{items}</ul>" if items else ""
-
-    def clear(self, run: History) -> None:
-        """Forget the run shown before."""
-        self.alt, self.panel.object = "", ""
-
-    def _link(self, run: History, task: str) -> str:
-        before = str(run.record.settings.get("leave_out") or "")
-        named = ",".join(filter(None, [before, task]))
-        return escape(self._page.link(run=None, leave_out=named, compare=run.id), quote=True)
+        for task in others
+    ]

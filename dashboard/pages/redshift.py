@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dashboard.pages.alternatives import Alternatives, Other
 from dashboard.pages.redshift_bands import BandsOff
 from dashboard.pages.redshift_kept import KEPT, KeptSlider
 from dashboard.pages.views import Views
@@ -21,7 +21,6 @@ from dashboard.plots.relevance import BasisPlot, FeaturePlot
 from dashboard.plots.scatter import ScatterPlot
 from dashboard.plots.table import MetricsTable
 from dashboard.plots.variance import VariancePlot
-from dashboard.shell import text
 
 if TYPE_CHECKING:
     from dashboard.live import History
@@ -66,7 +65,7 @@ def views(page: StudyPage) -> Views:
     """The views of one browser session."""
     bands = Late(BandsOff.title, lambda: BandsOff(page), height=560)
     kept = Late(KEPT, lambda: KeptSlider(page), height=420)
-    cost = Costs(page)
+    cost = Alternatives(page, COST, other_costs)
     explore: tuple[Any, ...] = (bands, kept, cost)
     return Views(
         story=STORY,
@@ -140,6 +139,7 @@ def _result() -> tuple[Any, ...]:
     )
 
 
+COST = "What if errors cost differently?"
 SPLIT = "What more data would remove"
 EFFECT = {
     "normal": "every galaxy counts the same",
@@ -148,31 +148,16 @@ EFFECT = {
 }
 
 
-class Costs:
-    """The other weights of an error, one click away: links that train the same and compare."""
-
-    title = "What if errors cost differently?"
-
-    def __init__(self, page: StudyPage) -> None:
-        self._page = page
-        self.alt = ""
-        self.panel = text("")
-
-    def open(self, run: History) -> None:
-        """Offer the weights that this run did not use."""
-        used = run.record.settings["weights"]
-        self.alt = f"This run used {used} weights: {EFFECT[used]}."
-        items = "".join(
-            f"<li><a href='{self._link(run, other)}'>Train the same with {other} weights and "
-            f"compare</a>: {effect}; watch the bias bin by bin.</li>"
-            for other, effect in EFFECT.items()
-            if other != used
+def other_costs(run: History) -> tuple[str, list[Other]]:
+    """The other weights of an error."""
+    used = run.record.settings["weights"]
+    others = [
+        Other(
+            f"the same with {other} weights",
+            f"{effect}; watch the bias bin by bin.",
+            {"weights": other},
         )
-        self.panel.object = f"<ul>{items}</ul>"
-
-    def clear(self, run: History) -> None:
-        """Forget the run shown before."""
-        self.alt, self.panel.object = "", ""
-
-    def _link(self, run: History, weights: str) -> str:
-        return escape(self._page.link(run=None, weights=weights, compare=run.id), quote=True)
+        for other, effect in EFFECT.items()
+        if other != used
+    ]
+    return f"This run used {used} weights: {EFFECT[used]}.", others

@@ -69,6 +69,11 @@ class AggregationSettings(Settings):
     learning_rate = param.Number(
         0.1, bounds=(1e-5, 1.0), doc="Step of Adam; natural gradients take steps of their own."
     )
+    halving = param.Integer(
+        150,
+        bounds=(0, 1_000_000),
+        doc="Steps in which the learning rate halves, so that the bound settles; 0: never.",
+    )
     batch_size = param.Integer(
         0, bounds=(0, 1_000_000), doc="Rows of a step, drawn anew each time; 0: all rows."
     )
@@ -87,7 +92,15 @@ def estimate(settings: AggregationSettings, rows: int, columns: int) -> tuple[fl
     return 5 + settings.max_steps * step, 350e6 + 60 * n * m * dimensions
 
 
-_CELLS = "g"
+_FIELD = (
+    ArraySpec("mean", "g", "y", "posterior means of the cells' averages, of one task"),
+    ArraySpec("std_f", "g", "y", "their deviations"),
+    ArraySpec("std_y", "g", "y", "deviations of new observations of the cells"),
+)
+_PRIOR = (
+    ArraySpec("B", "t t", "1", "sum over q of the coregionalization matrices B_q"),
+    ArraySpec("lengthscale", "q d", "input", "lengthscales of the latent functions"),
+)
 
 ENTRY = Entry(
     name="aggregation",
@@ -117,18 +130,12 @@ ENTRY = Entry(
         ),
     ),
     snapshot=(
-        ArraySpec("mean", _CELLS, "y", "posterior means of the cells' averages, scarce task"),
-        ArraySpec("std_f", _CELLS, "y", "their deviations"),
-        ArraySpec("std_y", _CELLS, "y", "deviations of new observations of the cells"),
-        ArraySpec("B", "t t", "1", "sum over q of the coregionalization matrices B_q"),
-        ArraySpec("lengthscale", "q d", "input", "lengthscales of the latent functions"),
+        *_FIELD,
+        *_PRIOR,
     ),
     report=(
-        ArraySpec("mean", _CELLS, "y", "posterior means of the cells' averages, scarce task"),
-        ArraySpec("std_f", _CELLS, "y", "their deviations"),
-        ArraySpec("std_y", _CELLS, "y", "deviations of new observations of the cells"),
-        ArraySpec("B", "t t", "1", "sum over q of the coregionalization matrices B_q"),
-        ArraySpec("lengthscale", "q d", "input", "lengthscales of the latent functions"),
+        *_FIELD,
+        *_PRIOR,
         ArraySpec("test_y", "n_test", "y", "held-out observations"),
         ArraySpec("test_mean", "n_test", "y", "their predictive means"),
         ArraySpec("test_std", "n_test", "y", "their predictive deviations"),
@@ -152,11 +159,7 @@ ENTRY = Entry(
             ArraySpec("smse", "2 3 k", "1", "all tasks, the scarce one alone: mean, low, high"),
             ArraySpec("snlp", "2 3 k", "nats", "the same of the standardised negative log density"),
         ),
-        "field": (
-            ArraySpec("mean", _CELLS, "y", "posterior means of the cells' averages, task `task`"),
-            ArraySpec("std_f", _CELLS, "y", "their deviations"),
-            ArraySpec("std_y", _CELLS, "y", "deviations of new observations of the cells"),
-        ),
+        "field": _FIELD,
     },
     presets={
         "demo": {},
@@ -167,6 +170,7 @@ ENTRY = Entry(
             "n_inducing": 100,
             "max_steps": 5000,
             "learning_rate": 0.01,
+            "halving": 0,
         },
     },
     citations=(

@@ -104,14 +104,16 @@ class Study:
             learn_inducing=s.learn_inducing,
             natural=s.optimiser == "natural",
         ).to(self.device)
-        exact = all(kind == "gaussian" for kind in self.kinds) and not s.batch_size
+        gaussian = all(kind == "gaussian" for kind in self.kinds) and not s.batch_size
+        alone = s.n_latent * s.rank == 1
         self.training = Training(
             self.model,
             self.data,
             generator,
             scheme=s.optimiser,
             rate=s.learning_rate,
-            natural_rate=1.0 if exact else 0.1,
+            natural_rate=(1.0 if alone else 0.3) if gaussian else 0.1,
+            halving=s.halving or None,
             batch=s.batch_size or None,
         )
         self.bound = float("nan")
@@ -120,6 +122,7 @@ class Study:
 
     def step(self) -> Step:
         elbo = self.training.step() / len(self.data.y)
+        self.notes += [note for note in self.training.notes if note not in self.notes]
         if not self.settings.batch_size:
             self.bound = elbo
         elif self.training.steps % WHOLE_EVERY == 1 or WHOLE_EVERY == 1:
