@@ -77,7 +77,7 @@ class AggregationSettings(Settings):
     batch_size = param.Integer(
         0, bounds=(0, 1_000_000), doc="Rows of a step, drawn anew each time; 0: all rows."
     )
-    max_steps = param.Integer(400, bounds=(1, 100_000), doc="Steps at most.")
+    max_steps = param.Integer(800, bounds=(1, 100_000), doc="Steps at most.")
     patience = param.Integer(
         60, bounds=(0, 100_000), doc="Steps without a better bound before it stops; 0: never."
     )
