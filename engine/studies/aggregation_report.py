@@ -17,7 +17,7 @@ from engine.studies import aggregation_space as space
 if TYPE_CHECKING:
     from engine.studies.aggregation import Study
 
-BASELINE_ROWS = 1500  # exact inference costs their cube; with more rows baselines are left out
+BASELINE_ROWS = 800  # exact inference costs their cube; with more rows baselines are left out
 FIT_STEPS = 40
 SHOWN = 2000  # test rows that travel to the page
 CHECKED = 2000  # training rows of the aggregate check

@@ -31,7 +31,8 @@ def reproduce(quick: bool, data: str | None) -> pd.DataFrame:
     Args:
         quick: One seed and few sizes: some minutes.
         data: A folder with the authors' Poisson draw, the Canadian grid and the Kampala instruments
-            as `engine.datasets.published` reads them; None: generated stand-ins.
+            in `poisson_toy`, `fertility` and `pm25_kampala`, as `engine.datasets.published` reads
+            them; None: generated stand-ins.
 
     Returns:
         Columns `experiment`, `method`, `metric`, `ours`, `spread`, `published`.
@@ -41,8 +42,8 @@ def reproduce(quick: bool, data: str | None) -> pd.DataFrame:
     for seed in range(1 if quick else 5):
         for experiment, method, table, values in _cases(seed, quick, folder):
             report = _run(table, {**values, "seed": seed})
-            for metric, value in _scores(report):
-                found.setdefault((experiment, method, metric), []).append(value)
+            for name, metric, value in _scores(method, report):
+                found.setdefault((experiment, name, metric), []).append(value)
     return pd.DataFrame(
         [
             {
@@ -72,7 +73,7 @@ def _toy(seed: int, folder: Path | None) -> Iterator[tuple[str, str, pd.DataFram
     if folder is not None:
         from engine.datasets.published import poisson_draw
 
-        table = poisson_draw(folder)
+        table = poisson_draw(folder / "poisson_toy")
     values = {"likelihood": "poisson", "fine_rows": 1000, "n_inducing": 125}
     other = str(table["task"].unique()[1])
     yield "Poisson toy", "both tasks", table, values
@@ -86,7 +87,7 @@ def _births(
     if folder is not None:
         from engine.datasets.published import canada
 
-        cells = canada(folder)
+        cells = canada(folder / "fertility")
     for step in (5, 2):
         for n in COUNTS[:3] if quick else COUNTS:
             table = fertility.experiment(cells, step, n, seed)
@@ -105,7 +106,7 @@ def _dust(
     if folder is not None:
         from engine.datasets.published import kampala
 
-        table = kampala(folder)
+        table = kampala(folder / "pm25_kampala", start="2019-03-19")  # the counter's days
     values = {"likelihood": "gaussian", "lengthscale": 0.75, "n_inducing": 200}
     yield "PM2.5", "filter and counter", table, values
     yield "PM2.5", "filter alone", table, {**values, "leave_out": particulates.COUNTER}
@@ -117,7 +118,8 @@ def _run(table: pd.DataFrame, values: dict[str, Any]) -> Report:
     return last.report
 
 
-def _scores(report: Report) -> Iterator[tuple[str, float]]:
+def _scores(method: str, report: Report) -> Iterator[tuple[str, str, float]]:
+    """Method, metric and value, of the run and of the baselines on its rows."""
     for m in report.metrics:
-        if m.source == "run" and m.name in SCORES:
-            yield m.name, m.value
+        if m.name in SCORES:
+            yield method if m.source == "run" else f"{m.method} ({method})", m.name, m.value

@@ -17,6 +17,7 @@ from engine.errors import BadInput
 from engine.events import Checkpoint, Event, Finished, Fitted, Progress, Report
 from engine.fitting import fit, restore
 from engine.studies import aggregation_space as space
+from engine.studies import aggregation_tables
 from engine.studies.aggregation import Study
 from engine.training import train
 
@@ -220,3 +221,20 @@ def test_values_in_one_dimension_and_points_are_taken() -> None:
     study = restore("aggregation", values, model.blob, "cpu")
     asked = study.predict(pd.DataFrame({"task": "level", "x_lo": [1.0], "x_hi": [2.0]}))
     assert asked["mean"].iloc[0] == pytest.approx(np.cos(1) - np.cos(2), abs=0.05)
+
+
+def test_every_published_experiment_is_run_and_stands_beside_its_figure(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def briefly(study: str, table: pd.DataFrame, **values: Any) -> Iterator[Event]:
+        return fit(study, table, device="cpu", **{**values, "max_steps": 2, "n_inducing": 8})
+
+    monkeypatch.setattr(aggregation_tables, "fit", briefly)
+    monkeypatch.setattr(aggregation_tables, "COUNTS", (50,))
+    found = aggregation_tables.reproduce(quick=True, data=None)
+    published = found.dropna(subset="published").set_index(["experiment", "method", "metric"])
+    assert published["published"].to_dict() == aggregation_tables.PUBLISHED
+    births = found[found["experiment"] == "births, 50 cells"]
+    assert {"with 5x5 boxes", "with 2x2 boxes", "cells alone"} <= set(births["method"])
+    assert births["method"].str.startswith("ICM on centroids").any()
+    assert np.isfinite(found["ours"]).all()
