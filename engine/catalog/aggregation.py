@@ -33,6 +33,11 @@ class AggregationSettings(Settings):
         doc="How observations scatter: auto takes Poisson for counts, Bernoulli for 0 and 1, else "
         "Gaussian; heteroscedastic lets the noise vary over the inputs by a second function.",
     )
+    likelihoods = param.String(
+        "",
+        doc="Likelihoods of single tasks, where they differ from the above: task=poisson, "
+        "other=gaussian.",
+    )
     standardise = param.Selector(
         default="auto",
         objects=["auto", "together", "each task"],

@@ -78,10 +78,12 @@ def likelihoods(settings: AggregationSettings, seen: Supports, name: str) -> lis
     """The likelihood of each task.
 
     Raises:
-        BadInput: A value that the likelihood asked for excludes.
+        BadInput: A value that the likelihood asked for excludes, an unknown task or likelihood.
     """
-    chosen = {}
+    chosen = named(settings.likelihoods, seen)
     for t, task in enumerate(seen.tasks):
+        if task in chosen:
+            continue
         y = seen.y[(seen.task == t) & np.isfinite(seen.y)]
         whole = len(y) > 0 and bool((y == np.round(y)).all() and (y >= 0).all())
         if settings.likelihood != "auto":
@@ -92,6 +94,21 @@ def likelihoods(settings: AggregationSettings, seen: Supports, name: str) -> lis
             chosen[task] = "poisson" if whole else "gaussian"
     check_values(seen, chosen, name=name)
     return [chosen[task] for task in seen.tasks]
+
+
+def named(words: str, seen: Supports) -> dict[str, str]:
+    """Task to likelihood, from "task=poisson, other=gaussian"."""
+    allowed = [str(name) for name in AggregationSettings.param["likelihood"].objects[1:]]
+    found = {}
+    for word in filter(None, (w.strip() for w in words.split(","))):
+        task, _, kind = (part.strip() for part in word.rpartition("="))
+        if task not in seen.tasks or kind not in allowed:
+            raise BadInput(
+                f"Setting 'likelihoods' has {word!r}; give TASK=LIKELIHOOD with a task of "
+                f"{listed(seen.tasks)} and a likelihood of {listed(allowed)}."
+            )
+        found[task] = kind
+    return found
 
 
 def scales(

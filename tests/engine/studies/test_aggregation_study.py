@@ -70,6 +70,7 @@ def test_a_task_left_out_is_unknown_to_the_model(births: pd.DataFrame) -> None:
         ({"leave_out": "third births"}, "no task 'third births' for the setting 'leave_out'"),
         ({"scarce": "deaths"}, "no task 'deaths' for the setting 'scarce'"),
         ({"leave_out": "first births"}, "is asked about and cannot be left out"),
+        ({"likelihoods": "deaths=poisson"}, "has 'deaths=poisson'; give TASK=LIKELIHOOD"),
         ({"likelihood": "poisson"}, "poisson likelihood of task 'first births' needs a count"),
     ],
 )
@@ -81,6 +82,8 @@ def test_what_cannot_be_is_said(births: pd.DataFrame, values: dict[str, str], sa
 def test_likelihoods_follow_the_values() -> None:
     counts = Study(settings(), poisson_toy.demo(settings()), CPU)
     assert counts.kinds == ["poisson", "poisson"]
+    asked = settings(likelihoods="support 2=gaussian")
+    assert Study(asked, poisson_toy.demo(asked), CPU).kinds == ["poisson", "gaussian"]
     table = pd.DataFrame({"task": "rain", "x": np.arange(30.0), "y": np.arange(30) % 2.0})
     assert Study(settings(), table, CPU).kinds == ["bernoulli"]
 
