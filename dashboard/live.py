@@ -30,7 +30,9 @@ __all__ = ["History", "Hub", "Runs", "Trace", "Update", "Watcher"]
 TICK = 0.2  # seconds between updates of one watcher
 SLOW_TICK = 0.5  # the same above CROWD watchers
 CROWD = 80
+MANY = 12  # watchers; above, the curve goes on at full pace, and pictures are drawn less often
 STAGGER = 0.0005  # a pause between two sessions, in which the loop serves others
+PICTURE = 1.0  # seconds between the pictures that one of many watchers gets
 FORGET = 60.0  # seconds after which a run that nobody watches is dropped from memory
 
 log = logging.getLogger(__name__)
@@ -87,7 +89,13 @@ class Watcher:
     def _rewind(self) -> None:
         self._version, self._seen, self._epoch = -1, 0, -1
         self._snapshot: Snapshot | None = None
+        self._drawn = -PICTURE
         self._reported = False
+
+    def _due(self, run: History) -> bool:
+        """Whether it is time for a new picture; always, unless many watch."""
+        alone = len(self.hub.watchers) <= MANY or run.state.final
+        return alone or time.monotonic() - self._drawn >= PICTURE
 
     def poke(self) -> None:
         """Ask the document for a turn, if there is something to say and no turn is pending."""
@@ -109,11 +117,13 @@ class Watcher:
         if run is None or self._doc is None:
             return
         first = self._seen if self._epoch == run.trace.epoch else 0
-        snapshot = run.snapshot if run.snapshot is not self._snapshot else None
+        snapshot = run.snapshot if run.snapshot is not self._snapshot and self._due(run) else None
         finished = run.report is not None and not self._reported
         update = Update(run, first, snapshot, finished)
         self._version, self._seen, self._epoch = run.version, len(run.trace), run.trace.epoch
-        self._snapshot, self._reported = run.snapshot, run.report is not None
+        self._reported = run.report is not None
+        if snapshot is not None:
+            self._snapshot, self._drawn = snapshot, time.monotonic()
         try:
             with pn.io.hold(self._doc):
                 self._show(update)
@@ -181,12 +191,14 @@ class Hub:
         return history
 
     async def _tick(self) -> None:
+        due = time.monotonic()
         while True:
-            began = time.monotonic()
             await self._round()
             self._forget()
             period = TICK if len(self.watchers) <= CROWD else SLOW_TICK
-            await asyncio.sleep(max(0.01, period - (time.monotonic() - began)))
+            # By the clock and not by the pause, for a busy loop is late; but never in arrears.
+            due = max(due + period, time.monotonic() + 0.01)
+            await asyncio.sleep(due - time.monotonic())
 
     async def _round(self) -> None:
         # On its own, for a name that lives as long as the server would keep the last one's session.

@@ -71,6 +71,27 @@ def test_a_watcher_gets_each_point_once_and_the_latest_snapshot(
     assert list(seen[1].run.trace.step) == [1, 2, 3]
 
 
+def test_one_of_many_gets_every_point_fewer_pictures_and_always_the_last(
+    service: FakeService, run: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub, now = Hub(service), [100.0]
+    monkeypatch.setattr(live.time, "monotonic", lambda: now[0])
+    service.subscribe(hub.hear)
+    service.say(run, Started("cpu", 10), point(1), snapshot(1))
+    others = [watched(hub, run) for _ in range(live.MANY)]
+    _, seen, watcher = watched(hub, run)
+    watcher.flush()
+    for step in range(2, 8):
+        now[0] += 0.4
+        service.say(run, point(step), snapshot(step))
+        watcher.flush()
+    service.say(run, snapshot(8), Finished(State.HIT_LIMIT, "Done.", report()))
+    watcher.flush()
+    assert [u.snapshot.step for u in seen if u.snapshot] == [1, 4, 7, 8]
+    assert [u.first for u in seen] == [0, 1, 2, 3, 4, 5, 6, 7]
+    assert len(others) == live.MANY
+
+
 def test_a_slow_session_is_asked_once_until_it_has_answered(service: FakeService, run: str) -> None:
     hub = Hub(service)
     service.subscribe(hub.hear)
