@@ -12,7 +12,12 @@ import pandas as pd
 from engine.catalog import STUDIES, entry
 
 # Settings that a step's cost grows with, where a study has them, and the values to try.
-SIZES: dict[str, tuple[int, ...]] = {"training_size": (1000, 4000), "n_basis": (25, 100)}
+SIZES: dict[str, tuple[int, ...]] = {
+    "training_size": (1000, 4000),
+    "n_basis": (25, 100),
+    "fine_rows": (80, 1000),
+    "n_inducing": (50, 100),
+}
 STEPS = 8
 
 
