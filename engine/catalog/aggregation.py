@@ -61,8 +61,17 @@ class AggregationSettings(Settings):
         bounds=(0.0, None),
         doc="Lengthscale of the first dimension, in its unit, held fixed; 0: learn it.",
     )
+    noise = param.Number(
+        0.1,
+        bounds=(1e-6, 1.0),
+        doc="Noise to start from, as a share of the values' variance; a low start finds detail, a "
+        "high one is content with less.",
+    )
     n_inducing = param.Integer(
-        100, bounds=(2, 2000), doc="Inducing points of each latent function; cost grows as m³."
+        100,
+        bounds=(2, 2000),
+        doc="Inducing points of each latent function, "
+        "clusters of the data or, where there are more of them than rows, even; cost grows as m³.",
     )
     learn_inducing = param.Boolean(False, doc="Move the inducing points with the rest.")
     optimiser = param.Selector(

@@ -96,11 +96,14 @@ class Study:
             self.kinds,
             len(self.seen.dims),
             generator,
-            inducing=min(s.n_inducing, len(self.data.y)),
+            inducing=s.n_inducing,
+            # A few wide boxes need more points than they have centres.
+            place="kmeans" if len(self.data.y) > s.n_inducing else "even",
             ranks=(s.rank,) * s.n_latent,
             shape=s.kernel,
             lengthscale=s.lengthscale or None,
             fixed_lengthscale=s.lengthscale > 0,
+            noise=s.noise,
             learn_inducing=s.learn_inducing,
             natural=s.optimiser == "natural",
         ).to(self.device)
