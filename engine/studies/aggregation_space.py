@@ -257,5 +257,5 @@ def read(table: pd.DataFrame, words: dict[str, Any] | None = None) -> Supports:
     """
     if words is None:
         return of(table)
-    rows = np.arange(2, len(table) + 2)  # as a spreadsheet counts
+    rows = range(2, len(table) + 2)  # as a spreadsheet counts
     return of(table, dims=words["dims"], tasks=words["tasks"], rows=rows)
