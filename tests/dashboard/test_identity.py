@@ -28,7 +28,8 @@ def answer(made: HTTPServerRequest, kind: str = "text/html; charset=utf-8") -> H
 def test_a_signed_visitor_is_read_back_and_a_forged_one_is_not() -> None:
     assert verify(sign("anna", KEY), KEY) == "anna"
     assert verify(sign("anna", "another key"), KEY) is None
-    assert verify(sign("anna", KEY)[:-1] + "0", KEY) is None
+    signed = sign("anna", KEY)
+    assert verify(signed[:-1] + ("1" if signed[-1] == "0" else "0"), KEY) is None
     assert verify(None, KEY) is None
 
 
