@@ -93,8 +93,17 @@ class Field(View):
         else:
             self.intervals.name(dims[0], words["scarce"])
             self.intervals.observe(lo[mine, 0], hi[mine, 0], y[mine], held[mine])
+            rest = ~mine & ~held
+            self.intervals.beside((lo[rest, 0] + hi[rest, 0]) / 2, on_scale(words, y)[rest])
 
     def _choose(self, dimensions: int) -> None:
         if dimensions != self._deep or not len(self.panel):
             self._deep = dimensions
             self.panel.objects = [(self.surface if dimensions == 2 else self.intervals).panel]
+
+
+def on_scale(words: Mapping[str, Any], y: np.ndarray) -> np.ndarray:
+    """Observations of all tasks on the scale of the scarce one (an instrument has its own)."""
+    scale = np.asarray(words["scale"], float)[np.asarray(words["observed"]["task"])]
+    offset, factor = words["scale"][words["tasks"].index(words["scarce"])]
+    return offset + factor * (y - scale[:, 0]) / scale[:, 1]

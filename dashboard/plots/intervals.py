@@ -27,6 +27,7 @@ class IntervalPlot(Plot):
         self.bars = columns("x0", "x1", "y")
         self.dots = columns("x", "y")
         self.held = columns("x", "y")
+        self.others = columns("x", "y")
         tools = "xbox_select" if select else ""
         plot = new_figure("intervals", "", "", height=360, tools=tools)
         if select:
@@ -35,6 +36,8 @@ class IntervalPlot(Plot):
                    legend_label="95% of new observations")  # fmt: skip
         plot.varea("x", "lo", "hi", source=self.band, color=BLUE, fill_alpha=0.28,
                    legend_label="95% of the average")  # fmt: skip
+        plot.scatter("x", "y", source=self.others, size=3, color=GREY, alpha=0.35,
+                     legend_label="other tasks")  # fmt: skip
         plot.line("x", "truth", source=self.band, color=GREY, line_width=1.2, legend_label="truth")
         plot.line("x", "mean", source=self.band, color=BLUE, line_width=2.2, legend_label="mean")
         plot.scatter("x", "y", source=self.dots, size=4, color=GREY, alpha=0.7,
@@ -60,6 +63,10 @@ class IntervalPlot(Plot):
         put(self.bars, x0=lo[seen], x1=hi[seen], y=y[seen])
         put(self.dots, x=middle[~long & ~kept], y=y[~long & ~kept])
         put(self.held, x=middle[kept], y=y[kept])
+
+    def beside(self, x: Rows, y: Rows) -> None:
+        """Show what other tasks observed at x, brought to the scale of this one."""
+        put(self.others, x=x, y=y)
 
     def show(self, x: Grid, mean: Grid, std_f: Grid, std_y: Grid, truth: Grid) -> None:
         """Show the posterior of short averages around x, in the unit of the task."""

@@ -48,6 +48,7 @@ class Late(View):
         self.title = title
         self._make = make
         self._view: Any = None
+        self._placed = False
         self._last: Callable[[Any], None] | None = None
         self.built: Callable[[], None] = lambda: None  # called once there is something to read
         mark = Near(height=height, sizing_mode="stretch_width", margin=0)
@@ -67,15 +68,20 @@ class Late(View):
 
         doc.add_next_tick_callback(turn)
 
-    def build(self) -> Any:
-        """The view itself, built by now."""
+    def view(self) -> Any:
+        """The view itself, built by now, though perhaps not on the page."""
         if self._view is None:
             self._view = self._make()
             if self._last is not None:
                 self._last(self._view)
-            self.panel.objects = [self._view.panel]
-            self.built()
         return self._view
+
+    def build(self) -> None:
+        """Put the view on the page."""
+        if not self._placed:
+            self._placed = True
+            self.panel.objects = [self.view().panel]
+            self.built()
 
     @property
     def alt(self) -> str:
@@ -84,8 +90,8 @@ class Late(View):
 
     @property
     def figures(self) -> tuple[Any, ...]:
-        """The view's figures; whoever asks for them needs them built."""
-        return tuple(getattr(self.build(), "figures", ()))
+        """The view's figures; whoever asks for them (an export) needs them built, not placed."""
+        return tuple(getattr(self.view(), "figures", ()))
 
     def update(self, told: Snapshot | Report, words: Mapping[str, Any]) -> None:
         self._tell(lambda view: view.update(told, words))

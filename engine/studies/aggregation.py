@@ -59,6 +59,7 @@ class Study:
         self._drop_tasks_without_rows(kinds)
         self.scale = space.scales(settings, self.seen, self.rows, self.kinds)
         self.words = space.words_of(self.seen, self.rows, scarce, self.kinds, whole)
+        self.words["scale"] = [[s.offset, s.factor] for s in self.scale]
         self.data = space.data_of(self.seen, self.rows, self.scale, device)
 
     def _follow(self, settings: AggregationSettings, device: torch.device) -> None:
