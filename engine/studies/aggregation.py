@@ -16,6 +16,7 @@ from torch import Tensor
 
 from engine.catalog.aggregation import AggregationSettings
 from engine.datasets.coarsening import scarce as made_scarce
+from engine.datasets.supports import Supports, of
 from engine.errors import BadInput
 from engine.events import Report
 from engine.models.mtgpa import MTGPA
@@ -45,10 +46,9 @@ class Study:
         self._follow(settings, device)
         whole = space.read(table)
         scarce = space.wanted(settings, whole)
-        space.left_out(settings, whole, scarce)
         self.table = made_scarce(table, scarce, settings.fine_rows, settings.seed)
         self.whole = whole
-        self.seen = space.of(self.table, dims=whole.dims, tasks=whole.tasks)
+        self.seen = of(self.table, dims=whole.dims, tasks=whole.tasks)
         self.rows = space.learnt(settings, self.seen, scarce)
         if self.rows.sum() < 4:
             raise BadInput(
@@ -60,7 +60,7 @@ class Study:
         self.scale = space.scales(settings, self.seen, self.rows, self.kinds)
         self.words = space.words_of(self.seen, self.rows, scarce, self.kinds, whole)
         self.words["scale"] = [[s.offset, s.factor] for s in self.scale]
-        self.data = space.data_of(self.seen, self.rows, self.scale, device)
+        self.data = self.data_of(self.seen, self.rows)
 
     def _follow(self, settings: AggregationSettings, device: torch.device) -> None:
         self.settings, self.device = settings, device
@@ -78,9 +78,7 @@ class Study:
             self.notes.append(f"Nothing is learnt from {', '.join(gone)}.")
             self.table = self.table[kept].reset_index(drop=True)
             self.rows = self.rows[kept]
-            self.seen = space.of(self.table, dims=self.seen.dims, tasks=names)
-        if not (self.rows & (self.seen.task == self.seen.tasks.index(names[0]))).any():
-            raise BadInput("No task has a row to learn from; bring more rows.")
+            self.seen = of(self.table, dims=self.seen.dims, tasks=names)
         self.notes.append(
             "Likelihoods: "
             + ", ".join(f"{task} {kind}" for task, kind in zip(self.seen.tasks, self.kinds))
@@ -129,7 +127,7 @@ class Study:
         self.notes += [note for note in self.training.notes if note not in self.notes]
         if not self.settings.batch_size:
             self.bound = elbo
-        elif self.training.steps % WHOLE_EVERY == 1 or WHOLE_EVERY == 1:
+        elif self.training.steps % WHOLE_EVERY == 1:
             with torch.no_grad():
                 self.bound = float(self.model.elbo(self.data)) / len(self.data.y)
         return Step(elbo, self.bound)
@@ -168,17 +166,9 @@ class Study:
         keep = np.arange(len(self.whole))
         if len(keep) > KEPT_ROWS:
             keep = np.linspace(0, len(keep) - 1, KEPT_ROWS).astype(int)
-        for name in ("lo", "hi", "y", "exposure"):
+        for name in ("task", "lo", "hi", "y", "exposure", "test"):
             tensors[f"rows.{name}"] = torch.as_tensor(getattr(self.whole, name)[keep])
-        tensors["rows.task"] = torch.as_tensor(self.whole.task[keep])
-        tensors["rows.test"] = torch.as_tensor(self.whole.test[keep])
-        meta = {
-            "words": self.words,
-            "kinds": self.kinds,
-            "scale": [(s.offset, s.factor) for s in self.scale],
-            "all_tasks": list(self.whole.tasks),
-        }
-        return tensors, meta
+        return tensors, {"words": self.words, "all_tasks": list(self.whole.tasks)}
 
     @classmethod
     def restore(
@@ -190,8 +180,9 @@ class Study:
     ) -> Study:
         study = cls.__new__(cls)
         study._follow(settings, device)
-        study.words, study.kinds = meta["words"], list(meta["kinds"])
-        study.scale = [Scale(*pair) for pair in meta["scale"]]
+        study.words = meta["words"]
+        study.kinds = list(study.words["likelihoods"])
+        study.scale = [Scale(*pair) for pair in study.words["scale"]]
         own = {k.removeprefix("model."): v for k, v in tensors.items() if k.startswith("model.")}
         inducing = next(v for k, v in own.items() if k.endswith("inducing_points"))
         study.model = MTGPA(
@@ -209,6 +200,10 @@ class Study:
         }
         study.whole = space.kept(rows, meta["all_tasks"], study.words["dims"])
         return study
+
+    def data_of(self, seen: Supports, rows: np.ndarray) -> Data:
+        """Rows of a table as the model takes them: its own task numbers, values scaled."""
+        return space.data_of(seen, rows, self.words["tasks"], self.scale, self.device)
 
     def task(self, name: str) -> int:
         """The number of a task of the model.
@@ -269,6 +264,3 @@ def reproduce(quick: bool = False, data: str | None = None) -> pd.DataFrame:
     from engine.studies import aggregation_tables
 
     return aggregation_tables.reproduce(quick, data)
-
-
-__all__ = ["Data", "Study", "reproduce"]

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from scipy.stats import norm
 
 from engine import metrics
 from engine.errors import BadInput
 from engine.models.mtgpa_exact import exact_posterior
-from engine.models.mtgpa_prior import Data
 from engine.studies import aggregation_space as space
 
 if TYPE_CHECKING:
@@ -84,14 +82,14 @@ def scarcity(study: Study) -> dict[str, np.ndarray]:
             "This curve needs rows of the scarce task that are held out ('test' in a column "
             f"'split') and more than {COUNTS[0]} to learn from."
         )
-    own = _data(study, test)
+    own = study.data_of(study.whole, test)
     y = study.whole.y[test]
     found = np.full((2, 2, REPEATS, len(counts)), np.nan)
     for repeat in range(REPEATS):
         mixed = np.random.default_rng([study.settings.seed, repeat]).permutation(fine)
         for k, n in enumerate(counts):
             for who, rows in enumerate((np.concatenate([mixed[:n], others]), mixed[:n])):
-                posterior = exact_posterior(study.model, _data(study, rows))
+                posterior = exact_posterior(study.model, study.data_of(study.whole, rows))
                 scale = study.scale[number]
                 mean = (
                     scale.offset
@@ -116,17 +114,3 @@ def _rows(study: Study) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         test = test[np.linspace(0, len(test) - 1, TEST_ROWS).astype(int)]
     fine = np.flatnonzero(known & mine & ~whole.test)
     return test, fine, np.flatnonzero(known & ~mine & ~whole.test)
-
-
-def _data(study: Study, rows: np.ndarray) -> Data:
-    """Rows of the whole table as the model takes them, tasks numbered as its own."""
-    whole = study.whole
-    number = np.array([study.words["tasks"].index(whole.tasks[t]) for t in whole.task[rows]])
-    offset = np.array([s.offset for s in study.scale])[number]
-    factor = np.array([s.factor for s in study.scale])[number]
-    return Data(
-        space.tensors_of(whole.lo[rows], whole.hi[rows], study.device),
-        torch.as_tensor((whole.y[rows] - offset) / factor).to(study.device),
-        torch.as_tensor(number).to(study.device),
-        torch.as_tensor(whole.exposure[rows]).to(study.device),
-    )

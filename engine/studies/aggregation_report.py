@@ -64,7 +64,7 @@ def on_test_rows(
     supports = space.tensors_of(seen.lo[test], seen.hi[test], study.device)
     exposure = torch.as_tensor(seen.exposure[test]).to(study.device)
     mean, _, std = study.ask(supports, number, exposure)
-    own = space.data_of(seen, test, study.scale, study.device)
+    own = study.data_of(seen, test)
     log_density = study.model.log_predictive(own).cpu().numpy()
     scale = study.scale[number]
     log_density = log_density - np.log(scale.factor)
@@ -140,8 +140,7 @@ def agreement(study: Study) -> Float[np.ndarray, "5 n"]:
     chosen = data.at(torch.as_tensor(rows).to(study.device))
     found = study.model.aggregate_check(chosen)
     task = chosen.task.cpu().numpy()
-    offset = np.array([s.offset for s in study.scale])[task]
-    factor = np.array([s.factor for s in study.scale])[task]
+    offset, factor = space.of_rows(study.scale, task)
     y = offset + factor * chosen.y.cpu().numpy()
     mean = offset + factor * found.prediction.mean.cpu().numpy()
     variance = (found.prediction.variance + found.prediction.noise).cpu().numpy()

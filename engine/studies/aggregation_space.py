@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from engine.catalog.aggregation import AggregationSettings
@@ -178,16 +178,29 @@ def tensors_of(lo: np.ndarray, hi: np.ndarray, device: torch.device) -> Float[Te
     return boxes(torch.as_tensor(lo), torch.as_tensor(hi)).to(device)
 
 
+def of_rows(
+    scale: list[Scale], task: Int[np.ndarray, " n"]
+) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+    """Offset and factor of each row's task."""
+    pairs = np.array([(s.offset, s.factor) for s in scale])[task]
+    return pairs[:, 0], pairs[:, 1]
+
+
 def data_of(
-    seen: Supports, rows: Bool[np.ndarray, " n"], scale: list[Scale], device: torch.device
+    seen: Supports, rows: np.ndarray, tasks: list[str], scale: list[Scale], device: torch.device
 ) -> Data:
-    """Rows of a table as the model takes them, values scaled."""
-    offset = np.array([s.offset for s in scale])[seen.task[rows]]
-    factor = np.array([s.factor for s in scale])[seen.task[rows]]
+    """Rows (chosen or numbered) of a table as the model takes them.
+
+    Args:
+        tasks: Of the model, which numbers them so; all rows are of one of these.
+        scale: Of those tasks: values are scaled by it.
+    """
+    number = np.array([tasks.index(seen.tasks[t]) for t in seen.task[rows]], dtype=np.int64)
+    offset, factor = of_rows(scale, number)
     return Data(
         tensors_of(seen.lo[rows], seen.hi[rows], device),
         torch.as_tensor((seen.y[rows] - offset) / factor).to(device),
-        torch.as_tensor(seen.task[rows]).to(device),
+        torch.as_tensor(number).to(device),
         torch.as_tensor(seen.exposure[rows]).to(device),
     )
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import Page
 
 ARGS = [
     "--no-sandbox",
@@ -107,6 +108,19 @@ def served(tmp_path_factory: pytest.TempPathFactory, line_port: int) -> Iterator
 def app_url(served: Served) -> str:
     """The address of the shared server."""
     return served.url
+
+
+@pytest.fixture
+def nothing_complains(page: Page, app_url: str) -> Iterator[None]:
+    """Where a page is lived through: no error, no warning, no request to another host."""
+    complaints: list[str] = []
+    loud = ("error", "warning")
+    page.on("console", lambda m: complaints.append(m.text) if m.type in loud else None)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    ours = (app_url, "data:", "blob:")
+    page.on("request", lambda r: None if r.url.startswith(ours) else complaints.append(r.url))
+    yield
+    assert complaints == []
 
 
 def _wait(url: str, server: subprocess.Popen[bytes], log: Path, seconds: float = 90) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -17,15 +16,7 @@ ASK = "Ask for the average"
 CURVE = "How many fine values"
 
 
-@pytest.fixture(autouse=True)
-def nothing_complains(page: Page) -> Iterator[None]:
-    """In every test: no error and no warning."""
-    complaints: list[str] = []
-    loud = ("error", "warning")
-    page.on("console", lambda m: complaints.append(m.text) if m.type in loud else None)
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    yield
-    assert complaints == []
+pytestmark = pytest.mark.usefixtures("nothing_complains")
 
 
 def test_it_opens_alive_and_answers_a_box_and_a_curve(page: Page, app_url: str) -> None:

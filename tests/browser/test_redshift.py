@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -16,17 +15,7 @@ SMALL = "training_size=200&validation_size=80&test_size=120&n_basis=4&max_steps=
 LONG = "training_size=1500&n_basis=40&max_steps=5000&patience=0&restarts=1&test_size=120"
 
 
-@pytest.fixture(autouse=True)
-def nothing_complains(page: Page, app_url: str) -> Iterator[None]:
-    """In every test: no error, no warning, no request to another host."""
-    complaints: list[str] = []
-    loud = ("error", "warning")
-    page.on("console", lambda m: complaints.append(m.text) if m.type in loud else None)
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    ours = (app_url, "data:", "blob:")
-    page.on("request", lambda r: None if r.url.startswith(ours) else complaints.append(r.url))
-    yield
-    assert complaints == []
+pytestmark = pytest.mark.usefixtures("nothing_complains")
 
 
 @pytest.fixture
