@@ -152,6 +152,12 @@ ENTRY = Entry(
             "each gene standardised",
             kind="fetched",
         ),
+        Source(
+            "drosophila200",
+            "Two hundred genes of the fruit fly",
+            "the same four and others drawn at random, each standardised: 11,200 rows",
+            kind="fetched",
+        ),
     ),
     snapshot=(*_CURVES, *_OUTPUTS),
     report=(

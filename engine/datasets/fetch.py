@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from engine.datasets import expression
 from engine.datasets.photometry import BANDS
 from engine.errors import BadInput
 
@@ -97,7 +98,11 @@ def _sdss_url() -> str:
     return f"{_SKYSERVER}?{urllib.parse.urlencode({'cmd': sdss_query(), 'format': 'csv'})}"
 
 
-DOWNLOADS: Mapping[str, Download] = {"sdss": Download(_sdss_url(), read_skyserver)}
+DOWNLOADS: Mapping[str, Download] = {
+    "sdss": Download(_sdss_url(), read_skyserver),
+    "drosophila": Download(expression.URL, expression.read_four),
+    "drosophila200": Download(expression.URL, expression.read_many),
+}
 
 
 def fetch(
