@@ -1,0 +1,179 @@
+"""Training of HMOGP-LV step by step: L-BFGS with the best q(U), natural gradients, or Adam."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator
+
+import torch
+from linear_operator.utils.errors import NanError, NotPSDError
+from linear_operator.utils.warnings import NumericalWarning
+from torch import Tensor, nn
+from torch.nn.utils import parameters_to_vector
+
+from engine.errors import BadInput
+from engine.models.hmogp_lv import HMOGPLV
+from engine.models.hmogp_lv_bound import Statistics
+from engine.models.hmogp_lv_layout import Layout
+from engine.models.hmogp_lv_posterior import Dense
+from engine.models.lbfgs import LBFGS
+from engine.models.replica_data import Data
+
+SCHEMES = ("lbfgs", "natural", "adam")
+
+
+class Training:
+    """Optimiser steps on a model and its data.
+
+    Args:
+        model: Trained in place. `"lbfgs"` goes with a dense q(U), the others with one whose
+            covariance is a Kronecker product (`build(..., dense=scheme == "lbfgs")`).
+        data: All rows, standardised.
+        generator: A CPU generator that draws the minibatches.
+        scheme: `"lbfgs"`: q(U) in closed form and L-BFGS for the rest. `"natural"`: natural
+            gradients for q(U), and Adam for the rest. `"adam"`: Adam for all, as published.
+        rate: Adam's step.
+        natural_rate: Of the natural gradient; 1 without minibatches.
+        batch: Outputs in a step, drawn without replacement; 0 takes all.
+
+    Raises:
+        BadInput: An unknown scheme, one that does not fit the model, or a batch below zero.
+    """
+
+    def __init__(
+        self,
+        model: HMOGPLV,
+        data: Data,
+        generator: torch.Generator,
+        scheme: str = "lbfgs",
+        rate: float = 0.02,
+        natural_rate: float = 0.2,
+        batch: int = 0,
+    ) -> None:
+        if scheme not in SCHEMES:
+            raise BadInput(f"Scheme {scheme!r} is unknown; use one of {SCHEMES}.")
+        dense = isinstance(model.posterior, Dense)
+        if dense != (scheme == "lbfgs"):
+            kind = "of any covariance" if dense else "with Kronecker covariance"
+            raise BadInput(f"Scheme {scheme!r} does not go with a q(U) {kind}.")
+        if batch < 0 or (batch and dense):
+            raise BadInput(f"L-BFGS takes all outputs and others a batch above zero, got {batch}.")
+        self.model, self.generator, self.scheme = model, generator, scheme
+        self.layout = Layout.of(model.seen(data))
+        D = len(self.layout.outputs)
+        self.batch = batch if 0 < batch < D else D
+        self.natural_rate = natural_rate
+        self.steps = 0
+        self.notes: list[str] = []  # of the numerics, each once
+        self.inner: LBFGS | None = None
+        self._last: tuple[Tensor, Statistics] | None = None  # parameters and what they gave
+        self.adam: torch.optim.Adam | None = None
+        own = {id(p) for p in model.posterior.parameters()} if scheme == "natural" else set()
+        parameters = [p for p in model.parameters() if p.requires_grad and id(p) not in own]
+        if dense:
+            self.inner = LBFGS(parameters, self._objective)
+        else:
+            self.adam = torch.optim.Adam(parameters, lr=rate)
+
+    @property
+    def stalled(self) -> bool:
+        """Whether no lower point is found any more."""
+        return self.inner is not None and self.inner.stalled
+
+    def step(self) -> float:
+        """One step; the bound in nats: after it with L-BFGS, else before it, from the batch.
+
+        NaN where a matrix can no longer be factorised; no step is taken then.
+        """
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always", NumericalWarning)
+            value = self._lbfgs_step() if self.inner else self._gradient_step()
+        for warning in said:
+            text = str(warning.message)
+            if not issubclass(warning.category, NumericalWarning):
+                warnings.warn_explicit(text, warning.category, warning.filename, warning.lineno)
+            elif text not in self.notes:
+                self.notes.append(text)
+        self.steps += 1
+        return value
+
+    def _objective(self) -> Tensor:
+        try:
+            statistics = self.model.statistics(self.layout)
+            self._last = self._vector(), statistics.detach()
+            return self.model.best_bound(statistics, self.layout).neg()
+        except (NanError, NotPSDError, torch.linalg.LinAlgError):
+            # A point of no use: the line search turns back from it.
+            return self.model.log_noise.sum() * math.nan
+
+    def _lbfgs_step(self) -> float:
+        """Ends with the best q(U) where the step ends, which is mostly where it last looked."""
+        assert self.inner is not None
+        value = self.inner.step()
+        if not math.isfinite(value):
+            return value
+        if self._last is not None and torch.equal(self._last[0], self._vector()):
+            self.model.posterior.condition(self._last[1])
+        else:
+            with torch.no_grad():
+                self.model.posterior.condition(self.model.statistics(self.layout))
+        return -value
+
+    def _vector(self) -> Tensor:
+        assert self.inner is not None
+        return parameters_to_vector([p.detach() for p in self.inner.parameters])
+
+    def _gradient_step(self) -> float:
+        assert self.adam is not None
+        layout, weight = self._draw()
+        self.model.zero_grad()
+        try:
+            bound = self.model.bound(layout, weight)
+        except (NanError, NotPSDError, torch.linalg.LinAlgError):
+            return math.nan
+        (-bound).backward()
+        if self.scheme == "natural":
+            with torch.no_grad():
+                statistics = self.model.statistics(layout, weight)
+            self.model.posterior.natural_step(statistics, self.natural_rate)
+        self.adam.step()
+        return bound.item()
+
+    def _draw(self) -> tuple[Layout, float]:
+        """The outputs of a step, and how many each stands for."""
+        D = len(self.layout.outputs)
+        if self.batch == D:
+            return self.layout, 1.0
+        pick = torch.randperm(D, generator=self.generator)[: self.batch]
+        return self.layout.at(pick.to(self.layout.outputs.device)), D / self.batch
+
+    def state(self) -> dict[str, Tensor]:
+        """All that a bitwise resume needs besides the model's `state_dict`."""
+        tensors = {"steps": torch.tensor(self.steps), "generator": self.generator.get_state()}
+        if self.inner:
+            tensors |= {f"lbfgs.{k}": v for k, v in self.inner.state_dict().items()}
+        for i, parameter, optimiser in self._slots():
+            for name, value in optimiser.state.get(parameter, {}).items():
+                tensors[f"adam.{i}.{name}"] = torch.as_tensor(value).clone()
+        return tensors
+
+    def load(self, tensors: dict[str, Tensor]) -> None:
+        """Go on from what `state` gave, the model's own state being loaded already."""
+        self.steps = int(tensors["steps"])
+        self.generator.set_state(tensors["generator"].cpu())
+        if self.inner:
+            self.inner.load_state_dict(_under("lbfgs.", tensors))
+        for i, parameter, optimiser in self._slots():
+            kept = {k: v.clone() for k, v in _under(f"adam.{i}.", tensors).items()}
+            if kept:
+                optimiser.state[parameter] = kept
+
+    def _slots(self) -> Iterator[tuple[int, nn.Parameter, torch.optim.Adam]]:
+        if self.adam:
+            for i, parameter in enumerate(self.adam.param_groups[0]["params"]):
+                yield i, parameter, self.adam
+
+
+def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {k[len(prefix) :]: v for k, v in tensors.items() if k.startswith(prefix)}
