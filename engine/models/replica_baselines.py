@@ -1,0 +1,147 @@
+"""What the hierarchical models are compared with, all exact.
+
+- `Pooled`: the replicas of an output are taken for one curve; each output by itself.
+- `Independent`: every replica has a curve of its own; an output's have the hyperparameters in
+  common and nothing else.
+- `LMC`: pooled replicas, outputs mixed by a linear model of coregionalisation (Ma 2023, 2.7.2).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from gpytorch.kernels import AdditiveKernel, IndexKernel, Kernel
+from jaxtyping import Float
+from torch import Tensor
+
+from engine.kernels.replica import ReplicaKernel, level
+from engine.models.hgp import SHARED, start
+from engine.models.replica_data import Data
+from engine.models.replica_exact import ReplicaGP
+
+SMOOTHED_AT = 24  # inputs at which the outputs are compared, to start a linear mixture from
+
+
+class Pooled(ReplicaGP):
+    """One curve an output, whatever the replica."""
+
+    @classmethod
+    def build(
+        cls,
+        data: Data,
+        generator: torch.Generator | None = None,
+        *,
+        kernel_shared: str = "matern32",
+    ) -> Pooled:
+        """A model at its starting values (see `HGP.build`)."""
+        d = data.n_outputs
+        curve = level(kernel_shared, start(SHARED, generator, d), start(1.0, generator, d), batch=d)
+        return cls(ReplicaKernel(curve), data, ())
+
+    def _variances(self) -> tuple[Float[Tensor, " _"], Float[Tensor, " _"]]:
+        shared = self.kernel.levels[0].outputscale
+        return shared, torch.zeros_like(shared)
+
+
+class Independent(ReplicaGP):
+    """One curve a replica, about which others of its output say nothing."""
+
+    @classmethod
+    def build(
+        cls,
+        data: Data,
+        generator: torch.Generator | None = None,
+        *,
+        kernel_replica: str = "matern32",
+    ) -> Independent:
+        """A model at its starting values (see `HGP.build`)."""
+        d = data.n_outputs
+        curve = level(kernel_replica, start(1.0, generator, d), start(1.0, generator, d), batch=d)
+        return cls(ReplicaKernel(curve, first=1), data, ("replica",))
+
+    def _variances(self) -> tuple[Float[Tensor, " _"], Float[Tensor, " _"]]:
+        own = self.kernel.levels[0].outputscale
+        return torch.zeros_like(own), own
+
+    def shared(self, output: Tensor, x: Tensor) -> None:
+        """An output's replicas share nothing."""
+
+
+class Mixing(IndexKernel):
+    """GPyTorch's coregionalisation matrix, read off densely.
+
+    Its own lookup goes through sparse matrices, at ten times the cost for a few hundred rows.
+    """
+
+    def forward(
+        self, i1: Float[Tensor, "*b n 1"], i2: Float[Tensor, "*b m 1"], **params: Any
+    ) -> Float[Tensor, "*b n m"]:
+        B = self.covar_factor @ self.covar_factor.mT + self.var.diag_embed()
+        return B[i1.long(), i2.long().mT]
+
+
+class LMC(ReplicaGP):
+    """Outputs that are linear mixtures of Q functions: sum_q B_q k_q, B_q = A_q A_q' + diag."""
+
+    @classmethod
+    def build(
+        cls,
+        data: Data,
+        generator: torch.Generator | None = None,
+        *,
+        kernel_shared: str = "matern32",
+        functions: int = 2,
+        noise: str = "shared",
+    ) -> LMC:
+        """A model at its starting values.
+
+        Args:
+            data: Standardised.
+            generator: Scatters the starting values; None: they are the usual ones.
+            kernel_shared: k_q, one of `engine.kernels.replica.SHAPES`.
+            functions: Q, each with a matrix of rank 1 and variances of the outputs' own.
+            noise: "shared", or "each output".
+        """
+        mixing = principal(data, functions)
+        parts: list[Kernel] = []
+        for q in range(functions):
+            curve = level(kernel_shared, 1.0, float(start(1.0, generator))).base_kernel
+            curve.active_dims = torch.tensor([0])
+            mixture = Mixing(data.n_outputs, 1, active_dims=torch.tensor([1])).double()
+            scatter = start(1.0, generator, data.n_outputs)
+            with torch.no_grad():
+                mixture.covar_factor.copy_((mixing[:, q] * scatter).unsqueeze(1))
+            mixture.var = torch.full((data.n_outputs,), 0.1 / functions, dtype=torch.float64)
+            parts.append(mixture * curve)
+        return cls(AdditiveKernel(*parts), data, ("output",), noise)
+
+    def _mixture(self) -> Float[Tensor, "d d"]:
+        """sum_q B_q."""
+        return torch.stack([p.kernels[0].covar_matrix.to_dense() for p in self.kernel.kernels]).sum(
+            0
+        )
+
+    def _variances(self) -> tuple[Float[Tensor, " _"], Float[Tensor, " _"]]:
+        shared = self._mixture().diagonal()
+        return shared, torch.zeros_like(shared)
+
+    @torch.no_grad()
+    def outputs_covariance(self) -> Float[Tensor, "d d"]:
+        return self._mixture()
+
+
+def principal(data: Data, count: int) -> Float[Tensor, "d q"]:
+    """Loadings of the outputs on their first principal components, replicas pooled and smoothed."""
+    grid = torch.linspace(float(data.x.min()), float(data.x.max()), SMOOTHED_AT).to(data.x)
+    width = (grid[-1] - grid[0]).clamp(min=1e-6) / 12
+    nearness = torch.exp(-0.5 * ((grid.unsqueeze(1) - data.x) / width).square()) + 1e-9
+    curves = []
+    for d in range(data.n_outputs):
+        weights = nearness * (data.output == d)
+        curves.append(weights @ data.y / (weights.sum(1) + 1e-12))
+    U, S, _ = torch.linalg.svd(torch.stack(curves), full_matrices=False)
+    loadings = U * S / SMOOTHED_AT**0.5
+    spare = torch.full((data.n_outputs, count), 0.1).to(loadings)
+    spare[:, : loadings.shape[1]] = loadings[:, :count]
+    return spare

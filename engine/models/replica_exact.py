@@ -1,0 +1,200 @@
+"""Exact Gaussian-process regression on outputs measured in replicas.
+
+    y = f(x, output, replica) + noise,    f ~ GP(0, k)
+
+The models differ in k alone, and in whether outputs are regressed together or each by itself, with
+hyperparameters of its own: `engine.models.hgp`, `engine.models.replica_baselines`. What is computed
+here goes over a batch of groups of rows: all rows are one group, or each output's are. Groups of
+unequal size are padded; a padded row has variance 1, no covariance and the value 0, so that it adds
+nothing to any determinant or square.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from linear_operator.utils.cholesky import psd_safe_cholesky
+from torch import Tensor, nn
+
+from engine.errors import BadInput
+from engine.models.replica_data import LOG_2PI, NEW, Data, Prediction
+
+LEAST_NOISE = 1e-4  # variance, of values with variance 1: noise below it is over-fitting
+CHUNK = 4096  # rows predicted at once
+NOISES = ("shared", "each output")
+
+
+class Packed(NamedTuple):
+    """Rows in a batch of groups, each padded to the size of the largest."""
+
+    at: Int[Tensor, "b m"]  # the row's number; 0 where padded
+    real: Bool[Tensor, "b m"]  # not padded
+
+
+def pack(group: Int[Tensor, " n"], count: int) -> Packed:
+    """The rows of each of `count` groups, in their order."""
+    order = torch.argsort(group, stable=True)
+    sizes = torch.bincount(group, minlength=count)
+    column = torch.arange(len(group), device=group.device)
+    column = column - (sizes.cumsum(0) - sizes)[group[order]]
+    at = torch.zeros(count, max(int(sizes.max()), 1), dtype=torch.int64, device=group.device)
+    real = torch.zeros_like(at, dtype=torch.bool)
+    at[group[order], column] = order
+    real[group[order], column] = True
+    return Packed(at, real)
+
+
+class ReplicaGP(nn.Module):
+    """A GP over (x, output, replica), conditioned on the data it is given.
+
+    Args:
+        kernel: Of rows that `labels` says. Where the output is not among them, each output is
+            regressed by itself, and the kernel is a batch of one an output.
+        data: Standardised (`Scale`).
+        labels: Columns that the kernel takes after x: of "output" and "replica", in this order.
+        noise: One variance of noise for all outputs, or "each output" its own, as they have in any
+            case where they are regressed by themselves.
+
+    Raises:
+        BadInput: `noise` is neither.
+    """
+
+    kernel: Any
+    data: Data
+
+    def __init__(
+        self, kernel: nn.Module, data: Data, labels: tuple[str, ...], noise: str = "shared"
+    ) -> None:
+        super().__init__()
+        if noise not in NOISES:
+            raise BadInput(f"Noise must be one of {', '.join(NOISES)}; got {noise!r}.")
+        self.kernel, self.labels = kernel, labels
+        self.together = "output" in labels
+        self.outputs = data.n_outputs
+        many = 1 if self.together and noise == "shared" else self.outputs
+        self.log_noise = nn.Parameter(torch.full((many,), 0.1, dtype=torch.float64).log())
+        self._condition(data)
+
+    def _condition(self, data: Data) -> None:
+        """Take up rows, and what is computed of them once."""
+        self.data = data
+        self.packed = self._pack(data.output)
+
+    def on(self, data: Data) -> ReplicaGP:
+        """This model, its hyperparameters shared and not copied, conditioned on other rows."""
+        other = copy(self)
+        other._condition(data)
+        return other
+
+    def _pack(self, output: Int[Tensor, " n"]) -> Packed:
+        if self.together:
+            return pack(torch.zeros_like(output), 1)
+        return pack(output, self.outputs)
+
+    def noise(self) -> Float[Tensor, " d"]:
+        """Variance of each output's observations about f."""
+        return (self.log_noise.exp() + LEAST_NOISE).expand(self.outputs)
+
+    def points(
+        self, output: Int[Tensor, " n"], replica: Int[Tensor, " n"], x: Float[Tensor, " n"]
+    ) -> Float[Tensor, "n c"]:
+        """Rows as the kernel takes them."""
+        labels = {"output": output, "replica": replica}
+        return torch.stack([x, *(labels[name].to(x) for name in self.labels)], dim=1)
+
+    def observed(self) -> tuple[Float[Tensor, "b m c"], Float[Tensor, "b m"], Float[Tensor, "b m"]]:
+        """The data packed: rows as the kernel takes them, values, variances of their noise."""
+        data, (at, real) = self.data, self.packed
+        points = self.points(data.output, data.replica, data.x)[at]
+        noise = self.noise()[data.output[at]]
+        return points, data.y[at] * real, torch.where(real, noise, torch.ones_like(noise))
+
+    def _known(self) -> tuple[Float[Tensor, "b m m"], Float[Tensor, "b m 1"]]:
+        """The Cholesky factor of y's covariance, and that factor's inverse times y."""
+        points, y, noise = self.observed()
+        real = self.packed.real
+        K = self.kernel(points).to_dense() * (real.unsqueeze(1) & real.unsqueeze(2))
+        # Padded rows keep a variance of 1: that of their noise.
+        lower = psd_safe_cholesky(K + noise.diag_embed())
+        return lower, torch.linalg.solve_triangular(lower, y.unsqueeze(-1), upper=False)
+
+    def elbo(self, data: Data | None = None) -> Float[Tensor, ""]:
+        """ln p(y) in nats, of the rows it is conditioned on or of others."""
+        if data is not None:
+            return self.on(data).elbo()
+        lower, half = self._known()
+        log_det = lower.diagonal(dim1=1, dim2=2).log().sum()
+        return -0.5 * half.square().sum() - log_det - 0.5 * len(self.data.y) * LOG_2PI
+
+    @torch.no_grad()
+    def predict(
+        self, output: Int[Tensor, " k"], replica: Int[Tensor, " k"], x: Float[Tensor, " k"]
+    ) -> Prediction:
+        """Posterior of f; a replica of which no row was given is as good as a new one.
+
+        Args:
+            output: Index.
+            replica: Index within the output's replicas, or `NEW`.
+            x: Standardised.
+
+        Raises:
+            BadInput: An output or a replica that is not there.
+        """
+        self.data.check(output, replica)
+        known = self._known()
+        rows = zip(output.split(CHUNK), replica.split(CHUNK), x.split(CHUNK))
+        parts = [self._posterior(known, *part) for part in rows if len(part[0])]
+        mean, variance = (torch.cat(columns) for columns in zip(*parts)) if parts else (x, x)
+        return Prediction(mean, variance.clamp(min=0), self.noise()[output])
+
+    def _posterior(
+        self, known: Any, output: Tensor, replica: Tensor, x: Tensor
+    ) -> tuple[Float[Tensor, " k"], Float[Tensor, " k"]]:
+        asked = self._pack(output)
+        points = self.points(output, replica, x)[asked.at]
+        mean, explained = self._project(known, points)
+        variance = self.kernel(points, diag=True) - explained
+        back = asked.at[asked.real].argsort()
+        return mean[asked.real][back], variance[asked.real][back]
+
+    def _project(
+        self, known: Any, points: Float[Tensor, "b k c"]
+    ) -> tuple[Float[Tensor, "b k"], Float[Tensor, "b k"]]:
+        """Posterior mean of packed rows, and how much of their prior variance is explained."""
+        lower, half = known
+        K = self.kernel(self.observed()[0], points).to_dense() * self.packed.real.unsqueeze(-1)
+        weights = torch.linalg.solve_triangular(lower, K, upper=False)
+        return (weights * half).sum(1), weights.square().sum(1)
+
+    @torch.no_grad()
+    def shared(
+        self, output: Int[Tensor, " k"], x: Float[Tensor, " k"]
+    ) -> tuple[Float[Tensor, " k"], Float[Tensor, " k"]] | None:
+        """Mean and variance of what an output's replicas share; None where they share nothing.
+
+        It is a new replica, less what that replica would have of its own.
+        """
+        mean, variance, _ = self.predict(output, torch.full_like(output, NEW), x)
+        return mean, (variance - self.levels(output)[:, 1]).clamp(min=0)
+
+    @torch.no_grad()
+    def levels(self, output: Int[Tensor, " k"]) -> Float[Tensor, "k 3"]:
+        """Prior variance of outputs: shared by the replicas, of each replica, noise."""
+        variances = (*self._variances(), self.noise())
+        return torch.stack([v.expand(self.outputs)[output] for v in variances], dim=1)
+
+    def _variances(self) -> tuple[Float[Tensor, " _"], Float[Tensor, " _"]]:
+        """Of each output or of all: prior variance above the level of replicas, and at it."""
+        *above, own = (level.outputscale.reshape(-1) for level in self.kernel.levels)
+        return torch.stack(above).sum(0), own
+
+    @torch.no_grad()
+    def outputs_covariance(self) -> Float[Tensor, "d d"]:
+        """Prior covariance of the outputs' curves at one x; here they have nothing in common."""
+        return self.levels(torch.arange(self.outputs)).narrow(1, 0, 2).sum(1).diag_embed()
+
+    def latent(self) -> None:
+        """Places of the outputs in a latent space; here they have none."""

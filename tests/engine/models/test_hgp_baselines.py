@@ -1,0 +1,88 @@
+"""Pooled, independent and linearly mixed processes on outputs with replicas."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from gpytorch.distributions import MultivariateNormal
+
+from engine.models.lbfgs import LBFGS
+from engine.models.replica_baselines import LMC, Independent, Pooled, principal
+from engine.models.replica_data import NEW, Data
+from test_hgp import asked, measured
+
+
+def curve(model: Any, d: int) -> Any:
+    """The kernel of one output of a batch, on its own."""
+    return model.kernel.levels[0][d]
+
+
+def test_pooled_is_a_process_of_each_output_that_knows_no_replicas() -> None:
+    data = measured()
+    model = Pooled.build(data, torch.Generator().manual_seed(2))
+    total = 0.0
+    for d in (0, 1):
+        mine = data.output == d
+        K = curve(model, d)(data.x[mine].unsqueeze(1)).to_dense()
+        K = K + model.noise()[d] * torch.eye(len(K))
+        total += MultivariateNormal(torch.zeros(len(K)).double(), K).log_prob(data.y[mine]).item()
+    assert model.elbo().item() == pytest.approx(total, abs=1e-6)
+    output, replica, x = asked()
+    found = model.predict(output, replica, x)
+    assert torch.equal(found.mean, model.predict(output, torch.full_like(output, NEW), x).mean)
+    shared = model.shared(output, x)
+    assert shared is not None
+    assert torch.equal(shared[0], found.mean)
+    assert (model.levels(output)[:, 1] == 0).all()
+
+
+def test_independent_replicas_know_nothing_of_each_other() -> None:
+    data = measured()
+    model = Independent.build(data, torch.Generator().manual_seed(2))
+    output, replica, x = (v[:2] for v in asked())
+    found = model.predict(output, replica, x)
+    fewer = model.on(data.without(1, 1).without(0, 0)).predict(output, replica, x)
+    assert torch.allclose(found.mean, fewer.mean)
+    new = model.predict(output, torch.full_like(output, NEW), x)
+    assert torch.equal(new.mean, torch.zeros(2).double())
+    assert torch.allclose(new.variance, model.levels(output)[:, 1])
+    assert model.shared(output, x) is None
+
+
+def test_a_linear_mixture_is_the_sum_of_its_kronecker_products() -> None:
+    data = measured()
+    model = LMC.build(data, torch.Generator().manual_seed(2))
+    K, x, o = 0.0, data.x.unsqueeze(1), data.output
+    for part in model.kernel.kernels:
+        mixing, base = part.kernels
+        B = mixing.covar_factor @ mixing.covar_factor.T + mixing.var.diag()
+        base.active_dims = None
+        K = K + B[o][:, o] * base(x).to_dense()
+        base.active_dims = torch.tensor([0])
+    K = K + model.noise()[0] * torch.eye(len(o))
+    value = MultivariateNormal(torch.zeros(len(o)).double(), K).log_prob(data.y)
+    assert model.elbo().item() == pytest.approx(value.item(), abs=1e-6)
+    covariance = model.outputs_covariance()
+    assert torch.allclose(covariance.diagonal(), model.levels(torch.arange(2))[:, 0])
+    assert torch.linalg.eigvalsh(covariance).min() > 0
+
+
+def test_mixtures_start_from_how_outputs_vary_together() -> None:
+    x = torch.linspace(-1.5, 1.5, 60).double().repeat(3)
+    output = torch.arange(3).repeat_interleave(60)
+    y = torch.tensor([1.0, -1.0, 0.0]).double()[output] * torch.sin(2 * x)
+    data = Data.of(output, torch.zeros_like(output), x, y)
+    loadings = principal(data, 2)
+    similar = loadings @ loadings.T
+    assert similar[0, 1] < -0.3
+    assert abs(similar[0, 2].item()) < 0.02
+    model = LMC.build(data)
+    optimiser = LBFGS(model.parameters(), lambda: -model.elbo())
+    before = model.elbo().item()
+    for _ in range(30):
+        optimiser.step()
+    assert model.elbo().item() > before + 50
+    covariance = model.outputs_covariance()
+    assert covariance[0, 1] < -0.9 * (covariance[0, 0] * covariance[1, 1]).sqrt()
