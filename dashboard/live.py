@@ -22,6 +22,7 @@ from typing import Any, Protocol
 import panel as pn
 from bokeh.document import Document
 
+from dashboard.delivery import deliver
 from dashboard.history import History, Trace, load
 from engine.events import Event, Finished, Snapshot
 
@@ -130,6 +131,11 @@ class Watcher:
         except Exception:  # one session's broken view must not silence the others
             log.exception("a watcher of run %s could not be updated", run.id)
 
+    def deliver(self) -> None:
+        """See that everything said to the browser is on its way."""
+        if self._doc is not None:
+            deliver(self._doc)
+
     def close(self) -> None:
         """Stop watching; called when the session ends."""
         self.hub.leave(self)
@@ -204,6 +210,7 @@ class Hub:
         # On its own, for a name that lives as long as the server would keep the last one's session.
         for watcher in list(self.watchers):
             watcher.poke()
+            watcher.deliver()
             await asyncio.sleep(STAGGER)
 
     def _forget(self) -> None:
