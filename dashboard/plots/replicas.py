@@ -258,7 +258,7 @@ def _range(y: np.ndarray) -> tuple[float, float]:
 
 
 def _figure(grid: ReplicaGrid, legend: bool) -> Any:
-    plot = new_figure("replicas", "", "", x_range=models.Range1d(0, 1),
+    plot = new_figure("replicas", "x", "", x_range=models.Range1d(0, 1),
                       y_range=models.Range1d(0, 1))  # fmt: skip
     plot.add_layout(models.LinearAxis(), "left")
     names = plot.yaxis[1]

@@ -53,7 +53,9 @@ class GenesSettings(Settings):
         4, bounds=(1, 200), doc="Inducing points M_H among the outputs' places."
     )
     inducing_inputs = param.Integer(
-        12, bounds=(2, 500), doc="Inducing points M_X among inputs and replicas."
+        36,
+        bounds=(2, 500),
+        doc="Inducing points M_X among inputs and replicas: some five a replica follow its curve.",
     )
     kernel_shared = param.Selector(
         default="matern32",

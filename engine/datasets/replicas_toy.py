@@ -105,7 +105,7 @@ def genes(seed: int = 0) -> pd.DataFrame:
     """The demonstration's values, nothing held out.
 
     Slow RBF functions of 4 hours' lengthscale that all embryos share, and an embryo's own of 3
-    hours' and a tenth of the variance; noise of a deviation of 0.08; a level of each gene's own.
+    hours' and a fifth of the variance; noise of a deviation of 0.08; a level of each gene's own.
     """
     rng = np.random.default_rng([seed, 1])
     x = [times + rng.uniform(-0.4, 0.4, len(times)) for times in EMBRYOS.values()]
@@ -113,7 +113,7 @@ def genes(seed: int = 0) -> pd.DataFrame:
     root = np.linalg.cholesky(_rbf(np.array(list(GENES.values()))))
     shared = root @ rng.standard_normal((len(GENES), len(every))) @ _root(every, 4.0).T
     own = [
-        np.sqrt(0.1) * root @ rng.standard_normal((len(GENES), len(t))) @ _root(t, 3.0).T for t in x
+        np.sqrt(0.2) * root @ rng.standard_normal((len(GENES), len(t))) @ _root(t, 3.0).T for t in x
     ]
     f = shared + np.concatenate(own, axis=1)
     y = f + 0.08 * rng.standard_normal(f.shape) + 3.0 + 0.5 * rng.standard_normal((len(GENES), 1))

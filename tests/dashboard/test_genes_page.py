@@ -1,0 +1,244 @@
+"""The genes page's own views: what they ask of the model, and what they do with its answers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dashboard.pages import genes, genes_browse
+from dashboard.pages.genes_browse import Browse
+from dashboard.pages.genes_compare import Compare
+from dashboard.pages.genes_grid import Grid
+from dashboard.pages.genes_hide import NEW, Hidden
+from engine.events import Metric, Report
+
+GRID = np.linspace(0.0, 4.0, 5)
+
+
+def words(outputs: int = 3) -> dict[str, Any]:
+    names = [f"o{d}" for d in range(outputs)]
+    shown = names[:2]
+    return {
+        "outputs": names,
+        "replicas": [["r1", "r2"]] * outputs,
+        "shown": shown,
+        "observed": {
+            "x": [0.0, 2.0, 4.0, 1.0, 3.0],
+            "y": [0.0, 1.0, 2.0, 5.0, 6.0],
+            "output": [0, 0, 0, 1, 1],
+            "replica": [0, 0, 1, 0, 1],
+            "test": [0, 0, 1, 0, 0],
+        },
+    }
+
+
+def curves(outputs: int) -> dict[str, np.ndarray]:
+    mean = np.broadcast_to(np.linspace(0, 2, 5), (outputs, 2, 5)).copy()
+    std = np.full((outputs, 2, 5), 0.3)
+    return {
+        "grid": GRID,
+        "mean": mean,
+        "std_f": std,
+        "std_y": 2 * std,
+        "shared_mean": mean[:, 0],
+        "shared_std": std[:, 0],
+    }
+
+
+class Model:
+    """Stands for the page's frame and its run service: notes what is asked, answers when told."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, dict[str, Any]]] = []
+        self.waiting: list[tuple[Callable[[Any], None], Callable[[], None]]] = []
+        self.service = SimpleNamespace(explore=self.explore)
+
+    def ask(self, question: str, then: Callable[[Any], None], **asked: Any) -> None:
+        self.asked.append((question, asked))
+        self.waiting.append((then, lambda: None))
+
+    async def explore(self, run: str, question: str, asked: dict[str, Any]) -> None:
+        self.asked.append((question, asked))
+
+    def background(
+        self, work: Coroutine[Any, Any, None], then: Callable[[Any], None], *, last: Any
+    ) -> None:
+        asyncio.run(work)
+        self.waiting.append((then, last))
+
+    def read(self, at_once: bool = False) -> None: ...
+
+    def answer(self, arrays: dict[str, np.ndarray]) -> None:
+        then, last = self.waiting.pop(0)
+        then(arrays)
+        last()
+
+
+def run(outputs: int = 3) -> Any:
+    said = words(outputs)
+    arrays = curves(2)
+    report = Report((Metric("this run", "NMSE", 0.1),), arrays)
+    return SimpleNamespace(id="r", words=said, report=report, record=SimpleNamespace(settings={}))
+
+
+@pytest.fixture
+def model() -> Model:
+    return Model()
+
+
+def hidden_answer() -> dict[str, np.ndarray]:
+    one = {"mean": np.linspace(0, 2, 5), "std_f": np.full(5, 0.3), "std_y": np.full(5, 0.6)}
+    both = {f"{when}_{name}": v for when in ("before", "after") for name, v in one.items()}
+    return {"grid": GRID, **both, "x": np.array([1.0, 3.0]), "y": np.array([0.5, 9.0]),
+            "nmse": np.array([0.25])}  # fmt: skip
+
+
+def test_a_clicked_replica_is_hidden_and_returns(model: Model) -> None:
+    view = Hidden(model)  # type: ignore[arg-type]
+    assert view.button.disabled
+    view.open(run())
+    assert model.asked == []
+
+    view._clicked("o1", "r2")
+    assert model.asked == [("hide", {"output": "o1", "replica": "r2"})]
+    assert len(view.grid.plot.chosen.data["left"]) == 1
+    model.answer(hidden_answer())
+    assert view.pair.panel.visible
+    assert list(view.pair.labels.data["text"]) == ["r2, as trained", "r2, hidden"]
+    assert "0.250" in view.reading.object
+    assert "holds 1 of 2" in view.reading.object
+    view.clear(run())
+    assert not view.pair.panel.visible
+    assert view.button.disabled
+
+
+def test_a_replica_never_taken_is_expected(model: Model) -> None:
+    view = Hidden(model)  # type: ignore[arg-type]
+    view.open(run())
+    view.output.value = "o2"  # an output that the grid does not show
+    view.replica.value = NEW
+    assert view.button.label == "Expect it"
+    assert len(view.grid.plot.chosen.data["left"]) == 0
+    view._ask()
+    assert model.asked == [("new", {"output": "o2"})]
+    model.answer({"grid": GRID, "mean": np.linspace(0, 2, 5), "std_f": np.full(5, 0.3),
+                  "std_y": np.full(5, 0.6)})  # fmt: skip
+    assert "between 0 and 2" in view.reading.object
+    assert len(view.pair.points.data["u"]) == 0
+
+
+def test_names_from_a_table_are_text(model: Model) -> None:
+    view = Hidden(model)  # type: ignore[arg-type]
+    evil = run()
+    evil.words["replicas"][0][0] = "<img src=x onerror=alert(1)>"
+    view.open(evil)
+    view._clicked("o0", "<img src=x onerror=alert(1)>")
+    model.answer(hidden_answer())
+    assert "<img" not in view.reading.object
+    assert "&lt;img" in view.reading.object
+
+
+def many_answer(n: int) -> dict[str, np.ndarray]:
+    seen = {"x": np.array([1.0]), "y": np.array([0.5])}
+    seen |= {name: np.zeros(1, int) for name in ("output", "replica", "test")}
+    return {**curves(n), **{f"seen_{name}": values for name, values in seen.items()}}
+
+
+def test_outputs_are_asked_for_when_they_come_near_and_dropped_when_far(model: Model) -> None:
+    view = Browse(model)  # type: ignore[arg-type]
+    view.open(run(200))
+    assert len(view.batches) == 50
+    assert model.asked == []
+    assert view.alt == ""
+    for batch in view.batches[:3]:
+        batch.panel[0].near = True
+    # One question at a time, the latest first once it is answered.
+    assert [a["outputs"][0] for _, a in model.asked] == ["o0"]
+    model.answer(many_answer(4))
+    assert view.batches[0].plot is not None
+    assert [a["outputs"][0] for _, a in model.asked] == ["o0", "o8"]
+    while model.waiting:
+        model.answer(many_answer(4))
+    for batch in view.batches[3:20]:
+        batch.panel[0].near = True
+        while model.waiting:
+            model.answer(many_answer(4))
+    drawn = [i for i, batch in enumerate(view.batches) if batch.plot is not None]
+    assert drawn == list(range(20 - genes_browse.DRAWN, 20))
+    assert len(view.figures) == genes_browse.DRAWN
+    assert "of 200 outputs" in view.alt
+    view.batches[0].panel[0].near = True  # the visitor scrolls back
+    model.answer(many_answer(4))
+    assert view.batches[0].plot is not None
+
+
+def test_chosen_outputs_alone_are_shown_and_old_answers_dropped(model: Model) -> None:
+    view = Browse(model)  # type: ignore[arg-type]
+    view.open(run(30))
+    view.batches[0].panel[0].near = True
+    view.chosen.value = ["o7", "o3"]
+    assert [batch.outputs for batch in view.batches] == [["o7", "o3"]]
+    model.answer(many_answer(4))  # of the outputs that are not shown any more
+    assert view.batches[0].plot is None
+    view.batches[0].panel[0].near = True
+    model.answer(many_answer(2))
+    assert view.batches[0].plot is not None
+    assert view.batches[0].plot.rows == ["o7", "o3"]
+    view.clear(run())
+    assert view.figures == ()
+
+
+def test_the_grid_lays_out_a_run_once_and_follows_its_curves() -> None:
+    grid = Grid("grid")
+    said = words()
+    grid.show(curves(2), said)
+    laid = grid.plot._points
+    grid.show(curves(2), said)
+    assert grid.plot._points is laid
+    assert "hold 1 of 1 points" in grid.alt
+    grid.show(curves(2), words())
+    assert grid.plot._points is not laid
+
+
+def test_models_stand_side_by_side() -> None:
+    view = Compare()
+    arrays = curves(2) | {
+        "compare_mean": np.zeros((2, 2, 5)),
+        "compare_std": np.ones((2, 2, 5)),
+    }
+    metrics = [Metric("this run", "NMSE", 0.1)]
+    metrics += [Metric(m, "NMSE", 0.2, source="baseline") for m in ("DHGP", "pooled GP")]
+    view.update(Report(tuple(metrics), arrays), words())
+    assert view.plot.rows == ["this run", "DHGP", "pooled GP"]
+    assert len(view.plot.held.data["u"]) == 3
+    assert "3 rows" in view.alt
+
+
+def test_other_models_are_offered() -> None:
+    shown = SimpleNamespace(record=SimpleNamespace(settings={"model": "lmc"}))
+    said, others = genes.other_models(shown)  # type: ignore[arg-type]
+    assert said.startswith("This run trained LMC")
+    assert {other.settings["model"] for other in others} == set(genes.MODELS) - {"lmc"}
+
+
+def test_transforms_are_probabilities_of_what_came() -> None:
+    arrays = {
+        "test_y": np.array([0.0, 1.96, -50.0]),
+        "test_mean": np.zeros(3),
+        "test_std_y": np.ones(3),
+    }
+    np.testing.assert_allclose(genes.transformed(arrays), [0.5, 0.975, 0.0], atol=1e-4)
+
+
+def test_nothing_held_out_is_said() -> None:
+    plots: list[Any] = [view for view in genes._result() if hasattr(view, "view")]
+    empty = {"test_y": np.empty(0), "coverage": np.empty((2, 0))}
+    for late in plots[1:]:
+        late.update(Report((), empty), words())
+        late.build()
+        assert "No row was held out" in late.alt
