@@ -115,3 +115,13 @@ def snlp(y: Rows, log_density: Rows, reference: Float[ndarray, " r"]) -> float:
     """
     trivial = norm.logpdf(y, reference.mean(), max(float(reference.std()), 1e-12))
     return float(np.mean(trivial - log_density))
+
+
+def nmse(y: Rows, mean: Rows) -> float:
+    """Normalised mean squared error (Ma 2023, 5.43): the same measure as `smse`, by its name."""
+    return smse(y, mean)
+
+
+def nlpd(y: Rows, mean: Rows, variance: Rows) -> float:
+    """Negative log predictive density of Gaussian predictions, nats a row (Ma 2023, 5.44)."""
+    return -mean_log_likelihood(y, mean, variance)

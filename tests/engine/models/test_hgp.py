@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -83,7 +84,7 @@ def by_sklearn(
 
 @torch.no_grad()
 def dense(model: ReplicaGP, output: int | None) -> torch.Tensor:
-    """The kernel matrix of the data and the asked rows, of an output or of all, as one writes it."""
+    """The kernel matrix of the data and the asked rows, of an output or of all, written out."""
     data, (o, r, x) = model.data, asked()
     mine = slice(None) if output is None else data.output == output
     theirs = slice(None) if output is None else o == output
@@ -158,7 +159,7 @@ def test_the_sparse_bound_grows_with_inducing_points_up_to_the_exact_value() -> 
     data = measured()
     exact = HGP.build(data)
     values = [HGPInd.build(data, inducing_inputs=m).elbo().item() for m in (1, 2, 4, 8, 12)]
-    assert all(a < b for a, b in zip(values, values[1:]))
+    assert all(a < b for a, b in pairwise(values))
     assert values[0] < exact.elbo().item() - 1
     assert values[-1] == pytest.approx(exact.elbo().item(), abs=1e-6)
     sparse = HGPInd.build(data, inducing_inputs=12).predict(*asked())

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 import torch
 from gpytorch.distributions import MultivariateNormal
+from test_hgp import asked, measured
 
 from engine.models.lbfgs import LBFGS
 from engine.models.replica_baselines import LMC, Independent, Pooled, principal
 from engine.models.replica_data import NEW, Data
-from test_hgp import asked, measured
 
 
 def curve(model: Any, d: int) -> Any:

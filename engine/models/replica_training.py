@@ -1,0 +1,85 @@
+"""Training of the models of replicas that need nothing but their own objective's gradient."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from linear_operator.utils.errors import NanError, NotPSDError
+from torch import Tensor
+
+from engine.errors import BadInput
+from engine.models.lbfgs import LBFGS
+from engine.models.replica_exact import ReplicaGP
+
+SCHEMES = ("lbfgs", "adam")
+
+
+class Training:
+    """Optimiser steps on a model and the data it was built on.
+
+    Args:
+        model: Trained in place.
+        scheme: "lbfgs" or "adam".
+        rate: Adam's step.
+
+    Raises:
+        BadInput: An unknown scheme.
+    """
+
+    def __init__(self, model: ReplicaGP, scheme: str = "lbfgs", rate: float = 0.02) -> None:
+        if scheme not in SCHEMES:
+            raise BadInput(f"Scheme {scheme!r} is unknown; use one of {', '.join(SCHEMES)}.")
+        self.model = model
+        self.notes: list[str] = []
+        self.parameters = list(model.parameters())
+        self.lbfgs = LBFGS(self.parameters, self._objective) if scheme == "lbfgs" else None
+        self.adam = None if self.lbfgs else torch.optim.Adam(self.parameters, lr=rate)
+
+    @property
+    def stalled(self) -> bool:
+        """Whether no lower point is found any more."""
+        return self.lbfgs is not None and self.lbfgs.stalled
+
+    def step(self) -> float:
+        """One step; the objective in nats: after it with L-BFGS, else before it.
+
+        NaN where a matrix can no longer be factorised; no step is taken then.
+        """
+        if self.lbfgs:
+            return -self.lbfgs.step()
+        assert self.adam is not None
+        self.adam.zero_grad()
+        value = self._objective()
+        if math.isfinite(value.item()):
+            value.backward()  # type: ignore[no-untyped-call]
+            self.adam.step()
+        return -value.item()
+
+    def _objective(self) -> Tensor:
+        try:
+            return -self.model.elbo()
+        except (NanError, NotPSDError, torch.linalg.LinAlgError):
+            # A point of no use: the line search turns back from it.
+            return self.model.log_noise.sum() * math.nan
+
+    def state(self) -> dict[str, Tensor]:
+        """All that a bitwise resume needs besides the model's `state_dict`."""
+        if self.lbfgs:
+            return self.lbfgs.state_dict()
+        assert self.adam is not None
+        return {
+            f"{i}.{name}": torch.as_tensor(value).clone()
+            for i, parameter in enumerate(self.parameters)
+            for name, value in self.adam.state.get(parameter, {}).items()
+        }
+
+    def load(self, tensors: dict[str, Tensor]) -> None:
+        """Go on from what `state` gave, the model's own state being loaded already."""
+        if self.lbfgs:
+            self.lbfgs.load_state_dict(tensors)
+            return
+        assert self.adam is not None
+        for key, value in tensors.items():
+            i, name = key.split(".")
+            self.adam.state[self.parameters[int(i)]][name] = value.clone()

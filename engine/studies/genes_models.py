@@ -1,0 +1,145 @@
+"""The models of replicas, built and trained by the same settings."""
+
+from __future__ import annotations
+
+import math
+from copy import deepcopy
+
+import torch
+
+from engine.catalog.genes import GenesSettings
+from engine.errors import BadInput
+from engine.models import hmogp_lv_training as variational
+from engine.models.hgp import DHGP, HGP, HGPInd
+from engine.models.hmogp_lv import HMOGPLV
+from engine.models.hmogp_lv_posterior import Dense
+from engine.models.lvmogp import LVMOGP
+from engine.models.replica_baselines import LMC, Independent, Pooled
+from engine.models.replica_data import Data
+from engine.models.replica_exact import ReplicaGP
+from engine.models.replica_training import Training
+
+Model = ReplicaGP | HMOGPLV
+Trainer = Training | variational.Training
+EXACT = ("dhgp", "hgp", "lmc", "independent", "pooled")
+MOST_ROWS = 1500  # that an exact model is fitted to for comparison: a step costs their cube
+
+
+def build(name: str, data: Data, s: GenesSettings, generator: torch.Generator) -> Model:
+    """A model at its starting values.
+
+    Args:
+        name: One of `engine.catalog.genes.MODELS`.
+        data: Standardised.
+        generator: A CPU generator, which scatters the start.
+    """
+    shared, own = {"kernel_shared": s.kernel_shared}, {"kernel_replica": s.kernel_replica}
+    both = {**shared, **own}
+    if name == "dhgp":
+        return DHGP.build(data, generator, noise=s.noise, **both)
+    if name == "hgp":
+        return HGP.build(data, generator, **both)
+    if name == "hgp-ind":
+        return HGPInd.build(data, generator, inducing_inputs=s.inducing_inputs, **both)
+    if name == "lmc":
+        return LMC.build(data, generator, functions=s.n_latent_dims, noise=s.noise, **shared)
+    if name == "independent":
+        return Independent.build(data, generator, **own)
+    if name == "pooled":
+        return Pooled.build(data, generator, **shared)
+    kind = {"hmogp-lv": HMOGPLV, "lvmogp": LVMOGP}[name]
+    return kind.build(
+        data,
+        generator,
+        n_latent_dims=s.n_latent_dims,
+        n_inducing_outputs=min(s.inducing_outputs, data.n_outputs),
+        n_inducing_inputs=s.inducing_inputs,
+        noise=s.noise,
+        dense=None if s.optimiser == "lbfgs" else False,
+        **both,
+    )
+
+
+def trainer(model: Model, data: Data, s: GenesSettings, generator: torch.Generator) -> Trainer:
+    """What trains a model as the settings say, or as near to it as the model allows."""
+    if isinstance(model, ReplicaGP):
+        scheme = "lbfgs" if s.optimiser == "lbfgs" else "adam"
+        return Training(model, scheme, s.learning_rate)
+    scheme = s.optimiser
+    if scheme == "lbfgs" and not isinstance(model.posterior, Dense):
+        scheme = "natural"
+    return variational.Training(
+        model,
+        data,
+        generator,
+        scheme,
+        rate=s.learning_rate,
+        natural_rate=0.2 if s.batch_outputs else 1.0,
+        batch=s.batch_outputs,
+    )
+
+
+def check(s: GenesSettings, rows: int) -> list[str]:
+    """Whether settings and rows go together; what a person should know of how they do.
+
+    Raises:
+        BadInput: Minibatches with an optimiser or a model that takes all rows.
+    """
+    plain = s.model in EXACT or s.model == "hgp-ind"
+    if s.batch_outputs and plain:
+        raise BadInput(
+            f"Setting 'batch_outputs' is {s.batch_outputs}, but {s.model} takes all outputs at "
+            "once; set it to 0, or choose hmogp-lv or lvmogp."
+        )
+    if s.batch_outputs and s.optimiser == "lbfgs":
+        raise BadInput(
+            f"Setting 'batch_outputs' is {s.batch_outputs}, but L-BFGS takes all outputs at once; "
+            "set it to 0, or choose the optimiser natural or adam."
+        )
+    notes = []
+    if plain and s.optimiser == "natural":
+        notes.append(f"{s.model} has no q(U) for natural gradients, so that Adam trains it.")
+    if s.model in EXACT and rows > 2 * MOST_ROWS:
+        notes.append(
+            f"{s.model} is exact, and a step costs the cube of the {rows:,} rows; hgp-ind or "
+            "hmogp-lv is faster."
+        )
+    return notes
+
+
+def fitted(name: str, data: Data, s: GenesSettings, steps: int) -> tuple[Model, float]:
+    """A model trained by L-BFGS for at most so many steps, and its bound, nats a row."""
+    settings = GenesSettings.parse({**s.values(), "optimiser": "lbfgs", "batch_outputs": 0})
+    assert isinstance(settings, GenesSettings)
+    generator = torch.Generator().manual_seed(s.seed)
+    model = build(name, data, settings, generator)
+    return model, improve(trainer(model, data, settings, generator), steps) / len(data.y)
+
+
+def improve(training: Trainer, steps: int) -> float:
+    """Step until it pays no more or `steps` are taken; the objective reached, in nats."""
+    last = -math.inf
+    for _ in range(steps):
+        value = training.step()
+        if not value > last + 1e-5 * max(abs(value), 1.0) or training.stalled:
+            return max(value, last) if math.isfinite(value) else last
+        last = value
+    return last
+
+
+def without(
+    model: Model, data: Data, s: GenesSettings, generator: torch.Generator, steps: int
+) -> Model:
+    """The model refitted to fewer rows, from where it is; the one given stays as it is.
+
+    q(U), or the exact posterior, is had in closed form; steps of L-BFGS follow for the rest.
+    """
+    if isinstance(model, ReplicaGP):
+        exact = deepcopy(model).on(data)
+        improve(Training(exact), steps)
+        return exact
+    other = deepcopy(model)
+    other.condition(data)
+    if isinstance(other.posterior, Dense):
+        improve(variational.Training(other, data, generator), steps)
+    return other
