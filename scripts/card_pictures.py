@@ -19,7 +19,7 @@ import numpy as np
 from bokeh.palettes import Cividis256
 from PIL import Image
 
-from dashboard.plots.theme import DEVIATION, GREY
+from dashboard.plots.theme import BLUE, DEVIATION, GREEN, GREY
 from engine.events import Report
 from engine.store import Store
 
@@ -71,8 +71,40 @@ def aggregation(report: Report, words: Words) -> str:
     return f'{picture}<path d="{"".join(columns + rows)}" stroke="#fff" stroke-opacity=".35"/>'
 
 
+def genes(report: Report, words: Words) -> str:
+    """Some outputs' replicas as on the page: bands, means, what was learnt from and held out."""
+    a, seen = report.arrays, words["observed"]
+    places = list(zip(seen["output"], seen["replica"], seen["x"], seen["y"], seen["test"]))
+    grid, down, across, gap = a["grid"], 3, 4, 0.04
+    low, high = grid[0], grid[-1]
+    parts = []
+    for s in range(down):
+        values = [y for output, _, _, y, _ in places if output == s]
+        bottom, top = min(values) - 0.3, max(values) + 0.3
+
+        def at(r: int, x: float, y: float) -> str:
+            inside = min(max((y - bottom) / (top - bottom), 0.0), 1.0)  # noqa: B023
+            column = (r + (x - low) / (high - low) * (1 - gap)) / across
+            return f"{_x(column)} {_y(1 - (s + gap + (1 - inside) * (1 - gap)) / down)}"  # noqa: B023
+
+        for r in range(across):
+            mean, std = a["mean"][s, r], 1.96 * a["std_y"][s, r]
+            edge = [at(r, x, y) for x, y in zip(grid, mean + std)]
+            edge += [at(r, x, y) for x, y in zip(grid[::-1], (mean - std)[::-1])]
+            curve = [at(r, x, y) for x, y in zip(grid, mean)]
+            parts.append(f'<path d="M{"L".join(edge)}Z" fill="{BLUE}" fill-opacity=".22"/>')
+            parts.append(f'<path d="M{"L".join(curve)}" fill="none" stroke="{BLUE}"/>')
+            for output, replica, x, y, test in places:
+                if (output, replica) == (s, r):
+                    cx, cy = at(r, x, y).split()
+                    look = f'fill="none" stroke="{GREEN}"' if test else f'fill="{GREY}"'
+                    parts.append(f'<circle cx="{cx}" cy="{cy}" r="1.8" {look}/>')
+    return "".join(parts)
+
+
 PICTURES: dict[str, Callable[[Report, Words], str]] = {
     "aggregation": aggregation,
+    "genes": genes,
     "redshift": redshift,
 }
 

@@ -11,6 +11,8 @@ from engine.catalog import STUDIES, Entry, entry
 PICTURES = {
     "aggregation": "Birth rates by age and year on single cells, with the boxes of five years by "
     "five of which only the averages were known.",
+    "genes": "Curves of three simulated genes in four embryos with their bands; rings are values "
+    "that the model has not seen.",
     "redshift": "Predicted against true redshift of test galaxies: a cloud around the diagonal.",
 }
 

@@ -75,10 +75,10 @@ KNOWS = {
     "lvmogp": "outputs that go together, but no replicas",
     "dhgp": "replicas in a tree, with one curve above all outputs",
     "hgp": "each output's replicas, but no other outputs",
-    "hgp-ind": "the same by inducing points",
+    "hgp-ind": "what HGP knows of, by inducing points",
     "lmc": "mixtures of functions, but no replicas",
-    "independent": "each output alone, its replicas heaped together",
-    "pooled": "one curve for everything",
+    "independent": "each replica alone",
+    "pooled": "one curve an output, whatever the replica",
 }
 
 
@@ -109,13 +109,13 @@ def _live() -> tuple[Any, ...]:
     latent, levels = LatentPlot(LATENT), LevelsPlot(LEVELS)
     hinton = HintonPlot(TOGETHER, "output", "output")
     return (
-        Grid(PICTURE),
         Fed(
             latent,
             lambda told, words: latent.show(
                 told.arrays["latent"], told.arrays["latent_std"], words["outputs"]
             ),
         ),
+        Grid(PICTURE),
         Fed(hinton, lambda told, words: hinton.show(told.arrays["K"], words["outputs"])),
         Fed(levels, lambda told, words: levels.show(told.arrays["share"], words["shown"])),
     )
@@ -177,8 +177,8 @@ def other_models(run: History) -> tuple[str, list[Other]]:
     """The other models, each one click away."""
     used = str(run.record.settings["model"])
     others = [
-        Other(f"the same with {MODELS[name]}", f"it knows {knows}.", {"model": name})
+        Other(f"the same with {MODELS[name]}", f"it knows of {knows}.", {"model": name})
         for name, knows in KNOWS.items()
         if name != used
     ]
-    return f"This run trained {MODELS[used]}, which knows {KNOWS[used]}.", others
+    return f"This run trained {MODELS[used]}, which knows of {KNOWS[used]}.", others
