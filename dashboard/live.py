@@ -1,10 +1,12 @@
 """The hub: one history a run in the server, fanned out to every browser session that watches it.
 
-A session holds only a cursor and a `pending` flag (`Watcher`). Five times a second (twice above
-`CROWD` watchers) the hub looks who has something to hear and is not still busy with the last
-update, and asks that session's document for a turn. The latest wins: what came meanwhile arrives in
-one update, nothing queues up behind a slow browser. Sessions are staggered so that a page request
-never waits behind all of them. Everything here runs on the server's event loop.
+A session holds only a cursor and a `pending` flag (`Watcher`). Five times a second the hub looks
+who has something to hear and is not still busy with the last update, and asks that session's
+document for a turn. The latest wins: what came meanwhile arrives in one update, nothing queues up
+behind a slow browser. Sessions are staggered so that a page request never waits behind all of them.
+Where more than `MANY` watch, each has a turn once a second, and between turns all are told the
+newest points of the curve at one blow (`dashboard.news`). Everything here runs on the server's
+event loop.
 
 A page uses it through `hub.watch(doc, show)`, then `watcher.follow(run_id)`; `show` is called on
 the document with an `Update`. The watcher ends by itself with its session.
@@ -17,23 +19,25 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import panel as pn
 from bokeh.document import Document
 
 from dashboard.delivery import deliver
 from dashboard.history import History, Trace, load
-from engine.events import Event, Finished, Snapshot
+from dashboard.news import newest, tell
+from engine.events import Event, Finished, Snapshot, State
+
+if TYPE_CHECKING:
+    from bokeh.protocol.message import Message
 
 __all__ = ["History", "Hub", "Runs", "Trace", "Update", "Watcher"]
 
 TICK = 0.2  # seconds between updates of one watcher
-SLOW_TICK = 0.5  # the same above CROWD watchers
-CROWD = 80
-MANY = 12  # watchers; above, the curve goes on at full pace, and pictures are drawn less often
+MANY = 12  # watchers; above, the curve goes on at full pace, and all else changes less often
+TURN = 1.0  # seconds between the turns of one of many watchers
 STAGGER = 0.0005  # a pause between two sessions, in which the loop serves others
-PICTURE = 1.0  # seconds between the pictures that one of many watchers gets
 FORGET = 60.0  # seconds after which a run that nobody watches is dropped from memory
 
 log = logging.getLogger(__name__)
@@ -75,6 +79,7 @@ class Watcher:
         self.up = True  # False until the page can take changes; what is new then waits
         self._doc: Document | None = doc
         self._show = show
+        self._telling: asyncio.Task[None] | None = None
         self._rewind()
 
     def follow(self, run: str | None) -> History | None:
@@ -88,21 +93,27 @@ class Watcher:
         return self.run
 
     def _rewind(self) -> None:
-        self._version, self._seen, self._epoch = -1, 0, -1
+        self._version, self.seen, self._epoch = -1, 0, -1
         self._snapshot: Snapshot | None = None
-        self._drawn = -PICTURE
+        self._state: State | None = None
+        self._shown = -TURN
         self._reported = False
 
+    @property
+    def waiting(self) -> bool:
+        """Whether there is something to say that no turn is pending for."""
+        if not self.up or self.pending or self.run is None:
+            return False
+        return self.run.version != self._version
+
     def _due(self, run: History) -> bool:
-        """Whether it is time for a new picture; always, unless many watch."""
-        alone = len(self.hub.watchers) <= MANY or run.state.final
-        return alone or time.monotonic() - self._drawn >= PICTURE
+        """Whether it is time for a turn; always, unless many watch and only numbers change."""
+        few = len(self.hub.watchers) <= MANY
+        return few or run.state is not self._state or time.monotonic() - self._shown >= TURN
 
     def poke(self) -> None:
-        """Ask the document for a turn, if there is something to say and no turn is pending."""
-        if not self.up or self.pending:
-            return
-        if self.run is None or self.run.version == self._version:
+        """Ask the document for a turn, if it is time, with something to say and none pending."""
+        if self.run is None or not self.waiting or not self._due(self.run):
             return
         self.pending = True
         try:
@@ -117,19 +128,23 @@ class Watcher:
         run = self.run
         if run is None or self._doc is None:
             return
-        first = self._seen if self._epoch == run.trace.epoch else 0
-        snapshot = run.snapshot if run.snapshot is not self._snapshot and self._due(run) else None
+        first = self.seen if self._epoch == run.trace.epoch else 0
+        snapshot = run.snapshot if run.snapshot is not self._snapshot else None
         finished = run.report is not None and not self._reported
         update = Update(run, first, snapshot, finished)
-        self._version, self._seen, self._epoch = run.version, len(run.trace), run.trace.epoch
+        self._version, self.seen, self._epoch = run.version, len(run.trace), run.trace.epoch
         self._reported = run.report is not None
-        if snapshot is not None:
-            self._snapshot, self._drawn = snapshot, time.monotonic()
+        self._snapshot, self._state, self._shown = run.snapshot, run.state, time.monotonic()
         try:
             with pn.io.hold(self._doc):
                 self._show(update)
         except Exception:  # one session's broken view must not silence the others
             log.exception("a watcher of run %s could not be updated", run.id)
+
+    def tell(self, message: Message[Any]) -> None:
+        """Send the browser a message as it is, unless it is still busy with the last one."""
+        if self._doc is not None and (self._telling is None or self._telling.done()):
+            self._telling = asyncio.get_running_loop().create_task(tell(self._doc, message))
 
     def deliver(self) -> None:
         """See that everything said to the browser is on its way."""
@@ -201,12 +216,26 @@ class Hub:
         while True:
             await self._round()
             self._forget()
-            period = TICK if len(self.watchers) <= CROWD else SLOW_TICK
             # By the clock and not by the pause, for a busy loop is late; but never in arrears.
-            due = max(due + period, time.monotonic() + 0.01)
+            due = max(due + TICK, time.monotonic() + 0.01)
             await asyncio.sleep(due - time.monotonic())
 
+    def _tell(self) -> None:
+        """Tell a crowd the newest points of its run's curve."""
+        crowds: dict[str, list[Watcher]] = {}
+        for watcher in self.watchers:
+            if watcher.waiting and watcher.run is not None and not watcher.run.state.final:
+                crowds.setdefault(watcher.run.id, []).append(watcher)
+        for run, crowd in crowds.items():
+            trace, first = self._histories[run].trace, min(watcher.seen for watcher in crowd)
+            if first < len(trace):
+                message = newest(trace, first)
+                for watcher in crowd:
+                    watcher.tell(message)
+
     async def _round(self) -> None:
+        if len(self.watchers) > MANY:
+            self._tell()
         # On its own, for a name that lives as long as the server would keep the last one's session.
         for watcher in list(self.watchers):
             watcher.poke()

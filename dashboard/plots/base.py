@@ -147,9 +147,10 @@ def empty(source: Any) -> None:
     source.data = {k: values[:0] for k, values in source.data.items()}  # of the same kind
 
 
-def columns(*names: str) -> Any:
-    """A source with these columns and no rows yet."""
-    return models.ColumnDataSource({name: np.empty(0, dtype=np.float32) for name in names})
+def columns(*names: str, name: str | None = None) -> Any:
+    """A source with these columns and no rows yet; `name` is what the page's scripts find it by."""
+    data = {column: np.empty(0, dtype=np.float32) for column in names}
+    return models.ColumnDataSource(data, name=name)
 
 
 def _light(values: object) -> np.ndarray:

@@ -35,9 +35,10 @@ class ElboPlot(Plot):
     def __init__(self, objective: str, score: str, title: str = "Objective") -> None:
         self.objective, self.score = objective, score
         self._drawn = 0  # points of the trace on show
-        self.curve = columns("step", "elbo", "score")
+        self.curve = columns("step", "elbo", "score", name="curve")
+        self.news = columns("step", "elbo", "score", name="news")  # only the browser fills it
         self.broken = columns("step", "height")
-        self.extent = columns("x", "y")
+        self.extent = columns("x", "y", name="extent")
         put(self.extent, **UNIT)
         plot = new_figure("objective", "step", _unit(objective), height=340)
         # The ranges follow an unseen pair of corners, so that the far-off first steps can stay
@@ -45,10 +46,11 @@ class ElboPlot(Plot):
         corners = plot.scatter("x", "y", source=self.extent, alpha=0)
         plot.x_range = models.DataRange1d(renderers=[corners], range_padding=0.02)
         plot.y_range = models.DataRange1d(renderers=[corners], range_padding=0.08)
-        plot.line("step", "score", source=self.curve, color=GREEN, line_width=1.5,
-                  line_dash=[5, 3], line_alpha=0.9, legend_label=_bare(score))  # fmt: skip
-        plot.line("step", "elbo", source=self.curve, color=BLUE, line_width=2.5,
-                  legend_label=_bare(objective))  # fmt: skip
+        for source in (self.curve, self.news):
+            plot.line("step", "score", source=source, color=GREEN, line_width=1.5,
+                      line_dash=[5, 3], line_alpha=0.9, legend_label=_bare(score))  # fmt: skip
+            plot.line("step", "elbo", source=source, color=BLUE, line_width=2.5,
+                      legend_label=_bare(objective))  # fmt: skip
         plot.scatter("step", "height", source=self.broken, marker="inverted_triangle", size=14,
                      color=VERMILION)  # fmt: skip
         plot.yaxis.formatter = models.NumeralTickFormatter(format="0,0.[00]")
@@ -70,9 +72,9 @@ class ElboPlot(Plot):
             return
         shown = len(self.curve.data["step"])
         if first == 0 or first != self._drawn or shown + len(step) - first > 2 * LIMIT:
-            self.curve.data = _rows(step, elbo, score, restart, 0)
+            self.curve.data = rows(step, elbo, score, restart, 0)
         elif first < len(step):  # only what is new travels, however long the run is
-            fresh = _rows(step, elbo, score, restart, first)
+            fresh = rows(step, elbo, score, restart, first)
             self.curve.stream({name: brief(values) for name, values in fresh.items()})
         self._drawn = len(step)
         self._mark(step, elbo)
@@ -132,7 +134,7 @@ def extent(elbo: Float[np.ndarray, "n"], score: Float[np.ndarray, "n"]) -> tuple
     return float(low), float(high)
 
 
-def _rows(
+def rows(
     step: np.ndarray, elbo: np.ndarray, score: np.ndarray, restart: np.ndarray, first: int
 ) -> dict[str, np.ndarray]:
     """The points from `first` on, thinned, with a gap before each new restart."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from bokeh.document import Document
 from dashboard import live
 from dashboard.history import History, Trace, load
 from dashboard.live import Hub, Update
+from dashboard.news import NEWEST, newest
 from engine.errors import NotFound
 from engine.events import Finished, Progress, Started, State
 from engine.store import Store
@@ -71,7 +74,7 @@ def test_a_watcher_gets_each_point_once_and_the_latest_snapshot(
     assert list(seen[1].run.trace.step) == [1, 2, 3]
 
 
-def test_one_of_many_gets_every_point_fewer_pictures_and_always_the_last(
+def test_one_of_many_has_a_turn_each_second_and_at_once_when_the_run_changes_state(
     service: FakeService, run: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hub, now = Hub(service), [100.0]
@@ -79,17 +82,76 @@ def test_one_of_many_gets_every_point_fewer_pictures_and_always_the_last(
     service.subscribe(hub.hear)
     service.say(run, Started("cpu", 10), point(1), snapshot(1))
     others = [watched(hub, run) for _ in range(live.MANY)]
-    _, seen, watcher = watched(hub, run)
+    doc, seen, watcher = watched(hub, run)
     watcher.flush()
-    for step in range(2, 8):
+
+    def tick() -> None:
         now[0] += 0.4
+        watcher.poke()
+        while doc.turns:
+            doc.take()
+
+    for step in range(2, 8):
         service.say(run, point(step), snapshot(step))
-        watcher.flush()
+        tick()
     service.say(run, snapshot(8), Finished(State.HIT_LIMIT, "Done.", report()))
-    watcher.flush()
+    tick()
     assert [u.snapshot.step for u in seen if u.snapshot] == [1, 4, 7, 8]
-    assert [u.first for u in seen] == [0, 1, 2, 3, 4, 5, 6, 7]
+    assert [u.first for u in seen] == [0, 1, 4, 7]
     assert len(others) == live.MANY
+
+
+def test_between_turns_a_crowd_is_told_the_newest_points_by_one_message(
+    service: FakeService, run: str
+) -> None:
+    async def tick() -> list[list[Any]]:
+        hub = Hub(service)
+        service.subscribe(hub.hear)
+        service.say(run, Started("cpu", 10), point(1))
+        crowd = [watched(hub, run) for _ in range(live.MANY + 1)]
+        for _, _, watcher in crowd:
+            watcher.flush()
+        service.say(run, point(2), point(3))
+        crowd[0][2].pending = True  # this one is about to have a turn
+        heard = [connected(doc) for doc, _, _ in crowd]
+        await hub._round()
+        await asyncio.sleep(0.01)
+        return heard
+
+    first, *others = asyncio.run(tick())
+    assert first == []
+    assert len(others) == live.MANY
+    assert all(told is others[0][0] for [told] in others)
+    (event,) = others[0][0].content["events"]
+    columns = dict(event["msg_data"]["entries"])
+    assert event["msg_type"] == "scant_news"
+    assert columns["step"] == [2.0, 3.0]
+    assert columns["elbo"] == pytest.approx([point(2).elbo, point(3).elbo], rel=1e-5)
+
+
+def test_news_hold_no_more_than_fits_one_message_and_say_where_a_value_is_not_finite() -> None:
+    trace = Trace()
+    for step in range(1, 2 * NEWEST):
+        trace.append(Progress(step, float("nan") if step % 7 == 0 else step, 0.1, 0.0, 0.0, 0))
+    (event,) = newest(trace, 3).content["events"]
+    columns = dict(event["msg_data"]["entries"])
+    assert columns["step"][-1] == 2 * NEWEST - 1
+    assert columns["step"][0] >= NEWEST
+    assert None in columns["elbo"]
+    assert all(v is None or v % 7 for v in columns["elbo"])
+
+
+def connected(doc: Doc) -> list[Any]:
+    """Gives the document one browser; what that is sent."""
+    heard: list[Any] = []
+
+    async def send_message(message: Any) -> None:
+        heard.append(message)
+
+    connection = SimpleNamespace(_socket=SimpleNamespace(send_message=send_message))
+    session = SimpleNamespace(_subscribed_connections=[connection])
+    doc._session_context = lambda: SimpleNamespace(session=session)  # type: ignore[assignment]
+    return heard
 
 
 def test_a_slow_session_is_asked_once_until_it_has_answered(service: FakeService, run: str) -> None:
