@@ -132,7 +132,7 @@ class HGPInd(HGP):
         squares = (y.square() / noise).sum() - half.square().sum()
         log_det = noise.log().sum() + 2 * precision.diagonal(dim1=1, dim2=2).log().sum()
         lost = self.kernel(points, diag=True) * self.packed.real - weights.square().sum(1)
-        return -0.5 * (len(self.data.y) * LOG_2PI + log_det + squares + (lost / noise).sum())
+        return -0.5 * (log_det + squares + (lost / noise).sum()) + self._within()
 
     def _project(
         self, known: Any, points: Float[Tensor, "b k c"]

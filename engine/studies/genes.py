@@ -43,7 +43,7 @@ class Study:
         learnt, test = rows.split(settings, seen)
         self._follow(settings, seen, learnt, test, device)
         self.words = rows.words_of(settings, seen, learnt, test)
-        self.notes += models.check(settings, len(self.data.y))
+        self.notes += models.check(settings, self.data)
         bare = [name for d, name in enumerate(seen.outputs) if not learnt[seen.output == d].any()]
         if bare:
             self.notes.append(
@@ -126,7 +126,7 @@ class Study:
     def fitted(self) -> tuple[Tensors, dict[str, Any]]:
         tensors = {f"model.{k}": v for k, v in self.model.state_dict().items()}
         for name in ("output", "replica", "x", "y", "sample"):
-            tensors[f"rows.{name}"] = torch.as_tensor(getattr(self.seen, name))
+            tensors[f"rows.{name}"] = torch.tensor(getattr(self.seen, name))
         tensors["rows.learnt"] = torch.as_tensor(self.learnt)
         tensors["rows.test"] = torch.as_tensor(self.test)
         return tensors, {"words": self.words, "samples": list(self.seen.samples)}

@@ -16,13 +16,13 @@ from engine.models.hmogp_lv_posterior import Dense
 from engine.models.lvmogp import LVMOGP
 from engine.models.replica_baselines import LMC, Independent, Pooled
 from engine.models.replica_data import Data
-from engine.models.replica_exact import ReplicaGP
+from engine.models.replica_exact import ReplicaGP, merge
 from engine.models.replica_training import Training
 
 Model = ReplicaGP | HMOGPLV
 Trainer = Training | variational.Training
 EXACT = ("dhgp", "hgp", "lmc", "independent", "pooled")
-MOST_ROWS = 1500  # that an exact model is fitted to for comparison: a step costs their cube
+MOST_ROWS = 1500  # regressed together by an exact model for comparison: a step costs their cube
 
 
 def build(name: str, data: Data, s: GenesSettings, generator: torch.Generator) -> Model:
@@ -79,8 +79,23 @@ def trainer(model: Model, data: Data, s: GenesSettings, generator: torch.Generat
     )
 
 
-def check(s: GenesSettings, rows: int) -> list[str]:
-    """Whether settings and rows go together; what a person should know of how they do.
+def size(name: str, data: Data) -> float:
+    """How many rows regressed together would cost as much as a model does on the data.
+
+    LMC averages replicas' rows at one x, and DHGP trains at the cost of the places (output, x) that
+    its rows share, but predicts at that of all; the others go output by output.
+    """
+    rows, places = len(data.y), len(merge(data, replicas=False).y)
+    if name == "lmc":
+        return places
+    if name == "dhgp":
+        return max(min(rows, places), rows / 2)
+    largest = int(torch.bincount(data.output).max())
+    return float(data.n_outputs ** (1 / 3) * largest)
+
+
+def check(s: GenesSettings, data: Data) -> list[str]:
+    """Whether settings and data go together; what a person should know of how they do.
 
     Raises:
         BadInput: Minibatches with an optimiser or a model that takes all rows.
@@ -99,11 +114,8 @@ def check(s: GenesSettings, rows: int) -> list[str]:
     notes = []
     if plain and s.optimiser == "natural":
         notes.append(f"{s.model} has no q(U) for natural gradients, so that Adam trains it.")
-    if s.model in EXACT and rows > 2 * MOST_ROWS:
-        notes.append(
-            f"{s.model} is exact, and a step costs the cube of the {rows:,} rows; hgp-ind or "
-            "hmogp-lv is faster."
-        )
+    if s.model in EXACT and size(s.model, data) > MOST_ROWS:
+        notes.append(f"{s.model} is exact, and slow with {len(data.y):,} rows; hmogp-lv is faster.")
     return notes
 
 

@@ -41,10 +41,10 @@ def write_report(study: Study, score: float) -> Report:
     for name, label in MODELS.items() if study.settings.compare else ():
         if name == study.settings.model:
             continue
-        if name in models.EXACT and len(study.data.y) > models.MOST_ROWS:
+        if name in models.EXACT and models.size(name, study.data) > models.MOST_ROWS:
             notes.append(
                 f"{label} is left out of the comparison: it is exact, and {len(study.data.y):,} "
-                f"rows are more than {models.MOST_ROWS:,}."
+                "rows are too many for it."
             )
             continue
         model, bound = models.fitted(name, study.data, study.settings, FIT_STEPS)
@@ -83,16 +83,14 @@ def scores(study: Study, found: Float[np.ndarray, "3 n"], method: str, source: s
     centre, width = (values[seen.output[test]] for values in rows.units(seen))
     y, mean = (seen.y[test] - centre) / width, (found[0] - centre) / width
     variance = (found[2] / width) ** 2
-    covered = metrics.coverage(y, mean, variance)
+    levels = metrics.LEVELS if source == "run" else metrics.LEVELS[-1:]
+    covered = metrics.coverage(y, mean, variance, levels)
     values = {
         "NMSE": metrics.nmse(y, mean),
         "NLPD": metrics.nlpd(y, mean, variance),
         **{f"coverage of the {100 * n:.0f}% interval": 100 * share for n, share in covered.T},
     }
-    wanted = (
-        values if source == "run" else dict(list(values.items())[:2] + list(values.items())[-1:])
-    )
-    return [Metric(method, name, float(value), source=source) for name, value in wanted.items()]
+    return [Metric(method, name, float(value), source=source) for name, value in values.items()]
 
 
 def arrays_of(study: Study, found: Float[np.ndarray, "3 n"]) -> dict[str, np.ndarray]:

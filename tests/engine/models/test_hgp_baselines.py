@@ -12,6 +12,7 @@ from test_hgp import asked, measured
 from engine.models.lbfgs import LBFGS
 from engine.models.replica_baselines import LMC, Independent, Pooled, principal
 from engine.models.replica_data import NEW, Data
+from engine.models.replica_exact import LogDensity, merge
 
 
 def curve(model: Any, d: int) -> Any:
@@ -19,8 +20,9 @@ def curve(model: Any, d: int) -> Any:
     return model.kernel.levels[0][d]
 
 
-def test_pooled_is_a_process_of_each_output_that_knows_no_replicas() -> None:
-    data = measured()
+@pytest.mark.parametrize("grid", [False, True])
+def test_pooled_is_a_process_of_each_output_that_knows_no_replicas(grid: bool) -> None:
+    data = measured(grid=grid)  # on a grid, rows at one x are averaged
     model = Pooled.build(data, torch.Generator().manual_seed(2))
     total = 0.0
     for d in (0, 1):
@@ -51,8 +53,10 @@ def test_independent_replicas_know_nothing_of_each_other() -> None:
     assert model.shared(output, x) is None
 
 
-def test_a_linear_mixture_is_the_sum_of_its_kronecker_products() -> None:
-    data = measured()
+@pytest.mark.parametrize("grid", [False, True])
+def test_a_linear_mixture_is_the_sum_of_its_kronecker_products(grid: bool) -> None:
+    data = measured(grid=grid)
+    assert len(merge(data, replicas=False).y) == (11 if grid else 22)
     model = LMC.build(data, torch.Generator().manual_seed(2))
     K, x, o = 0.0, data.x.unsqueeze(1), data.output
     for part in model.kernel.kernels:
@@ -86,3 +90,14 @@ def test_mixtures_start_from_how_outputs_vary_together() -> None:
     assert model.elbo().item() > before + 50
     covariance = model.outputs_covariance()
     assert covariance[0, 1] < -0.9 * (covariance[0, 0] * covariance[1, 1]).sqrt()
+
+
+def test_the_log_density_has_the_gradient_that_it_says() -> None:
+    made = torch.Generator().manual_seed(0)
+    root = torch.randn(2, 4, 4, generator=made, dtype=torch.float64, requires_grad=True)
+    y = torch.randn(2, 4, generator=made, dtype=torch.float64, requires_grad=True)
+
+    def density(root: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return LogDensity.apply(root @ root.mT + torch.eye(4).double(), y)
+
+    assert torch.autograd.gradcheck(density, (root, y))

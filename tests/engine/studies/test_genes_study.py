@@ -161,7 +161,7 @@ def test_scores_are_the_publications() -> None:
 
 
 def test_the_other_models_stand_beside_it_on_the_same_rows(genes: pd.DataFrame) -> None:
-    study = Study(settings(model="hgp", compare=True, inducing_inputs=12), genes, CPU)
+    study = Study(settings(model="hgp", compare=True, inducing_inputs=8), genes, CPU)
     report = run(study)
     methods = list(dict.fromkeys(m.method for m in report.metrics))
     assert methods == ["this run", *(v for k, v in MODELS.items() if k != "hgp")]
@@ -176,7 +176,7 @@ def test_the_other_models_stand_beside_it_on_the_same_rows(genes: pd.DataFrame) 
 def test_exact_models_are_left_out_where_rows_are_many(
     genes: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.studies.genes_models.MOST_ROWS", 100)
+    monkeypatch.setattr("engine.studies.genes_models.MOST_ROWS", 20)
     study = Study(settings(compare=True, max_steps=3), genes, CPU)
     report = run(study)
     assert [m.method for m in report.metrics if m.name == "NMSE"] == [
