@@ -82,7 +82,7 @@ class GenesSettings(Settings):
     patience = param.Integer(
         40, bounds=(0, 100_000), doc="Steps without a better bound before it stops; 0: never."
     )
-    compare = param.Boolean(
+    baselines = param.Boolean(
         True, doc="Fit the other models to the same rows afterwards, for the table beside it."
     )
     restarts = param.Integer(1, bounds=(1, 20), doc="Fits from different starts; the best is kept.")
@@ -93,7 +93,7 @@ def estimate(settings: GenesSettings, rows: int, columns: int) -> tuple[float, f
     exact = settings.model in ("dhgp", "hgp", "lmc", "independent", "pooled")
     m = settings.inducing_inputs * settings.inducing_outputs
     step = 6e-10 * rows**3 if exact else 2e-7 * rows * (m + 20) + 0.01
-    others = 60.0 * min(1.0, (rows / 1500) ** 3) if settings.compare else 0.0
+    others = 60.0 * min(1.0, (rows / 1500) ** 3) if settings.baselines else 0.0
     return 5 + settings.max_steps * step + others, 350e6 + 8 * 12 * rows * (rows if exact else m)
 
 
@@ -208,7 +208,7 @@ ENTRY = Entry(
     },
     presets={
         "demo": {},
-        "quick": {"inducing_outputs": 2, "inducing_inputs": 8, "max_steps": 60, "compare": False},
+        "quick": {"inducing_outputs": 2, "inducing_inputs": 8, "max_steps": 60, "baselines": False},
         "as published": {
             "optimiser": "adam",
             "learning_rate": 0.01,

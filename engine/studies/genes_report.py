@@ -38,7 +38,7 @@ def write_report(study: Study, score: float) -> Report:
             "mark rows with 1 in a column 'test'."
         )
     curves = []
-    for name, label in MODELS.items() if study.settings.compare else ():
+    for name, label in MODELS.items() if study.settings.baselines else ():
         if name == study.settings.model:
             continue
         if name in models.EXACT and models.size(name, study.data) > models.MOST_ROWS:

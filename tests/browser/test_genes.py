@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.visiting import PATIENCE, button, come_to, drop, reading, status
 
-SMALL = "inducing_outputs=2&inducing_inputs=6&max_steps=15&patience=0&compare=false"
+SMALL = "inducing_outputs=2&inducing_inputs=6&max_steps=15&patience=0&baselines=false"
 PICTURE = "Replicas, seen and never taken"
 HIDE = "Hide a replica"
 BROWSE = "Every output"

@@ -19,7 +19,7 @@ from engine.studies.genes import Study
 from engine.training import metadata, train
 
 CPU = torch.device("cpu")
-QUICK: dict[str, Any] = {"inducing_inputs": 36, "max_steps": 40, "patience": 0, "compare": False}
+QUICK: dict[str, Any] = {"inducing_inputs": 36, "max_steps": 40, "patience": 0, "baselines": False}
 
 
 def settings(**values: Any) -> GenesSettings:
@@ -161,7 +161,7 @@ def test_scores_are_the_publications() -> None:
 
 
 def test_the_other_models_stand_beside_it_on_the_same_rows(genes: pd.DataFrame) -> None:
-    study = Study(settings(model="hgp", compare=True, inducing_inputs=8), genes, CPU)
+    study = Study(settings(model="hgp", baselines=True, inducing_inputs=8), genes, CPU)
     report = run(study)
     methods = list(dict.fromkeys(m.method for m in report.metrics))
     assert methods == ["this run", *(v for k, v in MODELS.items() if k != "hgp")]
@@ -177,7 +177,7 @@ def test_exact_models_are_left_out_where_rows_are_many(
     genes: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("engine.studies.genes_models.MOST_ROWS", 20)
-    study = Study(settings(compare=True, max_steps=3), genes, CPU)
+    study = Study(settings(baselines=True, max_steps=3), genes, CPU)
     report = run(study)
     assert [m.method for m in report.metrics if m.name == "NMSE"] == [
         "this run",
