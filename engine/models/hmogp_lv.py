@@ -271,6 +271,8 @@ class HMOGPLV(nn.Module):
         return found.mean, found.variance
 
     def _moments(self, output: Tensor, inputs: Tensor, levels: int) -> Prediction:
+        if not len(output):
+            return Prediction(*inputs.new_zeros(3, 0))
         asked, which = torch.unique(output, return_inverse=True)
         w, W = self.posterior.weights(*self.latents.statistics(asked))
         noise = self.noise()[output]

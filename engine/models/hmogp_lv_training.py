@@ -34,7 +34,7 @@ class Training:
         scheme: `"lbfgs"`: q(U) in closed form and L-BFGS for the rest. `"natural"`: natural
             gradients for q(U), and Adam for the rest. `"adam"`: Adam for all, as published.
         rate: Adam's step.
-        natural_rate: Of the natural gradient; 1 without minibatches.
+        natural_rate: Of the natural gradient; the smaller the batch, the smaller.
         batch: Outputs in a step, drawn without replacement; 0 takes all.
 
     Raises:
@@ -47,8 +47,8 @@ class Training:
         data: Data,
         generator: torch.Generator,
         scheme: str = "lbfgs",
-        rate: float = 0.02,
-        natural_rate: float = 0.2,
+        rate: float = 0.03,
+        natural_rate: float = 0.3,
         batch: int = 0,
     ) -> None:
         if scheme not in SCHEMES:

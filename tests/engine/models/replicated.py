@@ -23,13 +23,13 @@ def data(lengths, seed=0, x=None):
 
 
 def drawn(outputs=8, replicas=4, n=10, seed=0, noise=0.02, shared=1.0, own=0.5):
-    """A draw of the model with EQ curves over [0, 4], samplings shared by all outputs."""
+    """A draw of the model: EQ curves over [0, 4], outputs along a line, samplings shared by all."""
     g = torch.Generator().manual_seed(seed)
 
     def normal(*shape):
         return torch.randn(*shape, generator=g, dtype=torch.float64)
 
-    places = normal(outputs, 2)
+    places = torch.linspace(0, 2, outputs, dtype=torch.float64).unsqueeze(1)
     x = torch.rand(replicas, n, generator=g, dtype=torch.float64).sort(1).values * 4
     K_H, K = _eq(places), _eq(x.reshape(-1, 1))
     same = torch.block_diag(*[torch.ones(n, n, dtype=torch.float64)] * replicas)
