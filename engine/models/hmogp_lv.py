@@ -33,11 +33,7 @@ from torch import Tensor, nn
 from engine.errors import BadInput
 from engine.kernels.replica import ReplicaKernel
 from engine.models.gpz_basis import start_centres
-from engine.models.hmogp_lv_bound import (
-    Statistics,
-    collapsed,
-    expected_log_likelihood,
-)
+from engine.models.hmogp_lv_bound import Statistics, collapsed, expected_log_likelihood
 from engine.models.hmogp_lv_latent import JITTER, LatentOutputs
 from engine.models.hmogp_lv_layout import Layout
 from engine.models.hmogp_lv_posterior import Dense, Kronecker
@@ -214,20 +210,20 @@ class HMOGPLV(nn.Module):
         noise = self.noise()[layout.outputs]
         return Statistics(psi, P, A, b, yy, k, layout.counts, noise, weight)
 
-    def bound(self, layout: Layout, weight: float = 1.0) -> Float[Tensor, ""]:
-        """The bound 5.20 (5.31) at the present q(U), in nats; see `elbo`."""
-        s = self.statistics(layout, weight)
+    def bound(self, s: Statistics, layout: Layout) -> Float[Tensor, ""]:
+        """The bound 5.20 (5.31) at the present q(U), from the statistics of these outputs."""
         F = expected_log_likelihood(s, self.posterior.weights(s.psi, s.P))
-        divergence = self.posterior.kl_divergence()
-        return F - divergence - weight * self.latents.divergence(layout.outputs)
+        latent = s.weight * self.latents.divergence(layout.outputs)
+        return F - self.posterior.kl_divergence() - latent
 
     def best_bound(self, s: Statistics, layout: Layout) -> Float[Tensor, ""]:
-        """The bound at the best q(U) for the statistics of these outputs."""
+        """The bound at the best q(U) for the statistics of all outputs."""
         return collapsed(s) - self.latents.divergence(layout.outputs)
 
     def elbo(self, data: Data | None = None) -> Float[Tensor, ""]:
         """The bound on ln p(y) of all rows, in nats; by default those built on."""
-        return self.bound(self._layout(data))
+        layout = self._layout(data)
+        return self.bound(self.statistics(layout), layout)
 
     @torch.no_grad()
     def condition(self, data: Data | None = None) -> None:
@@ -264,10 +260,9 @@ class HMOGPLV(nn.Module):
         self, output: Int[Tensor, " k"], x: Float[Tensor, " k"]
     ) -> tuple[Float[Tensor, " k"], Float[Tensor, " k"]] | None:
         """Mean and variance of the curve that the replicas of an output share."""
-        Data(output, torch.full_like(output, NEW), x, x, self.samplings).check(
-            output, torch.full_like(output, NEW)
-        )
-        found = self._moments(output, torch.stack([x, torch.full_like(x, NEW)], dim=1), levels=1)
+        new = torch.full_like(output, NEW)
+        Data(output, new, x, x, self.samplings).check(output, new)
+        found = self._moments(output, torch.stack([x, new.to(x)], dim=1), levels=1)
         return found.mean, found.variance
 
     def _moments(self, output: Tensor, inputs: Tensor, levels: int) -> Prediction:
@@ -279,11 +274,9 @@ class HMOGPLV(nn.Module):
         means, variances = [noise[:0]], [noise[:0]]
         for part, d in zip(inputs.split(CHUNK), which.split(CHUNK)):
             a = self.seen_through(part, levels)
-            mean = (a * w[d]).sum(1)
-            explained = ((a.unsqueeze(1) @ W[d]).squeeze(1) * a).sum(1)
-            means.append(mean)
-            variance = self.variance(part, levels) + explained - mean.square()
-            variances.append(variance.clamp(min=0))
+            means.append((a * w[d]).sum(1))
+            second = self.variance(part, levels) + torch.einsum("ni,nij,nj->n", a, W[d], a)
+            variances.append((second - means[-1].square()).clamp(min=0))
         return Prediction(torch.cat(means), torch.cat(variances), noise)
 
     @torch.no_grad()

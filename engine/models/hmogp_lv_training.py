@@ -129,14 +129,13 @@ class Training:
         layout, weight = self._draw()
         self.model.zero_grad()
         try:
-            bound = self.model.bound(layout, weight)
+            statistics = self.model.statistics(layout, weight)
+            bound = self.model.bound(statistics, layout)
         except (NanError, NotPSDError, torch.linalg.LinAlgError):
             return math.nan
         (-bound).backward()
         if self.scheme == "natural":
-            with torch.no_grad():
-                statistics = self.model.statistics(layout, weight)
-            self.model.posterior.natural_step(statistics, self.natural_rate)
+            self.model.posterior.natural_step(statistics.detach(), self.natural_rate)
         self.adam.step()
         return bound.item()
 

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.benchmark
 def _rows(outputs, replicas, n, same=False, seed=0):
     """Smooth curves of outputs that change slowly from one to the next, at inputs of their own."""
     g = torch.Generator().manual_seed(seed)
-    d, r, i = torch.meshgrid(*map(torch.arange, (outputs, replicas, n)), indexing="ij")
+    d, r, _ = torch.meshgrid(*map(torch.arange, (outputs, replicas, n)), indexing="ij")
     x = torch.rand(d.shape, generator=g, dtype=torch.float64) * 4
     x = x[:1].expand(d.shape) if same else x
     place = 3 * d / outputs
