@@ -30,11 +30,8 @@ class ReplicaKernel(Kernel):
     """Sum of a kernel for each level of a hierarchy of groups; see the module.
 
     Args:
-        levels: Kernels of x alone, from the widest level to the narrowest. The narrowest one's
-            number is that of the label columns after x. A batch of hierarchies is a batch in every
-            level.
-        first: Number of the widest level; 0 is the one that all rows share. With 1 rows share
-            nothing but where the first label agrees.
+        levels: Kernels of x alone, the one that all rows share first. L levels take L - 1 label
+            columns after those of x. A batch of hierarchies is a batch in every level.
 
     Raises:
         BadInput: Fewer than one level.
@@ -42,12 +39,11 @@ class ReplicaKernel(Kernel):
 
     levels: Any  # a ModuleList of kernels
 
-    def __init__(self, *levels: Kernel, first: int = 0, **kwargs: Any) -> None:
+    def __init__(self, *levels: Kernel, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         if not levels:
             raise BadInput("A hierarchical kernel needs a kernel for one level at least; got none.")
         self.levels = nn.ModuleList(levels)
-        self.first = first
 
     @property
     def batch_shape(self) -> torch.Size:
@@ -70,10 +66,10 @@ class ReplicaKernel(Kernel):
         **params: Any,
     ) -> Float[Tensor, "*b n m"] | Float[Tensor, "*b n"]:
         """Covariances of all pairs of rows, or of each with its like (`diag`)."""
-        inputs = x1.shape[-1] - self.first - len(self.levels) + 1
+        inputs = x1.shape[-1] - len(self.levels) + 1
         (a, first), (b, second) = (x.tensor_split((inputs,), dim=-1) for x in (x1, x2))
         total: Any = 0.0
-        for number, kernel in enumerate(self.levels, self.first):
+        for number, kernel in enumerate(self.levels):
             K = kernel(a, b, diag=True) if diag else kernel(a, b).to_dense()
             same = alike(first[..., :number], second[..., :number], diag)
             total = total + (K if number == 0 else K * same)

@@ -1,8 +1,7 @@
 """What the hierarchical models are compared with, all exact.
 
-- `Pooled`: the replicas of an output are taken for one curve; each output by itself.
-- `Independent`: every replica has a curve of its own; an output's have the hyperparameters in
-  common and nothing else.
+- `Pooled`: one curve for all outputs and replicas.
+- `Independent`: one curve an output, whatever the replica; each output by itself.
 - `LMC`: pooled replicas, outputs mixed by a linear model of coregionalisation (Ma 2023, 2.7.2).
 """
 
@@ -24,7 +23,7 @@ SMOOTHED_AT = 24  # inputs at which the outputs are compared, to start a linear 
 
 
 class Pooled(ReplicaGP):
-    """One curve an output, whatever the replica."""
+    """One curve for all outputs and replicas."""
 
     @classmethod
     def build(
@@ -33,7 +32,33 @@ class Pooled(ReplicaGP):
         generator: torch.Generator | None = None,
         *,
         kernel_shared: str = "matern32",
+        noise: str = "shared",
     ) -> Pooled:
+        """A model at its starting values (see `HGP.build`)."""
+        curve = level(kernel_shared, float(start(SHARED, generator)), float(start(1.0, generator)))
+        return cls(ReplicaKernel(curve), data, (), noise, together=True)
+
+    def _variances(self) -> tuple[Float[Tensor, " _"], Float[Tensor, " _"]]:
+        shared = self.kernel.levels[0].outputscale.reshape(-1)
+        return shared, torch.zeros_like(shared)
+
+    @torch.no_grad()
+    def outputs_covariance(self) -> Float[Tensor, "d d"]:
+        """Prior covariance of the outputs at one x: they are the same."""
+        return self._variances()[0].expand(self.outputs, self.outputs).clone()
+
+
+class Independent(ReplicaGP):
+    """One curve an output, whatever the replica; each output by itself."""
+
+    @classmethod
+    def build(
+        cls,
+        data: Data,
+        generator: torch.Generator | None = None,
+        *,
+        kernel_shared: str = "matern32",
+    ) -> Independent:
         """A model at its starting values (see `HGP.build`)."""
         d = data.n_outputs
         curve = level(kernel_shared, start(SHARED, generator, d), start(1.0, generator, d), batch=d)
@@ -42,30 +67,6 @@ class Pooled(ReplicaGP):
     def _variances(self) -> tuple[Float[Tensor, " _"], Float[Tensor, " _"]]:
         shared = self.kernel.levels[0].outputscale
         return shared, torch.zeros_like(shared)
-
-
-class Independent(ReplicaGP):
-    """One curve a replica, about which others of its output say nothing."""
-
-    @classmethod
-    def build(
-        cls,
-        data: Data,
-        generator: torch.Generator | None = None,
-        *,
-        kernel_replica: str = "matern32",
-    ) -> Independent:
-        """A model at its starting values (see `HGP.build`)."""
-        d = data.n_outputs
-        curve = level(kernel_replica, start(1.0, generator, d), start(1.0, generator, d), batch=d)
-        return cls(ReplicaKernel(curve, first=1), data, ("replica",))
-
-    def _variances(self) -> tuple[Float[Tensor, " _"], Float[Tensor, " _"]]:
-        own = self.kernel.levels[0].outputscale
-        return torch.zeros_like(own), own
-
-    def shared(self, output: Tensor, x: Tensor) -> None:
-        """An output's replicas share nothing."""
 
 
 class Mixing(IndexKernel):

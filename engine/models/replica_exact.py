@@ -94,10 +94,11 @@ class ReplicaGP(nn.Module):
     """A GP over (x, output, replica), conditioned on the data it is given.
 
     Args:
-        kernel: Of rows that `labels` says. Where the output is not among them, each output is
-            regressed by itself, and the kernel is a batch of one an output.
+        kernel: Of rows that `labels` says. Where each output is regressed by itself, it is a batch
+            of one an output.
         data: Standardised (`Scale`).
         labels: Columns that the kernel takes after x: of "output" and "replica", in this order.
+        together: Regress all outputs together; by default where the kernel takes their labels.
         noise: One variance of noise for all outputs, or "each output" its own, as they have in any
             case where they are regressed by themselves.
 
@@ -109,13 +110,18 @@ class ReplicaGP(nn.Module):
     data: Data
 
     def __init__(
-        self, kernel: nn.Module, data: Data, labels: tuple[str, ...], noise: str = "shared"
+        self,
+        kernel: nn.Module,
+        data: Data,
+        labels: tuple[str, ...],
+        noise: str = "shared",
+        together: bool | None = None,
     ) -> None:
         super().__init__()
         if noise not in NOISES:
             raise BadInput(f"Noise must be one of {', '.join(NOISES)}; got {noise!r}.")
         self.kernel, self.labels = kernel, labels
-        self.together = "output" in labels
+        self.together = "output" in labels if together is None else together
         self.outputs = data.n_outputs
         many = 1 if self.together and noise == "shared" else self.outputs
         self.log_noise = nn.Parameter(torch.full((many,), 0.1, dtype=torch.float64).log())

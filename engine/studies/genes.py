@@ -194,7 +194,7 @@ class Study:
         return _told(self.scale.restore(d, found))
 
     def _scaled(self, x: np.ndarray) -> torch.Tensor:
-        own = torch.as_tensor(x, dtype=torch.float64).to(self.device)
+        own = torch.tensor(x, dtype=torch.float64).to(self.device)
         return (own - self.scale.x_centre) / self.scale.x_width
 
     def curves(self, outputs: list[int], model: Model | None = None) -> dict[str, np.ndarray]:
@@ -281,3 +281,10 @@ def _told(found: Prediction) -> Float[np.ndarray, "3 n"]:
 def _array(values: torch.Tensor) -> np.ndarray:
     array: np.ndarray = values.detach().cpu().numpy()
     return array
+
+
+def reproduce(quick: bool = False, data: str | None = None) -> pd.DataFrame:
+    """The publication's experiments beside ours (see `genes_tables`)."""
+    from engine.studies import genes_tables
+
+    return genes_tables.reproduce(quick, data)

@@ -33,8 +33,8 @@ def build(name: str, data: Data, s: GenesSettings, generator: torch.Generator) -
         data: Standardised.
         generator: A CPU generator, which scatters the start.
     """
-    shared, own = {"kernel_shared": s.kernel_shared}, {"kernel_replica": s.kernel_replica}
-    both = {**shared, **own}
+    shared = {"kernel_shared": s.kernel_shared}
+    both = {**shared, "kernel_replica": s.kernel_replica}
     if name == "dhgp":
         return DHGP.build(data, generator, noise=s.noise, **both)
     if name == "hgp":
@@ -44,9 +44,9 @@ def build(name: str, data: Data, s: GenesSettings, generator: torch.Generator) -
     if name == "lmc":
         return LMC.build(data, generator, functions=s.n_latent_dims, noise=s.noise, **shared)
     if name == "independent":
-        return Independent.build(data, generator, **own)
+        return Independent.build(data, generator, **shared)
     if name == "pooled":
-        return Pooled.build(data, generator, **shared)
+        return Pooled.build(data, generator, noise=s.noise, **shared)
     kind = {"hmogp-lv": HMOGPLV, "lvmogp": LVMOGP}[name]
     return kind.build(
         data,
@@ -82,11 +82,12 @@ def trainer(model: Model, data: Data, s: GenesSettings, generator: torch.Generat
 def size(name: str, data: Data) -> float:
     """How many rows regressed together would cost as much as a model does on the data.
 
-    LMC averages replicas' rows at one x, and DHGP trains at the cost of the places (output, x) that
-    its rows share, but predicts at that of all; the others go output by output.
+    LMC and a pooled process average replicas' rows at one x, and DHGP trains at the cost of the
+    places (output, x) that its rows share, but predicts at that of all; the others go output by
+    output.
     """
     rows, places = len(data.y), len(merge(data, replicas=False).y)
-    if name == "lmc":
+    if name in ("lmc", "pooled"):
         return places
     if name == "dhgp":
         return max(min(rows, places), rows / 2)

@@ -38,13 +38,6 @@ def test_a_narrower_level_is_shared_only_within_the_wider_one() -> None:
     assert row == pytest.approx([1.75, 1.75, 1.5, 1.0])
 
 
-def test_the_widest_level_may_be_one_that_not_all_rows_share() -> None:
-    points = torch.tensor([[0.0, 0], [0.5, 0], [0.0, 1]]).double()
-    K = ReplicaKernel(level("rbf"), first=1)(points).to_dense()
-    assert K[0, 1].item() == pytest.approx(torch.tensor(-0.125).exp().item())
-    assert K[0, 2] == K[1, 2] == 0
-
-
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("levels", [2, 3])
 def test_matrices_are_positive_semi_definite_and_their_diagonals_agree(

@@ -204,7 +204,7 @@ def test_the_bound_of_other_rows_leaves_the_model_as_it_was() -> None:
 def test_training_finds_the_levels_that_the_data_have() -> None:
     made = torch.Generator().manual_seed(1)
     truth = DHGP.build(measured(), kernel_shared="rbf", kernel_replica="rbf")
-    n = 240
+    n = 160
     output = torch.arange(n) % 4
     replica = (torch.arange(n) // 4) % 4
     x = torch.randn(n, generator=made).double()
@@ -215,7 +215,7 @@ def test_training_finds_the_levels_that_the_data_have() -> None:
         Data.of(output, replica, x, y.detach(), names), kernel_shared="rbf", kernel_replica="rbf"
     )
     optimiser = LBFGS(model.parameters(), lambda: -model.elbo())
-    for _ in range(40):
+    for _ in range(25):
         optimiser.step()
     shared, own, noise = model.levels(torch.tensor([0]))[0].tolist()
     assert noise == pytest.approx(0.01, rel=0.4)

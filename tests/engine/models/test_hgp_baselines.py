@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 import torch
 from gpytorch.distributions import MultivariateNormal
@@ -15,42 +13,45 @@ from engine.models.replica_data import NEW, Data
 from engine.models.replica_exact import LogDensity, merge
 
 
-def curve(model: Any, d: int) -> Any:
-    """The kernel of one output of a batch, on its own."""
-    return model.kernel.levels[0][d]
-
-
 @pytest.mark.parametrize("grid", [False, True])
-def test_pooled_is_a_process_of_each_output_that_knows_no_replicas(grid: bool) -> None:
+def test_independent_is_a_process_of_each_output_that_knows_no_replicas(grid: bool) -> None:
     data = measured(grid=grid)  # on a grid, rows at one x are averaged
-    model = Pooled.build(data, torch.Generator().manual_seed(2))
+    model = Independent.build(data, torch.Generator().manual_seed(2))
     total = 0.0
     for d in (0, 1):
         mine = data.output == d
-        K = curve(model, d)(data.x[mine].unsqueeze(1)).to_dense()
+        K = model.kernel.levels[0][d](data.x[mine].unsqueeze(1)).to_dense()
         K = K + model.noise()[d] * torch.eye(len(K))
         total += MultivariateNormal(torch.zeros(len(K)).double(), K).log_prob(data.y[mine]).item()
     assert model.elbo().item() == pytest.approx(total, abs=1e-6)
     output, replica, x = asked()
     found = model.predict(output, replica, x)
     assert torch.equal(found.mean, model.predict(output, torch.full_like(output, NEW), x).mean)
+    fewer = model.on(data.without(1, 0).without(1, 1)).predict(output, replica, x)
+    assert torch.allclose(found.mean[output == 0], fewer.mean[output == 0])
+    assert (fewer.mean[output == 1] == 0).all()
     shared = model.shared(output, x)
     assert shared is not None
     assert torch.equal(shared[0], found.mean)
     assert (model.levels(output)[:, 1] == 0).all()
 
 
-def test_independent_replicas_know_nothing_of_each_other() -> None:
-    data = measured()
-    model = Independent.build(data, torch.Generator().manual_seed(2))
-    output, replica, x = (v[:2] for v in asked())
+@pytest.mark.parametrize("noise", ["shared", "each output"])
+def test_pooled_is_one_process_of_all_rows(noise: str) -> None:
+    data = measured(grid=True)
+    model = Pooled.build(data, torch.Generator().manual_seed(2), noise=noise)
+    with torch.no_grad():
+        model.log_noise += 0.5 * torch.arange(len(model.log_noise))
+    K = model.kernel.levels[0](data.x.unsqueeze(1)).to_dense() + model.noise()[data.output].diag()
+    value = MultivariateNormal(torch.zeros(len(K)).double(), K).log_prob(data.y).item()
+    assert model.elbo().item() == pytest.approx(value, abs=1e-6)
+    output, replica, x = asked()
     found = model.predict(output, replica, x)
-    fewer = model.on(data.without(1, 1).without(0, 0)).predict(output, replica, x)
-    assert torch.allclose(found.mean, fewer.mean)
-    new = model.predict(output, torch.full_like(output, NEW), x)
-    assert torch.equal(new.mean, torch.zeros(2).double())
-    assert torch.allclose(new.variance, model.levels(output)[:, 1])
-    assert model.shared(output, x) is None
+    assert torch.allclose(
+        found.mean, model.predict(1 - output, torch.full_like(output, NEW), x).mean
+    )
+    correlation = model.outputs_covariance() / model.levels(torch.tensor([0]))[0, 0]
+    assert torch.allclose(correlation, torch.ones(2, 2).double())
 
 
 @pytest.mark.parametrize("grid", [False, True])

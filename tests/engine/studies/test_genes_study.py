@@ -126,7 +126,7 @@ def test_every_model_trains_and_says_what_the_catalog_promises(
     assert (arrays["std_y"] > arrays["std_f"]).all()
     assert arrays["share"].sum(1) == pytest.approx(np.ones(6))
     assert np.diag(arrays["K"]) == pytest.approx(np.ones(6))
-    assert np.isfinite(arrays["shared_mean"]).all() == (model != "independent")
+    assert np.isfinite(arrays["shared_mean"]).all()
     places = (6, 2) if model in ("hmogp-lv", "lvmogp") else (0, 0)
     assert arrays["latent"].shape == arrays["latent_std"].shape == places
     tensors, meta = study.fitted()
@@ -160,14 +160,17 @@ def test_scores_are_the_publications() -> None:
     assert metrics.nlpd(y, mean, variance) == pytest.approx(nlpd)
 
 
-def test_the_other_models_stand_beside_it_on_the_same_rows(genes: pd.DataFrame) -> None:
+def test_the_other_models_stand_beside_it_on_the_same_rows(
+    genes: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.studies.genes_report.FIT_STEPS", 15)
     study = Study(settings(model="hgp", baselines=True, inducing_inputs=8), genes, CPU)
     report = run(study)
     methods = list(dict.fromkeys(m.method for m in report.metrics))
     assert methods == ["this run", *(v for k, v in MODELS.items() if k != "hgp")]
     for method in methods:
         assert np.isfinite(value(report, "NMSE", method))
-    assert value(report, "NMSE", "independent GPs") > 0.9  # of a replica that it never saw
+    assert value(report, "NMSE", "pooled GP") > 0.6  # genes that are not alike
     assert report.arrays["compare_mean"].shape == (7, 6, 64)
     own = study.curves([study.output(study.words["shown"][0])])
     assert not np.allclose(report.arrays["compare_mean"][0], own["mean"][0])
@@ -177,6 +180,7 @@ def test_exact_models_are_left_out_where_rows_are_many(
     genes: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("engine.studies.genes_models.MOST_ROWS", 20)
+    monkeypatch.setattr("engine.studies.genes_report.FIT_STEPS", 2)
     study = Study(settings(baselines=True, max_steps=3), genes, CPU)
     report = run(study)
     assert [m.method for m in report.metrics if m.name == "NMSE"] == [
@@ -303,7 +307,7 @@ def test_a_resumed_run_ends_bit_by_bit_where_an_uninterrupted_one_ends(
     genes: pd.DataFrame, model: str, optimiser: str, batch: int
 ) -> None:
     values = settings(
-        model=model, optimiser=optimiser, batch_outputs=batch, max_steps=12, restarts=2
+        model=model, optimiser=optimiser, batch_outputs=batch, max_steps=8, restarts=2
     )
 
     def curve(events: list[Event]) -> list[float]:
@@ -313,7 +317,7 @@ def test_a_resumed_run_ends_bit_by_bit_where_an_uninterrupted_one_ends(
     control, first = Control(), []
     for event in train(Study(values, genes, CPU), control):
         first.append(event)
-        if isinstance(event, Progress) and event.step == 17:
+        if isinstance(event, Progress) and event.step == 11:
             control.wish = "pause"
     (checkpoint,) = [e.blob for e in first if isinstance(e, Checkpoint)][-1:]
     rest = list(train(Study(values, genes, CPU), checkpoint=checkpoint))

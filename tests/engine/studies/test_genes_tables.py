@@ -1,0 +1,54 @@
+"""The publication's experiments: all are run, every model is scored, figures stand side by side."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from engine.catalog.genes import MODELS
+from engine.datasets import replicas_toy
+from engine.datasets.expression import read_folder
+from engine.events import Event
+from engine.fitting import fit
+from engine.studies import genes_tables
+
+DATA = Path(os.environ.get("SCANT_REAL_DATA", Path(__file__).parents[4] / "shared" / "data"))
+GENES = DATA / "gene_kalinka2010"
+
+
+def test_every_experiment_is_run_with_every_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    small = replicas_toy.synthetic(0, outputs=3, points=6)
+
+    def briefly(study: str, table: pd.DataFrame, **values: Any) -> Iterator[Event]:
+        return fit(study, table, device="cpu", **{**values, "max_steps": 2, "inducing_inputs": 6})
+
+    monkeypatch.setattr(genes_tables, "fit", briefly)
+    monkeypatch.setattr(replicas_toy, "synthetic", lambda *_, **__: small)
+    monkeypatch.setattr("engine.studies.genes_report.FIT_STEPS", 2)
+    found = genes_tables.reproduce(quick=True, data=None)
+    names = ("half of the points", "one replica of each output")
+    simulated = [f"six simulated genes, {name}" for name in names]
+    assert list(found["experiment"].unique()) == ["synthetic 1", "synthetic 2", *simulated]
+    for _, part in found.groupby("experiment"):
+        assert set(part["method"]) == set(MODELS.values())
+        assert set(part["metric"]) == set(genes_tables.SCORES)
+    assert np.isfinite(found["ours"]).all()
+    assert found["theirs"].isna().all()
+
+
+@pytest.mark.skipif(not GENES.is_dir(), reason="SCANT_REAL_DATA names no folder gene_kalinka2010")
+def test_the_four_genes_are_predicted_as_well_as_others_predict_them() -> None:
+    values = {"split": genes_tables.HALF, "inducing_inputs": 30, "max_steps": 60}
+    report = genes_tables.run(read_folder(GENES), values)
+    methods = {MODELS[name] for name in ("dhgp", "lmc", "hgp")}
+    for m in report.metrics:
+        if m.name == "NMSE" and (m.source == "run" or m.method in methods):
+            assert m.value < 0.06, m.method
+        if m.name == "NLPD" and m.source == "run":
+            assert m.value < -0.1
