@@ -106,7 +106,7 @@ class LMC(ReplicaGP):
             functions: Q, each with a matrix of rank 1 and variances of the outputs' own.
             noise: "shared", or "each output".
         """
-        mixing = principal(data, functions)
+        mixing = principal(data, functions).cpu()
         parts: list[Kernel] = []
         for q in range(functions):
             curve = level(kernel_shared, 1.0, float(start(1.0, generator))).base_kernel

@@ -46,10 +46,10 @@ class Merged(NamedTuple):
     squares: Float[Tensor, " m"]  # sum of the squares about the mean
 
 
-def merge(data: Data, replicas: bool) -> Merged:
-    """Rows of the same output, x and, if they are told apart, replica: averaged."""
-    replica = data.replica if replicas else torch.zeros_like(data.replica)
-    keys = torch.stack([data.output.to(data.x), replica.to(data.x), data.x], dim=1)
+def merge(data: Data, outputs: bool, replicas: bool) -> Merged:
+    """Rows of the same x and, where they are told apart, output and replica: averaged."""
+    labels = (data.output * outputs, data.replica * replicas)
+    keys = torch.stack([*(label.to(data.x) for label in labels), data.x], dim=1)
     keys, place, count = keys.unique(dim=0, return_inverse=True, return_counts=True)
     y = torch.zeros_like(keys[:, 0]).index_add(0, place, data.y) / count
     squares = torch.zeros_like(y).index_add(0, place, (data.y - y[place]).square())
@@ -120,17 +120,18 @@ class ReplicaGP(nn.Module):
         super().__init__()
         if noise not in NOISES:
             raise BadInput(f"Noise must be one of {', '.join(NOISES)}; got {noise!r}.")
-        self.kernel, self.labels = kernel, labels
+        self.kernel, self.labels = kernel.to(data.x.device), labels
         self.together = "output" in labels if together is None else together
         self.outputs = data.n_outputs
         many = 1 if self.together and noise == "shared" else self.outputs
-        self.log_noise = nn.Parameter(torch.full((many,), 0.1, dtype=torch.float64).log())
+        self.log_noise = nn.Parameter(data.x.new_full((many,), 0.1).log())
         self._condition(data)
 
     def _condition(self, data: Data) -> None:
         """Take up rows, and what is computed of them once."""
         self.data = data
-        self.merged = merge(data, "replica" in self.labels)
+        outputs = not self.together or "output" in self.labels or len(self.log_noise) > 1
+        self.merged = merge(data, outputs, "replica" in self.labels)
         self.packed = self._pack(self.merged.output)
 
     def on(self, data: Data) -> ReplicaGP:

@@ -82,12 +82,14 @@ def trainer(model: Model, data: Data, s: GenesSettings, generator: torch.Generat
 def size(name: str, data: Data) -> float:
     """How many rows regressed together would cost as much as a model does on the data.
 
-    LMC and a pooled process average replicas' rows at one x, and DHGP trains at the cost of the
-    places (output, x) that its rows share, but predicts at that of all; the others go output by
-    output.
+    A pooled process averages all rows at one x, LMC those of an output; DHGP trains at the cost of
+    the places (output, x) that its rows share, but predicts at that of all; the others go output
+    by output.
     """
-    rows, places = len(data.y), len(merge(data, replicas=False).y)
-    if name in ("lmc", "pooled"):
+    rows, places = len(data.y), len(merge(data, outputs=True, replicas=False).y)
+    if name == "pooled":
+        return len(merge(data, outputs=False, replicas=False).y)
+    if name == "lmc":
         return places
     if name == "dhgp":
         return max(min(rows, places), rows / 2)

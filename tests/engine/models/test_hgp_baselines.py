@@ -57,7 +57,7 @@ def test_pooled_is_one_process_of_all_rows(noise: str) -> None:
 @pytest.mark.parametrize("grid", [False, True])
 def test_a_linear_mixture_is_the_sum_of_its_kronecker_products(grid: bool) -> None:
     data = measured(grid=grid)
-    assert len(merge(data, replicas=False).y) == (11 if grid else 22)
+    assert len(merge(data, outputs=True, replicas=False).y) == (11 if grid else 22)
     model = LMC.build(data, torch.Generator().manual_seed(2))
     K, x, o = 0.0, data.x.unsqueeze(1), data.output
     for part in model.kernel.kernels:
