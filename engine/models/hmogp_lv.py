@@ -7,7 +7,8 @@ Ma (2023), chapter 5 and appendix C, on Dai, Alvarez and Lawrence (2017). Replic
 with k_X the hierarchical kernel of a shared curve g and of each replica about it (5.12-5.14), k_H
 over latent positions h_d of the outputs (`hmogp_lv_latent`), and inducing variables U on a grid of
 M_H inducing outputs and M_X inducing inputs. Replicas of the same sampling (`replica_data`) are the
-same r. The bound is `hmogp_lv_bound`, q(U) `hmogp_lv_posterior`.
+same r. The bound is `hmogp_lv_bound`, q(U) `hmogp_lv_posterior`. Departures: k_H has unit height
+(k_X has a variance), and where M_X M_H is small q(U) is the best Gaussian of all.
 
 How a study drives it:
 
@@ -94,7 +95,7 @@ class HMOGPLV(nn.Module):
         generator: torch.Generator,
         n_latent_dims: int = 2,
         n_inducing_outputs: int = 4,
-        n_inducing_inputs: int = 12,
+        n_inducing_inputs: int = 36,
         kernel_shared: str = "matern32",
         kernel_replica: str = "matern32",
         noise: str = "shared",
@@ -106,8 +107,9 @@ class HMOGPLV(nn.Module):
             data: What is to be learned from; outputs may lack rows.
             generator: A CPU generator; the same seed gives the same start, bit by bit.
             n_latent_dims: Q_H.
-            n_inducing_outputs: M_H.
-            n_inducing_inputs: M_X; at most as many as there are distinct inputs are used.
+            n_inducing_outputs: M_H; with too few for how outputs differ, bands are too narrow.
+            n_inducing_inputs: M_X, no more than distinct inputs; with one or two for each sampling
+                the replicas' own curves are lost, and g alone is left.
             kernel_shared: Of g; see `engine.kernels.replica.SHAPES`.
             kernel_replica: Of the replicas about it.
             noise: "shared" by all outputs, or of "each output".

@@ -78,7 +78,9 @@ class Data:
         for what, values in (("x", x), ("y", y)):
             if not bool(values.isfinite().all()):
                 row = int((~values.isfinite()).nonzero()[0])
-                raise BadInput(f"Row {row} has an {what} that is not finite: {values[row]:g}.")
+                raise BadInput(
+                    f"Row {row} has {values[row]:g} as its {what}; give a finite number."
+                )
         return data
 
     @property

@@ -187,7 +187,7 @@ def test_bad_arguments_are_sentences():
     empty = torch.zeros(0)
     with pytest.raises(BadInput, match="no measurement"):
         Data.of(empty.long(), empty.long(), empty, empty)
-    with pytest.raises(BadInput, match="Row 1 has an y that is not finite: nan"):
+    with pytest.raises(BadInput, match="Row 1 has nan as its y"):
         Data.of(*(torch.zeros(2).long(),) * 2, torch.zeros(2), torch.tensor([0, math.nan]))
 
 
