@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import torch
 from linear_operator.utils.errors import NanError, NotPSDError
+from linear_operator.utils.warnings import NumericalWarning
 from torch import Tensor
 
 from engine.errors import BadInput
@@ -44,10 +46,21 @@ class Training:
     def step(self) -> float:
         """One step; the objective in nats: after it with L-BFGS, else before it.
 
-        NaN where a matrix can no longer be factorised; no step is taken then.
+        NaN where a matrix can no longer be factorised; no step is taken then. Jitter that a
+        factor needed is told in `notes`, once.
         """
-        if self.lbfgs:
-            return -self.lbfgs.step()
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always", NumericalWarning)
+            value = -self.lbfgs.step() if self.lbfgs else self._adam_step()
+        for warning in said:
+            text = str(warning.message)
+            if not issubclass(warning.category, NumericalWarning):
+                warnings.warn_explicit(text, warning.category, warning.filename, warning.lineno)
+            elif text not in self.notes:
+                self.notes.append(text)
+        return value
+
+    def _adam_step(self) -> float:
         assert self.adam is not None
         self.adam.zero_grad()
         value = self._objective()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from math import isfinite
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from engine.models.hgp import DHGP, HGP, HGPInd
 from engine.models.lbfgs import LBFGS
 from engine.models.replica_data import NEW, Data
 from engine.models.replica_exact import ReplicaGP
+from engine.models.replica_training import Training
 
 SIZES = ((5, 3, 4), (4, 6))  # rows of each replica, of each output: unequal on purpose
 
@@ -250,3 +252,26 @@ def test_what_cannot_be_is_said() -> None:
         model.predict(torch.tensor([1]), torch.tensor([2]), x)
     with pytest.raises(BadInput, match="must be one of shared, each output; got 'none'"):
         DHGP.build(measured(), noise="none")
+
+
+def test_jitter_is_told_once() -> None:
+    data = measured()
+    model = HGPInd.build(data, inducing_inputs=4)
+    with torch.no_grad():  # two inducing points in one place: their covariance is singular
+        model.inducing[:, 1] = model.inducing[:, 0]
+        model.inducing_labels[:, 1] = model.inducing_labels[:, 0]
+    training = Training(model, "adam", rate=1e-9)
+    values = [training.step() for _ in range(3)]
+    assert all(isfinite(value) for value in values)
+    assert sum("jitter" in note for note in training.notes) == 1
+
+
+@pytest.mark.parametrize("scheme", ["lbfgs", "adam"])
+def test_steps_climb(scheme: str) -> None:
+    model = HGP.build(measured())
+    training = Training(model, scheme)
+    values = [training.step() for _ in range(10)]
+    assert values[-1] > values[0] + 0.1
+    assert model.elbo().item() >= values[-1] - 1e-9
+    with pytest.raises(BadInput, match="Scheme 'newton' is unknown"):
+        Training(model, "newton")
