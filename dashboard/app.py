@@ -156,7 +156,7 @@ def build(
             websocket_origin=_origins(port, address, allow_origin),
             websocket_max_message_size=MESSAGE_LIMIT,
             keep_alive_milliseconds=15_000,
-            check_unused_sessions_milliseconds=5_000,  # what nobody looks at costs megabytes
+            check_unused_sessions_milliseconds=2_000,  # what nobody looks at costs megabytes
             extra_patterns=[
                 (r"/healthz", Health, {"site": site}),
                 (r"/templates/([a-z]+)\.csv", Template),

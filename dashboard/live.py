@@ -151,6 +151,12 @@ class Watcher:
         if self._doc is not None:
             deliver(self._doc)
 
+    def retire(self) -> None:
+        """Let a session end as soon as its browser has gone; one that comes back has a new one."""
+        session: Any = getattr(self._doc and self._doc.session_context, "session", None)
+        if self.up and session is not None and session.connection_count == 0:
+            session.request_expiration()
+
     def close(self) -> None:
         """Stop watching; called when the session ends."""
         self.hub.leave(self)
@@ -240,6 +246,7 @@ class Hub:
         for watcher in list(self.watchers):
             watcher.poke()
             watcher.deliver()
+            watcher.retire()
             await asyncio.sleep(STAGGER)
 
     def _forget(self) -> None:

@@ -173,6 +173,11 @@ ENTRY = Entry(
             ArraySpec("smse", "2 3 k", "1", "all tasks, the scarce one alone: mean, low, high"),
             ArraySpec("snlp", "2 3 k", "nats", "the same of the standardised negative log density"),
         ),
+        "retrain": (
+            ArraySpec("n", "1", "rows", "fine observations that were trained on"),
+            ArraySpec("smse", "2", "1", "all tasks, the scarce one alone"),
+            ArraySpec("snlp", "2", "nats", "the same of the standardised negative log density"),
+        ),
         "field": _FIELD,
     },
     presets={

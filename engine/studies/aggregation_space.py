@@ -19,6 +19,7 @@ from engine.kernels.support import boxes
 from engine.models.mtgpa_prior import Data
 
 MOST_CELLS = {1: 700, 2: 3000}  # cells of a picture; wider ones where there would be more
+COUNTS = (5, 10, 20, 50, 100, 200, 500)  # fine rows on the curve of errors
 MOST_SHOWN = 1500  # observations that travel to the page
 
 
@@ -205,6 +206,11 @@ def data_of(
     )
 
 
+def counts(fine: int) -> list[int]:
+    """The numbers of fine rows worth asking about where there are `fine` of them."""
+    return [n for n in COUNTS if n < fine]
+
+
 def words_of(
     seen: Supports,
     rows: Bool[np.ndarray, " n"],
@@ -217,7 +223,7 @@ def words_of(
     `whole` are all rows of the table, the fine ones that may not be learnt from among them: they
     say where the cells lie and what is true there.
     """
-    sides = edges(whole, scarce)
+    sides, mine = edges(whole, scarce), whole.task == whole.tasks.index(scarce)
     shown = np.flatnonzero(rows | seen.test)
     if len(shown) > MOST_SHOWN:
         shown = shown[np.linspace(0, len(shown) - 1, MOST_SHOWN).astype(int)]
@@ -230,6 +236,7 @@ def words_of(
         "edges": [side.tolist() for side in sides],
         "truth": truth_of(whole, sides, scarce),
         "rows": {"training": int(rows.sum()), "test": int(seen.test.sum())},
+        "counts": counts(int((mine & ~whole.test & np.isfinite(whole.y)).sum())),
         "observed": {
             "task": seen.task[shown].tolist(),
             "lo": seen.lo[shown].tolist(),

@@ -45,8 +45,14 @@ def test_it_opens_alive_and_answers_a_box_and_a_curve(page: Page, app_url: str) 
     expect(said).not_to_have_text(before, timeout=PATIENCE)
 
     come_to(page, CURVE)
-    button(page, "Compute the curve").click()
-    expect(reading(page, CURVE)).to_contain_text("SMSE is 0.", timeout=PATIENCE)
+    button(page, "Compute the whole curve").click()
+    whole = re.compile(r"With 5 fine observations SMSE is 0\.")
+    expect(reading(page, CURVE)).to_contain_text(whole, timeout=PATIENCE)
+    slider = page.get_by_role("slider", name="Number of fine observations")
+    slider.press("ArrowRight")
+    expect(reading(page, CURVE)).to_contain_text("With 10 fine", timeout=PATIENCE)
+    slider.press("ArrowLeft")
+    expect(reading(page, CURVE)).to_contain_text("With 5 fine", timeout=PATIENCE)
 
 
 def test_training_in_one_dimension_is_seen_and_a_task_can_be_left_out(

@@ -141,6 +141,21 @@ def test_news_hold_no_more_than_fits_one_message_and_say_where_a_value_is_not_fi
     assert all(v is None or v % 7 for v in columns["elbo"])
 
 
+@pytest.mark.parametrize(("browsers", "up", "ended"), [(0, True, 1), (1, True, 0), (0, False, 0)])
+def test_a_session_ends_as_soon_as_its_browser_has_gone(
+    service: FakeService, run: str, browsers: int, up: bool, ended: int
+) -> None:
+    hub, asked = Hub(service), []
+    doc, _, watcher = watched(hub, run)
+    session = SimpleNamespace(
+        connection_count=browsers, request_expiration=lambda: asked.append("end")
+    )
+    doc._session_context = lambda: SimpleNamespace(session=session)  # type: ignore[assignment]
+    watcher.up = up  # a page that is not up yet has had no browser
+    watcher.retire()
+    assert len(asked) == ended
+
+
 def connected(doc: Doc) -> list[Any]:
     """Gives the document one browser; what that is sent."""
     heard: list[Any] = []

@@ -155,9 +155,26 @@ def test_the_curve_over_fine_rows_falls_and_is_lower_with_all_tasks(
     assert abs(together[-1] - alone[-1]) < 0.05
 
 
+def test_training_on_with_fewer_fine_rows_agrees_with_the_exact_posterior(
+    fitted: tuple[Study, Report],
+) -> None:
+    study, _ = fitted
+    before = {k: v.clone() for k, v in study.model.state_dict().items()}
+    whole = study.explore("scarcity")
+    place = list(whole["n"]).index(20)
+    found = [study.explore("retrain", n=20, repeat=repeat)["smse"] for repeat in range(3)]
+    together, alone = np.array(found).mean(0)
+    assert together < 0.7 * alone
+    assert together == pytest.approx(whole["smse"][0, 0, place], abs=0.1)
+    again = study.explore("retrain", n=20, repeat=0)
+    assert np.array_equal(again["smse"], found[0])
+    assert all(torch.equal(v, before[k]) for k, v in study.model.state_dict().items())
+
+
 @pytest.mark.parametrize(
     ("question", "asked", "said"),
     [
+        ("retrain", {"n": 1}, "Between 2 and"),
         ("box", {"lo": [1], "hi": [2]}, "A box needs a lower and an upper bound of age, year"),
         ("box", {"lo": [1, 2], "hi": [2, 3], "task": "x"}, "There is no task 'x'"),
         ("weather", {}, "Nothing is known of 'weather'"),
