@@ -164,7 +164,7 @@ def connected(doc: Doc) -> list[Any]:
         heard.append(message)
 
     connection = SimpleNamespace(_socket=SimpleNamespace(send_message=send_message))
-    session = SimpleNamespace(_subscribed_connections=[connection])
+    session = SimpleNamespace(_subscribed_connections=[connection], connection_count=1)
     doc._session_context = lambda: SimpleNamespace(session=session)  # type: ignore[assignment]
     return heard
 
