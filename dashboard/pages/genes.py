@@ -137,7 +137,7 @@ def _result() -> tuple[Any, ...]:
         return _of_test(plot, lambda a: plot.show(transformed(a)))
 
     def reducible() -> Fed:
-        plot = VariancePlot("y", bins=10, title=REDUCIBLE)
+        plot = VariancePlot("y", bins=10, title=REDUCIBLE, inputs=False)
 
         def show(a: Mapping[str, np.ndarray]) -> None:
             noise = np.sqrt(np.maximum(a["test_std_y"] ** 2 - a["test_std_f"] ** 2, 0))

@@ -1,17 +1,17 @@
-"""Every output of a run, as many as there are: asked for when they come near, dropped when far."""
+"""Every output of a run, as many as there are: a window over them that draws what is near."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import panel as pn
 import panel_material_ui as pmui
+import param
+from panel.custom import JSComponent
 
-from dashboard.pages.genes_grid import FIELDS, draw, lay, replicas_of
-from dashboard.plots.late import Near
+from dashboard.pages.genes_grid import FIELDS, STACKED, draw, lay, replicas_of
 from dashboard.plots.replicas import ReplicaGrid
 from dashboard.shell import text
 
@@ -19,37 +19,74 @@ if TYPE_CHECKING:
     from dashboard.live import History
     from dashboard.pages.study_page import StudyPage
 
-TOGETHER = 4  # outputs of a figure, and of a question
-DRAWN = 6  # figures at once; those seen longest ago give way
+TOGETHER = 3  # outputs of a figure, and of a question
+FIGURES = 5  # drawn at most; one that is far is moved to where it is needed
 TALL = 640  # pixels of the window that scrolls
-ALL = "<p class='quiet'>{} outputs; scroll, or choose some by name.</p>"
+AHEAD = 320  # pixels beyond the window that are drawn, too
+KEPT = 24  # answers that need not be asked for again
+ABOUT = "<p class='quiet'>{} outputs; scroll, or choose some by name.</p>"
+WINDOW = """
+:host { max-height: 640px !important; overflow: hidden auto !important; position: relative; }
+:host, :host > * { min-width: 0; max-width: 100%; }
+"""
+AWAY = {"position": "absolute", "left": "0", "right": "0", "top": "-9999px"}
 
 
-class Batch:
-    """A few outputs: an unseen mark until the visitor comes near, then their figure."""
+class Scrolled(JSComponent):
+    """As tall as all that can be scrolled over; says how far the window around it has come."""
 
-    def __init__(self, browse: Browse, outputs: list[str], replicas: list[list[str]]) -> None:
-        self.browse, self.outputs, self.replicas = browse, outputs, replicas
-        self.plot: ReplicaGrid | None = None
-        self.height = ReplicaGrid.tall(len(outputs))
-        self.panel = pn.Column(sizing_mode="stretch_width", margin=0)
-        self.drop()
+    top = param.Integer(default=0, doc="Pixels, in steps of 80.")
 
-    def drop(self) -> None:
-        """Wait for the visitor to come near (again)."""
-        self.plot = None
-        mark = Near(height=self.height, sizing_mode="stretch_width", margin=0)
-        mark.param.watch(lambda _: self.browse.come(self), "near")
-        self.panel.objects = [mark]
+    _esm = """
+    export function render({model, el}) {
+      let box = el
+      while (box && !(box instanceof Element && getComputedStyle(box).overflowY === 'auto'))
+        box = box.parentElement ?? box.getRootNode().host
+      let waiting = false
+      const tell = () => {
+        waiting = false
+        const top = Math.round(box.scrollTop / 80) * 80
+        if (top !== model.top) model.top = top
+      }
+      box?.addEventListener('scroll', () => {
+        if (!waiting) { waiting = true; setTimeout(tell, 60) }
+      }, {passive: true})
+      model.on('top', () => { if (model.top === 0 && box) box.scrollTop = 0 })
+    }
+    """
 
-    def show(self, answer: dict[str, np.ndarray]) -> None:
-        """Draw what the model answered."""
-        self.plot = ReplicaGrid(", ".join(self.outputs), legend=False)
+
+class Slot:
+    """A figure that shows one batch of outputs at a time, and is moved to where that belongs."""
+
+    def __init__(self) -> None:
+        self.batch = -1  # none
+        self.plot = ReplicaGrid("Every output", legend=False)
+        self.panel = pn.Column(self.plot.panel, styles=AWAY, margin=0)
+
+    def show(
+        self,
+        batch: int,
+        outputs: list[str],
+        replicas: list[list[str]],
+        answer: dict[str, np.ndarray],
+    ) -> None:
+        """Draw what the model answered of a batch, in its place."""
+        self.batch = batch
         seen = {name: answer[f"seen_{name}"] for name in FIELDS}
-        lay(self.plot, self.outputs, self.replicas, seen, answer["grid"])
+        lay(self.plot, outputs, replicas, seen, answer["grid"])
         draw(self.plot, answer)
+        self.plot.title = ", ".join(outputs)
         self.plot.say()
-        self.panel.objects = [self.plot.panel]
+        self.panel.styles = {**AWAY, "top": f"{batch * HEIGHT}px"}
+
+    def free(self) -> None:
+        """Show nothing, out of sight."""
+        self.batch = -1
+        self.panel.styles = AWAY
+
+
+HEIGHT = ReplicaGrid.tall(TOGETHER)
 
 
 class Browse:
@@ -60,95 +97,126 @@ class Browse:
     def __init__(self, page: StudyPage) -> None:
         self._page = page
         self._run: History | None = None
-        self._waiting: list[Batch] = []
-        self._drawn: list[Batch] = []
         self._asking = False
-        self.batches: list[Batch] = []
+        self._answers: dict[int, dict[str, np.ndarray]] = {}
+        self.batches: list[list[str]] = []
+        self.slots: list[Slot] = []
         self.chosen = pmui.MultiChoice(
             label="Outputs", options=[], disabled=True, sizing_mode="stretch_width", margin=0
         )
         self.chosen.param.watch(lambda _: self._lay(), "value")
         self.about = text("")
+        self.scrolled = Scrolled(height=1, sizing_mode="stretch_width", margin=0)
+        self.scrolled.param.watch(lambda _: self._fill(), "top")
         self.window = pn.Column(
-            stylesheets=[f":host {{ max-height: {TALL}px !important; overflow-y: auto; }}"],
-            sizing_mode="stretch_width",
-            margin=0,
+            self.scrolled, stylesheets=[WINDOW], sizing_mode="stretch_width", margin=0
         )
         self.panel = pn.Column(
             self.chosen, self.about, self.window,
-            stylesheets=[":host { gap: 10px; max-height: none !important; }"],
-            sizing_mode="stretch_width", margin=0,
+            stylesheets=[STACKED], sizing_mode="stretch_width", margin=0,
         )  # fmt: skip
 
     @property
     def figures(self) -> tuple[Any, ...]:
-        """The figures that are drawn now."""
-        return tuple(f for batch in self.batches if batch.plot for f in batch.plot.figures)
+        """The figures that are drawn now, from top to bottom."""
+        return tuple(f for slot in self._drawn() for f in slot.plot.figures)
 
     @property
     def alt(self) -> str:
-        drawn = [batch for batch in self.batches if batch.plot is not None]
-        named = [name for batch in drawn for name in batch.outputs]
-        if not named:
+        drawn = self._drawn()
+        if not drawn:
             return ""
-        return f"Drawn now: {named[0]} to {named[-1]}, of {len(self.chosen.options)} outputs."
+        first, last = self.batches[drawn[0].batch][0], self.batches[drawn[-1].batch][-1]
+        return f"Drawn now: {first} to {last}, of {len(self.chosen.options)} outputs."
 
     def open(self, run: History) -> None:
-        """Lay out the run's outputs; each is asked for when the visitor comes near."""
+        """Take the run's outputs, and ask for the first."""
         self._run = run
         names = list(run.words["outputs"])
-        self.chosen.param.update(options=names, value=[], disabled=False)
-        self.about.object = ALL.format(len(names))
+        self.about.object = ABOUT.format(len(names))
+        self.chosen.disabled = False
+        self.chosen.param.update(options=names, value=[])
         self._lay()
 
     def clear(self, run: History) -> None:
         """Forget the run shown before."""
         self._run = None
-        self.batches, self._waiting, self._drawn = [], [], []
-        self.window.objects = []
+        self.batches, self._answers = [], {}
+        for slot in self.slots:
+            slot.free()
         self.chosen.disabled = True
 
-    def come(self, batch: Batch) -> None:
-        """The visitor is near these outputs: ask for them, the latest first."""
-        if batch in self.batches and batch not in self._waiting and batch.plot is None:
-            self._waiting.append(batch)
-            self._next()
+    def _drawn(self) -> list[Slot]:
+        return sorted((s for s in self.slots if s.batch >= 0), key=lambda slot: slot.batch)
 
     def _lay(self) -> None:
         if self._run is None:
             return
-        words = self._run.words
-        names = list(self.chosen.value or words["outputs"])
-        parts = [names[i : i + TOGETHER] for i in range(0, len(names), TOGETHER)]
-        self._waiting, self._drawn = [], []
-        self.batches = [Batch(self, part, replicas_of(words, part)) for part in parts]
-        self.window.objects = [batch.panel for batch in self.batches]
+        names = list(self.chosen.value or self._run.words["outputs"])
+        self.batches = [names[i : i + TOGETHER] for i in range(0, len(names), TOGETHER)]
+        self._answers = {}
+        for slot in self.slots:
+            slot.free()
+        self.scrolled.param.update(height=len(self.batches) * HEIGHT, top=0)
+        self.window.height = min(TALL, len(self.batches) * HEIGHT)
+        self._fill()
 
-    def _next(self) -> None:
-        """One question at a time: an answer that a newer question overtook would be lost."""
-        if self._asking or not self._waiting or self._run is None:
+    def _near(self) -> list[int]:
+        """The batches in or near the window, the nearest to its middle first."""
+        top = self.scrolled.top
+        first = max(0, (top - AHEAD) // HEIGHT)
+        last = min(len(self.batches) - 1, (top + TALL + AHEAD) // HEIGHT)
+        middle = top + TALL / 2 - HEIGHT / 2
+        return sorted(range(first, last + 1), key=lambda i: abs(i * HEIGHT - middle))[:FIGURES]
+
+    def _fill(self) -> None:
+        """Draw what is near and known; ask for the nearest that is not.
+
+        One question at a time, so that where the visitor passed by on the way is not waited for.
+        """
+        if self._run is None:
             return
-        batch = self._waiting.pop()
-        self._asking = True
-        work = self._page.service.explore(self._run.id, "curves", {"outputs": list(batch.outputs)})
-        self._page.background(work, partial(self._answered, batch, self._run), last=self._over)
-
-    def _over(self) -> None:
-        self._asking = False
-        self._next()
-
-    def _answered(self, batch: Batch, run: History, answer: dict[str, np.ndarray]) -> None:
-        if run is not self._run or batch not in self.batches:
-            return
-        batch.show(answer)
-        self._drawn.append(batch)
-        for far in self._far(batch):
-            self._drawn.remove(far)
-            far.drop()
+        near = self._near()
+        shown = {slot.batch for slot in self.slots}
+        for batch in near:
+            if batch in shown:
+                continue
+            if batch in self._answers:
+                self._draw(batch, near)
+            elif not self._asking:
+                self._ask(batch)
         self._page.read(at_once=True)
 
-    def _far(self, near: Batch) -> Sequence[Batch]:
-        """The figures furthest from where the visitor is, beyond those that may stay."""
-        place = {id(b): i for i, b in enumerate(self.batches)}
-        order = sorted(self._drawn, key=lambda b: abs(place[id(b)] - place[id(near)]))
-        return order[DRAWN:]
+    def _ask(self, batch: int) -> None:
+        assert self._run is not None
+        self._asking = True
+        outputs = self.batches[batch]
+        work = self._page.service.explore(self._run.id, "curves", {"outputs": list(outputs)})
+        answered = partial(self._answered, self._run, batch, outputs)
+        self._page.background(work, answered, refused=self._refused)
+
+    def _answered(
+        self, run: History, batch: int, outputs: list[str], answer: dict[str, np.ndarray]
+    ) -> None:
+        if run is self._run and self.batches[batch : batch + 1] == [outputs]:
+            self._answers[batch] = answer
+            while len(self._answers) > KEPT:
+                del self._answers[next(iter(self._answers))]
+        self._asking = False
+        self._fill()
+
+    def _refused(self, sentence: str) -> None:
+        """Say why, and ask no more until the visitor moves."""
+        self._page.say(sentence, "error")
+        self._asking = False
+
+    def _draw(self, batch: int, near: list[int]) -> None:
+        """In a figure that is not needed where it is, or in a new one."""
+        assert self._run is not None
+        slot = next((s for s in self.slots if s.batch not in near), None)
+        if slot is None:
+            slot = Slot()
+            self.slots.append(slot)
+            self.window.append(slot.panel)
+        outputs = self.batches[batch]
+        slot.show(batch, outputs, replicas_of(self._run.words, outputs), self._answers[batch])

@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     from dashboard.live import History
     from engine.events import Report, Snapshot
 
+# Controls above plots; a grid wider than the page scrolls in itself and does not widen the page.
+STACKED = """
+:host { gap: 10px; max-height: none !important; }
+:host, :host > * { min-width: 0; max-width: 100%; }
+"""
 FIELDS = ("x", "y", "output", "replica", "test")
 
 

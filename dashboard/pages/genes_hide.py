@@ -9,7 +9,7 @@ import numpy as np
 import panel as pn
 import panel_material_ui as pmui
 
-from dashboard.pages.genes_grid import Grid, replicas_of
+from dashboard.pages.genes_grid import STACKED, Grid, replicas_of
 from dashboard.plots.base import NOTHING
 from dashboard.plots.replicas import ReplicaGrid
 from dashboard.shell import text
@@ -55,7 +55,7 @@ class Hidden:
             self.reading,
             self.pair.panel,
             self.grid.panel,
-            stylesheets=[":host { gap: 10px; max-height: none !important; }"],
+            stylesheets=[STACKED],
             sizing_mode="stretch_width",
             margin=0,
         )

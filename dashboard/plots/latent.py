@@ -11,6 +11,7 @@ from dashboard.plots.base import Plot, columns, put
 from dashboard.plots.theme import BLUE, GREY, models, new_figure
 
 NAMED = 40  # outputs that get their names beside them; more would hide each other
+LIFTS = (-6, 20, -20, 34)  # pixels by which names of neighbours along x are set apart
 NONE = "This model has no latent places."
 
 
@@ -22,14 +23,14 @@ class LatentPlot(Plot):
 
     def __init__(self, title: str = "Where the outputs lie") -> None:
         self.places = columns("x", "y", "width", "height")
-        self.labels = models.ColumnDataSource({"x": [], "y": [], "name": []})
+        self.labels = models.ColumnDataSource({"x": [], "y": [], "name": [], "lift": []})
         plot = new_figure("latent", "latent dimension 1", "latent dimension 2", height=300,
                           match_aspect=True)  # fmt: skip
         plot.ellipse("x", "y", "width", "height", source=self.places, fill_color=BLUE,
                      fill_alpha=0.15, line_color=BLUE, line_alpha=0.6)  # fmt: skip
         plot.scatter("x", "y", source=self.places, size=6, color=BLUE)
         plot.text("x", "y", "name", source=self.labels, text_color=GREY, text_font_size="12px",
-                  x_offset=7, y_offset=-5)  # fmt: skip
+                  text_align="center", y_offset="lift")  # fmt: skip
         super().__init__(title, plot)
 
     def show(
@@ -51,7 +52,13 @@ class LatentPlot(Plot):
         width, height = 2 * half * std[:, order].T
         put(self.places, x=x, y=y, width=width, height=height)
         named = [str(n) for n in names][: NAMED if len(mean) <= NAMED else 0]
-        self.labels.data = {"x": x[: len(named)], "y": y[: len(named)], "name": named}
+        rank = np.argsort(np.argsort(x, kind="stable"), kind="stable")[: len(named)]
+        self.labels.data = {
+            "x": x[: len(named)],
+            "y": y[: len(named)],
+            "name": named,
+            "lift": [LIFTS[k % len(LIFTS)] for k in rank],
+        }
         plot = self.figures[0]
         for axis, dimension in zip((plot.xaxis[0], plot.yaxis[0]), order):
             axis.axis_label = f"latent dimension {dimension + 1}"

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from dashboard.plots.base import Plot, columns, put
 from dashboard.plots.theme import BLUE, GREY, VERMILION, models, new_figure, quiet_legend
 
-LEVELS = (("shared", VERMILION, "shared by the replicas"), ("replica", BLUE, "each replica's own"),
+LEVELS = (("shared", VERMILION, "shared by replicas"), ("replica", BLUE, "own"),
           ("noise", GREY, "noise"))  # fmt: skip
 
 
@@ -39,9 +39,13 @@ class LevelsPlot(Plot):
         plot.yaxis[0].major_label_overrides = dict(zip(y.tolist(), map(str, names)))
         plot.height = max(200, 34 * len(y) + 100)
         shared, replica, noise = share.mean(axis=0)
-        most = int(np.argmax(share[:, 1]))
         self.describe(
             f"On average {shared:.0%} of the variance is shared by an output's replicas, "
-            f"{replica:.0%} is each replica's own and {noise:.0%} is noise; replicas of "
-            f"{names[most]} differ most."
+            f"{replica:.0%} is each replica's own and {noise:.0%} is noise; {_most(share, names)}."
         )
+
+
+def _most(share: Float[np.ndarray, "s 3"], names: Sequence[str]) -> str:
+    if np.ptp(share[:, 1]) < 0.005:
+        return "the same for every output" if len(share) > 1 else "there is one output"
+    return f"replicas of {names[int(np.argmax(share[:, 1]))]} differ most"

@@ -26,10 +26,13 @@ ACROSS, DOWN = (
     0.34,
 )  # gaps between cells, in cells; the name of a replica stands in the latter
 ROW = 96  # pixels of a cell's height
-LEAST_WIDTH = 84  # pixels of a cell; a narrower page scrolls the grid sideways
+LEAST_WIDTH = 100  # pixels of a cell; a narrower page scrolls the grid sideways
 ROOM = 0.2  # of a row's range of values, left free above and below its data
 CURVES = ("u", "mean", "shared", "f_lo", "f_hi", "y_lo", "y_hi")
-SCROLL = ":host { overflow-x: auto !important; overflow-y: hidden !important; max-height: none; }"
+SCROLL = """
+:host { overflow-x: auto !important; overflow-y: hidden !important; max-height: none !important;
+  min-width: 0; max-width: 100%; }
+"""
 
 
 class ReplicaGrid(Plot):
@@ -72,7 +75,7 @@ class ReplicaGrid(Plot):
     @staticmethod
     def tall(rows: int, row_height: int = ROW) -> int:
         """Pixels that a grid of so many rows takes, its axis and legend with it."""
-        return round(row_height * rows * (1 + DOWN)) + 90
+        return round(row_height * rows * (1 + DOWN)) + 110
 
     def lay(
         self,
@@ -286,6 +289,7 @@ def _figure(grid: ReplicaGrid, legend: bool) -> Any:
               text_baseline="bottom", y_offset=-2)  # fmt: skip
     if legend:
         quiet_legend(plot)
+        plot.legend[0].ncols = 3  # in one row they would be wider than a phone
     else:
         plot.legend[0].visible = False
     return plot

@@ -14,10 +14,21 @@ MODEL, NOISE, INPUT = "model", "noise", "missing inputs"
 
 
 class VariancePlot(Plot):
-    """Stacked mean variances against the target in bins (split of Almosallam 2017, chapter 5)."""
+    """Stacked mean variances against the target in bins (split of Almosallam 2017, chapter 5).
+
+    Args:
+        target: Name of what is predicted.
+        bins: Their number.
+        title: The heading.
+        inputs: Whether inputs may be missing, so that they have a part.
+    """
 
     def __init__(
-        self, target: str = "z", bins: int = 16, title: str = "Where the uncertainty comes from"
+        self,
+        target: str = "z",
+        bins: int = 16,
+        title: str = "Where the uncertainty comes from",
+        inputs: bool = True,
     ) -> None:
         self.bins = bins
         self.target = target
@@ -25,7 +36,7 @@ class VariancePlot(Plot):
         plot = new_figure("variance", target, f"variance of {target}")
         stack = (("zero", "noise", GREY, NOISE), ("noise", "model", BLUE, MODEL),
                  ("model", "input", VERMILION, INPUT))  # fmt: skip
-        for bottom, top, colour, label in stack:
+        for bottom, top, colour, label in stack if inputs else stack[:2]:
             plot.quad(left="left", right="right", bottom=bottom, top=top, source=self.bars,
                       color=colour, fill_alpha=0.8, line_width=0, legend_label=label)  # fmt: skip
         plot.y_range.start = 0

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dashboard.pages import genes, genes_browse
-from dashboard.pages.genes_browse import Browse
+from dashboard.pages.genes_browse import HEIGHT, TOGETHER, Browse
 from dashboard.pages.genes_compare import Compare
 from dashboard.pages.genes_grid import Grid
 from dashboard.pages.genes_hide import NEW, Hidden
@@ -55,28 +55,34 @@ class Model:
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, dict[str, Any]]] = []
-        self.waiting: list[tuple[Callable[[Any], None], Callable[[], None]]] = []
+        self.waiting: list[tuple[Callable[[Any], None], Callable[[str], None]]] = []
+        self.said: list[str] = []
         self.service = SimpleNamespace(explore=self.explore)
 
     def ask(self, question: str, then: Callable[[Any], None], **asked: Any) -> None:
         self.asked.append((question, asked))
-        self.waiting.append((then, lambda: None))
+        self.waiting.append((then, lambda _: None))
 
     async def explore(self, run: str, question: str, asked: dict[str, Any]) -> None:
         self.asked.append((question, asked))
 
     def background(
-        self, work: Coroutine[Any, Any, None], then: Callable[[Any], None], *, last: Any
+        self,
+        work: Coroutine[Any, Any, None],
+        then: Callable[[Any], None],
+        refused: Callable[[str], None],
     ) -> None:
         asyncio.run(work)
-        self.waiting.append((then, last))
+        self.waiting.append((then, refused))
+
+    def say(self, sentence: str, kind: str) -> None:
+        self.said.append(sentence)
 
     def read(self, at_once: bool = False) -> None: ...
 
     def answer(self, arrays: dict[str, np.ndarray]) -> None:
-        then, last = self.waiting.pop(0)
+        then, _ = self.waiting.pop(0)
         then(arrays)
-        last()
 
 
 def run(outputs: int = 3) -> Any:
@@ -149,48 +155,63 @@ def many_answer(n: int) -> dict[str, np.ndarray]:
     return {**curves(n), **{f"seen_{name}": values for name, values in seen.items()}}
 
 
-def test_outputs_are_asked_for_when_they_come_near_and_dropped_when_far(model: Model) -> None:
+def drawn(view: Browse) -> list[int]:
+    return [slot.batch for slot in view._drawn()]
+
+
+def test_outputs_are_asked_for_when_they_come_near_and_figures_move(model: Model) -> None:
     view = Browse(model)  # type: ignore[arg-type]
     view.open(run(200))
-    assert len(view.batches) == 50
-    assert model.asked == []
-    assert view.alt == ""
-    for batch in view.batches[:3]:
-        batch.panel[0].near = True
-    # One question at a time, the latest first once it is answered.
-    assert [a["outputs"][0] for _, a in model.asked] == ["o0"]
-    model.answer(many_answer(4))
-    assert view.batches[0].plot is not None
-    assert [a["outputs"][0] for _, a in model.asked] == ["o0", "o8"]
+    assert len(view.batches) == 67
+    assert view.scrolled.height == 67 * HEIGHT
+    assert len(model.asked) == 1  # one question at a time
     while model.waiting:
-        model.answer(many_answer(4))
-    for batch in view.batches[3:20]:
-        batch.panel[0].near = True
+        model.answer(many_answer(TOGETHER))
+    assert drawn(view) == [0, 1]
+    assert view.alt == "Drawn now: o0 to o5, of 200 outputs."
+    for top in range(0, 20 * HEIGHT, HEIGHT // 2):
+        view.scrolled.top = top
         while model.waiting:
-            model.answer(many_answer(4))
-    drawn = [i for i, batch in enumerate(view.batches) if batch.plot is not None]
-    assert drawn == list(range(20 - genes_browse.DRAWN, 20))
-    assert len(view.figures) == genes_browse.DRAWN
-    assert "of 200 outputs" in view.alt
-    view.batches[0].panel[0].near = True  # the visitor scrolls back
-    model.answer(many_answer(4))
-    assert view.batches[0].plot is not None
+            model.answer(many_answer(TOGETHER))
+    assert len(view.slots) <= genes_browse.FIGURES
+    assert 19 in drawn(view)
+    assert 0 not in drawn(view)
+    slot = next(s for s in view.slots if s.batch == 19)
+    assert slot.panel.styles["top"] == f"{19 * HEIGHT}px"
+    assert slot.plot.rows == ["o57", "o58", "o59"]
+    asked = len(model.asked)
+    view.scrolled.top = 15 * HEIGHT  # where the visitor was before: nothing is asked again
+    assert len(model.asked) == asked
+    assert 15 in drawn(view)
+    view.scrolled.top = 60 * HEIGHT
+    view.scrolled.top = 40 * HEIGHT  # passed by before the answer came
+    model.answer(many_answer(TOGETHER))
+    assert model.asked[-1][1]["outputs"][0] == "o120"
+
+
+def test_a_question_that_is_refused_is_not_asked_for_ever(model: Model) -> None:
+    view = Browse(model)  # type: ignore[arg-type]
+    view.open(run(30))
+    _, refuse = model.waiting.pop(0)
+    refuse("The run has left no model.")
+    assert model.said == ["The run has left no model."]
+    assert model.waiting == []
+    view.scrolled.top = 80  # the visitor moves on
+    assert len(model.waiting) == 1
 
 
 def test_chosen_outputs_alone_are_shown_and_old_answers_dropped(model: Model) -> None:
     view = Browse(model)  # type: ignore[arg-type]
     view.open(run(30))
-    view.batches[0].panel[0].near = True
     view.chosen.value = ["o7", "o3"]
-    assert [batch.outputs for batch in view.batches] == [["o7", "o3"]]
-    model.answer(many_answer(4))  # of the outputs that are not shown any more
-    assert view.batches[0].plot is None
-    view.batches[0].panel[0].near = True
+    assert view.batches == [["o7", "o3"]]
+    model.answer(many_answer(TOGETHER))  # of the outputs that are not shown any more
+    assert drawn(view) == []
     model.answer(many_answer(2))
-    assert view.batches[0].plot is not None
-    assert view.batches[0].plot.rows == ["o7", "o3"]
+    assert view.slots[0].plot.rows == ["o7", "o3"]
     view.clear(run())
     assert view.figures == ()
+    assert view.alt == ""
 
 
 def test_the_grid_lays_out_a_run_once_and_follows_its_curves() -> None:

@@ -157,3 +157,16 @@ def test_levels_are_stacked_and_said() -> None:
     np.testing.assert_allclose(plot.bars.data["noise"], [1, 1])
     assert "40% of the variance is shared by an output's replicas, 50% is each" in plot.alt
     assert "replicas of b differ most" in plot.alt
+
+
+def test_levels_that_are_the_same_are_not_told_apart() -> None:
+    plot = LevelsPlot()
+    plot.show(np.tile([0.7, 0.2, 0.1], (3, 1)), ["a", "b", "c"])
+    assert plot.alt.endswith("10% is noise; the same for every output.")
+
+
+def test_neighbours_names_are_set_apart() -> None:
+    plot = LatentPlot()
+    places = np.array([[0.0, 0.0], [0.2, 0.0], [0.1, 0.0]])
+    plot.show(places, np.full((3, 2), 0.1), ["a", "b", "c"])
+    assert len(set(plot.labels.data["lift"])) == 3
