@@ -70,6 +70,7 @@ TOGETHER = "How the outputs go together"
 LEVELS = "What each level explains"
 REDUCIBLE = "What more data would remove"
 WORTH = "What do hierarchy and correlation each contribute?"
+SIDEWAYS = ":host { overflow-x: auto !important; min-width: 0; }"  # outputs with long names
 KNOWS = {
     "hmogp-lv": "replicas and outputs that go together",
     "lvmogp": "outputs that go together, but no replicas",
@@ -77,8 +78,8 @@ KNOWS = {
     "hgp": "each output's replicas, but no other outputs",
     "hgp-ind": "what HGP knows of, by inducing points",
     "lmc": "mixtures of functions, but no replicas",
-    "independent": "each replica alone",
-    "pooled": "one curve an output, whatever the replica",
+    "independent": "each output alone, its replicas heaped together",
+    "pooled": "one curve for everything",
 }
 
 
@@ -108,6 +109,7 @@ def views(page: StudyPage) -> Views:
 def _live() -> tuple[Any, ...]:
     latent, levels = LatentPlot(LATENT), LevelsPlot(LEVELS)
     hinton = HintonPlot(TOGETHER, "output", "output")
+    hinton.panel.stylesheets = [SIDEWAYS]
     return (
         Fed(
             latent,

@@ -30,7 +30,7 @@ class GenesSettings(Settings):
         objects=list(MODELS),
         doc="HMOGP-LV, or another to be looked at in its place: lvmogp knows no replicas, dhgp and "
         "hgp are exact, hgp-ind sparse, lmc mixes functions linearly; independent and pooled are "
-        "plain GPs, one of each replica or one of each output's replicas together.",
+        "plain GPs, one of each output's replicas together, or one of everything.",
     )
     hidden = param.String(
         "",

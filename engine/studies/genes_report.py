@@ -30,7 +30,7 @@ def write_report(study: Study, score: float) -> Report:
     first = [study.output(name) for name in study.words["shown"][:1]]
     most = snapshot["mean"].shape[1]
     found = on_test_rows(study)
-    told = [Metric("this run", EVIDENCE, score), *scores(study, found, "this run", "run")]
+    told = [*scores(study, found, "this run", "run"), Metric("this run", EVIDENCE, score)]
     notes = []
     if not study.test.any():
         notes.append(
@@ -48,8 +48,8 @@ def write_report(study: Study, score: float) -> Report:
             )
             continue
         model, bound = models.fitted(name, study.data, study.settings, FIT_STEPS)
-        told.append(Metric(label, EVIDENCE, bound, source="baseline"))
         told += scores(study, on_test_rows(study, model), label, "baseline")
+        told.append(Metric(label, EVIDENCE, bound, source="baseline"))
         own = study.curves(first, model)
         curves.append(np.stack([_padded(own[which][0], most) for which in ("mean", "std_y")]))
     compared = np.stack(curves, 1) if curves else np.empty((2, 0, most, rows.GRID))
