@@ -171,7 +171,9 @@ async def watchers(base: str, count: int, seconds: float) -> None:
     while not (await call(base, "steps", run=run))["step"]:
         await asyncio.sleep(0.5)
     await asyncio.sleep(5)
+    idle = (await call(base, "memory"))["cpu"]
     alone = await pace(base, run, seconds)
+    idle = (await call(base, "memory"))["cpu"] - idle
     clients = [Client(base, f"/redshift?run={run}") for _ in range(count)]
     reading = []
     for client in clients:
@@ -200,7 +202,10 @@ async def watchers(base: str, count: int, seconds: float) -> None:
         f"a step: {1000 * alone:.1f} ms unwatched, {1000 * watched:.1f} ms watched "
         f"({100 * (watched / alone - 1):+.1f} %)"
     )
-    print(f"cores busy: server {used / seconds:.2f}, the watchers themselves {ours / seconds:.2f}")
+    print(
+        f"cores busy: server {idle / seconds:.2f} unwatched, {used / seconds:.2f} watched, "
+        f"the watchers themselves {ours / seconds:.2f}"
+    )
     for client in clients:
         client.socket.close()
 

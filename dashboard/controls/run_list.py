@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import param
@@ -72,11 +73,12 @@ class RunList:
         self.table = RunTable(stylesheets=[style("text")], sizing_mode="stretch_width", margin=0)
         self.comparison = Comparison(page)
         self.refresh()
-        ticked = page.visit.query.get("compare", "")
         self.table.param.watch(lambda event: self.comparison.show(event.new), "chosen")
-        if ticked:
-            self.table.chosen = ticked.split(",")[:MOST]
         self.panel = column(self.table, self.comparison.panel, css=":host { gap: 24px; }")
+
+    def tick(self, runs: Sequence[str]) -> None:
+        """Choose runs to compare, as a link has it."""
+        self.table.chosen = list(runs[:MOST])
 
     def refresh(self) -> None:
         """Read the list anew."""

@@ -7,12 +7,35 @@ import time
 from functools import partial
 from typing import Any
 
+import param
+from panel.custom import JSComponent
 from panel.viewable import Viewable
 
 from dashboard.pages.place import column, slug
-from dashboard.shell import text
+from dashboard.shell import style, text
 
 READ_EVERY = 2.5  # seconds between changes of a reading, so that it can be read
+
+
+class Reading(JSComponent):
+    """The caption of a figure, in plain text.
+
+    It changes with the figure, for every watcher; Panel's own panes of text would bring their
+    style sheets anew each time, upon which Bokeh looks through all models of the page.
+    """
+
+    text = param.String("")
+
+    _esm = """
+    export function render({model, el}) {
+      const words = document.createElement('p')
+      words.className = 'reading'
+      const show = () => { words.textContent = model.text }
+      model.on('text', show)
+      show()
+      el.replaceChildren(words)
+    }
+    """
 
 
 class Figure:
@@ -32,7 +55,12 @@ class Figure:
         self._read_at = 0.0
         if hasattr(view, "built"):  # it is built when the visitor comes near
             view.built = partial(self.read, at_once=True)
-        self._reading = text(_caption(view))
+        self._reading = Reading(
+            text=_caption(view),
+            stylesheets=[style("text")],
+            sizing_mode="stretch_width",
+            margin=0,
+        )
         mark = "" if step is None else f" data-step='{step}' tabindex='-1'"
         said = f"<p class='lede'>{html.escape(say)}</p>" if say else ""
         heading = f"<h3 id='{slug(view.title)}'{mark}>{html.escape(view.title)}</h3>{said}"
@@ -50,11 +78,11 @@ class Figure:
         if at_once or now - self._read_at >= READ_EVERY:
             self._read_at = now
             caption = _caption(self.view)
-            if caption != self._reading.object:
-                self._reading.object = caption
+            if caption != self._reading.text:
+                self._reading.text = caption
                 if hasattr(self.view, "say"):
                     self.view.say()
 
 
 def _caption(view: Any) -> str:
-    return f"<p class='reading'>{html.escape(getattr(view, 'alt', '') or '')}</p>"
+    return getattr(view, "alt", "") or ""

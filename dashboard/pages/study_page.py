@@ -271,6 +271,8 @@ class StudyPage:
             self.say(self.visit.site.fault, "error")
         if words and "run" not in query:
             self.layout.warn(self.form.fill_words(words))
+        if query.get("compare"):
+            self.list.tick(query["compare"].split(","))
         if "data" in query and "run" not in query:
             self.data.show(query["data"])
 

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from dashboard.plots.base import Plot, put
 from dashboard.plots.theme import models, new_figure
 
-SIDE = 260  # pixels of the longer side
+SIDE = 204  # pixels of the longer side; with the names beside it a phone has room for it
 FIELD = "#808080"  # grey, so that white and black weigh the same
 
 

@@ -50,6 +50,12 @@ def test_a_run_that_is_not_there(site: Site) -> None:
     assert page.bar.buttons["Train"].visible
 
 
+def test_a_run_to_compare_that_is_not_there(site: Site) -> None:
+    page = opened(site, compare="nonsense")
+    assert "There is no run &#x27;nonsense&#x27;" in page.layout._message.object
+    assert not page.list.comparison.panel.visible
+
+
 def test_a_run_of_which_no_worker_has_taken_a_step(site: Site) -> None:
     page = opened(site, run=ran(site, Changed(State.QUEUED)))
     assert page.bar.status.shown["text"] == "queued: waiting for a worker"
