@@ -17,7 +17,7 @@ from dashboard.shell import style, text
 READ_EVERY = 2.5  # seconds between changes of a reading, so that it can be read
 
 
-class Reading(JSComponent):
+class Caption(JSComponent):
     """The caption of a figure, in plain text.
 
     It changes with the figure, for every watcher; Panel's own panes of text would bring their
@@ -55,7 +55,7 @@ class Figure:
         self._read_at = 0.0
         if hasattr(view, "built"):  # it is built when the visitor comes near
             view.built = partial(self.read, at_once=True)
-        self._reading = Reading(
+        self._reading = Caption(
             text=_caption(view),
             stylesheets=[style("text")],
             sizing_mode="stretch_width",
