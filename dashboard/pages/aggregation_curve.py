@@ -9,6 +9,7 @@ import numpy as np
 import panel as pn
 import panel_material_ui as pmui
 
+from dashboard.plots.base import Shown
 from dashboard.plots.scarcity import ScarcityPlot
 from dashboard.shell import text
 
@@ -25,7 +26,7 @@ ASIDE = (
 )
 
 
-class Scarcity:
+class Scarcity(Shown):
     """SMSE and SNLP against the number of fine observations, with and without the other tasks."""
 
     title = "How many fine values are the coarse ones worth?"
@@ -57,14 +58,6 @@ class Scarcity:
             sizing_mode="stretch_width",
             margin=0,
         )
-
-    @property
-    def alt(self) -> str:
-        return self.plot.alt
-
-    def say(self) -> None:
-        """Tell the reading to a screen reader."""
-        self.plot.say()
 
     def open(self, run: History) -> None:
         """From now on the curve may be asked for."""

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dashboard.pages.genes_grid import replicas_of
+from dashboard.plots.base import Shown
 from dashboard.plots.replicas import ReplicaGrid
 
 if TYPE_CHECKING:
-    from dashboard.live import History
     from engine.events import Report
 
 
-class Compare:
+class Compare(Shown):
     """Models down, replicas of one output across: bands are those of new measurements."""
 
     title = "The same rows, by each model"
@@ -23,18 +23,6 @@ class Compare:
     def __init__(self) -> None:
         self.plot = ReplicaGrid(self.title)
         self.figures, self.panel = self.plot.figures, self.plot.panel
-
-    @property
-    def alt(self) -> str:
-        return self.plot.alt
-
-    def say(self) -> None:
-        """Tell the reading to a screen reader."""
-        self.plot.say()
-
-    def clear(self, run: History) -> None:
-        """Forget the run shown before."""
-        self.plot.clear()
 
     def update(self, told: Report, words: Mapping[str, Any]) -> None:
         """Show the curves of the first shown output by every model."""

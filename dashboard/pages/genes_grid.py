@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dashboard.plots.base import View
+from dashboard.plots.base import Shown
 from dashboard.plots.replicas import ReplicaGrid
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ STACKED = """
 FIELDS = ("x", "y", "output", "replica", "test")
 
 
-class Grid(View):
+class Grid(Shown):
     """The shown outputs' replicas, with their data.
 
     Args:
@@ -36,14 +36,6 @@ class Grid(View):
         self._pick = pick
         self.plot = ReplicaGrid(title, pick=self._picked if pick else None)
         self.figures, self.panel = self.plot.figures, self.plot.panel
-
-    @property
-    def alt(self) -> str:
-        return self.plot.alt
-
-    def say(self) -> None:
-        """Tell the reading to a screen reader."""
-        self.plot.say()
 
     def clear(self, run: History) -> None:
         """Forget the run shown before."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import panel as pn
 import panel_material_ui as pmui
 
+from dashboard.plots.base import Shown
 from dashboard.plots.kept import KeptPlot
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 KEPT = "Keep only what it is sure of"
 
 
-class KeptSlider:
+class KeptSlider(Shown):
     """Drop the galaxies of which the model is least sure, and read the metrics of the rest."""
 
     def __init__(self, page: StudyPage) -> None:
@@ -37,14 +38,6 @@ class KeptSlider:
         )
         self.slider.param.watch(self._slide, "value")
         self.panel = pn.Column(self.slider, self.plot.panel, sizing_mode="stretch_width", margin=0)
-
-    @property
-    def alt(self) -> str:
-        return self.plot.alt
-
-    def say(self) -> None:
-        """Tell the reading to a screen reader."""
-        self.plot.say()
 
     def open(self, run: History) -> None:
         """Show the run's table of shares."""

@@ -79,7 +79,25 @@ class Plot(View):
         self.describe(NOTHING)
 
 
-class Fed(View):
+class Shown(View):
+    """A view of a page that reads as its one `plot` does."""
+
+    plot: Any
+
+    @property
+    def alt(self) -> str:
+        """The plot's reading."""
+        return str(self.plot.alt)
+
+    def say(self) -> None:
+        self.plot.say()
+
+    def clear(self, run: History) -> None:
+        """Forget the run shown before."""
+        self.plot.clear()
+
+
+class Fed(Shown):
     """A plot as a view of a page: `feed` says which arrays of a snapshot or report it shows."""
 
     def __init__(self, plot: Any, feed: Callable[[Any, Mapping[str, Any]], None]) -> None:
@@ -90,11 +108,6 @@ class Fed(View):
     def title(self) -> str:
         """The plot's heading."""
         return str(self.plot.title)
-
-    @property
-    def alt(self) -> str:
-        """The plot's reading."""
-        return str(self.plot.alt)
 
     @property
     def panel(self) -> Any:
@@ -108,12 +121,6 @@ class Fed(View):
 
     def update(self, told: Snapshot | Report, words: Mapping[str, Any]) -> None:
         self.feed(told, words)
-
-    def clear(self, run: History) -> None:
-        self.plot.clear()
-
-    def say(self) -> None:
-        self.plot.say()
 
 
 def put(source: Any, **columns: object) -> None:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator
 
 import torch
 from linear_operator.utils.errors import NanError, NotPSDError
-from linear_operator.utils.warnings import NumericalWarning
 from torch import Tensor, nn
 from torch.nn.utils import parameters_to_vector
 
@@ -17,6 +15,7 @@ from engine.models.hmogp_lv import HMOGPLV
 from engine.models.hmogp_lv_bound import Statistics
 from engine.models.hmogp_lv_layout import Layout
 from engine.models.hmogp_lv_posterior import Dense
+from engine.models.jitter import noted
 from engine.models.lbfgs import LBFGS
 from engine.models.replica_data import Data
 
@@ -86,15 +85,8 @@ class Training:
 
         NaN where a matrix can no longer be factorised; no step is taken then.
         """
-        with warnings.catch_warnings(record=True) as said:
-            warnings.simplefilter("always", NumericalWarning)
+        with noted(self.notes):
             value = self._lbfgs_step() if self.inner else self._gradient_step()
-        for warning in said:
-            text = str(warning.message)
-            if not issubclass(warning.category, NumericalWarning):
-                warnings.warn_explicit(text, warning.category, warning.filename, warning.lineno)
-            elif text not in self.notes:
-                self.notes.append(text)
         self.steps += 1
         return value
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator
 
 import torch
 from jaxtyping import Float
 from linear_operator.utils.errors import NanError, NotPSDError
-from linear_operator.utils.warnings import NumericalWarning
 from torch import Tensor, nn
 
 from engine.errors import BadInput
+from engine.models.jitter import noted
 from engine.models.mtgpa import MTGPA
 from engine.models.mtgpa_prior import Data
 
@@ -82,14 +81,12 @@ class Training:
         self.model.train()
         batch, weight = self.draw()
         self.model.zero_grad()
-        with warnings.catch_warnings(record=True) as said:
-            warnings.simplefilter("always", NumericalWarning)
+        with noted(self.notes):
             try:
                 bound = self.model.elbo(batch, weight)
             except (NanError, NotPSDError):
                 return math.nan
             (-bound).backward()
-        self._note(said)
         if self.scheme == "natural":
             for latent in self.model.latents:
                 latent.natural_step(self.natural_rate)
@@ -105,15 +102,6 @@ class Training:
         if self.scheme != "em":
             return self.optimisers
         return [self.optimisers[self.steps // self.block % len(self.optimisers)]]
-
-    def _note(self, said: list[warnings.WarningMessage]) -> None:
-        """Keep what GPyTorch says of Cholesky factors that needed more jitter; pass on the rest."""
-        for warning in said:
-            text = str(warning.message)
-            if not issubclass(warning.category, NumericalWarning):
-                warnings.warn_explicit(text, warning.category, warning.filename, warning.lineno)
-            elif text not in self.notes:
-                self.notes.append(text)
 
     def draw(self) -> tuple[Data, Float[Tensor, " b"] | None]:
         """The rows of a step and how many rows each stands for."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import warnings
 
 import torch
 from linear_operator.utils.errors import NanError, NotPSDError
-from linear_operator.utils.warnings import NumericalWarning
 from torch import Tensor
 
 from engine.errors import BadInput
+from engine.models.jitter import noted
 from engine.models.lbfgs import LBFGS
 from engine.models.replica_exact import ReplicaGP
 
@@ -49,15 +48,8 @@ class Training:
         NaN where a matrix can no longer be factorised; no step is taken then. Jitter that a
         factor needed is told in `notes`, once.
         """
-        with warnings.catch_warnings(record=True) as said:
-            warnings.simplefilter("always", NumericalWarning)
+        with noted(self.notes):
             value = -self.lbfgs.step() if self.lbfgs else self._adam_step()
-        for warning in said:
-            text = str(warning.message)
-            if not issubclass(warning.category, NumericalWarning):
-                warnings.warn_explicit(text, warning.category, warning.filename, warning.lineno)
-            elif text not in self.notes:
-                self.notes.append(text)
         return value
 
     def _adam_step(self) -> float:
