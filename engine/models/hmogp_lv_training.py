@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 import torch
 from linear_operator.utils.errors import NanError, NotPSDError
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.utils import parameters_to_vector
 
 from engine.errors import BadInput
@@ -17,6 +16,7 @@ from engine.models.hmogp_lv_layout import Layout
 from engine.models.hmogp_lv_posterior import Dense
 from engine.models.jitter import noted
 from engine.models.lbfgs import LBFGS
+from engine.models.optimiser_state import recall, remembered
 from engine.models.replica_data import Data
 
 SCHEMES = ("lbfgs", "natural", "adam")
@@ -67,13 +67,13 @@ class Training:
         self.notes: list[str] = []  # of the numerics, each once
         self.inner: LBFGS | None = None
         self._last: tuple[Tensor, Statistics] | None = None  # parameters and what they gave
-        self.adam: torch.optim.Adam | None = None
+        self.adams: list[torch.optim.Adam] = []  # one, or none with L-BFGS
         own = {id(p) for p in model.posterior.parameters()} if scheme == "natural" else set()
         parameters = [p for p in model.parameters() if p.requires_grad and id(p) not in own]
         if dense:
             self.inner = LBFGS(parameters, self._objective)
         else:
-            self.adam = torch.optim.Adam(parameters, lr=rate)
+            self.adams = [torch.optim.Adam(parameters, lr=rate)]
 
     @property
     def stalled(self) -> bool:
@@ -117,7 +117,6 @@ class Training:
         return parameters_to_vector([p.detach() for p in self.inner.parameters])
 
     def _gradient_step(self) -> float:
-        assert self.adam is not None
         layout, weight = self._draw()
         self.model.zero_grad()
         try:
@@ -128,7 +127,8 @@ class Training:
         (-bound).backward()
         if self.scheme == "natural":
             self.model.posterior.natural_step(statistics.detach(), self.natural_rate)
-        self.adam.step()
+        for adam in self.adams:
+            adam.step()
         return bound.item()
 
     def _draw(self) -> tuple[Layout, float]:
@@ -141,30 +141,17 @@ class Training:
 
     def state(self) -> dict[str, Tensor]:
         """All that a bitwise resume needs besides the model's `state_dict`."""
-        tensors = {"steps": torch.tensor(self.steps), "generator": self.generator.get_state()}
-        if self.inner:
-            tensors |= {f"lbfgs.{k}": v for k, v in self.inner.state_dict().items()}
-        for i, parameter, optimiser in self._slots():
-            for name, value in optimiser.state.get(parameter, {}).items():
-                tensors[f"adam.{i}.{name}"] = torch.as_tensor(value).clone()
-        return tensors
+        return {
+            "steps": torch.tensor(self.steps),
+            "generator": self.generator.get_state(),
+            **(self.inner.state_dict() if self.inner else remembered(self.adams)),
+        }
 
     def load(self, tensors: dict[str, Tensor]) -> None:
         """Go on from what `state` gave, the model's own state being loaded already."""
         self.steps = int(tensors["steps"])
         self.generator.set_state(tensors["generator"].cpu())
         if self.inner:
-            self.inner.load_state_dict(_under("lbfgs.", tensors))
-        for i, parameter, optimiser in self._slots():
-            kept = {k: v.clone() for k, v in _under(f"adam.{i}.", tensors).items()}
-            if kept:
-                optimiser.state[parameter] = kept
-
-    def _slots(self) -> Iterator[tuple[int, nn.Parameter, torch.optim.Adam]]:
-        if self.adam:
-            for i, parameter in enumerate(self.adam.param_groups[0]["params"]):
-                yield i, parameter, self.adam
-
-
-def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {k[len(prefix) :]: v for k, v in tensors.items() if k.startswith(prefix)}
+            self.inner.load_state_dict(tensors)
+        else:
+            recall(self.adams, tensors)

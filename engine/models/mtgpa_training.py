@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 import torch
 from jaxtyping import Float
 from linear_operator.utils.errors import NanError, NotPSDError
-from torch import Tensor, nn
+from torch import Tensor
 
 from engine.errors import BadInput
 from engine.models.jitter import noted
 from engine.models.mtgpa import MTGPA
 from engine.models.mtgpa_prior import Data
+from engine.models.optimiser_state import recall, remembered
 
 SCHEMES = ("adam", "natural", "em")
 
@@ -117,26 +117,14 @@ class Training:
 
     def state(self) -> dict[str, Tensor]:
         """All that a bitwise resume needs besides the model's `state_dict`."""
-        tensors = {
+        return {
             "steps": torch.tensor(self.steps),
             "generator": self.generator.get_state(),
+            **remembered(self.optimisers),
         }
-        for i, j, parameter, optimiser in self._slots():
-            for name, value in optimiser.state.get(parameter, {}).items():
-                tensors[f"{i}.{j}.{name}"] = torch.as_tensor(value)
-        return tensors
 
     def load(self, tensors: dict[str, Tensor]) -> None:
         """Go on from what `state` gave, the model's own state being loaded already."""
         self.steps = int(tensors["steps"])
         self.generator.set_state(tensors["generator"].cpu())
-        for i, j, parameter, optimiser in self._slots():
-            prefix = f"{i}.{j}."
-            kept = {k[len(prefix) :]: v.clone() for k, v in tensors.items() if k.startswith(prefix)}
-            if kept:
-                optimiser.state[parameter] = kept
-
-    def _slots(self) -> Iterator[tuple[int, int, nn.Parameter, torch.optim.Optimizer]]:
-        for i, optimiser in enumerate(self.optimisers):
-            for j, parameter in enumerate(optimiser.param_groups[0]["params"]):
-                yield i, j, parameter, optimiser
+        recall(self.optimisers, tensors)

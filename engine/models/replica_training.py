@@ -11,6 +11,7 @@ from torch import Tensor
 from engine.errors import BadInput
 from engine.models.jitter import noted
 from engine.models.lbfgs import LBFGS
+from engine.models.optimiser_state import recall, remembered
 from engine.models.replica_exact import ReplicaGP
 
 SCHEMES = ("lbfgs", "adam")
@@ -35,7 +36,7 @@ class Training:
         self.notes: list[str] = []
         self.parameters = list(model.parameters())
         self.lbfgs = LBFGS(self.parameters, self._objective) if scheme == "lbfgs" else None
-        self.adam = None if self.lbfgs else torch.optim.Adam(self.parameters, lr=rate)
+        self.adams = [] if self.lbfgs else [torch.optim.Adam(self.parameters, lr=rate)]
 
     @property
     def stalled(self) -> bool:
@@ -53,12 +54,12 @@ class Training:
         return value
 
     def _adam_step(self) -> float:
-        assert self.adam is not None
-        self.adam.zero_grad()
+        self.model.zero_grad()
         value = self._objective()
         if math.isfinite(value.item()):
             value.backward()  # type: ignore[no-untyped-call]
-            self.adam.step()
+            for adam in self.adams:
+                adam.step()
         return -value.item()
 
     def _objective(self) -> Tensor:
@@ -70,21 +71,11 @@ class Training:
 
     def state(self) -> dict[str, Tensor]:
         """All that a bitwise resume needs besides the model's `state_dict`."""
-        if self.lbfgs:
-            return self.lbfgs.state_dict()
-        assert self.adam is not None
-        return {
-            f"{i}.{name}": torch.as_tensor(value).clone()
-            for i, parameter in enumerate(self.parameters)
-            for name, value in self.adam.state.get(parameter, {}).items()
-        }
+        return self.lbfgs.state_dict() if self.lbfgs else remembered(self.adams)
 
     def load(self, tensors: dict[str, Tensor]) -> None:
         """Go on from what `state` gave, the model's own state being loaded already."""
         if self.lbfgs:
             self.lbfgs.load_state_dict(tensors)
-            return
-        assert self.adam is not None
-        for key, value in tensors.items():
-            i, name = key.split(".")
-            self.adam.state[self.parameters[int(i)]][name] = value.clone()
+        else:
+            recall(self.adams, tensors)

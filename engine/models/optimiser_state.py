@@ -1,0 +1,39 @@
+"""What torch's optimisers remember, as named tensors, so that a training resumes bit by bit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+_PREFIX = "optimiser"
+
+
+def remembered(optimisers: Sequence[Optimizer]) -> dict[str, Tensor]:
+    """Copies of their state, by place of the optimiser and of the parameter in it."""
+    return {
+        f"{slot}.{name}": torch.as_tensor(value).clone()
+        for slot, optimiser, parameter in _slots(optimisers)
+        for name, value in optimiser.state.get(parameter, {}).items()
+    }
+
+
+def recall(optimisers: Sequence[Optimizer], tensors: dict[str, Tensor]) -> None:
+    """Go on from what `remembered` gave of the same optimisers; other tensors are left alone."""
+    for slot, optimiser, parameter in _slots(optimisers):
+        kept = {
+            key.removeprefix(f"{slot}."): value.clone()
+            for key, value in tensors.items()
+            if key.startswith(f"{slot}.")
+        }
+        if kept:
+            optimiser.state[parameter] = kept
+
+
+def _slots(optimisers: Sequence[Optimizer]) -> Iterator[tuple[str, Optimizer, nn.Parameter]]:
+    for i, optimiser in enumerate(optimisers):
+        parameters = [p for group in optimiser.param_groups for p in group["params"]]
+        for j, parameter in enumerate(parameters):
+            yield f"{_PREFIX}.{i}.{j}", optimiser, parameter
