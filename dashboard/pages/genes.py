@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import erf
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from dashboard.pages.alternatives import Alternatives, Other
 from dashboard.pages.genes_browse import Browse
@@ -136,16 +133,13 @@ def _result() -> tuple[Any, ...]:
 
     def pit() -> Fed:
         plot = PitPlot(bins=10)
-        return _of_test(plot, lambda a: plot.show(transformed(a)))
+        return _of_test(plot, lambda a: plot.show(a["pit"]))
 
     def reducible() -> Fed:
         plot = VariancePlot("y", bins=10, title=REDUCIBLE, inputs=False)
-
-        def show(a: Mapping[str, np.ndarray]) -> None:
-            noise = np.sqrt(np.maximum(a["test_std_y"] ** 2 - a["test_std_f"] ** 2, 0))
-            plot.show(a["test_y"], a["test_std_f"], noise)
-
-        return _of_test(plot, show)
+        return _of_test(
+            plot, lambda a: plot.show(a["test_y"], a["test_std_f"], a["test_std_noise"])
+        )
 
     return (
         Fed(table, lambda told, words: table.show(told.metrics, told.notes)),
@@ -167,12 +161,6 @@ def _of_test(plot: Any, show: Any) -> Fed:
             plot.describe("No row was held out; hide a replica, or choose a split.")
 
     return Fed(plot, feed)
-
-
-def transformed(a: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Where each held-out value lies in its predictive distribution."""
-    z = (a["test_y"] - a["test_mean"]) / (a["test_std_y"] * np.sqrt(2))
-    return np.array([0.5 * (1 + erf(value)) for value in z])
 
 
 def other_models(run: History) -> tuple[str, list[Other]]:

@@ -147,12 +147,12 @@ class Hidden:
         )
         self.pair.show(answer["grid"], mean, std_f, std_y)
         self.pair.panel.visible = True
-        inside = self._inside(answer, x, y)
+        inside, error = (float(np.ravel(answer[name])[0]) for name in ("inside", "nmse"))
         self.reading.object = (
             f"<p role='note'>Without <strong>{escape(replica)}</strong> of {escape(output)} the "
             f"model expects its {n} points with an NMSE of "
-            f"<strong>{float(np.ravel(answer['nmse'])[0]):.3f}</strong> (0 is perfect, 1 is the "
-            f"mean's); the 95% band of new measurements holds {inside} of {n}.</p>"
+            f"<strong>{error:.3f}</strong> (0 is perfect, 1 is the "
+            f"mean's); the 95% band of new measurements holds {inside:.0f} of {n}.</p>"
         )
 
     def _held_out(self, output: str, replica: str) -> bool:
@@ -163,11 +163,6 @@ class Hidden:
         d, r = shown.index(output), replicas_of(self._words, [output])[0].index(replica)
         mine = zip(seen["output"], seen["replica"], seen["test"])
         return all(test for one, other, test in mine if (one, other) == (d, r))
-
-    @staticmethod
-    def _inside(answer: dict[str, np.ndarray], x: np.ndarray, y: np.ndarray) -> int:
-        mean, std = (np.interp(x, answer["grid"], answer[f"after_{n}"]) for n in ("mean", "std_y"))
-        return int((np.abs(y - mean) <= 1.96 * std).sum())
 
     def _expected(self, answer: dict[str, np.ndarray]) -> None:
         output = self._asked[0]

@@ -134,18 +134,21 @@ ENTRY = Entry(
             "Six genes in six embryos",
             "simulated expression at uneven times; of some genes an embryo is missing",
             generator="engine.datasets.replicas_toy:demo",
+            size=(252, 5),
         ),
         Source(
             "synthetic1",
             "Fifty outputs, half of the points",
             "the publication's first synthetic set: 50 outputs in 3 replicas of 10 points",
             generator="engine.datasets.replicas_toy:first",
+            size=(1500, 5),
         ),
         Source(
             "synthetic2",
             "Fifty outputs, a replica missing in each",
             "the publication's second synthetic set: 50 outputs in 4 replicas of 10 points",
             generator="engine.datasets.replicas_toy:second",
+            size=(2000, 5),
         ),
         Source(
             "drosophila",
@@ -171,6 +174,8 @@ ENTRY = Entry(
         ArraySpec("test_std_y", "n_test", "y", "deviations of a new measurement there"),
         ArraySpec("test_output", "n_test", "1", "index of their outputs"),
         ArraySpec("test_replica", "n_test", "1", "index of their replicas in their outputs"),
+        ArraySpec("test_std_noise", "n_test", "y", "what of it is noise, which no data remove"),
+        ArraySpec("pit", "n_test", "probability", "probability integral transform of the values"),
         ArraySpec("coverage", "2 c", "share", "nominal and observed coverage of intervals"),
         ArraySpec(
             "compare_mean",
@@ -203,6 +208,7 @@ ENTRY = Entry(
             ArraySpec("x", "n", "x", "inputs of the replica's own points"),
             ArraySpec("y", "n", "y", "its points, hidden from the second model"),
             ArraySpec("nmse", "1", "1", "NMSE of the hidden points (5.43)"),
+            ArraySpec("inside", "1", "1", "how many of them lie in the 95% band without it"),
         ),
         "new": _ONE,
     },

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 AT_ONCE = 12  # outputs of one question
 WARM_STEPS = 10  # of L-BFGS, after a replica is hidden
 WARM_ROWS = 1500  # above which the hyperparameters stay where they are
+BAND = 1.96  # deviations of a 95% band
 CURVE = ("mean", "std_f", "std_y")
 
 
@@ -76,7 +77,7 @@ def hide(study: Study, asked: dict[str, Any]) -> dict[str, np.ndarray]:
     seen = study.seen
     mine = (seen.output == d) & (seen.replica == r) & np.isfinite(seen.y)
     x, y = seen.x[mine], seen.y[mine]
-    expected = study.ask(np.full(len(x), d), np.full(len(x), r), x, model)[0]
+    expected, _, spread = study.ask(np.full(len(x), d), np.full(len(x), r), x, model)
     error = metrics.nmse(y, expected) if len(y) > 1 and y.std() > 0 else np.nan
     return {
         "grid": grid,
@@ -85,4 +86,5 @@ def hide(study: Study, asked: dict[str, Any]) -> dict[str, np.ndarray]:
         "x": x,
         "y": y,
         "nmse": np.array([error]),
+        "inside": np.array([np.count_nonzero(np.abs(y - expected) <= BAND * spread)]),
     }

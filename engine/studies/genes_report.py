@@ -105,5 +105,7 @@ def arrays_of(study: Study, found: Float[np.ndarray, "3 n"]) -> dict[str, np.nda
         "test_std_y": found[2],
         "test_output": seen.output[test],
         "test_replica": seen.replica[test],
+        "test_std_noise": np.sqrt(np.maximum(found[2] ** 2 - found[1] ** 2, 0)),
+        "pit": metrics.pit(y, found[0], found[2] ** 2),
         "coverage": covered,
     }

@@ -101,7 +101,7 @@ def hidden_answer() -> dict[str, np.ndarray]:
     one = {"mean": np.linspace(0, 2, 5), "std_f": np.full(5, 0.3), "std_y": np.full(5, 0.6)}
     both = {f"{when}_{name}": v for when in ("before", "after") for name, v in one.items()}
     return {"grid": GRID, **both, "x": np.array([1.0, 3.0]), "y": np.array([0.5, 9.0]),
-            "nmse": np.array([0.25])}  # fmt: skip
+            "nmse": np.array([0.25]), "inside": np.array([1])}  # fmt: skip
 
 
 def test_a_clicked_replica_is_hidden_and_returns(model: Model) -> None:
@@ -245,15 +245,6 @@ def test_other_models_are_offered() -> None:
     said, others = genes.other_models(shown)  # type: ignore[arg-type]
     assert said.startswith("This run trained LMC")
     assert {other.settings["model"] for other in others} == set(genes.MODELS) - {"lmc"}
-
-
-def test_transforms_are_probabilities_of_what_came() -> None:
-    arrays = {
-        "test_y": np.array([0.0, 1.96, -50.0]),
-        "test_mean": np.zeros(3),
-        "test_std_y": np.ones(3),
-    }
-    np.testing.assert_allclose(genes.transformed(arrays), [0.5, 0.975, 0.0], atol=1e-4)
 
 
 def test_nothing_held_out_is_said() -> None:

@@ -230,6 +230,7 @@ def test_a_replica_that_is_hidden_comes_back(fitted: tuple[Study, Report]) -> No
     kept = {k: v.clone() for k, v in study.model.state_dict().items()}
     told = study.explore("hide", output="gene B", replica="embryo 3")
     assert told["nmse"][0] < 0.2
+    assert 0.7 * len(told["y"]) <= told["inside"][0] <= len(told["y"])
     assert told["after_std_f"].mean() > told["before_std_f"].mean()
     before, after = (
         np.abs(told["y"] - np.interp(told["x"], told["grid"], told[f"{when}_mean"])).mean()
