@@ -20,6 +20,7 @@ _HOMES = {
     "inspect_table": "reading",
     "open_table": "sources",
     "read_frame": "reading",
+    "read_image_table": "images",
     "read_images": "archives",
     "read_table": "reading",
     "safe_for_spreadsheet": "exporting",

@@ -1,0 +1,70 @@
+"""A ZIP of images as a table that a study can be fitted to: ink is 1, paper is 0."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from engine.datasets.archives import read_images
+from engine.datasets.decoding import LIMIT_BYTES
+from engine.datasets.reading import read_frame
+from engine.datasets.tables import Table, TableSchema
+
+IMAGE_LIMIT_BYTES = 2 * LIMIT_BYTES  # of one archive; images are packed already
+PIXEL = "p"  # p0, p1, ... are the columns of an image, row by row
+
+
+def is_archive(name: str, content: bytes) -> bool:
+    """Whether a file is meant to be a ZIP of images (a workbook of Excel's is a ZIP, too)."""
+    ending = Path(name).suffix.lower()
+    return ending == ".zip" or (content[:4] == b"PK\x03\x04" and ending not in (".xlsx", ".ods"))
+
+
+def read_image_table(
+    source: Path | bytes,
+    schema: TableSchema,
+    *,
+    size: int = 20,
+    name: str | None = None,
+    purpose: str = "fit",
+    features: Sequence[str] | None = None,
+    limit_bytes: int = IMAGE_LIMIT_BYTES,
+) -> Table:
+    """A ZIP of `alphabet/character/*.png` as a table, checked as a CSV file is.
+
+    Args:
+        source: A path or the archive's bytes.
+        schema: What the study takes; its named columns are what the folders mean, outermost first.
+        size: Side in pixels to which every image is brought, by box average.
+        name: What messages call the file.
+        purpose: "fit" or "predict", as of `read_table`.
+        features: For "predict": the columns that the model was trained on.
+        limit_bytes: Larger archives are refused before they are read.
+
+    Returns:
+        The table; pixels are float32 in [0, 1], and most of them are paper, which is 0: what is
+        dark on light is turned over, with a note.
+
+    Raises:
+        BadInput: As `read_images` and `read_frame` raise it.
+    """
+    file = name or (source.name if isinstance(source, Path) else "file.zip")
+    levels = tuple(column.name for column in schema.columns)
+    frame = read_images(
+        source, levels=levels, size=(size, size), name=file, limit_bytes=limit_bytes
+    )
+    pixels = [f"{PIXEL}{i}" for i in range(size * size)]
+    ink = frame[pixels].to_numpy(np.float32)
+    notes = [f"{file}: every image was brought to {size} x {size} pixels."]
+    if ink.mean() > 0.5:
+        ink = 1 - ink
+        notes.append(f"{file}: images are light on the whole; what is dark was taken as ink.")
+    frame = pd.concat([frame[list(levels)], pd.DataFrame(ink, columns=pixels)], axis=1)
+    table = read_frame(frame, schema, name=file, purpose=purpose, features=features)
+    kept = table.frame.astype(dict.fromkeys(table.features, np.float32))
+    return Table(
+        kept, table.features, table.ignored, table.rows, (*notes, *table.notes), table.sha256
+    )
