@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import panel_material_ui as pmui
@@ -24,6 +25,7 @@ class DataPanel:
 
     def __init__(self, page: StudyPage) -> None:
         self._page = page
+        self._told: list[Callable[[], None]] = []
         self._foreign: dict[str, str] = {}  # an upload of somebody else whose run is on show
         self.upload = Upload(page, self._uploaded, self.refresh)
         self.fetch = FetchButton(page)
@@ -46,6 +48,10 @@ class DataPanel:
     def value(self) -> str:
         """The chosen data: "demo", a fetched data set's name, "upload:<id>", or "" for none."""
         return "" if self._choice.value == OWN else str(self._choice.value)
+
+    def watch(self, changed: Callable[[], None]) -> None:
+        """Have `changed()` called when other data are chosen, or have come."""
+        self._told.append(changed)
 
     def show(self, data: str) -> None:
         """Choose what a run on show, or a link, has named."""
@@ -88,3 +94,9 @@ class DataPanel:
         self._about.object = (
             f"<p class='quiet'>{html.escape(about.rstrip('.'))}.</p>" if about else ""
         )
+        self.changed()
+
+    def changed(self) -> None:
+        """What is chosen, or what is known of it, is not what it was."""
+        for told in self._told:
+            told()

@@ -164,6 +164,7 @@ class FetchButton:
             self._offer(True, refused, "error", "alert")
         else:
             self.show(name)
+            self._page.data.changed()
 
     def _offer(self, offered: bool, sentence: str, kind: str = "quiet", role: str = "note") -> None:
         self._button.visible = offered

@@ -33,6 +33,7 @@ class SettingsForm:
         self.presets = dict(presets or {})
         self.widgets = {n: _widget(n, settings.param[n]) for n in settings.names()}
         self._filling = False
+        self._told: list[Callable[[], None]] = []
         self._message = text("", visible=False)
         self._preset = self._preset_buttons()
         self.scarcity = self._scarcity_slider()
@@ -45,7 +46,7 @@ class SettingsForm:
             value = values.get(name, self.settings.param[name].default)
             widget.value = value if _typed(widget) else str(value)
         self._filling = False
-        self._name_preset()
+        self._changed()
         self.clear()
 
     def fill_words(self, words: Mapping[str, str]) -> list[str]:
@@ -90,9 +91,8 @@ class SettingsForm:
         self._message.visible = False
 
     def watch(self, changed: Callable[[], None]) -> None:
-        """Have `changed()` called when any setting is changed by the visitor."""
-        for widget in self.widgets.values():
-            widget.param.watch(lambda _: changed(), "value")
+        """Have `changed()` called when a setting has changed, or all of them at one blow."""
+        self._told.append(changed)
 
     def _check(self, name: str, word: Any) -> None:
         try:
@@ -130,13 +130,17 @@ class SettingsForm:
                 margin=0,
             )
         for widget in self.widgets.values():
-            widget.param.watch(lambda _: self._name_preset(), "value")
+            widget.param.watch(lambda _: self._changed(), "value")
         return made
+
+    def _changed(self) -> None:
+        if not self._filling:
+            self._name_preset()
+            for changed in self._told:
+                changed()
 
     def _name_preset(self) -> None:
         """Mark the preset that the form shows now, if it is one."""
-        if self._filling:
-            return
         words = {name: str(value) for name, value in self.words().items()}
         default = {n: str(self.settings.param[n].default) for n in self.widgets}
         for name, preset in self.presets.items():

@@ -11,19 +11,25 @@ from typing import TYPE_CHECKING, Any
 import panel as pn
 import panel_material_ui as pmui
 
-from dashboard.controls.status import duration
+from dashboard.controls.upload_images import pictured
 from dashboard.pages.place import column
 from dashboard.shell import text
-from engine.datasets import inspect_table, read_table
-from engine.errors import BadInput, NotFound
+from engine.datasets import inspect_table, read_image_table, read_table
+from engine.datasets.images import IMAGE_LIMIT_BYTES, is_archive
+from engine.errors import NotFound
 from engine.store import UPLOAD_DAYS
 
 if TYPE_CHECKING:
     from dashboard.pages.study_page import StudyPage
-    from engine.datasets import Preview
+    from engine.datasets import Preview, Table
 
+IMAGES = (
+    f", or a ZIP of at most {IMAGE_LIMIT_BYTES // 10**6} MB with images in folders "
+    "<code>alphabet/character/</code>, brought to the size in the settings"
+)
 PROBLEMS = 8  # shown at once
 LIMIT_BYTES = 100_000_000  # of one file
+SIDE, MOST_SIDE = 20, 64  # pixels of an image, if the settings do not say, and at most
 
 
 class Upload:
@@ -38,18 +44,21 @@ class Upload:
         self._page, self._kept, self._gone = page, kept, gone
         self._file: tuple[str, bytes] | None = None
         self._preview: Preview | None = None
+        self._images: Table | None = None  # what a ZIP held
         self._mapping: dict[str, str] = {}
         self._id = ""
+        limit = IMAGE_LIMIT_BYTES if self._takes_images else LIMIT_BYTES
         self._drop = pn.widgets.FileDropper(
             multiple=False,
-            max_file_size=f"{LIMIT_BYTES // 10**6}MB",
+            max_file_size=f"{limit // 10**6}MB",
             sizing_mode="stretch_width",
             margin=0,
             height=90,
         )
         self._drop.param.watch(lambda event: self._dropped(event.new), "value")
         self._terms = text(
-            f"<p class='quiet'>A CSV file of at most {LIMIT_BYTES // 10**6} MB with a header row. "
+            f"<p class='quiet'>A CSV file of at most {LIMIT_BYTES // 10**6} MB with a header row"
+            f"{IMAGES if self._takes_images else ''}. "
             "It goes to this server's data folder and nowhere else; only you, and whoever has the "
             f"link of a run on it, can reach it. It is deleted after {UPLOAD_DAYS:.0f} days, or "
             f"when you say so. <a href='./templates/{page.entry.name}.csv' download>"
@@ -85,9 +94,7 @@ class Upload:
                 self._found.object = f"<p class='error'>{html.escape(str(error))}</p>"
                 return
             self._delete.visible = record.owner == self._page.visit.owner and not record.deleted
-            self._found.object = _whereabouts(record) + self._estimate(
-                record.rows, len(record.columns)
-            )
+            self._found.object = _whereabouts(record)
 
     def _dropped(self, files: dict[str, bytes | str]) -> None:
         if not files:  # emptied below
@@ -95,13 +102,27 @@ class Upload:
         name, content = next(iter(files.items()))
         self._file = (name, content.encode() if isinstance(content, str) else content)
         self._drop.value = {}
-        self._mapping = {}
+        self._mapping, self._images, self._preview = {}, None, None
+        self._columns.visible = self._use.visible = False
         self._say(f"<p class='quiet' role='status'>Reading {html.escape(name)}…</p>")
         self._inspect()
 
     def _inspect(self) -> None:
         assert self._file is not None
         name, content = self._file
+        if self._takes_images and is_archive(name, content):
+            self._page.background(
+                asyncio.to_thread(
+                    read_image_table,
+                    content,
+                    self._page.entry.table,
+                    size=self._side(),
+                    name=name,
+                ),
+                self._seen,
+                refused=self._refused,
+            )
+            return
         self._page.background(
             asyncio.to_thread(
                 inspect_table,
@@ -112,8 +133,22 @@ class Upload:
                 target=self._target(),
             ),
             self._inspected,
-            refused=lambda sentence: self._say(_list([sentence], "error", "alert")),
+            refused=self._refused,
         )
+
+    def _seen(self, images: Table) -> None:
+        """Show what a ZIP held; it is kept as read, and its bytes are let go."""
+        assert self._file is not None
+        self._images, self._file = images, (self._file[0], b"")
+        self._say(
+            _list(images.notes[:PROBLEMS], "quiet", "note")
+            + pictured(images)
+            + self._page.estimate.of(*images.frame.shape)
+        )
+        self._use.visible = True
+
+    def _refused(self, sentence: str) -> None:
+        self._say(_list([sentence], "error", "alert"))
 
     def _inspected(self, preview: Preview) -> None:
         first = self._preview is None or self._preview.names != preview.names
@@ -123,7 +158,7 @@ class Upload:
             _list(preview.problems[:PROBLEMS], "error", "alert")
             + _list(preview.warnings[:PROBLEMS], "quiet", "note")
             + _head(preview)
-            + (self._estimate(preview.n_rows, len(preview.names)) if preview.n_rows else "")
+            + (self._page.estimate.of(preview.n_rows, len(preview.names)) if preview.n_rows else "")
         )
         if first:
             self._columns.objects = self._mappers(preview)
@@ -181,9 +216,11 @@ class Upload:
         name, content = self._file
         page = self._page
 
+        images, mapping, target = self._images, self._mapping, self._target()
+
         def keep() -> str:
-            table = read_table(
-                content, page.entry.table, name=name, mapping=self._mapping, target=self._target()
+            table = images or read_table(
+                content, page.entry.table, name=name, mapping=mapping, target=target
             )
             made: str = page.service.store.add_upload(
                 table.frame, owner=page.visit.owner, name=name, study=page.entry.name,
@@ -192,13 +229,13 @@ class Upload:
             return made
 
         def kept(upload: str) -> None:
-            self._file = self._preview = None
+            self._file = self._preview = self._images = None
             self._kept(upload)
 
         page.background(
             asyncio.to_thread(keep),
             kept,
-            refused=lambda sentence: self._say(_list([sentence], "error", "alert")),
+            refused=self._refused,
         )
 
     def _remove(self) -> None:
@@ -215,19 +252,14 @@ class Upload:
         setting = self._page.entry.table.target_setting
         return str(self._page.form.widgets[setting].value) if setting else None
 
-    def _estimate(self, rows: int, columns: int) -> str:
-        entry = self._page.entry
-        if entry.estimate is None:
-            return ""
-        try:
-            settings = entry.settings.parse(self._page.form.words())
-        except BadInput:
-            return ""
-        seconds, size = entry.estimate(settings, rows, columns)
-        return (
-            "<p class='quiet'>With the settings as they stand a fit takes about "
-            f"{duration(seconds)} and {size / 1e6:.0f} MB.</p>"
-        )
+    @property
+    def _takes_images(self) -> bool:
+        return self._page.entry.table.images
+
+    def _side(self) -> int:
+        """The side of an image as the settings have it."""
+        word = str(self._page.form.words().get("size", ""))
+        return int(word) if word.isdigit() and 2 <= int(word) <= MOST_SIDE else SIDE
 
 
 def _whereabouts(record: Any) -> str:

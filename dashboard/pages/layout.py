@@ -101,7 +101,7 @@ class Layout:
         page = self._page
         return column(
             section("Data", page.data.panel),
-            section("Settings", page.form.panel),
+            section("Settings", page.estimate.panel, page.form.panel),
             name="controls",
             css=":host { gap: 36px; }",
         )

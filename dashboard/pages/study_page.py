@@ -38,6 +38,7 @@ import numpy as np
 import panel as pn
 
 from dashboard.controls.data_panel import DataPanel
+from dashboard.controls.estimate import Estimate
 from dashboard.controls.keep import Keep
 from dashboard.controls.replay import Replay
 from dashboard.controls.run_bar import RunBar
@@ -79,6 +80,7 @@ class StudyPage:
         self.figures = {id(v): self._figure(v) for v in self._every_view()}
         self.form = SettingsForm(study.settings, study.presets)
         self.data = DataPanel(self)
+        self.estimate = Estimate(self)
         self.bar = RunBar(self._train, self._pause, self._resume, self._stop)
         self.replay = Replay(visit.doc, self._show_recorded)
         self.keep = Keep(self)

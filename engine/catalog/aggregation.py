@@ -129,18 +129,21 @@ ENTRY = Entry(
             "Births by age and year",
             "a simulated country's birth rates by 5 × 5 years, and a few single cells",
             generator="engine.datasets.fertility:demo",
+            size=(2744, 8),
         ),
         Source(
             "particulates",
             "A week of fine dust",
             "a cheap counter every five minutes, a reference filter every six hours",
             generator="engine.datasets.particulates:demo",
+            size=(2716, 6),
         ),
         Source(
             "counts",
             "Poisson counts",
             "two tasks on intervals of one and two units, as published; one has a gap",
             generator="engine.datasets.poisson_toy:demo",
+            size=(375, 6),
         ),
     ),
     snapshot=(

@@ -131,6 +131,9 @@ class Source:
     `kind` is "generated" (made by the study from its settings, nothing travels) or "fetched"
     (downloaded once into the user's data directory by `engine.datasets`). A generated one names
     its generator, `(settings, rows=None) -> DataFrame`, as "package.module:function".
+
+    `size` tells the rows and columns of its table without making it, or gives the function that
+    tells them from the settings; None where they are not known before it is here.
     """
 
     name: str
@@ -138,6 +141,11 @@ class Source:
     doc: str
     kind: str = "generated"
     generator: str = ""
+    size: tuple[int, int] | Callable[[Any], tuple[int, int]] | None = None
+
+    def rows_and_columns(self, settings: Settings) -> tuple[int, int] | None:
+        """What its table will have with these settings; None where that is not known."""
+        return self.size(settings) if callable(self.size) else self.size
 
 
 @dataclass(frozen=True)
@@ -160,7 +168,7 @@ class Entry:
         objective: What `Progress.elbo` is here, with its unit.
         score: What `Progress.score` is here, with its unit.
         estimate: Seconds and bytes that a fit on (settings, rows, columns) takes on one core, for
-            the upload wizard to say before it is begun; None where nobody knows.
+            the page to say before it is begun; None where nobody knows.
     """
 
     name: str

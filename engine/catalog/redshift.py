@@ -140,6 +140,7 @@ ENTRY = Entry(
             "Simulated survey",
             "ugriz photometry of a simulated survey; errors grow towards faint magnitudes",
             generator="engine.datasets.photometry:demo",
+            size=lambda s: (s.training_size + s.validation_size + s.test_size, 11),
         ),
         Source(
             "sdss",

@@ -1,0 +1,88 @@
+"""What a fit will take is said before Train, and again when settings or data change."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from bokeh.document import Document
+from panel.io.state import set_curdoc
+
+from dashboard.app import Site
+from dashboard.controls.estimate import memory
+from dashboard.pages.study_page import StudyPage
+from dashboard.shell import Visit
+from engine.catalog import STUDIES, Source, entry
+from engine.datasets.sources import fetched_path, open_table
+from engine.store import Store
+from tests.dashboard.fakes import FakeService, views
+
+GENERATED = [(s, source) for s in STUDIES for source in entry(s).sources if source.generator]
+
+
+@pytest.mark.parametrize(("study", "source"), GENERATED, ids=[s.name for _, s in GENERATED])
+def test_the_size_of_generated_data_is_known_without_making_them(
+    study: str, source: Source
+) -> None:
+    found = entry(study)
+    settings = found.settings.parse({"seed": 1})
+    assert source.rows_and_columns(settings) == open_table(found, source.name, settings).shape
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    return Site(FakeService(Store.open(f"sqlite:///{tmp_path / 'runs.db'}")), tmp_path, "k" * 40)
+
+
+def on_the_page(site: Site, act: Callable[[Any], None]) -> None:
+    async def main() -> None:
+        doc = Document()
+        with set_curdoc(doc):
+            act(StudyPage(Visit(site, doc, "anna", {}), entry("redshift"), views))
+
+    asyncio.run(main())
+
+
+def megabytes(page: Any) -> float:
+    found = re.search(r"about .+ and ([\d.]+) (MB|GB) on one core", page.estimate.panel.object)
+    assert found is not None
+    return float(found[1]) * (1000 if found[2] == "GB" else 1)
+
+
+def test_it_follows_the_settings_and_the_data(site: Site) -> None:
+    path = fetched_path("sdss", site.data_dir)
+    frame = pd.DataFrame({name: [0.0] * 20_000 for name in ("z", "u", "g")})
+
+    def act(page: Any) -> None:
+        usual = megabytes(page)
+        page.form.widgets["n_basis"].value = "400"
+        many = megabytes(page)
+        assert many > usual
+        page.form.widgets["n_basis"].value = "no number"
+        assert not page.estimate.panel.visible
+        page.form.fill({})
+        assert megabytes(page) == usual
+
+        page.data._choice.value = "sdss"
+        assert not page.estimate.panel.visible  # not fetched: nobody knows
+        path.parent.mkdir(parents=True)
+        frame.to_parquet(path)
+        page.data.changed()
+        assert page.estimate.panel.visible
+        page.form.widgets["training_size"].value = "20000"
+        assert megabytes(page) > usual
+
+        few = page.service.store.add_upload(frame[:40], owner="anna", name="few", study="redshift")
+        page.data._uploaded(few)
+        assert megabytes(page) < usual
+
+    on_the_page(site, act)
+
+
+def test_memory_is_no_finer_than_an_estimate_is() -> None:
+    assert [memory(b) for b in (3.54e8, 9.6e8, 2.34e9)] == ["350 MB", "1.0 GB", "2.3 GB"]

@@ -1,0 +1,81 @@
+"""The upload wizard with a ZIP of images: shown before it is kept, kept like a CSV, or refused."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from bokeh.document import Document
+from panel.io.state import set_curdoc
+
+from dashboard.app import Site
+from dashboard.pages.study_page import StudyPage
+from dashboard.shell import Visit
+from engine.catalog import entry
+from engine.store import Store
+from tests.dashboard.fakes import FakeService, views
+from tests.dashboard.test_fetching import until
+from tests.engine.datasets.test_images import TABLE, archive
+
+STUDY = replace(entry("redshift"), table=TABLE)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    return Site(FakeService(Store.open(f"sqlite:///{tmp_path / 'runs.db'}")), tmp_path, "k" * 40)
+
+
+def wizard(site: Site, act: Callable[[Any], Any]) -> None:
+    """Open the wizard and run `act(upload)` on the loop."""
+
+    async def main() -> None:
+        doc = Document()
+        with set_curdoc(doc):
+            page = StudyPage(Visit(site, doc, "anna", {}), STUDY, views)
+        page.turn = lambda *acts: [one() for one in acts]  # type: ignore[method-assign]
+        await act(page.data.upload)
+
+    asyncio.run(main())
+
+
+def test_a_zip_is_shown_and_kept_like_a_csv(site: Site) -> None:
+    async def act(upload: Any) -> None:
+        upload._drop.value = {"mine.zip": archive(255, 0, ("alpha", "<b>"))}
+        await until(lambda: upload._use.visible)
+        said = upload._found.object
+        assert "4 images of 2 classes in 1 folder" in said
+        assert "dark was taken as ink" in said
+        assert said.count("src='data:image/png;base64,") == 2
+        assert "&lt;b&gt; of Greek" in said
+        assert "<b>" not in said
+        upload._store()
+        store = site.service.store
+        await until(lambda: store.uploads("anna"))
+        kept = store.upload_table(store.uploads("anna")[0].id)
+        assert kept["label"].tolist() == ["<b>", "<b>", "alpha", "alpha"]
+        assert kept["p0"].dtype == np.float32
+        assert len(kept.columns) == 2 + 20 * 20
+
+    wizard(site, act)
+
+
+def test_a_csv_is_still_taken_and_a_broken_zip_is_one_sentence(site: Site) -> None:
+    async def act(upload: Any) -> None:
+        assert "or a ZIP of at most 200 MB" in upload._terms.object
+        upload._drop.value = {"mine.zip": archive(255, 0)}
+        await until(lambda: upload._use.visible)
+        upload._drop.value = {"mine.zip": b"not an archive"}
+        await until(lambda: "mine.zip is not a ZIP archive" in upload._found.object)
+        assert "role='alert'" in upload._found.object
+        assert not upload._use.visible
+        rows = "".join(f"Greek,{c},{i},{i / 2}\n" for c in "ab" for i in range(4))
+        upload._drop.value = {"mine.csv": b"output,label,p0,p1\n" + rows.encode()}
+        await until(lambda: upload._use.visible)
+        assert "8 rows, 4 columns" in upload._found.object
+
+    wizard(site, act)
