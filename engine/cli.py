@@ -101,11 +101,11 @@ def _allowed(parameter: Any) -> str:
 @app.command()
 def fit(
     study: StudyName,
-    data: Annotated[str, typer.Option(help="A CSV file, or the name of a data set.")] = "demo",
+    data: Annotated[str, typer.Option(help="A CSV file, a ZIP of images, or a data set.")] = "demo",
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting.")
     ] = None,
-    predict: Annotated[Path | None, typer.Option(help="A CSV file to predict.")] = None,
+    predict: Annotated[Path | None, typer.Option(help="A CSV or ZIP file to predict.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder to write the result to.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print the metrics as JSON.")] = False,
@@ -121,7 +121,7 @@ def fit(
             results.check_folder(out)
         parsed = entry(study).settings.parse(_parse(settings or []))
         run = _begin(study, data, device, parsed)
-        asked = _table_to_predict(study, predict, run) if predict is not None else None
+        asked = _table_to_predict(study, predict, parsed) if predict is not None else None
         steps: list[Progress] = []
         model: bytes | None = None
         end: Finished | None = None
@@ -187,12 +187,11 @@ def _stop(run: Fit, before: Any) -> None:
     signal.signal(signal.SIGINT, before)  # a second Ctrl-C breaks off at once
 
 
-def _table_to_predict(study: str, file: Path, run: Fit) -> pd.DataFrame:
+def _table_to_predict(study: str, file: Path, settings: Settings) -> pd.DataFrame:
     """Read before the training, so that a bad file costs no waiting."""
-    from engine.datasets import read_table
+    from engine.datasets import open_to_predict
 
-    found = entry(study)
-    return read_table(file, found.table, name=file.name, purpose="predict").frame
+    return open_to_predict(entry(study), file, settings)
 
 
 def _predictions(run: Fit, table: pd.DataFrame) -> pd.DataFrame:

@@ -19,6 +19,7 @@ _HOMES = {
     "fetch": "fetch",
     "inspect_table": "reading",
     "open_table": "sources",
+    "open_to_predict": "sources",
     "read_frame": "reading",
     "read_image_table": "images",
     "read_images": "archives",

@@ -8,13 +8,14 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
 
-from engine.datasets import expression
+from engine.datasets import expression, omniglot
 from engine.datasets.photometry import BANDS
 from engine.errors import BadInput
 
@@ -35,12 +36,36 @@ _CLEAN_GALAXIES = 1_800_000  # about as many as the query has answers without TO
 
 
 @dataclass(frozen=True)
-class Download:
-    """Something to fetch: where it is, how its bytes become a table, its SHA-256 where known."""
+class File:
+    """One file of a data set: where it is, its SHA-256 and its bytes where known."""
 
     url: str
-    read: Callable[[bytes, str], pd.DataFrame]
     sha256: str = ""
+    size: int | None = None
+
+
+@dataclass(frozen=True)
+class Download:
+    """A data set to fetch, of one file or several.
+
+    Attributes:
+        url: Where the first file is.
+        read: Makes a table of the bytes of the files, in their order, and the set's name.
+        sha256: Of the first file, where known.
+        size: Its bytes, where known.
+        more: The files after the first.
+    """
+
+    url: str
+    read: Callable[..., pd.DataFrame]
+    sha256: str = ""
+    size: int | None = None
+    more: tuple[File, ...] = ()
+
+    @property
+    def files(self) -> tuple[File, ...]:
+        """All files, in order."""
+        return (File(self.url, self.sha256, self.size), *self.more)
 
 
 def sdss_query(rows: int = 20_000) -> str:
@@ -102,6 +127,15 @@ DOWNLOADS: Mapping[str, Download] = {
     "sdss": Download(_sdss_url(), read_skyserver),
     "drosophila": Download(expression.URL, expression.read_four),
     "drosophila200": Download(expression.URL, expression.read_many),
+    "omniglot": Download(
+        omniglot.BACKGROUND[0],
+        omniglot.read_all,
+        *omniglot.BACKGROUND[1:],
+        more=(File(*omniglot.EVALUATION),),
+    ),
+    "ojibwe_blackfoot": Download(
+        omniglot.BACKGROUND[0], omniglot.read_two, *omniglot.BACKGROUND[1:]
+    ),
 }
 
 
@@ -132,24 +166,61 @@ def fetch(
     if target.is_file():
         return target
     folder.mkdir(parents=True, exist_ok=True)
-    part = folder / f"{name}.part"
     download = downloads[name]
-    _download(download.url, part, name, progress or (lambda done, total: None), pause)
-    data = part.read_bytes()
+    parts = [folder / f"{name}{n or ''}.part" for n in range(len(download.files))]
+    heard = _over_all(download.files, progress or (lambda done, total: None))
+    for n, (file, part) in enumerate(zip(download.files, parts)):
+        _download(file, part, name, partial(heard, n), pause)
     try:
-        if download.sha256 and hashlib.sha256(data).hexdigest() != download.sha256:
-            raise BadInput(f"The download of {name!r} is damaged (checksum); fetch it again.")
-        frame = download.read(data, name)
+        frame = download.read(*(part.read_bytes() for part in parts), name)
     finally:
-        part.unlink()
-        _tag(part).unlink(missing_ok=True)
+        for part in parts:
+            _drop(part)
     made = folder / f"{name}.new"
     frame.to_parquet(made, index=False)
     made.replace(target)
     return target
 
 
-def _download(url: str, part: Path, name: str, progress: Progress, pause: float) -> None:
+def _over_all(files: Sequence[File], progress: Progress) -> Callable[[int, int, int | None], None]:
+    """Told how far one of the files is, tells how far all of them are."""
+    sizes, held = [file.size for file in files], [0] * len(files)
+
+    def heard(n: int, done: int, total: int | None) -> None:
+        held[n] = done
+        sizes[n] = total if total is not None else sizes[n]
+        known = [size for size in sizes if size is not None]
+        progress(sum(held), sum(known) if len(known) == len(sizes) else None)
+
+    return heard
+
+
+def _download(file: File, part: Path, name: str, progress: Progress, pause: float) -> None:
+    """The bytes of a file in `part`, checked; what an earlier call had finished is kept.
+
+    Raises:
+        BadInput: No connection, or other bytes than there should be; they are thrown away.
+    """
+    whole = part.stat().st_size if part.is_file() and file.sha256 else -1
+    if whole >= 0 and whole == file.size and _digest(part) == file.sha256:
+        progress(whole, whole)
+        return
+    _attempts(file.url, part, name, progress, pause)
+    if file.sha256 and _digest(part) != file.sha256:
+        _drop(part)
+        raise BadInput(f"The download of {name!r} is damaged (checksum); fetch it again.")
+
+
+def _digest(part: Path) -> str:
+    return hashlib.sha256(part.read_bytes()).hexdigest()
+
+
+def _drop(part: Path) -> None:
+    part.unlink(missing_ok=True)
+    _tag(part).unlink(missing_ok=True)
+
+
+def _attempts(url: str, part: Path, name: str, progress: Progress, pause: float) -> None:
     """The bytes of `url` in `part`, going on after a broken connection where the server can."""
     host, reason = urllib.parse.urlsplit(url).hostname, ""
     for attempt in range(_ATTEMPTS):

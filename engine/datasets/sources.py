@@ -10,6 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 import pandas as pd
 import platformdirs
 
+from engine.datasets.images import read_image_table
 from engine.datasets.reading import read_frame, read_table
 from engine.datasets.tables import TableSchema
 from engine.errors import BadInput
@@ -57,9 +58,12 @@ def open_table(entry: Entry, data: pd.DataFrame | str | Path | None, settings: A
 
     Args:
         entry: The study.
-        data: A data frame, a .csv or .parquet file, the name of one of the study's sources, or
-            None for its first source, the demonstration.
-        settings: Its settings; a generator takes sizes and seed from them.
+        data: A data frame, a .csv or .parquet file, a .zip where the study takes images, the name
+            of one of the study's sources, or None for its first source, the demonstration.
+        settings: Its settings; a generator takes sizes and seed from them, images their `size`.
+
+    Returns:
+        The table; `attrs["notes"]` says what was made of the images of a ZIP.
 
     Raises:
         BadInput: No such file or source, not yet fetched, or a table that cannot be used.
@@ -69,7 +73,7 @@ def open_table(entry: Entry, data: pd.DataFrame | str | Path | None, settings: A
         return read_frame(data, entry.table, target=target).frame
     source = _source(entry, data)
     if source is None:
-        return _read_file(Path(str(data)), entry, target)
+        return _read_file(Path(str(data)), entry, settings, target)
     if source.kind == "fetched":
         path = fetched_path(source.name)
         if not path.is_file():
@@ -77,9 +81,25 @@ def open_table(entry: Entry, data: pd.DataFrame | str | Path | None, settings: A
                 f"The data set {source.name!r} is not on this machine; "
                 f"fetch it with: scant data fetch {source.name}"
             )
-        return _read_file(path, entry, target)
+        return _read_file(path, entry, settings, target)
     frame = _generator(source)(settings)
     return read_frame(frame, entry.table, name=f"the data set {source.name!r}", target=target).frame
+
+
+def open_to_predict(entry: Entry, path: Path, settings: Any) -> pd.DataFrame:
+    """The table of a .csv file, or of a .zip of images, whose rows are to be predicted.
+
+    Args:
+        entry: The study.
+        path: The file.
+        settings: With which the model was trained.
+
+    Raises:
+        BadInput: No such file, or a table that cannot be used.
+    """
+    if _holds_images(path, entry):
+        return read_image_table(path, entry.table, size=settings.size, purpose="predict").frame
+    return read_table(path, entry.table, name=path.name, purpose="predict").frame
 
 
 def sample(entry: Entry, name: str | None, n: int, seed: int = 0) -> pd.DataFrame:
@@ -104,11 +124,14 @@ def _source(entry: Entry, data: str | Path | None) -> Source | None:
     if data is None:
         return entry.sources[0]
     found: Source | None = next((s for s in entry.sources if s.name == str(data)), None)
-    if found is None and Path(str(data)).suffix.lower() not in _READERS:
+    path = Path(str(data))
+    readable = path.suffix.lower() in _READERS or _holds_images(path, entry)
+    if found is None and not readable:
         names = ", ".join(s.name for s in entry.sources)
+        images = ", or in .zip with images" if entry.table.images else ""
         raise BadInput(
             f"There is no data set {str(data)!r} for the study {entry.name!r}; give one of "
-            f"{names}, or a file that ends in .csv or .parquet."
+            f"{names}, or a file that ends in .csv or .parquet{images}."
         )
     return found
 
@@ -122,7 +145,15 @@ def _generator(source: Source) -> Any:
 _READERS = frozenset({".csv", ".tsv", ".txt", ".parquet"})
 
 
-def _read_file(path: Path, entry: Entry, target: str | None) -> pd.DataFrame:
+def _holds_images(path: Path, entry: Entry) -> bool:
+    return entry.table.images and path.suffix.lower() == ".zip"
+
+
+def _read_file(path: Path, entry: Entry, settings: Any, target: str | None) -> pd.DataFrame:
+    if _holds_images(path, entry):
+        table = read_image_table(path, entry.table, size=settings.size)
+        table.frame.attrs["notes"] = list(table.notes)
+        return table.frame
     if path.suffix.lower() != ".parquet":
         return read_table(path, entry.table, target=target).frame
     if not path.is_file():

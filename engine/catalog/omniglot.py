@@ -1,0 +1,304 @@
+"""Omniglot: many outputs, each with its own classes, few examples (Ma 2023, chapters 3 and 4)."""
+
+from __future__ import annotations
+
+import param
+
+from engine.catalog.entry import ArraySpec, Citation, Entry, Settings, Source
+from engine.datasets.characters import TABLE
+from engine.errors import BadInput
+
+MODELS = {
+    "mogp-ar": "MOGPs-AR",
+    "mg-m": "MG-M",
+    "g-m": "G-M",
+    "g-a": "G-A",
+}
+COVARIANCES = ["kept", "dropped as published"]
+SHOWN = 60  # classes whose coregionalisation travels to the page entry by entry
+BLOCK = 120  # classes of a block that is asked for
+DIAGRAMS = 8  # latent functions of which a Hinton diagram is shown
+
+
+class OmniglotSettings(Settings):
+    """Settings of a fit to outputs with classes (Ma 2023, chapters 3 and 4)."""
+
+    essential = ("kernel", "shots", "n_outputs", "n_latent", "inducing_points", "max_steps")
+
+    model = param.Selector(
+        default="mogp-ar",
+        objects=list(MODELS),
+        doc="mogp-ar, or another to be looked at in its place: mg-m is the same with every class "
+        "in every step, g-m and g-a are one model an output, by softmax and by augment-and-reduce.",
+    )
+    kernel = param.Selector(
+        default="auto",
+        objects=["auto", "patch", "rbf-ard"],
+        doc="auto: patches where the columns are pixels, else an RBF kernel with a lengthscale "
+        "for every feature.",
+    )
+    shots = param.Integer(
+        0,
+        bounds=(0, 100_000),
+        doc="Scarcity: examples of each class that are learnt from; 0: all that are not held out.",
+    )
+    n_outputs = param.Integer(
+        0, bounds=(0, 100_000), doc="Scarcity: learn the first so many outputs together; 0: all."
+    )
+    n_classes = param.Integer(
+        0, bounds=(0, 100_000), doc="The first so many classes of each output; 0: all."
+    )
+    test_share = param.Number(
+        0.2, bounds=(0.0, 0.8), doc="Share of each class's examples that is held out."
+    )
+    width = param.Integer(
+        0, bounds=(0, 2000), doc="Pixels of an image's row; 0: images are square."
+    )
+    height = param.Integer(
+        0, bounds=(0, 2000), doc="Pixels of an image's column; 0: images are square."
+    )
+    size = param.Integer(
+        20,
+        bounds=(4, 105),
+        doc="Side in pixels to which larger images are brought, by averages over area.",
+    )
+    patch = param.Integer(3, bounds=(2, 20), doc="Side of a patch, in pixels.")
+    n_latent = param.Integer(10, bounds=(1, 100), doc="Latent functions Q.")
+    rank = param.Integer(1, bounds=(1, 10), doc="Rank of each coregionalisation matrix.")
+    inducing_points = param.Integer(
+        100, bounds=(2, 1000), doc="Inducing points, or inducing patches, of each latent function."
+    )
+    batch_rows = param.Integer(
+        50, bounds=(1, 100_000), doc="Rows of each output in a step, drawn anew each time."
+    )
+    sampled_classes = param.Integer(
+        1,
+        bounds=(0, 100_000),
+        doc="Classes that a row is held against in a step, drawn among the wrong ones; 0: all.",
+    )
+    covariance = param.Selector(
+        default=COVARIANCES[0],
+        objects=COVARIANCES,
+        doc="Classes share the latent functions, so that their values covary. Kept: the bound is "
+        "tighter and costs the same. The publication drops it.",
+    )
+    learning_rate = param.Number(0.03, bounds=(1e-5, 1.0), doc="Step of Adam.")
+    max_steps = param.Integer(1500, bounds=(1, 200_000), doc="Steps at most.")
+    patience = param.Integer(
+        0, bounds=(0, 200_000), doc="Steps without a better bound before it stops; 0: never."
+    )
+    baselines = param.Boolean(
+        True, doc="Fit other classifiers to the same rows afterwards, for the table beside it."
+    )
+    restarts = param.Integer(1, bounds=(1, 20), doc="Fits from different starts; the best is kept.")
+
+    def check(self) -> None:
+        if self.kernel != "rbf-ard" and self.patch > self.size:
+            raise BadInput(
+                f"Setting 'patch' is {self.patch}, but images are brought to {self.size} x "
+                f"{self.size} pixels by 'size'; choose a smaller patch or a larger size."
+            )
+        if self.n_classes == 1:
+            raise BadInput(
+                "Setting 'n_classes' is 1, and one class is no choice; set it to 2 or more, or to "
+                "0 for all."
+            )
+        if self.model == "mg-m" and self.covariance != COVARIANCES[0]:
+            raise BadInput(
+                "Setting 'covariance' is about the bound of augment-and-reduce, and mg-m has "
+                "another; choose the covariance kept, or the model mogp-ar."
+            )
+
+
+def estimate(settings: OmniglotSettings, rows: int, columns: int) -> tuple[float, float]:
+    """Seconds and bytes that a fit takes on one core, good to a factor of three."""
+    m, q = settings.inducing_points, settings.n_latent
+    images = settings.kernel == "patch" or (settings.kernel == "auto" and columns > 100)
+    side = min(settings.size, round(columns**0.5))
+    inputs = side * side if images else max(columns - 2, 1)
+    batch = min(rows, 3 * settings.batch_rows)
+    step = 0.004 + q * (2e-10 * m**3 + 6e-10 * batch * m * inputs * (9 if images else 1))
+    others = 8e-8 * rows * inputs * 30 if settings.baselines else 0.0
+    held = 8 * (4 * rows * inputs + 6 * q * m * (m + inputs) + 3 * q * batch * m)
+    return 5 + settings.max_steps * step + others, 350e6 + held
+
+
+_MODEL = (
+    ArraySpec("accuracy", "d", "share", "recall of each output's held-out rows (of some hundred "
+              "while it trains); NaN where an output has none"),
+    ArraySpec("latent", "q", "1", "numbers of the latent functions that are shown: those with the "
+              "largest share of the prior variance, the largest first"),
+    ArraySpec("shown_B", "q c c", "1", "their coregionalisation matrices among the shown classes"),
+    ArraySpec("correlation", "c c", "1", "prior correlation of the shown classes: the sum of all "
+              "B_q, scaled to a diagonal of 1"),
+    ArraySpec("order", "c", "1", "the shown classes in an order in which those that are alike "
+              "stand together"),
+    ArraySpec("global", "d d", "1", "global absolute coregionalisation matrix of the outputs, over "
+              "all classes (Ma 2023, 3.42-3.43)"),
+    ArraySpec("patches", "k h w", "ink", "the inducing patches of largest influence; none where "
+              "there are no patches"),
+    ArraySpec("patches_weight", "k", "1", "their influence: the size of the posterior weights"),
+    ArraySpec("examples", "s h w", "ink", "some held-out images; none where there are no images"),
+    ArraySpec("examples_true", "s", "1", "their classes, counted through all outputs"),
+    ArraySpec("examples_predicted", "s", "1", "the classes they are taken for"),
+    ArraySpec("examples_p", "s", "probability", "of the class they are taken for"),
+)  # fmt: skip
+_DRAWN = (
+    ArraySpec("p", "c", "probability", "of every class within its output"),
+    ArraySpec("map", "h w", "nats", "what each patch adds to the mean of the class in question; "
+              "empty where there are no patches"),
+    ArraySpec("class", "1", "1", "the class that the map is of, counted through all outputs"),
+    ArraySpec("image", "h w", "ink", "the image in question; empty where there are no images"),
+)  # fmt: skip
+
+ENTRY = Entry(
+    name="omniglot",
+    title="Omniglot",
+    question="How few examples of a character does it take, when other alphabets help?",
+    settings=OmniglotSettings,
+    table=TABLE,
+    sources=(
+        Source(
+            "demo",
+            "Three alphabets of strokes",
+            "34 invented characters by 20 people at 20 x 20 pixels; two alphabets are related",
+            generator="engine.datasets.strokes:demo",
+            size=(680, 402),
+        ),
+        Source(
+            "strokes105",
+            "The same as it was drawn",
+            "the invented characters at 105 x 105 pixels, to be brought to another size",
+            generator="engine.datasets.strokes:full",
+            size=(680, 11_027),
+        ),
+        Source(
+            "ojibwe_blackfoot",
+            "Ojibwe and Blackfoot",
+            "the publication's two alphabets: 28 characters by 20 people (Lake et al. 2015), "
+            "20 x 20 pixels",
+            kind="fetched",
+            size=(560, 402),
+        ),
+        Source(
+            "omniglot",
+            "All of Omniglot",
+            "50 alphabets, 1,623 characters by 20 people (Lake et al. 2015), 20 x 20 pixels",
+            kind="fetched",
+            size=(32_460, 402),
+        ),
+    ),
+    snapshot=_MODEL,
+    report=(
+        *_MODEL,
+        ArraySpec(
+            "confusion",
+            "c c",
+            "share",
+            "of the held-out rows of each shown class: the "
+            "classes of its output they are taken for; NaN between outputs",
+        ),
+        ArraySpec(
+            "confusion_across",
+            "d d",
+            "share",
+            "of the held-out rows of each output: the "
+            "outputs they land in where all classes compete in one softmax, which is not "
+            "what was trained",
+        ),
+        ArraySpec("test_p", "n", "probability", "of the true class of each held-out row"),
+        ArraySpec("test_confidence", "n", "probability", "of the class it is taken for"),
+        ArraySpec("test_right", "n", "1", "1 where that is the true one"),
+        ArraySpec("test_output", "n", "1", "index of its output"),
+        ArraySpec("test_entropy", "n", "nats", "of the predicted probabilities"),
+        ArraySpec(
+            "test_information",
+            "n",
+            "nats",
+            "the part of it that more data would remove: mutual information of class and model",
+        ),
+        ArraySpec(
+            "reliability",
+            "3 b",
+            "share",
+            "mean confidence, accuracy and number of the rows of each bin of confidence",
+        ),
+        ArraySpec(
+            "compare_accuracy",
+            "m d",
+            "share",
+            "recall of each output by each of the "
+            "baselines, in the order of their metrics; NaN where one is left out",
+        ),
+    ),
+    explore={
+        "draw": _DRAWN,
+        "response": _DRAWN,
+        "block": (
+            ArraySpec(
+                "matrix",
+                "c c",
+                "1",
+                "B_q of the classes asked for, or the mean of its "
+                "absolute values by output where they are too many",
+            ),
+            ArraySpec(
+                "class",
+                "c",
+                "1",
+                "the classes, counted through all outputs; or the outputs, where `aggregated` is 1",
+            ),
+            ArraySpec("aggregated", "1", "1", "1 where an entry is an output, 0 where a class"),
+        ),
+        "shots": (
+            ArraySpec("shots", "1", "1", "examples of each class that were learnt from"),
+            ArraySpec(
+                "accuracy",
+                "d",
+                "share",
+                "recall of each output's held-out rows by the "
+                "model trained on from the run's with those examples alone",
+            ),
+            ArraySpec("nearest", "d", "share", "recall by the nearest of the same examples"),
+        ),
+    },
+    presets={
+        "demo": {},
+        "quick": {"n_latent": 5, "inducing_points": 40, "max_steps": 200, "baselines": False},
+        "as published": {
+            "covariance": "dropped as published",
+            "learning_rate": 0.01,
+            "max_steps": 4000,
+        },
+    },
+    citations=(
+        Citation(
+            "C. Ma, Multi-output Gaussian Processes for Large-scale Multi-class Classification and "
+            "Hierarchical Data, PhD thesis, University of Sheffield, 2023, chapters 3 and 4."
+        ),
+        Citation(
+            "F. J. R. Ruiz, M. K. Titsias, A. B. Dieng, D. M. Blei, Augment and Reduce: Stochastic "
+            "Inference for Large Categorical Distributions, ICML 2018."
+        ),
+        Citation(
+            "M. van der Wilk, C. E. Rasmussen, J. Hensman, Convolutional Gaussian Processes, "
+            "NeurIPS 2017."
+        ),
+        Citation(
+            "B. M. Lake, R. Salakhutdinov, J. B. Tenenbaum, Human-level concept learning through "
+            "probabilistic program induction, Science 350:1332-1338, 2015.",
+            "10.1126/science.aab3050",
+        ),
+    ),
+    limits=(
+        "A row belongs to one output, and its classes are those of that output: the model is not "
+        "asked which alphabet a character is of.",
+        "The bound on the log likelihood is loose where classes are many and undecided; the "
+        "probabilities are those of the softmax itself.",
+        "Images are scaled to at most 105 pixels a side; the publication samples pixels where we "
+        "average over area.",
+    ),
+    objective="estimate of the bound from a batch (nats a row)",
+    score="bound (nats a row)",
+    estimate=estimate,
+)
