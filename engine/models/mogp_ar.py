@@ -1,0 +1,272 @@
+"""MOGPs-AR (Ma 2023, ch. 3): one multi-output GP over all classes of all outputs.
+
+Each output d chooses among C_d classes by a softmax of functions f_c = sum_l a_cl u_l + a_c0, where
+u_l, l = (q, i), are R latent functions of each of Q kernels. With the patch kernel it is MOCGPs-AR
+(ch. 4).
+
+f is linear in u: moments of u at the rows are computed once, whatever the number of classes, and a
+class costs the rows of the mixing matrix that it takes. Of that matrix a step touches the rows of
+the classes that it has drawn.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float, Int
+from linear_operator.utils.cholesky import psd_safe_cholesky
+from torch import Tensor, nn
+
+from engine.errors import BadInput
+from engine.likelihoods import augment_reduce
+from engine.likelihoods.augment_reduce import Covariance
+from engine.models import mogp_ar_prediction as prediction
+from engine.models.mogp_kernels import Kernel, Rows
+
+JITTER = 1e-6  # on K_uu, of the order of one on its diagonal
+CHUNK = 1000  # rows at once where all rows are asked for
+
+
+class MOGPAR(nn.Module):
+    """The model, its bounds and its predictions.
+
+    Args:
+        kernel: Of the Q latent processes.
+        inducing_points: As the kernel wants them; learned.
+        n_classes: C_d of each output.
+        rank: R, latent functions of each kernel.
+        covariance: Of the classes' functions, given the data: "kept", or "dropped" as published.
+        constant: Give each class a constant of its own (the publication has none).
+        generator: A CPU generator that draws the mixing matrix to start from.
+
+    Raises:
+        BadInput: An output with fewer than two classes, or no output.
+    """
+
+    first: Tensor
+    sizes: Tensor
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        inducing_points: Float[Tensor, "q m e"],
+        n_classes: Sequence[int],
+        generator: torch.Generator,
+        rank: int = 1,
+        covariance: Covariance = "kept",
+        constant: bool = True,
+    ) -> None:
+        super().__init__()
+        if not n_classes or min(n_classes) < 2:
+            raise BadInput(f"Each output needs two classes or more; got {list(n_classes)}.")
+        self.kernel = kernel
+        self.covariance, self.constant = covariance, constant
+        self.n_latent, self.rank = len(inducing_points), rank
+        self.width = max(n_classes)
+        z, m = inducing_points, inducing_points.shape[1]
+        sizes = torch.tensor(list(n_classes), device=z.device)
+        self.register_buffer("sizes", sizes)
+        self.register_buffer("first", sizes.cumsum(0) - sizes)
+        self.inducing_points = nn.Parameter(z.clone())
+        self.q_mean = nn.Parameter(z.new_zeros(self.n_latent, rank, m))
+        eye = torch.eye(m, dtype=z.dtype, device=z.device)
+        self.q_scale = nn.Parameter(eye.repeat(self.n_latent, rank, 1, 1))
+        functions = self.n_latent * rank
+        start = torch.randn(sum(n_classes), functions, generator=generator, dtype=z.dtype)
+        start = torch.cat([start, start.new_zeros(len(start), 1)], 1) if constant else start
+        self.mixing = nn.Embedding.from_pretrained(
+            start.to(z.device) / math.sqrt(functions), freeze=False, sparse=True
+        )
+
+    # -- latent functions ------------------------------------------------------------------------
+
+    def _factor(self) -> Float[Tensor, "q m m"]:
+        K = self.kernel.inducing(self.inducing_points)
+        eye = torch.eye(K.shape[-1], dtype=K.dtype, device=K.device)
+        factor: Tensor = psd_safe_cholesky(K + JITTER * eye)
+        return factor
+
+    def _moments(
+        self, factor: Float[Tensor, "q m m"], rows: Rows
+    ) -> tuple[Float[Tensor, "l b"], Float[Tensor, "l b"]]:
+        """Means and variances of all latent functions at the rows (3.22 with A = I)."""
+        m, b = factor.shape[-1], len(rows)
+        cross = self.kernel.cross(self.inducing_points, rows)
+        A = torch.linalg.solve_triangular(factor, cross, upper=False)
+        spread = self.q_scale.tril().mT.reshape(self.n_latent, self.rank * m, m) @ A
+        spread = spread.square().view(self.n_latent, self.rank, m, b).sum(2)
+        rest = self.kernel.diagonal(rows) - A.square().sum(1)
+        variance = (rest.unsqueeze(1) + spread).clamp(min=0)
+        return (self.q_mean @ A).reshape(-1, b), variance.reshape(-1, b)
+
+    def kl_divergence(self) -> Float[Tensor, ""]:
+        """KL(q(u) || p(u)) of all latent functions; whitened, p(u) is a standard Gaussian."""
+        scale = self.q_scale.tril()
+        log_det = 2 * scale.diagonal(dim1=-2, dim2=-1).abs().log().sum()
+        return 0.5 * (scale.square().sum() + self.q_mean.square().sum() - log_det) - (
+            0.5 * self.q_mean.numel()
+        )
+
+    @torch.no_grad()
+    def latent(self, rows: Rows) -> tuple[Float[Tensor, "l n"], Float[Tensor, "l n"]]:
+        """Means and variances of the Q*R latent functions, the ranks of a kernel side by side."""
+        factor = self._factor()
+        parts = [self._moments(factor, rows[part]) for part in _chunks(len(rows))]
+        means, variances = zip(*parts) if parts else ((), ())
+        empty = factor.new_zeros(self.n_latent * self.rank, 0)
+        return torch.cat([empty, *means], 1), torch.cat([empty, *variances], 1)
+
+    def _mixed(self, moments: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        """Moments [b, l], with one more function where classes have constants: 1, for sure."""
+        mean, variance = (part.mT for part in moments)
+        if self.constant:
+            mean = torch.cat([mean, mean.new_ones(len(mean), 1)], 1)
+            variance = torch.cat([variance, variance.new_zeros(len(mean), 1)], 1)
+        return mean, variance
+
+    def rows_of_mixing(self, classes: Int[Tensor, "*n"]) -> Float[Tensor, "*n l"]:
+        """a_c of classes that are numbered over all outputs."""
+        found: Tensor = self.mixing(classes)
+        return found
+
+    # -- bounds ----------------------------------------------------------------------------------
+
+    def elbo(
+        self,
+        rows: Rows,
+        output: Int[Tensor, " b"],
+        label: Int[Tensor, " b"],
+        n_total: Int[Tensor, " d"],
+        generator: torch.Generator,
+        sampled: int = 1,
+    ) -> Float[Tensor, ""]:
+        """A stochastic estimate of the bound of all rows (3.28), in nats.
+
+        Args:
+            rows: Prepared by the kernel.
+            output, label: Each row's output, and its class within it.
+            n_total: Rows of each output in all, for which its rows here stand.
+            generator: A CPU generator that draws the classes.
+            sampled: Classes drawn for each row besides its own; 0 takes all.
+        """
+        moments = self._mixed(self._moments(self._factor(), rows))
+        terms = self.data_terms(*moments, output, label, generator, sampled)
+        here = torch.bincount(output, minlength=len(self.sizes))
+        return (terms * (n_total / here)[output]).sum() - self.kl_divergence()
+
+    def data_terms(
+        self,
+        mean: Float[Tensor, "b l"],
+        variance: Float[Tensor, "b l"],
+        output: Int[Tensor, " b"],
+        label: Int[Tensor, " b"],
+        generator: torch.Generator | None,
+        sampled: int,
+    ) -> Float[Tensor, " b"]:
+        """Each row's share of the bound, without the KL divergence."""
+        own = self.rows_of_mixing(self.first[output] + label)
+        if not sampled:
+            return self._all_classes(own, mean, variance, output, label)
+        assert generator is not None
+        others, log_factor = augment_reduce.sample(
+            label, self.sizes[output], sampled, self.width, generator
+        )
+        mixing = self.rows_of_mixing(self.first[output].unsqueeze(1) + others.clamp(min=0))
+        own, mean, variance = (v.unsqueeze(1) for v in (own, mean, variance))
+        found = augment_reduce.exponents(mixing, own, mean, variance, self.covariance).squeeze(1)
+        if sampled > 1:
+            found = found.masked_fill(others < 0, -math.inf)
+        return augment_reduce.bound(found, log_factor)
+
+    def _all_classes(
+        self, own: Tensor, mean: Tensor, variance: Tensor, output: Tensor, label: Tensor
+    ) -> Float[Tensor, " b"]:
+        """With no class left out (3.23); rows of an output are compared in one product."""
+        place, back, present = grouped(output, len(self.sizes))
+        classes, real = self.classes_of(present)
+        mixing = self.rows_of_mixing(classes)
+        own, mean, variance = (v[place] for v in (own, mean, variance))
+        found = augment_reduce.exponents(mixing, own, mean, variance, self.covariance)
+        numbers = torch.arange(self.width, device=output.device)
+        away = ~real.unsqueeze(1) | (label[place].unsqueeze(-1) == numbers)
+        terms = augment_reduce.bound(found.masked_fill(away, -math.inf))
+        return terms.flatten()[back]
+
+    def classes_of(self, outputs: Int[Tensor, " g"]) -> tuple[Int[Tensor, "g c"], torch.Tensor]:
+        """Numbers of the outputs' classes over all outputs, padded, and which are no padding."""
+        numbers = torch.arange(self.width, device=outputs.device)
+        real = numbers < self.sizes[outputs].unsqueeze(1)
+        return (self.first[outputs].unsqueeze(1) + numbers).masked_fill(~real, 0), real
+
+    @torch.no_grad()
+    def bound(
+        self, rows: Rows, output: Int[Tensor, " n"], label: Int[Tensor, " n"]
+    ) -> Float[Tensor, ""]:
+        """The bound of all rows with all classes (3.23), in nats."""
+        factor, total = self._factor(), -self.kl_divergence()
+        for part in _chunks(len(rows)):
+            moments = self._mixed(self._moments(factor, rows[part]))
+            total = total + self.data_terms(*moments, output[part], label[part], None, 0).sum()
+        return total
+
+    # -- predictions and what the classes share --------------------------------------------------
+
+    def predict(
+        self, rows: Rows, output: Int[Tensor, " n"], draws: int = prediction.DRAWS, seed: int = 0
+    ) -> prediction.Prediction:
+        """Class probabilities (3.35) of each row's output, with errors and entropies."""
+        moments = self._mixed(self.latent(rows))
+        with torch.no_grad():
+            table = self.rows_of_mixing(torch.arange(self.mixing.num_embeddings).to(output))
+        how = prediction.by_draws if self.covariance == "kept" else prediction.by_quadrature
+        return prediction.of_outputs(how, table, moments, output, self.sizes.tolist(), draws, seed)
+
+    def probabilities(self, rows: Rows, output: Int[Tensor, " n"]) -> Float[Tensor, "n c"]:
+        """Class probabilities of each row's output; 0 beyond the number of its classes."""
+        return self.predict(rows, output).probability
+
+    @torch.no_grad()
+    def factors(self) -> Float[Tensor, "q c r"]:
+        """A_q of each kernel: B_q = A_q A_q' (3.7)."""
+        weights = self.rows_of_mixing(
+            torch.arange(self.mixing.num_embeddings, device=self.first.device)
+        )
+        weights = weights[:, : self.n_latent * self.rank]
+        return weights.view(-1, self.n_latent, self.rank).transpose(0, 1)
+
+    def coregionalisation(self, classes: Int[Tensor, " c"] | None = None) -> Float[Tensor, "q c c"]:
+        """B_q among the given classes, numbered over all outputs; else among all of them."""
+        A = self.factors() if classes is None else self.factors()[:, classes]
+        return A @ A.mT
+
+    def global_matrix(self) -> Float[Tensor, "d d"]:
+        """The global absolute coregionalisation matrix of the outputs (3.42-3.43)."""
+        A, outputs = self.factors(), torch.arange(len(self.sizes), device=self.sizes.device)
+        owner = outputs.repeat_interleave(self.sizes)
+        mean = (owner == outputs.unsqueeze(1)).to(A) / self.sizes.unsqueeze(1)
+        blocks = [mean @ (a @ a.mT).abs() @ mean.mT for a in A]
+        return torch.stack(blocks).mean(0)
+
+
+def grouped(
+    output: Int[Tensor, " b"], n_outputs: int
+) -> tuple[Int[Tensor, "g k"], Int[Tensor, " b"], Int[Tensor, " g"]]:
+    """Rows of each output that is there, where each row went (flat), and which outputs those are.
+
+    Shorter groups repeat their first row, to which nothing goes back.
+    """
+    count = torch.bincount(output, minlength=n_outputs)
+    present = count.nonzero().squeeze(1)
+    count, order = count[present], output.argsort(stable=True)
+    start = (count.cumsum(0) - count).unsqueeze(1)
+    step = torch.arange(int(count.max()), device=output.device)
+    real = step < count.unsqueeze(1)
+    back = torch.empty_like(order)
+    back[order] = real.flatten().nonzero().squeeze(1)
+    return order[start + step * real], back, present
+
+
+def _chunks(n: int) -> list[slice]:
+    return [slice(i, i + CHUNK) for i in range(0, n, CHUNK)]

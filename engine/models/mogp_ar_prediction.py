@@ -1,0 +1,169 @@
+"""Class probabilities of MOGPs-AR (Ma 2023, 3.35), and how much of their entropy data would remove.
+
+With covariances kept, the softmax is averaged over draws of the latent functions, of which there
+are few: points of a randomised Sobol sequence, in repeats whose spread tells the error. With
+covariances dropped the classes' functions are independent, and with Gumbel noise
+h_c = f_c + e_c their maximum needs one-dimensional quadrature alone,
+
+    P(c) = int p_c(t) prod over c' != c of F_c'(t) dt,
+
+p_c and F_c being density and distribution of h_c.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+DRAWS = 256
+REPEATS = 8  # independent randomisations of the sequence
+CELLS = 2_000_000  # numbers held at once
+TAIL = 20.0  # quadrature goes this far beyond where the last class may win: e^-20 is left out
+STEP = 0.5  # of the quadrature over t, in units of the Gumbel noise
+DEVIATIONS = 7.0  # of a Gaussian that quadrature goes to
+
+
+class Prediction(NamedTuple):
+    """Of n rows and c classes of each row's output.
+
+    Attributes:
+        probability: 0 beyond the number of classes.
+        error: Its standard error, of draws; 0 where it is by quadrature.
+        entropy: Of the probabilities, in nats.
+        information: Between class and functions, in nats: the part of the entropy that more data
+            would remove.
+    """
+
+    probability: Float[Tensor, "n c"]
+    error: Float[Tensor, "n c"]
+    entropy: Float[Tensor, " n"]
+    information: Float[Tensor, " n"]
+
+
+How = Callable[[Tensor, Tensor, Tensor, int, int], Prediction]
+
+
+@torch.no_grad()
+def of_outputs(
+    how: How,
+    table: Float[Tensor, "classes l"],
+    moments: tuple[Float[Tensor, "n l"], Float[Tensor, "n l"]],
+    output: Int[Tensor, " n"],
+    sizes: Sequence[int],
+    draws: int,
+    seed: int,
+) -> Prediction:
+    """Rows of several outputs, whose classes lie in the table one after another."""
+    mean, variance = moments
+    n, width = len(mean), max(sizes)
+    parts = [mean.new_zeros(n, width) for _ in range(2)] + [mean.new_zeros(n) for _ in range(2)]
+    for classes, of in zip(table.split(list(sizes)), range(len(sizes))):
+        rows = (output == of).nonzero().squeeze(1)
+        if len(rows):
+            got = how(classes, mean[rows], variance[rows], draws, seed)
+            for whole, part in zip(parts, got):
+                if part.dim() == 2:
+                    whole[rows, : len(classes)] = part
+                else:
+                    whole[rows] = part
+    return Prediction(*parts)
+
+
+@torch.no_grad()
+def by_draws(
+    mixing: Float[Tensor, "c l"],
+    mean: Float[Tensor, "n l"],
+    variance: Float[Tensor, "n l"],
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> Prediction:
+    """Covariances kept: f = A u, averaged over the same draws of u at all rows."""
+    normal = _sobol(mean.shape[1], draws, seed).to(mean)  # [repeats, draws / repeats, l]
+    parts = []
+    for rows in _chunks(len(mean), normal[..., 0].numel() * (len(mixing) + mean.shape[1])):
+        u = mean[rows, None, None] + variance[rows, None, None].sqrt() * normal
+        parts.append(_averaged((u @ mixing.T).softmax(-1)))
+    return _joined(parts, len(mixing), mean)
+
+
+@torch.no_grad()
+def by_quadrature(
+    mixing: Float[Tensor, "c l"],
+    mean: Float[Tensor, "n l"],
+    variance: Float[Tensor, "n l"],
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> Prediction:
+    """Covariances dropped: by the maximum of independent h_c; the information by draws."""
+    m, s = mean @ mixing.T, (variance @ mixing.square().T).sqrt()
+    normal = _sobol(len(mixing), draws, seed).to(mean)
+    parts = []
+    for rows in _chunks(len(m), normal.numel()):
+        by_draws = _averaged((m[rows, None, None] + s[rows, None, None] * normal).softmax(-1))
+        p = _maximum(m[rows], s[rows])
+        entropy = torch.special.entr(p).sum(-1)
+        remaining = by_draws.entropy - by_draws.information
+        information = (entropy - remaining).clamp(min=0)
+        parts.append(Prediction(p, torch.zeros_like(p), entropy, information))
+    return _joined(parts, len(mixing), mean)
+
+
+def _averaged(p: Float[Tensor, "n repeats k c"]) -> Prediction:
+    repeats = p.mean(2)
+    mean = repeats.mean(1)
+    entropy = torch.special.entr(mean).sum(-1)
+    remaining = torch.special.entr(p).sum(-1).mean((1, 2))
+    error = repeats.std(1) / math.sqrt(REPEATS)
+    return Prediction(mean, error, entropy, (entropy - remaining).clamp(min=0))
+
+
+def _maximum(m: Float[Tensor, "n c"], s: Float[Tensor, "n c"]) -> Float[Tensor, "n c"]:
+    """P(h_c is the largest) for Gaussian f_c, each rows' t on a grid of its own."""
+    widest = max(s.max().item(), 0.1)
+    nodes = max(25, math.ceil(3 * DEVIATIONS * widest))
+    z = torch.linspace(-DEVIATIONS, DEVIATIONS, nodes, dtype=m.dtype, device=m.device)
+    log_weight = (-0.5 * z.square()).log_softmax(0)
+    low = (m - DEVIATIONS * s).amax(1) - 4.0
+    high = (m + DEVIATIONS * s).amax(1) + TAIL
+    steps = math.ceil((high - low).max().item() / STEP) + 1
+    grid = torch.linspace(0, 1, steps, dtype=m.dtype, device=m.device)
+    parts = []
+    for rows in _chunks(len(m), steps * nodes * m.shape[1]):
+        t = low[rows, None] + (high - low)[rows, None] * grid  # [n, t]
+        f = m[rows, :, None] + s[rows, :, None] * z
+        lag = f.unsqueeze(1) - t[:, :, None, None]  # [n, t, c, z]
+        log_cdf = log_weight - lag.exp()
+        log_pdf = (log_cdf + lag).logsumexp(-1)
+        log_cdf = log_cdf.logsumexp(-1)
+        others = log_cdf.sum(-1, keepdim=True) - log_cdf
+        parts.append((log_pdf + others).logsumexp(1).softmax(-1))  # they sum to 1 but for the tails
+    return torch.cat(parts)
+
+
+def _sobol(dimensions: int, draws: int, seed: int) -> Float[Tensor, "repeats k l"]:
+    """Standard Gaussian numbers from Sobol sequences with independent scramblings."""
+    count = max(1, draws // REPEATS)
+    points = [
+        torch.quasirandom.SobolEngine(dimensions, True, seed * REPEATS + i).draw(
+            count, dtype=torch.float64
+        )
+        for i in range(REPEATS)
+    ]
+    return torch.special.ndtri(torch.stack(points).clamp(1e-10, 1 - 1e-10))
+
+
+def _chunks(n: int, cells: int) -> list[slice]:
+    size = max(1, CELLS // cells)
+    return [slice(i, i + size) for i in range(0, n, size)]
+
+
+def _joined(parts: list[Prediction], classes: int, like: Tensor) -> Prediction:
+    if not parts:
+        empty = like.new_zeros(0)
+        return Prediction(empty.view(0, classes), empty.view(0, classes), empty, empty)
+    return Prediction(*(torch.cat(column) for column in zip(*parts)))

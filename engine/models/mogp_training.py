@@ -1,0 +1,142 @@
+"""Training of MOGPs-AR step by step: Adam on batches of every output, sparse where classes mix."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from jaxtyping import Int
+from linear_operator.utils.errors import NanError, NotPSDError
+from torch import Tensor, nn
+
+from engine.errors import BadInput
+from engine.models.jitter import noted
+from engine.models.mogp_kernels import Rows
+
+
+class Training:
+    """Optimiser steps on a model and its rows.
+
+    Args:
+        model: `MOGPAR` or a baseline, trained in place.
+        rows: Prepared by the kernel.
+        output, label: Each row's output, and its class within it.
+        generator: A CPU generator that draws batches and classes.
+        batch: Rows of each output in a step, without replacement; None takes all.
+        sampled: |S_d|, classes drawn for each row besides its own; 0 takes all.
+        rate: Adam's step to start from.
+        horizon: Steps in which the rate falls to a hundredth along a cosine; None keeps it.
+
+    Raises:
+        BadInput: A batch below one.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        rows: Rows,
+        output: Int[Tensor, " n"],
+        label: Int[Tensor, " n"],
+        generator: torch.Generator,
+        batch: int | None = 50,
+        sampled: int = 1,
+        rate: float = 0.05,
+        horizon: int | None = None,
+    ) -> None:
+        if batch is not None and batch < 1:
+            raise BadInput(f"A batch needs at least one row, got {batch}.")
+        self.model, self.data, self.generator = model, rows, generator
+        self.output, self.label = output, label
+        self.batch, self.sampled, self.rate, self.horizon = batch, sampled, rate, horizon
+        self.steps = 0
+        self.notes: list[str] = []  # of the numerics, each once
+        members = output.cpu()
+        count = torch.bincount(members)
+        self.members = list(members.argsort(stable=True).split(count.tolist()))
+        self.n_total = count.to(output.device)
+        sparse = [m.weight for m in model.modules() if isinstance(m, nn.Embedding) and m.sparse]
+        sparse = [weight for weight in sparse if weight.requires_grad]
+        known = {id(weight) for weight in sparse}
+        dense = [p for p in model.parameters() if p.requires_grad and id(p) not in known]
+        self.optimisers: list[torch.optim.Optimizer] = [torch.optim.Adam(dense, lr=rate)]
+        if sparse:
+            self.optimisers.append(torch.optim.SparseAdam(sparse, lr=rate))
+
+    def step(self) -> float:
+        """One step; the estimate of the bound before it, in nats.
+
+        NaN where a matrix can no longer be factorised; no step is taken then.
+        """
+        for optimiser in self.optimisers:
+            optimiser.zero_grad()
+        at = self.draw()
+        with noted(self.notes):
+            try:
+                bound = self.model.elbo(
+                    self.data[at],
+                    self.output[at],
+                    self.label[at],
+                    self.n_total,
+                    self.generator,
+                    self.sampled,
+                )
+            except (NanError, NotPSDError):
+                return math.nan
+            value = bound.item()
+            if not math.isfinite(value):
+                return math.nan
+            (-bound / len(self.output)).backward()
+        for optimiser in self.optimisers:
+            for group in optimiser.param_groups:
+                group["lr"] = self.rate * self._schedule()
+            optimiser.step()
+        self.steps += 1
+        return value
+
+    def _schedule(self) -> float:
+        if self.horizon is None:
+            return 1.0
+        part = min(1.0, self.steps / self.horizon)
+        return 0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * part))
+
+    def draw(self) -> Int[Tensor, " b"]:
+        """Rows of a step: as many of every output, or all it has."""
+        if self.batch is None:
+            return torch.arange(len(self.output), device=self.output.device)
+        picks = [
+            of[torch.randperm(len(of), generator=self.generator)[: self.batch]]
+            for of in self.members
+        ]
+        return torch.cat(picks).to(self.output.device)
+
+    def state(self) -> dict[str, Tensor]:
+        """All that a bitwise resume needs besides the model's `state_dict`."""
+        tensors = {
+            "steps": torch.tensor(self.steps),
+            "generator": self.generator.get_state(),
+        }
+        for i, j, parameter, optimiser in self._slots():
+            for name, value in optimiser.state.get(parameter, {}).items():
+                tensors[f"{i}.{j}.{name}"] = torch.as_tensor(value).clone()
+        return tensors
+
+    def load(self, tensors: dict[str, Tensor]) -> None:
+        """Go on from what `state` gave, the model's own state being loaded already."""
+        self.steps = int(tensors["steps"])
+        self.generator.set_state(tensors["generator"].cpu())
+        for i, j, parameter, optimiser in self._slots():
+            prefix = f"{i}.{j}."
+            kept: dict[str, Any] = {
+                k[len(prefix) :]: v.clone() for k, v in tensors.items() if k.startswith(prefix)
+            }
+            if isinstance(optimiser, torch.optim.SparseAdam) and kept:
+                kept["step"] = int(kept["step"])
+            if kept:
+                optimiser.state[parameter] = kept
+
+    def _slots(self) -> Iterator[tuple[int, int, nn.Parameter, torch.optim.Optimizer]]:
+        for i, optimiser in enumerate(self.optimisers):
+            for j, parameter in enumerate(optimiser.param_groups[0]["params"]):
+                yield i, j, parameter, optimiser
