@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dashboard.live import History, Trace
 
 UNIT = {"x": [0, 1], "y": [0, 1]}  # the frame of an empty plot
+RECENT = 200  # points from which the scatter of estimates is told
 LIMIT = 2000  # points of a curve thinned to its extremes, which is done at twice as many
 
 
@@ -30,10 +31,15 @@ class ElboPlot(Plot):
     Args:
         objective: What the objective is, with its unit.
         score: What the score is, with its unit.
+        title: The heading.
+        noisy: Whether the objective is an estimate from a batch, and the score the whole of it: the
+            estimates are then points around the score's line.
     """
 
-    def __init__(self, objective: str, score: str, title: str = "Objective") -> None:
-        self.objective, self.score = objective, score
+    def __init__(
+        self, objective: str, score: str, title: str = "Objective", noisy: bool = False
+    ) -> None:
+        self.objective, self.score, self.noisy = objective, score, noisy
         self._drawn = 0  # points of the trace on show
         self.curve = columns("step", "elbo", "score", name="curve")
         self.news = columns("step", "elbo", "score", name="news")  # only the browser fills it
@@ -47,6 +53,12 @@ class ElboPlot(Plot):
         plot.x_range = models.DataRange1d(renderers=[corners], range_padding=0.02)
         plot.y_range = models.DataRange1d(renderers=[corners], range_padding=0.08)
         for source in (self.curve, self.news):
+            if noisy:
+                plot.scatter("step", "elbo", source=source, color=BLUE, size=3.5, alpha=0.45,
+                             line_width=0, legend_label=_bare(objective))  # fmt: skip
+                plot.line("step", "score", source=source, color=GREEN, line_width=2.5,
+                          legend_label=_bare(score))  # fmt: skip
+                continue
             plot.line("step", "score", source=source, color=GREEN, line_width=1.5,
                       line_dash=[5, 3], line_alpha=0.9, legend_label=_bare(score))  # fmt: skip
             plot.line("step", "elbo", source=source, color=BLUE, line_width=2.5,
@@ -111,6 +123,8 @@ class ElboPlot(Plot):
         finite = score[here][np.isfinite(score[here])]
         if len(finite):
             words += f", {_bare(self.score)} {score[-1]:.3f}, best {finite.max():.3f}"
+        if self.noisy and (scatter := _scatter(elbo[here][-RECENT:])) is not None:
+            words += f"; estimates scatter by ± {scatter:.2g} from batch to batch"
         if restart[-1]:
             words += f" (restart {restart[-1] + 1})"
         bad = np.flatnonzero(~np.isfinite(elbo))
@@ -145,6 +159,12 @@ def rows(
         "elbo": np.insert(_finite(elbo[chosen]), gap, np.nan),
         "score": np.insert(_finite(score[chosen]), gap, np.nan),
     }
+
+
+def _scatter(values: np.ndarray) -> float | None:
+    """The deviation of a noisy curve about its own course, from its steps' differences."""
+    steps = np.diff(values[np.isfinite(values)])
+    return float(np.median(np.abs(steps)) / 0.6745 / np.sqrt(2)) if len(steps) >= 10 else None
 
 
 def _finite(values: np.ndarray) -> np.ndarray:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -120,3 +122,18 @@ def test_thinning_keeps_extremes_ends_and_all_that_is_not_finite(
         assert drawn.max() == finite.max()
     assert np.isfinite(curve).sum() - np.isfinite(curve[kept]).sum() == len(curve) - len(kept)
     assert np.isfinite(curve[kept]).sum() <= limit + 3 or len(curve) <= limit
+
+
+def test_estimates_from_batches_are_points_around_the_line_of_the_whole() -> None:
+    shown = ElboPlot("estimate (nats a row)", "bound (nats a row)", noisy=True)
+    kinds = {
+        (type(r.glyph).__name__, r.glyph.y)
+        for r in shown.figures[0].renderers
+        if getattr(r, "data_source", None) is shown.curve
+    }
+    assert kinds == {("Scatter", "elbo"), ("Line", "score")}
+    drawn = np.random.default_rng(0).normal(0, 0.1, 300)
+    shown.update(trace(list(drawn)), 0)
+    assert re.search(r"estimates scatter by ± 0\.(09|1|11)\d* from batch to batch", shown.alt)
+    shown.update(trace([1.0, 2.0]), 0)
+    assert "scatter" not in shown.alt

@@ -162,9 +162,7 @@ def test_fed_passes_on_what_the_page_chose() -> None:
     assert view.alt == "1 of 1 basis functions carry 90% of the signal."
 
 
-@pytest.mark.parametrize(
-    "colour", [theme.BLUE, theme.VERMILION, theme.GREEN, theme.GREY, *theme.DEVIATION]
-)
+@pytest.mark.parametrize("colour", [*theme.GROUPS, theme.GREY, *theme.DEVIATION])
 def test_colours_stand_out_from_light_and_dark_pages(colour: str) -> None:
     for page in (theme.PAPER, theme.INK):
         light, dark = sorted((luminance(colour), luminance(page)), reverse=True)

@@ -1,0 +1,194 @@
+"""Hinton diagrams of several matrices among the same classes, to one scale, coloured by group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import groupby
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from dashboard.plots.base import columns, empty, put
+from dashboard.plots.hinton import FIELD
+from dashboard.plots.theme import GREY, GROUPS, Figure, models, quiet_legend
+from dashboard.plots.tiles import Tiled
+
+Matrices = Float[np.ndarray, "q c c"]
+Order = Int[np.ndarray, " c"]
+
+MOST_NAMED = 8  # groups that a legend can name
+HEAD = 20  # pixels of the words above a matrix
+STRIP, GAP = 0.035, 0.05  # of a tile's width: the groups' colours, the margin
+
+_NAME = """
+const names = source.data.name
+return names[Math.round(value)] ?? ''
+"""
+
+
+class HintonGrid(Tiled):
+    """White squares are positive, black negative, on grey; area is magnitude over the greatest.
+
+    The greatest is that of all matrices together, so that they can be compared. Colours beside and
+    above a matrix say which group (alphabet) a class is of.
+
+    Args:
+        title: The heading.
+        what: What rows and columns are.
+        least: Pixels of a matrix that are enough to see it.
+        most: Pixels beyond which it does not grow.
+        say: Makes the reading of the matrices, as `in_words` does.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        what: str = "class",
+        least: int = 150,
+        most: int = 300,
+        say: Callable[[Matrices, Sequence[str], Sequence[str], Sequence[str]], str] | None = None,
+    ) -> None:
+        self._what = what
+        self._say = say or in_words
+        self._shown: tuple[Matrices, list[str], list[str], list[str], Order] | None = None
+        self._placed: tuple[object, ...] = ()
+        self.cells = columns("x", "y", "side", "value", "i", "j")
+        self.fields = columns("left", "right", "bottom", "top")
+        self.strips = models.ColumnDataSource(
+            {"left": [], "right": [], "bottom": [], "top": [], "colour": [], "group": []}
+        )
+        self.heads = models.ColumnDataSource({"x": [], "y": [], "text": []})
+        self.names = models.ColumnDataSource({"name": []})
+        super().__init__(title, "hinton", least, most)
+
+    def _high(self, side: float) -> float:
+        self._head = HEAD / side if self._shown is not None and any(self._shown[1]) else 0.0
+        return 1 + self._head
+
+    def _compose(self, plot: Figure) -> None:
+        box = ("left", "right", "bottom", "top")
+        plot.quad(*box, source=self.fields, color=FIELD, level="underlay", line_width=0)
+        plot.quad(*box, source=self.strips, color="colour", line_width=0, legend_field="group")
+        sign = models.LinearColorMapper(palette=["#000000", "#ffffff"], low=-1e-30, high=1e-30)
+        squares = plot.rect("x", "y", "side", "side", source=self.cells, line_width=0,
+                            fill_color={"field": "value", "transform": sign})  # fmt: skip
+        plot.text("x", "y", "text", source=self.heads, text_color=GREY, text_font_size="12px",
+                  text_baseline="bottom")  # fmt: skip
+        named = models.CustomJSHover(args={"source": self.names}, code=_NAME)
+        tips = [(self._what, "@i{custom}"), ("with", "@j{custom}"), ("value", "@value{0.0000}")]
+        plot.add_tools(
+            models.HoverTool(
+                renderers=[squares], tooltips=tips, formatters={"@i": named, "@j": named}
+            )
+        )
+        quiet_legend(plot)
+        plot.legend[0].click_policy = "none"
+
+    def show(
+        self,
+        matrices: Matrices,
+        heads: Sequence[str],
+        names: Sequence[str],
+        groups: Sequence[str],
+        order: Order | None = None,
+    ) -> None:
+        """Show matrices; entries that are not finite are left grey.
+
+        Args:
+            matrices: Their signed entries.
+            heads: A few words above each.
+            names: Of the c classes.
+            groups: Which group each class is of.
+            order: The classes' places from left to right; as they come where None.
+        """
+        c = matrices.shape[1]
+        order = np.arange(c) if order is None else np.asarray(order, int)
+        self._shown = (np.asarray(matrices, float), list(heads), list(names), list(groups), order)
+        if list(self.names.data["name"]) != list(names):
+            self.names.data = {"name": list(names)}
+        self.figures[0].legend[0].visible = len(set(groups)) <= MOST_NAMED
+        self._lay(len(matrices))
+        self._draw()
+        self.describe(self._say(self._shown[0], heads, names, groups))
+
+    def clear(self) -> None:
+        super().clear()
+        self._shown, self._placed = None, ()
+        empty(self.names)
+        self._lay(0)
+
+    def _draw(self) -> None:
+        if self._shown is None:
+            return
+        matrices, heads, _, groups, order = self._shown
+        q, c = matrices.shape[:2]
+        left, top = self._corner(np.arange(q)) + np.array([[STRIP], [self._head + STRIP]])
+        cell = (1 - STRIP - GAP) / max(c, 1)
+        finite = np.where(np.isfinite(matrices), matrices, 0.0)[:, order][:, :, order]
+        greatest = np.abs(finite).max(initial=0.0)
+        area = np.abs(finite) / greatest if greatest > 0 else finite
+        middle = (np.arange(c) + 0.5) * cell
+        x, y = left[:, None, None] + middle[None, None, :], top[:, None, None] + middle[:, None]
+        i, j = np.meshgrid(order, order, indexing="ij")
+        put(
+            self.cells,
+            x=np.broadcast_to(x, finite.shape).ravel(),
+            y=np.broadcast_to(y, finite.shape).ravel(),
+            side=(0.95 * cell * np.sqrt(area)).ravel(),
+            value=finite.ravel(),
+            i=np.tile(i.ravel(), q),
+            j=np.tile(j.ravel(), q),
+        )
+        place = (self.across, q, c, *order, *heads, *groups)
+        if place != self._placed:  # what holds names is sent only when it has changed
+            self._placed = place
+            put(self.fields, left=left, right=left + c * cell, bottom=top + c * cell, top=top)
+            self.heads.data = {"x": left, "y": top - STRIP, "text": heads}
+            self._colour([groups[k] for k in order], left, top, cell)
+
+    def _colour(self, groups: list[str], left: np.ndarray, top: np.ndarray, cell: float) -> None:
+        """Strips beside and above each matrix, a piece for each run of classes of one group."""
+        colour = {g: GROUPS[k % len(GROUPS)] for k, g in enumerate(dict.fromkeys(self._groups()))}
+        ends, runs = [0], []
+        for group, run in groupby(groups):
+            runs.append(group)
+            ends.append(ends[-1] + len(list(run)))
+        first, last = np.array(ends[:-1]) * cell, np.array(ends[1:]) * cell
+        thick = np.full(len(runs), STRIP * 0.7)
+        pieces: list[tuple[np.ndarray, ...]] = []
+        for x, y in zip(left, top):
+            pieces.append((x + first, x + last, y - 0 * thick, y - thick))
+            pieces.append((x - thick, x - 0 * thick, y + last, y + first))
+        sides = [np.concatenate(side) for side in zip(*pieces)]
+        data = dict(zip(("left", "right", "bottom", "top"), sides))
+        names = runs * (2 * len(left))
+        self.strips.data = {**data, "colour": [colour[n] for n in names], "group": names}
+
+    def _groups(self) -> list[str]:
+        return self._shown[3] if self._shown is not None else []
+
+
+def in_words(
+    matrices: Matrices, heads: Sequence[str], names: Sequence[str], groups: Sequence[str]
+) -> str:
+    """How many matrices of how many classes, the greatest entry, within groups against between."""
+    q, c = matrices.shape[:2]
+    size = np.abs(np.where(np.isfinite(matrices), matrices, 0.0))
+    if not size.any():
+        return f"{q} matrices of {c} classes, all zeros."
+    of = np.array(list(groups))
+    same = of[:, None] == of[None, :]
+    own = np.eye(c, dtype=bool)
+    k, i, j = np.unravel_index(int(np.argmax(size)), size.shape)
+    words = (
+        f"{q} matrices of {c} classes; the greatest entry is {matrices[k, i, j]:.3g}, in "
+        f"{heads[int(k)]}: {names[int(i)]}"
+        + (f" with {names[int(j)]}" if i != j else " with itself")
+    )
+    if (same & ~own).any() and (~same).any():
+        within, between = size[:, same & ~own].mean(), size[:, ~same].mean()
+        words += (
+            f". Between alphabets entries are {between / max(within, 1e-300):.0%} the size of "
+            "those within one, on average"
+        )
+    return words + "."

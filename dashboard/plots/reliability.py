@@ -1,0 +1,63 @@
+"""Can stated probabilities be trusted? Accuracy against confidence (Guo et al. 2017, ICML)."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+
+from dashboard.plots.base import Plot, columns, put
+from dashboard.plots.theme import BLUE, GREY, models, new_figure, quiet_legend
+
+
+class ReliabilityPlot(Plot):
+    """Share of right answers in bins of confidence; the diagonal is right. Bars: share of rows."""
+
+    def __init__(self, title: str = "Can its probabilities be trusted?") -> None:
+        self.points = columns("confidence", "accuracy", "low", "high", "rows")
+        self.bars = columns("left", "right", "share")
+        plot = new_figure(
+            "reliability",
+            "stated probability",
+            "share that is right",
+            x_range=models.Range1d(0, 1.02),
+            y_range=models.Range1d(0, 1.02),
+        )
+        plot.quad("left", "right", "share", 0, source=self.bars, color=GREY, fill_alpha=0.35,
+                  line_width=0, legend_label="share of the rows")  # fmt: skip
+        plot.add_layout(models.Slope(gradient=1, y_intercept=0, line_color=GREY, line_width=1.5,
+                                     level="underlay"))  # fmt: skip
+        plot.segment("confidence", "low", "confidence", "high", source=self.points, color=BLUE,
+                     line_width=2)  # fmt: skip
+        dots = plot.scatter("confidence", "accuracy", source=self.points, size=10, color=BLUE,
+                            legend_label="right, with 95% of chance")  # fmt: skip
+        tips = [("stated", "@confidence{0.0%}"), ("right", "@accuracy{0.0%}"), ("rows", "@rows{0}")]
+        plot.add_tools(models.HoverTool(renderers=[dots], tooltips=tips))
+        for axis in plot.axis:
+            axis.formatter = models.NumeralTickFormatter(format="0%")
+        quiet_legend(plot)
+        super().__init__(title, plot)
+
+    def show(self, bins: Float[np.ndarray, "3 b"]) -> None:
+        """Show bins: mean confidence, accuracy, number of rows; empty ones are left out."""
+        count = np.nan_to_num(bins[2])
+        edges = np.linspace(0, 1, len(count) + 1)
+        total = max(count.sum(), 1)
+        put(self.bars, left=edges[:-1], right=edges[1:], share=count / total)
+        confidence, accuracy, n = bins[:, count > 0]
+        half = 1.96 * np.sqrt((accuracy * (1 - accuracy) + 1 / (4 * n)) / n)  # not 0 at 0 or 1
+        put(self.points, confidence=confidence, accuracy=accuracy, rows=n,
+            low=np.clip(accuracy - half, 0, 1), high=np.clip(accuracy + half, 0, 1))  # fmt: skip
+        if not len(n):
+            self.describe("No row was held out.")
+            return
+        error = float((n * np.abs(confidence - accuracy)).sum() / total)
+        mean, right = float((n * confidence).sum() / total), float((n * accuracy).sum() / total)
+        verdict = (
+            "too sure of itself" if mean > right + 0.03
+            else "too unsure of itself" if mean < right - 0.03
+            else "about as sure as it may be"
+        )  # fmt: skip
+        self.describe(
+            f"{total:,.0f} held-out rows: it states {mean:.0%} on average and is right in "
+            f"{right:.0%}, {verdict}; the expected calibration error is {error:.1%}."
+        )

@@ -1,0 +1,79 @@
+"""Tiles of one figure, as many across as the page has room for.
+
+A figure of its own for each tile would be forty Bokeh models a tile; here a tile is a place in one
+figure's plane, and what is drawn in it is moved there.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from dashboard.plots.base import Plot
+from dashboard.plots.theme import Figure, models, new_figure
+
+USUAL = 760  # pixels of a figure before the browser has told its own
+
+
+class Tiled(Plot):
+    """Tiles in rows; the figure tells how wide it is, and the tiles are laid out anew.
+
+    Each is 1 wide in the figure's units, x to the right and y downwards.
+
+    Args:
+        title: The heading.
+        name: What its saved files are called.
+        least: Pixels of a tile's width that are enough to see what is in it.
+        most: Pixels beyond which it does not grow.
+    """
+
+    def __init__(self, title: str, name: str, least: int, most: int) -> None:
+        self._least, self._most, self._ratio = least, most, 1.0
+        self._n, self.across, self.side = 0, 1, float(least)
+        self._wide = USUAL
+        plot = new_figure(name, x_range=models.Range1d(0, 1), y_range=models.Range1d(1, 0))
+        plot.update(height=None, frame_height=80, min_border_left=0, min_border_right=0)
+        plot.axis.visible = False
+        plot.grid.visible = False
+        plot.on_change("inner_width", lambda _attr, _old, new: self._resized(new))
+        self._compose(plot)
+        super().__init__(title, plot)
+
+    def _compose(self, plot: Figure) -> None:
+        """Add the glyphs."""
+        raise NotImplementedError
+
+    def _high(self, side: float) -> float:
+        """A tile's height over its width, which takes `side` pixels."""
+        raise NotImplementedError
+
+    def _draw(self) -> None:
+        """Put everything in its place."""
+        raise NotImplementedError
+
+    def _lay(self, n: int) -> None:
+        """Make room for n tiles."""
+        self._n = n
+        across = min(max(1, self._wide // self._least), max(n, 1))
+        side = min(self._wide / across, self._most)
+        self.across, self.side = across, side
+        self._ratio = self._high(side)
+        down = self._ratio * math.ceil(n / across)
+        plot: Any = self.figures[0]
+        plot.x_range.update(start=0, end=self._wide / side)
+        plot.y_range.update(start=max(down, 0.01), end=0)
+        plot.frame_height = max(round(down * side), 40)
+
+    def _corner(self, tile: Int[np.ndarray, " k"]) -> Float[np.ndarray, "2 k"]:
+        """The upper left corners of some tiles."""
+        return np.stack([tile % self.across, tile // self.across * self._ratio]).astype(float)
+
+    def _resized(self, wide: int | None) -> None:
+        if wide and abs(wide - self._wide) > 4:
+            self._wide = int(wide)
+            if self._n:
+                self._lay(self._n)
+                self._draw()
