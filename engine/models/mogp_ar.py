@@ -73,12 +73,16 @@ class MOGPAR(nn.Module):
         self.q_mean = nn.Parameter(z.new_zeros(self.n_latent, rank, m))
         eye = torch.eye(m, dtype=z.dtype, device=z.device)
         self.q_scale = nn.Parameter(eye.repeat(self.n_latent, rank, 1, 1))
-        functions = self.n_latent * rank
-        start = torch.randn(sum(n_classes), functions, generator=generator, dtype=z.dtype)
-        start = torch.cat([start, start.new_zeros(len(start), 1)], 1) if constant else start
-        self.mixing = nn.Embedding.from_pretrained(
-            start.to(z.device) / math.sqrt(functions), freeze=False, sparse=True
-        )
+        self.start_mixing(sum(n_classes), z, generator)
+
+    def start_mixing(self, functions: int, like: Tensor, generator: torch.Generator) -> None:
+        """The mixing matrix [classes, Q * R], with a column of constants where there are some."""
+        latent = self.n_latent * self.rank
+        start = torch.randn(functions, latent, generator=generator, dtype=like.dtype)
+        start = start.to(like.device) / math.sqrt(latent)
+        if self.constant:
+            start = torch.cat([start, start.new_zeros(functions, 1)], 1)
+        self.mixing = nn.Embedding.from_pretrained(start, freeze=False, sparse=True)
 
     # -- latent functions ------------------------------------------------------------------------
 
@@ -130,6 +134,10 @@ class MOGPAR(nn.Module):
         """a_c of classes that are numbered over all outputs."""
         found: Tensor = self.mixing(classes)
         return found
+
+    @torch.no_grad()
+    def _table(self) -> Float[Tensor, "classes l"]:
+        return self.rows_of_mixing(torch.arange(int(self.sizes.sum()), device=self.sizes.device))
 
     # -- bounds ----------------------------------------------------------------------------------
 
@@ -218,10 +226,10 @@ class MOGPAR(nn.Module):
     ) -> prediction.Prediction:
         """Class probabilities (3.35) of each row's output, with errors and entropies."""
         moments = self._mixed(self.latent(rows))
-        with torch.no_grad():
-            table = self.rows_of_mixing(torch.arange(self.mixing.num_embeddings).to(output))
         how = prediction.by_draws if self.covariance == "kept" else prediction.by_quadrature
-        return prediction.of_outputs(how, table, moments, output, self.sizes.tolist(), draws, seed)
+        return prediction.of_outputs(
+            how, self._table(), moments, output, self.sizes.tolist(), draws, seed
+        )
 
     def probabilities(self, rows: Rows, output: Int[Tensor, " n"]) -> Float[Tensor, "n c"]:
         """Class probabilities of each row's output; 0 beyond the number of its classes."""
@@ -230,10 +238,7 @@ class MOGPAR(nn.Module):
     @torch.no_grad()
     def factors(self) -> Float[Tensor, "q c r"]:
         """A_q of each kernel: B_q = A_q A_q' (3.7)."""
-        weights = self.rows_of_mixing(
-            torch.arange(self.mixing.num_embeddings, device=self.first.device)
-        )
-        weights = weights[:, : self.n_latent * self.rank]
+        weights = self._table()[:, : self.n_latent * self.rank]
         return weights.view(-1, self.n_latent, self.rank).transpose(0, 1)
 
     def coregionalisation(self, classes: Int[Tensor, " c"] | None = None) -> Float[Tensor, "q c c"]:

@@ -17,13 +17,11 @@ FLOOR = 1e-9  # of a standard deviation: below it a column is constant
 
 @runtime_checkable
 class Rows(Protocol):
-    """Inputs as a kernel prepared them: a tensor, or patches unfolded once."""
+    """Inputs as a kernel prepared them, a tensor or patches unfolded once; they move by `to`."""
 
     def __len__(self) -> int: ...
 
     def __getitem__(self, index: Any) -> Any: ...
-
-    def to(self, *where: Any) -> Any: ...
 
 
 @runtime_checkable

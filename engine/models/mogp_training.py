@@ -7,13 +7,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from linear_operator.utils.errors import NanError, NotPSDError
 from torch import Tensor, nn
 
 from engine.errors import BadInput
 from engine.models.jitter import noted
-from engine.models.mogp_kernels import Rows
+from engine.models.mogp_baselines import build
+from engine.models.mogp_kernels import Kernel, RbfArd, Rows
+
+RATE = 0.05  # Adam's step to start from
 
 
 class Training:
@@ -42,7 +45,7 @@ class Training:
         generator: torch.Generator,
         batch: int | None = 50,
         sampled: int = 1,
-        rate: float = 0.05,
+        rate: float = RATE,
         horizon: int | None = None,
     ) -> None:
         if batch is not None and batch < 1:
@@ -140,3 +143,46 @@ class Training:
         for i, optimiser in enumerate(self.optimisers):
             for j, parameter in enumerate(optimiser.param_groups[0]["params"]):
                 yield i, j, parameter, optimiser
+
+
+def fit(
+    x: Float[Tensor, "n v"],
+    output: Int[Tensor, " n"],
+    label: Int[Tensor, " n"],
+    name: str = "mogp-ar",
+    kernel: Kernel | None = None,
+    n_latent: int = 5,
+    inducing: int = 100,
+    steps: int = 600,
+    batch: int | None = 200,
+    sampled: int = 1,
+    rate: float = RATE,
+    seed: int = 0,
+    **options: Any,
+) -> Any:
+    """A model of the publication, trained; `model.predict(model.kernel.prepare(x), output)`.
+
+    Args:
+        x: Inputs of all outputs' rows.
+        output, label: Each row's output, and its class within it, from 0; the largest label of an
+            output says how many classes it has.
+        name: One of `engine.models.mogp_baselines.MODELS`.
+        kernel: Else RBF-ARD of `n_latent` latent functions on standardised columns.
+        n_latent: Q; single-output models take one kernel for each output.
+        inducing: M.
+        steps: In which Adam's rate falls from `rate` to a hundredth of it.
+        batch, sampled: Rows of each output, and classes for each row, in a step.
+        options: Of `MOGPAR`: rank, covariance, constant.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    if kernel is None:
+        kernel = RbfArd(x, n_latent if name in ("mogp-ar", "mg-m") else 1)
+    rows = kernel.prepare(x)
+    sizes = [int(label[output == d].max()) + 1 for d in range(int(output.max()) + 1)]
+    model = build(name, kernel, rows, output, sizes, inducing, generator, **options)
+    training = Training(
+        model, rows, output, label, generator, batch, sampled, rate=rate, horizon=steps
+    )
+    for _ in range(steps):
+        training.step()
+    return model
