@@ -1,0 +1,133 @@
+"""The omniglot page's matrices: which characters and alphabets a model finds alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import panel as pn
+import panel_material_ui as pmui
+
+from dashboard.plots.base import Shown
+from dashboard.plots.hinton_grid import HintonGrid
+
+if TYPE_CHECKING:
+    from dashboard.live import History
+    from engine.events import Report, Snapshot
+
+STACKED = """
+:host { gap: 8px; max-height: none !important; }
+:host, :host > * { min-width: 0; max-width: 100%; }
+"""
+WHOLE = 460  # pixels of a single matrix at most
+
+
+def names_of(words: Mapping[str, Any]) -> list[str]:
+    """The names of all classes, counted through all outputs."""
+    return [
+        f"{output}/{label}"
+        for output, labels in zip(words["outputs"], words["classes"])
+        for label in labels
+    ]
+
+
+def outputs_of(words: Mapping[str, Any]) -> list[str]:
+    """The output of every class, counted through all outputs."""
+    return [o for o, labels in zip(words["outputs"], words["classes"]) for _ in labels]
+
+
+class Matrices(Shown):
+    """Hinton diagrams of matrices among the shown classes, sorted by clusters if the visitor likes.
+
+    Args:
+        title: The heading.
+        array: The array that is shown: "q c c" or "c c".
+        single: Whether it is one matrix.
+    """
+
+    def __init__(self, title: str, array: str, single: bool = False) -> None:
+        self.title = title
+        self._array, self._single = array, single
+        self._told: tuple[Mapping[str, np.ndarray], Mapping[str, Any]] | None = None
+        self.plot = (
+            HintonGrid(title, least=240, most=WHOLE, say=_alike) if single else HintonGrid(title)
+        )
+        self.figures = self.plot.figures
+        self.sorted = pmui.Checkbox(label="Sort by clusters", value=False, margin=0, size="small")
+        self.sorted.param.watch(lambda _: self._show(), "value")
+        self.panel = pn.Column(
+            self.sorted, self.plot.panel, stylesheets=[STACKED], sizing_mode="stretch_width",
+            margin=0,
+        )  # fmt: skip
+
+    def update(self, told: Snapshot | Report, words: Mapping[str, Any]) -> None:
+        """Show the matrices of a snapshot."""
+        self._told = told.arrays, words
+        self._show()
+
+    def clear(self, run: History) -> None:
+        """Forget the run shown before."""
+        self._told = None
+        self.plot.clear()
+
+    def _show(self) -> None:
+        if self._told is None:
+            return
+        arrays, words = self._told
+        matrices = np.asarray(arrays[self._array], float)
+        heads = [""] if self._single else [f"B{int(q) + 1}" for q in arrays["latent"]]
+        self.plot.show(
+            matrices[None] if self._single else matrices,
+            heads,
+            [f"{output}/{label}" for output, label in words["shown"]],
+            [output for output, _ in words["shown"]],
+            np.asarray(arrays["order"], int) if self.sorted.value else None,
+        )
+
+
+def _alike(
+    matrices: np.ndarray, heads: Sequence[str], names: Sequence[str], groups: Sequence[str]
+) -> str:
+    """The two classes most alike within an output, and the two most alike of different ones."""
+    matrix = np.where(np.isfinite(matrices[0]), matrices[0], -np.inf)
+    of = np.array(list(groups))
+    same = of[:, None] == of[None, :]
+    said = []
+    for pairs, where in ((same & ~np.eye(len(of), dtype=bool), "within"), (~same, "across")):
+        if pairs.any():
+            i, j = np.unravel_index(int(np.argmax(np.where(pairs, matrix, -np.inf))), pairs.shape)
+            said.append(f"{names[int(i)]} and {names[int(j)]} ({matrix[i, j]:.2f}, {where})")
+    return f"Most alike of {len(of)} classes: {'; '.join(said)}." if said else "One class."
+
+
+class Confused(Shown):
+    """Held-out rows of each shown class, by the class of its output they are taken for."""
+
+    title = "Which characters are taken for which"
+
+    def __init__(self) -> None:
+        self.plot = HintonGrid(self.title, "true", 240, WHOLE, say=_confused)
+        self.figures, self.panel = self.plot.figures, self.plot.panel
+
+    def update(self, told: Report, words: Mapping[str, Any]) -> None:
+        """Show a report's confusion within outputs; between them there is none."""
+        names = [f"{output}/{label}" for output, label in words["shown"]]
+        groups = [output for output, _ in words["shown"]]
+        self.plot.show(np.asarray(told.arrays["confusion"], float)[None], [""], names, groups)
+
+
+def _confused(
+    matrices: np.ndarray, heads: Sequence[str], names: Sequence[str], groups: Sequence[str]
+) -> str:
+    share = np.where(np.isfinite(matrices[0]), matrices[0], 0.0)
+    right = np.diag(share)
+    wrong = share - np.diag(right)
+    tested = share.sum(1) > 0
+    if not tested.any():
+        return "No row was held out."
+    i, j = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
+    words = f"Rows are true, columns predicted: on average {right[tested].mean():.0%} are right"
+    if wrong[i, j] > 0:
+        words += f"; {wrong[i, j]:.0%} of {names[int(i)]} are taken for {names[int(j)]}"
+    return words + "."
