@@ -24,12 +24,13 @@ from engine.likelihoods import augment_reduce
 from engine.likelihoods.augment_reduce import Covariance
 from engine.models import mogp_ar_prediction as prediction
 from engine.models.mogp_kernels import Kernel, Rows
+from engine.models.mogp_mixing import Coregionalised
 
 JITTER = 1e-6  # on K_uu, of the order of one on its diagonal
 CHUNK = 1000  # rows at once where all rows are asked for
 
 
-class MOGPAR(nn.Module):
+class MOGPAR(Coregionalised, nn.Module):
     """The model, its bounds and its predictions.
 
     Args:
@@ -241,18 +242,10 @@ class MOGPAR(nn.Module):
         weights = self._table()[:, : self.n_latent * self.rank]
         return weights.view(-1, self.n_latent, self.rank).transpose(0, 1)
 
-    def coregionalisation(self, classes: Int[Tensor, " c"] | None = None) -> Float[Tensor, "q c c"]:
-        """B_q among the given classes, numbered over all outputs; else among all of them."""
-        A = self.factors() if classes is None else self.factors()[:, classes]
-        return A @ A.mT
-
-    def global_matrix(self) -> Float[Tensor, "d d"]:
-        """The global absolute coregionalisation matrix of the outputs (3.42-3.43)."""
-        A, outputs = self.factors(), torch.arange(len(self.sizes), device=self.sizes.device)
-        owner = outputs.repeat_interleave(self.sizes)
-        mean = (owner == outputs.unsqueeze(1)).to(A) / self.sizes.unsqueeze(1)
-        blocks = [mean @ (a @ a.mT).abs() @ mean.mT for a in A]
-        return torch.stack(blocks).mean(0)
+    @torch.no_grad()
+    def solved(self) -> Float[Tensor, "q m r"]:
+        """K_uu^-1 E[u] of each latent function: means at x are k(x, Z) times these."""
+        return torch.linalg.solve_triangular(self._factor().mT, self.q_mean.mT, upper=True)
 
 
 def grouped(

@@ -23,6 +23,7 @@ from engine.errors import BadInput
 from engine.models import mogp_ar_prediction as prediction
 from engine.models.mogp_ar import MOGPAR, grouped
 from engine.models.mogp_kernels import Kernel, Rows
+from engine.models.mogp_mixing import Coregionalised
 
 MODELS = ("mogp-ar", "mg-m", "g-m", "g-a")
 DRAWS = 10  # for a row's expectation in a step
@@ -81,7 +82,7 @@ class GM(GA):
     data_terms = MGM.data_terms
 
 
-class Independent(nn.Module):
+class Independent(Coregionalised, nn.Module):
     """A model for each output, with the interface of one.
 
     Args:
@@ -92,11 +93,36 @@ class Independent(nn.Module):
         super().__init__()
         self.models = nn.ModuleList(models)
         self.width = max(model.width for model in models)
+        self.register_buffer("sizes", torch.cat([model.sizes for model in models]))
 
     @property
     def kernel(self) -> Any:
         """One that prepares rows for all."""
         return self.models[0].kernel
+
+    @property
+    def inducing_points(self) -> Float[Tensor, "d m e"]:
+        """Of all outputs."""
+        return torch.cat([model.inducing_points for model in self._members()])
+
+    @torch.no_grad()
+    def latent(self, rows: Rows) -> tuple[Float[Tensor, "l n"], Float[Tensor, "l n"]]:
+        """As of Q = D kernels of as many ranks as classes; zero where an output has fewer."""
+        parts = [
+            [_padded(part, self.width, 0) for part in model.latent(rows)]
+            for model in self._members()
+        ]
+        mean, variance = (torch.cat(part) for part in zip(*parts))
+        return mean, variance
+
+    def factors(self) -> Float[Tensor, "d c r"]:
+        """A_q of each output's kernel, zero at the classes of other outputs."""
+        whole = torch.block_diag(*(_padded(m.factors()[0], self.width, 1) for m in self._members()))
+        return torch.stack(whole.split(self.width, 1))
+
+    def solved(self) -> Float[Tensor, "d m r"]:
+        """K_uu^-1 E[u] of each class's function."""
+        return torch.cat([_padded(model.solved(), self.width, 2) for model in self._members()])
 
     def elbo(
         self,
@@ -143,10 +169,13 @@ class Independent(nn.Module):
         """Class probabilities of each row's output; 0 beyond the number of its classes."""
         return self.predict(rows, output).probability
 
+    def _members(self) -> list[MOGPAR]:
+        return [model for model in self.models if isinstance(model, MOGPAR)]
+
     def _each(self, output: Tensor) -> list[tuple[int, Any, Tensor, Tensor]]:
         """Each output that has rows: number, model, its rows, and zeros in place of its number."""
         found = []
-        for d, model in enumerate(self.models):
+        for d, model in enumerate(self._members()):
             at = (output == d).nonzero().squeeze(1)
             if len(at):
                 found.append((d, model, at, torch.zeros_like(at)))
@@ -194,3 +223,10 @@ def build(
             kind(copy.deepcopy(kernel), z, [classes], generator, **options | {"rank": classes})
         )
     return Independent(models)
+
+
+def _padded(part: Tensor, width: int, dim: int) -> Tensor:
+    """Zeros to the given width of a dimension."""
+    shape = list(part.shape)
+    shape[dim] = width - shape[dim]
+    return torch.cat([part, part.new_zeros(shape)], dim)

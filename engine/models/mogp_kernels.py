@@ -97,7 +97,11 @@ class RbfArd(nn.Module):
     def diagonal(self, rows: Float[Tensor, "b v"]) -> Float[Tensor, "q b"]:
         return rows.new_ones(self.n_latent, len(rows))
 
-    def _covariance(self, z: Tensor, rows: Tensor) -> Tensor:
-        """GPyTorch's own forward; its lazy tensors would cost more than the kernel itself."""
-        K: Tensor = self.rbf.forward(z / self.unit, rows / self.unit)
-        return K
+    def _covariance(self, z: Float[Tensor, "q m v"], rows: Tensor) -> Float[Tensor, "q m b"]:
+        """All exponents by one product; GPyTorch's own forward takes twice the time of a step."""
+        weight = 1 / (self.unit * self.rbf.lengthscale)
+        z, rows = z * weight, rows * weight
+        half = [-0.5 * v.square().sum(-1, keepdim=True) for v in (z, rows)]
+        left = torch.cat([z, half[0], torch.ones_like(half[0])], -1)
+        right = torch.cat([rows, torch.ones_like(half[1]), half[1]], -1)
+        return (left @ right.mT).exp()

@@ -53,6 +53,13 @@ def test_latent_moments_are_those_of_dense_algebra(rank):
     assert [part.shape for part in model.latent(rows[:0])] == [(2 * rank, 0)] * 2
 
 
+@pytest.mark.parametrize("rank", [1, 2])
+def test_solved_gives_the_means_by_the_kernel_alone(rank):
+    model, rows, *_ = _case(rank=rank)
+    means = model.solved().mT @ model.kernel.cross(model.inducing_points, rows)
+    torch.testing.assert_close(means.detach().reshape(2 * rank, -1), model.latent(rows)[0])
+
+
 def test_inducing_points_at_the_data_lose_nothing():
     """q(u) = p(u): the prior's variances; q(u) certain: none left (M = n, but for the jitter)."""
     g = torch.Generator().manual_seed(0)

@@ -85,6 +85,27 @@ def test_classes_of_a_single_output_are_independent():
     assert len(set(z)) == len(set(lengths)) == 2
 
 
+def test_independent_outputs_look_like_one_model_of_a_kernel_each():
+    model, rows, *_ = _model("g-m")
+    with torch.no_grad():
+        for one in model.models:
+            one.q_mean.normal_(generator=torch.Generator().manual_seed(1))
+    mean, variance = model.latent(rows)
+    assert mean.shape == variance.shape == (8, 100)  # two kernels, four ranks
+    assert mean[7].abs().max().item() == variance[7].abs().max().item() == 0
+    B = model.coregionalisation()
+    torch.testing.assert_close(B.sum(0), torch.eye(7).double())
+    assert B[1, :4].abs().sum().item() == 0
+    expected = torch.tensor([[1 / 8, 0], [0, 1 / 6]]).double()  # the mean of B_1 and B_2
+    torch.testing.assert_close(model.global_matrix(), expected)
+    z = model.inducing_points
+    assert z.shape == (2, 10, 2)
+    for d, one in enumerate(model.models):
+        cross = one.kernel.cross(z[d : d + 1], rows)[0]
+        got = model.solved()[d].T @ cross
+        torch.testing.assert_close(got, mean[4 * d : 4 * d + 4], atol=1e-4, rtol=1e-4)
+
+
 def test_independent_outputs_bound_is_the_sum_of_theirs():
     model, rows, output, label, g = _model("g-a")
     whole = model.bound(rows, output, label).item()

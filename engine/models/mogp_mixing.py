@@ -1,0 +1,32 @@
+"""What classes of all outputs share: the coregionalisation matrices of a mixture (Ma 2023, 3.7)."""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+
+class Coregionalised:
+    """A model whose functions mix latent ones: `factors` of them, `sizes` C_d of the outputs."""
+
+    sizes: Tensor
+
+    def factors(self) -> Float[Tensor, "q c r"]:
+        """A_q of each kernel: B_q = A_q A_q' (3.7)."""
+        raise NotImplementedError
+
+    def coregionalisation(self, classes: Int[Tensor, " c"] | None = None) -> Float[Tensor, "q c c"]:
+        """B_q among the given classes, numbered over all outputs; else among all of them."""
+        A = self.factors() if classes is None else self.factors()[:, classes]
+        return A @ A.mT
+
+    def global_matrix(self) -> Float[Tensor, "d d"]:
+        """The global absolute coregionalisation matrix of the outputs (3.42-3.43).
+
+        A matrix of all classes at a time: never all Q of them.
+        """
+        outputs = torch.arange(len(self.sizes), device=self.sizes.device)
+        owner, A = outputs.repeat_interleave(self.sizes), self.factors()
+        mean = (owner == outputs.unsqueeze(1)).to(A) / self.sizes.unsqueeze(1)
+        return torch.stack([mean @ (a @ a.mT).abs() @ mean.mT for a in A]).mean(0)
