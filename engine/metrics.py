@@ -125,3 +125,27 @@ def nmse(y: Rows, mean: Rows) -> float:
 def nlpd(y: Rows, mean: Rows, variance: Rows) -> float:
     """Negative log predictive density of Gaussian predictions, nats a row (Ma 2023, 5.44)."""
     return -mean_log_likelihood(y, mean, variance)
+
+
+def reliability(confidence: Rows, right: Rows, bins: int = 10) -> Float[ndarray, "3 b"]:
+    """Of the rows in each bin of confidence (equal widths, empty ones left out).
+
+    Args:
+        confidence: Probability of the class that is predicted.
+        right: 1 where that is the true one, else 0.
+        bins: How many.
+
+    Returns:
+        Mean confidence, accuracy and number of rows of each bin.
+    """
+    place = np.minimum((confidence * bins).astype(int), bins - 1)
+    count = np.bincount(place, minlength=bins).astype(float)
+    sums = [np.bincount(place, weights, bins) for weights in (confidence, right)]
+    kept = count > 0
+    return np.array([*(s[kept] / count[kept] for s in sums), count[kept]])
+
+
+def expected_calibration_error(confidence: Rows, right: Rows, bins: int = 10) -> float:
+    """Mean distance of confidence and accuracy over bins (Naeini, Cooper & Hauskrecht 2015)."""
+    sure, hit, count = reliability(confidence, right, bins)
+    return float((count * np.abs(sure - hit)).sum() / count.sum())

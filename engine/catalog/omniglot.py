@@ -62,6 +62,12 @@ class OmniglotSettings(Settings):
         bounds=(4, 105),
         doc="Side in pixels to which larger images are brought, by averages over area.",
     )
+    pixels = param.Selector(
+        default="black and white",
+        objects=["black and white", "grey"],
+        doc="Black and white: a pixel is ink or paper, so that equal patches recur and the patch "
+        "kernel is ten times faster. Grey keeps the shades of averages.",
+    )
     patch = param.Integer(3, bounds=(2, 20), doc="Side of a patch, in pixels.")
     n_latent = param.Integer(10, bounds=(1, 100), doc="Latent functions Q.")
     rank = param.Integer(1, bounds=(1, 10), doc="Rank of each coregionalisation matrix.")
@@ -149,6 +155,9 @@ _DRAWN = (
               "empty where there are no patches"),
     ArraySpec("class", "1", "1", "the class that the map is of, counted through all outputs"),
     ArraySpec("image", "h w", "ink", "the image in question; empty where there are no images"),
+    ArraySpec("top", "d 3", "1", "the three most probable classes of each output, counted through "
+              "all; -1 where it has fewer"),
+    ArraySpec("top_image", "d 3 h w", "ink", "an image of each that was learnt from"),
 )  # fmt: skip
 
 ENTRY = Entry(

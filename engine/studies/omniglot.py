@@ -1,0 +1,279 @@
+"""Omniglot: many outputs with classes of their own, few examples (Ma 2023, chapters 3 and 4).
+
+What the study adds to the models: which rows are learnt from, images brought to one size, a bound
+of all rows now and then, matrices and pictures for the page, other classifiers on the same rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from jaxtyping import Float, Int
+
+from engine.catalog.omniglot import OmniglotSettings
+from engine.datasets.characters import Characters, of
+from engine.errors import BadInput
+from engine.events import Report
+from engine.models.mogp_training import Training
+from engine.studies import Step, Tensors
+from engine.studies import omniglot_matrices as matrices
+from engine.studies import omniglot_models as models
+from engine.studies import omniglot_rows as rows
+
+WHOLE_EVERY = 25  # steps between bounds of all rows with all classes
+MOST_SCORED = 2000  # rows of such a bound; of more, these stand for all
+TYPICAL = 64  # rows that tell the prior variance of the latent functions
+PATCHES = 40  # inducing patches that are shown
+DRAWS = 64  # of the latent functions, while it trains
+
+
+class Study:
+    """One model of classes on one table (see `engine.studies.Study` for how it is driven)."""
+
+    tolerance = 1e-4
+    stages = 1
+
+    def __init__(
+        self, settings: OmniglotSettings, table: pd.DataFrame | None, device: torch.device
+    ) -> None:
+        if table is None:
+            raise BadInput("The omniglot study needs a table; name a file or a data set.")
+        seen = of(table)
+        drawn = rows.shape(settings, seen)
+        seen = rows.chosen(settings, seen)
+        x, image = rows.as_learnt(settings, seen.x, drawn)
+        names = [f"p{i}" for i in range(x.shape[1])] if image is not None else seen.features
+        seen = Characters(seen.outputs, seen.classes, seen.output, seen.label, x, names)
+        learnt, test = rows.split(settings, seen)
+        self._follow(settings, seen, image, np.flatnonzero(learnt), np.flatnonzero(test), device)
+        self.words = rows.words_of(settings, seen, image, learnt, test)
+        self.notes += [*table.attrs.get("notes", ()), *rows.notes(seen, drawn, image, test)]
+
+    def _follow(
+        self,
+        settings: OmniglotSettings,
+        seen: Characters,
+        image: tuple[int, int] | None,
+        learnt: Int[np.ndarray, " n"],
+        test: Int[np.ndarray, " t"],
+        device: torch.device,
+    ) -> None:
+        self.settings, self.device = settings, device
+        self.seen, self.image = seen, image
+        self.learnt, self.test = learnt, test
+        self.notes: list[str] = []
+        self.restarts, self.max_steps = settings.restarts, settings.max_steps
+        self.patience = settings.patience
+        self.sizes = np.array([len(names) for names in seen.classes])
+        self.x = torch.as_tensor(seen.x, dtype=torch.float64).to(device)
+        self.output = torch.as_tensor(seen.output).to(device)
+        self.label = torch.as_tensor(seen.label).to(device)
+
+    # --- training -------------------------------------------------------------------------------
+
+    def begin(self, restart: int, stage: int, best: Tensors | None) -> None:
+        s, at = self.settings, torch.as_tensor(self.learnt).to(self.device)
+        self.generator = torch.Generator().manual_seed(104729 * s.seed + restart)
+        name, single = rows.kernel_of(s, self.image), s.model in models.SINGLE
+        kernel = models.kernel_for(s, name, self.x[at], self.image, single)
+        self.prepared, output = kernel.prepare(self.x[at]), self.output[at]
+        # Where parameters are known already, a row an output starts the model quickly.
+        first = slice(None) if best is None else torch.as_tensor(_firsts(self.seen, self.learnt))
+        self.model = models.build(
+            s, s.model, kernel, self.prepared[first], output[first], self.sizes.tolist(),
+            self.generator,
+        )  # fmt: skip
+        self.training = Training(
+            self.model,
+            self.prepared,
+            output,
+            self.label[at],
+            self.generator,
+            batch=s.batch_rows,
+            sampled=s.sampled_classes,
+            rate=s.learning_rate,
+            horizon=s.max_steps,
+        )
+        scored = rows.some(np.arange(len(at)), self.seen.output[self.learnt], MOST_SCORED)
+        self._scored = torch.as_tensor(scored).to(self.device)
+        self.bound = float("nan")
+        if best is not None:
+            self._take(best)
+
+    def step(self) -> Step:
+        elbo = self.training.step() / len(self.learnt)
+        self.notes += [note for note in self.training.notes if note not in self.notes]
+        steps = self.training.steps
+        if steps == 1 or steps % WHOLE_EVERY == 0 or steps == self.max_steps:
+            self.bound = self._whole()
+        return Step(elbo, self.bound)
+
+    def _whole(self) -> float:
+        """The bound with all classes, nats a row; of many rows, some stand for all."""
+        which = torch.as_tensor(self.learnt).to(self.device)[self._scored]
+        found = self.model.bound(self.prepared[self._scored], self.output[which], self.label[which])
+        kl = models.kl_divergence(self.model)
+        return (float(found) + kl) / len(which) - kl / len(self.learnt)
+
+    def parameters(self) -> Tensors:
+        return dict(self.model.state_dict())
+
+    def state(self) -> Tensors:
+        at = torch.tensor([self.bound], dtype=torch.float64)
+        return {**self.training.state(), "bound": at}
+
+    def load(self, parameters: Tensors, state: Tensors) -> None:
+        self._take(parameters)
+        self.bound = float(state["bound"][0])
+        self.training.load({k: v for k, v in state.items() if k != "bound"})
+
+    def _take(self, parameters: Tensors) -> None:
+        self.model.load_state_dict({k: v.to(self.device) for k, v in parameters.items()})
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """Everything that a page shows of the model as it is (see the catalog)."""
+        asked = rows.some(self.test, self.seen.output[self.test], rows.AT_ONCE)
+        p = _array(self.ask(asked, draws=DRAWS).probability)
+        return {
+            "accuracy": rows.accuracy(self.seen, asked, p),
+            **self.shared(),
+            **self.patches(),
+            **rows.examples(self.seen, self.image, asked, p),
+        }
+
+    # --- what the model has learnt --------------------------------------------------------------
+
+    def factors(self) -> Float[np.ndarray, "q c r"]:
+        """A_q of all classes, scaled by the prior deviation of u_q at typical rows."""
+        typical = self._scored[:: -(-len(self._scored) // TYPICAL)]
+        return _array(models.factors(self.model, self.prepared[typical]))
+
+    def shared(self) -> dict[str, np.ndarray]:
+        """Coregionalisation of the shown classes, and of the outputs over all classes."""
+        factors = self.factors()
+        own = factors[:, rows.shown(self.seen)]
+        latent = matrices.largest(factors)
+        correlation = matrices.correlation(own)
+        return {
+            "latent": latent,
+            "shown_B": matrices.blocks(own, latent),
+            "correlation": correlation,
+            "order": matrices.alike(correlation),
+            "global": matrices.between_outputs(factors, self.sizes),
+        }
+
+    def patches(self) -> dict[str, np.ndarray]:
+        """Inducing patches by the size of the posterior's weights on them."""
+        if self.words["kernel"] != "patch":
+            return {"patches": np.empty((0, 0, 0)), "patches_weight": np.empty(0)}
+        z, influence = (_array(v) for v in models.inducing_patches(self.model))
+        most = np.argsort(-influence, kind="stable")[:PATCHES]
+        side = round(z.shape[1] ** 0.5)
+        return {"patches": z[most].reshape(-1, side, side), "patches_weight": influence[most]}
+
+    def means(self, which: Int[np.ndarray, " n"]) -> Float[np.ndarray, "n c"]:
+        """Posterior means of the functions of all classes of all outputs at some rows."""
+        at = torch.as_tensor(which).to(self.device)
+        return _array(models.means(self.model, self.model.kernel.prepare(self.x[at])))
+
+    def response(
+        self, x: Float[np.ndarray, " v"], output: int, label: int
+    ) -> Float[np.ndarray, "h w"]:
+        """What each patch of an image adds to the mean of a class's function, in nats."""
+        found = models.response(self.model, torch.tensor(x).to(self.device), output, label)
+        return np.empty((0, 0)) if found is None else _array(found)
+
+    # --- afterwards -----------------------------------------------------------------------------
+
+    def conclude(self, kept: list[tuple[float, Tensors]]) -> Report:
+        from engine.studies.omniglot_report import write_report
+
+        score, best = max(kept, key=lambda pair: pair[0])
+        self.begin(0, 0, best)
+        return write_report(self, score)
+
+    def fitted(self) -> tuple[Tensors, dict[str, Any]]:
+        tensors = {f"model.{k}": v for k, v in self.model.state_dict().items()}
+        x = torch.as_tensor(self.seen.x)
+        if self.image is not None:
+            x = (x * rows.SHADES).round().to(torch.uint8)
+        tensors["rows.x"] = x
+        for name in ("output", "label"):
+            tensors[f"rows.{name}"] = torch.tensor(getattr(self.seen, name))
+        tensors["rows.learnt"] = torch.as_tensor(self.learnt)
+        tensors["rows.test"] = torch.as_tensor(self.test)
+        return tensors, {"words": self.words}
+
+    @classmethod
+    def restore(
+        cls,
+        settings: OmniglotSettings,
+        tensors: Tensors,
+        meta: dict[str, Any],
+        device: torch.device,
+    ) -> Study:
+        study = cls.__new__(cls)
+        words = study.words = meta["words"]
+        kept = {k[5:]: v.cpu().numpy() for k, v in tensors.items() if k.startswith("rows.")}
+        x, image = kept["x"], tuple(words["size"]) or None
+        if image is not None:
+            x = x / rows.SHADES
+        names = [f"p{i}" for i in range(x.shape[1])] if image is not None else words["features"]
+        seen = Characters(
+            words["outputs"], words["classes"], kept["output"], kept["label"], x, names
+        )
+        study._follow(settings, seen, image, kept["learnt"], kept["test"], device)
+        study.begin(0, 0, {k[6:]: v for k, v in tensors.items() if k.startswith("model.")})
+        return study
+
+    # --- questions ------------------------------------------------------------------------------
+
+    def ask(self, which: Int[np.ndarray, " n"], draws: int | None = None) -> Any:
+        """Class probabilities of some of the table's rows (`mogp_ar_prediction.Prediction`)."""
+        at = torch.as_tensor(which).to(self.device)
+        return self.of_features(self.x[at], self.output[at], draws)
+
+    def of_features(self, x: torch.Tensor, output: torch.Tensor, draws: int | None = None) -> Any:
+        """Class probabilities of rows as learnt."""
+        prepared = self.model.kernel.prepare(x)
+        how = {} if draws is None else {"draws": draws}
+        return self.model.predict(prepared, output, **how)
+
+    def predict(self, table: pd.DataFrame) -> pd.DataFrame:
+        """The table with the class that each row is taken for, its probability, and all others'.
+
+        The class is called `label`, or `predicted` where the table has labels; a class of another
+        output than the row's has an empty cell. Images of another size are brought to the model's.
+
+        Raises:
+            BadInput: A column is absent, or an output that the model has not seen.
+        """
+        from engine.studies.omniglot_explore import predictions
+
+        return predictions(self, table)
+
+    def explore(self, question: str, **asked: Any) -> dict[str, np.ndarray]:
+        """Answers "draw", "response", "block" and "shots" (see the catalog)."""
+        from engine.studies.omniglot_explore import answer
+
+        return answer(self, question, asked)
+
+
+def _firsts(seen: Characters, learnt: Int[np.ndarray, " n"]) -> Int[np.ndarray, " d"]:
+    """The first row of each output, among the rows that are learnt from."""
+    return np.unique(seen.output[learnt], return_index=True)[1]
+
+
+def _array(values: torch.Tensor) -> np.ndarray:
+    array: np.ndarray = values.detach().cpu().numpy()
+    return array
+
+
+def reproduce(quick: bool = False, data: str | None = None) -> pd.DataFrame:
+    """The publication's experiments beside ours (see `omniglot_tables`)."""
+    from engine.studies import omniglot_tables
+
+    return omniglot_tables.reproduce(quick, data)

@@ -1,0 +1,150 @@
+"""The figures an omniglot run ends with: ours, and other classifiers on the same rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from sklearn.metrics import precision_recall_fscore_support
+
+from engine import metrics
+from engine.datasets.omniglot import PUBLISHED
+from engine.events import Metric, Report
+from engine.studies import omniglot_baselines as baselines
+from engine.studies import omniglot_rows as rows
+
+if TYPE_CHECKING:
+    from engine.studies.omniglot import Study
+
+Chances = Float[np.ndarray, "n c"]
+BOUND = "bound (nats a row)"
+RIVALS = 20_000_000  # of rows times classes that compete at once
+# Recall in percent of the two alphabets by 5-fold cross-validation (Ma 2023, Tables 4.1 and 4.2).
+THEIRS = {
+    ("Blackfoot", "MOGPs-AR (published)"): 0.468,
+    ("Blackfoot", "MOCGPs-AR (published)"): 0.714,
+    ("Blackfoot", "G-M with patches (published)"): 0.5858,
+}
+
+
+def write_report(study: Study, score: float) -> Report:
+    """Metrics of the held-out rows, arrays for the page, and the other classifiers.
+
+    Args:
+        score: What training came to, in nats a row.
+    """
+    snapshot = study.snapshot()
+    test = study.test
+    found = study.ask(test)
+    p = _array(found.probability)
+    told = [*scores(study, p, "this run", "run"), Metric("this run", BOUND, score)]
+    others, compared, said = [], [], []
+    if study.settings.baselines and len(test):
+        for name, chances, note in baselines.compared(study):
+            said += [note] if note else []
+            if chances is None:
+                continue
+            others += scores(study, chances, name, "baseline")
+            compared.append(rows.accuracy(study.seen, test, chances))
+    arrays = {
+        **snapshot,
+        "accuracy": rows.accuracy(study.seen, test, p),
+        **rows_of(study, p),
+        "test_entropy": _array(found.entropy),
+        "test_information": _array(found.information),
+        "confusion": confusion(study, p),
+        "confusion_across": across(study),
+        "compare_accuracy": np.array(compared).reshape(len(compared), len(study.sizes)),
+    }
+    return Report((*told, *others, *published(study, p)), arrays, tuple(said))
+
+
+def scores(study: Study, p: Chances, method: str, source: str) -> list[Metric]:
+    """Weighted recall, precision and F1 (3.36-3.41), mean log probability, calibration.
+
+    A classifier that is only ever certain (nearest neighbour) has no score of its probabilities.
+    """
+    seen, test = study.seen, study.test
+    if not len(test):
+        return []
+    best = seen.offset[seen.output[test]] + p.argmax(1)
+    precision, recall, f1, _ = precision_recall_fscore_support(
+        seen.number[test], best, average="weighted", zero_division=0.0
+    )
+    values = {"recall": recall, "precision": precision, "F1": f1}
+    sure, true = p.max(1), p[np.arange(len(p)), seen.label[test]]
+    if (sure < 1.0).any():
+        right = (best == seen.number[test]).astype(float)
+        values["mean log probability (nats)"] = np.log(np.maximum(true, 1e-300)).mean()
+        values["ECE"] = metrics.expected_calibration_error(sure, right)
+    return [Metric(method, name, float(value), source=source) for name, value in values.items()]
+
+
+def rows_of(study: Study, p: Chances) -> dict[str, np.ndarray]:
+    """The held-out rows, one by one and by bins of confidence."""
+    seen, test = study.seen, study.test
+    label, sure = seen.label[test], p.max(1, initial=0.0)
+    right = (p.argmax(1) == label).astype(float) if len(test) else np.zeros(0)
+    return {
+        "test_p": p[np.arange(len(p)), label],
+        "test_confidence": sure,
+        "test_right": right,
+        "test_output": seen.output[test],
+        "reliability": metrics.reliability(sure, right),
+    }
+
+
+def confusion(study: Study, p: Chances) -> Float[np.ndarray, "c c"]:
+    """Of each shown class's held-out rows, the share taken for each class of its output."""
+    seen, shown, test = study.seen, rows.shown(study.seen), study.test
+    owner = np.repeat(np.arange(len(study.sizes)), study.sizes)[: len(shown)]
+    found = np.full((len(shown), len(shown)), np.nan)
+    found[owner[:, None] == owner] = 0.0
+    true = seen.number[test]
+    best = seen.offset[seen.output[test]] + (p.argmax(1) if len(test) else 0)
+    count = np.bincount(true, minlength=study.sizes.sum())
+    kept = (true < len(shown)) & (best < len(shown))
+    np.add.at(found, (true[kept], best[kept]), 1.0 / count[true[kept]])
+    return found
+
+
+def across(study: Study) -> Float[np.ndarray, "d d"]:
+    """Of each output's held-out rows, the outputs whose class has the largest mean of all.
+
+    The model is trained to tell the classes of one output apart, and no constant holds outputs
+    against one another: an exploration, not a measure of what was trained.
+    """
+    d, test = len(study.sizes), study.test
+    owner = torch.arange(d).repeat_interleave(torch.as_tensor(study.sizes)).numpy()
+    found = np.zeros((d, d))
+    step = max(1, RIVALS // int(study.sizes.sum()))
+    for begin in range(0, len(test), step):
+        which = test[begin : begin + step]
+        best = study.means(which).argmax(1)
+        np.add.at(found, (study.seen.output[which], owner[best]), 1.0)
+    count = found.sum(1, keepdims=True)
+    return np.where(count > 0, found / np.maximum(count, 1), np.nan)
+
+
+def published(study: Study, p: Chances) -> list[Metric]:
+    """The publication's figures, where the rows are the publication's."""
+    s, seen = study.settings, study.seen
+    whole = not s.shots and not s.n_classes and study.sizes.tolist() == [14, 14]
+    if set(seen.outputs) != set(PUBLISHED) or not whole:
+        return []
+    own = dict(zip(seen.outputs, rows.accuracy(seen, study.test, p)))
+    mine = [
+        Metric("this run", f"recall of {name.split('_')[0]}", float(value))
+        for name, value in own.items()
+    ]
+    theirs = [
+        Metric(method, f"recall of {alphabet}", value, source="published")
+        for (alphabet, method), value in THEIRS.items()
+    ]
+    return [*mine, *theirs]
+
+
+def _array(values: torch.Tensor) -> Any:
+    return values.detach().cpu().numpy()
