@@ -17,7 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
+
+expect.set_options(timeout=20_000)  # a busy machine takes its time to open a page
 
 ARGS = [
     "--no-sandbox",
