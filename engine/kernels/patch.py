@@ -30,6 +30,8 @@ from engine.kernels.patch_pairs import PairSum, binary, dictionary, eq
 from engine.kernels.patch_rows import CHUNK, PatchRows, cut
 
 BLOCK = 2**20  # numbers in an array that a processor works through at once: 8 MB
+SCALE = 500  # images from which the scale of the weights is set
+FLOOR = 1e-6  # on their variance before that: blank images have none
 SHARED = 512  # distinct patches up to which all images are sums over the same list
 
 
@@ -52,6 +54,7 @@ class PatchKernel(Kernel):
     """
 
     has_lengthscale = True
+    unit: Tensor
 
     def __init__(
         self,
@@ -74,7 +77,8 @@ class PatchKernel(Kernel):
         self.width, self.height, self.patch, self.channels = width, height, patch, channels
         self.map_shape = (height - patch + 1, width - patch + 1)
         places = math.prod(self.map_shape)
-        self.weights = nn.Parameter(torch.ones(n_latent if own_weights else 1, places))
+        self.raw_weights = nn.Parameter(torch.ones(n_latent if own_weights else 1, places))
+        self.register_buffer("unit", torch.full((n_latent if own_weights else 1, 1), 1 / places))
         self.double()
         self.lengthscale = torch.full((n_latent, 1, pixels), 1.0, dtype=torch.float64)
 
@@ -87,6 +91,11 @@ class PatchKernel(Kernel):
         """Lengthscales, in the unit of pixels."""
         return self.lengthscale.squeeze(1)
 
+    @property
+    def weights(self) -> Float[Tensor, "q p"]:
+        """w_q of each place, or one row for all; learned as multiples of a unit set by `start`."""
+        return self.raw_weights * self.unit
+
     def prepare(self, x: Float[Tensor, "n v"]) -> PatchRows:
         """Cut images to patches; once for a data set.
 
@@ -96,10 +105,12 @@ class PatchKernel(Kernel):
         return cut(x, self.width, self.height, self.patch, self.channels)
 
     def start(self, rows: PatchRows, m: int, generator: torch.Generator) -> Float[Tensor, "q m e"]:
-        """Inducing patches to begin with: of the data, the frequent ones likelier than the rare.
+        """Inducing patches to begin with; sets the weights, too (see `_start_weights`).
 
-        Where the data have fewer than m, the rest are others moved a little.
+        They are of the data, the frequent ones likelier than the rare. Where the data have fewer
+        than m, the rest are others moved a little.
         """
+        self._start_weights(rows, generator)
         found, times = rows.places.long().unique(return_counts=True)
         chosen = []
         for _ in range(len(self.scales)):
@@ -111,6 +122,27 @@ class PatchKernel(Kernel):
             noise[: len(first)] = 0
             chosen.append(z + 0.1 * noise)
         return torch.stack(chosen)
+
+    @torch.no_grad()
+    def _start_weights(self, rows: PatchRows, generator: torch.Generator) -> None:
+        """Weights that vary smoothly over the places, so that images have a variance of one.
+
+        Equal weights count patches wherever they are, all functions the same ones, and blank paper
+        above all: training then rests on a plateau for hundreds of steps.
+        """
+        white = torch.randn(len(self.raw_weights), *self.map_shape, generator=generator)
+        down, across = (_smoothing(n, self.raw_weights) for n in self.map_shape)
+        smooth = (down @ white.to(down) @ across.mT).flatten(1)
+        if smooth.shape[1] > 1:
+            smooth = smooth - smooth.mean(1, keepdim=True)
+        self.raw_weights.copy_(
+            smooth / smooth.square().mean(1, keepdim=True).sqrt().clamp(min=FLOOR)
+        )
+        self.unit.fill_(1.0)
+        some = torch.randperm(len(rows), generator=generator)[:SCALE].to(rows.places.device)
+        variance = self.diagonal(rows[some]).mean(1, keepdim=True)
+        variance = variance if len(self.unit) > 1 else variance.mean(0, keepdim=True)
+        self.unit.copy_(variance.clamp(min=FLOOR).rsqrt())
 
     def inducing(self, z: Float[Tensor, "q m e"]) -> Float[Tensor, "q m m"]:
         """Covariance of the responses to inducing patches."""
@@ -214,6 +246,13 @@ class PatchKernel(Kernel):
             made.append(part(rows[order[start:stop]]))
             start = stop
         return torch.cat(made, dim=-1)[..., order.argsort()]
+
+
+def _smoothing(n: int, like: Tensor) -> Float[Tensor, "n n"]:
+    """Averages over a sixth of n places, by a bell."""
+    place = torch.arange(n, dtype=like.dtype, device=like.device)
+    bell = torch.exp(-((place - place.unsqueeze(1)) / (n / 6)).square())
+    return bell / bell.sum(1, keepdim=True)
 
 
 def _chunks(part: Callable[[PatchRows], Tensor], rows: PatchRows, each: int) -> Tensor:

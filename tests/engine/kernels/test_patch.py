@@ -27,7 +27,8 @@ def kernel(channels: int = 1, own: bool = True, patch: int = 2) -> PatchKernel:
     made = PatchKernel(6, 5, patch, channels, n_latent=2, own_weights=own)
     generator = torch.Generator().manual_seed(1)
     with torch.no_grad():
-        made.weights.copy_(torch.randn(made.weights.shape, generator=generator))
+        made.unit.fill_(0.5)
+        made.raw_weights.copy_(torch.randn(made.raw_weights.shape, generator=generator))
         made.lengthscale = 0.5 + torch.rand(made.lengthscale.shape, generator=generator).double()
     return made
 
@@ -130,10 +131,10 @@ def test_gradients_are_those_of_finite_differences(
         monkeypatch.setattr(module, "BLOCK", 1)
         monkeypatch.setattr(patch_pairs, "CHUNK", 1)
     z = images(2 * 3, 4, seed=3).view(2, 3, 4).requires_grad_()
-    given = [p.detach().clone().requires_grad_() for p in (k.weights, k.raw_lengthscale)]
+    given = [p.detach().clone().requires_grad_() for p in (k.raw_weights, k.raw_lengthscale)]
 
     def sums(weights: Tensor, raw: Tensor, z: Tensor) -> tuple[Tensor, ...]:
-        values = {"kernel.weights": weights, "kernel.raw_lengthscale": raw}
+        values = {"kernel.raw_weights": weights, "kernel.raw_lengthscale": raw}
         return torch.func.functional_call(Sums(k), values, (z, rows))
 
     assert torch.autograd.gradcheck(sums, (*given, z))
@@ -241,6 +242,32 @@ def test_the_map_of_responses_sums_to_the_mean(levels: int) -> None:
         for m in range(3)
     )
     assert maps[0, 1, 2, 0, 0].item() == pytest.approx(first.item())
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_weights_start_smooth_with_images_of_variance_one(own: bool) -> None:
+    k = PatchKernel(14, 14, 3, n_latent=3, own_weights=own)
+    rows = k.prepare(images(20, 196, BLACK_AND_WHITE))
+    z = k.start(rows, 5, torch.Generator().manual_seed(0))
+    each = k.diagonal(rows).mean(1)
+    assert (each if own else each.mean()).detach().numpy() == pytest.approx(1.0)
+    maps = k.raw_weights.detach().view(-1, *k.map_shape)
+    assert maps.mean((1, 2)).abs().max() < 1e-9
+    assert (maps[:, 1:] * maps[:, :-1]).mean() > 0.5  # neighbours are alike
+    again = k.start(rows, 5, torch.Generator().manual_seed(0))
+    assert torch.equal(z, again)
+    assert torch.equal(maps, k.raw_weights.detach().view_as(maps))
+    assert bool((z.unsqueeze(2) == rows.patches).all(-1).any(-1).all())  # patches of the data
+
+
+def test_a_patch_as_large_as_the_image_is_the_plain_kernel() -> None:
+    k = PatchKernel(5, 5, 5)
+    x = images(4, 25)
+    rows = k.prepare(x)
+    z = k.start(rows, 2, torch.Generator().manual_seed(0))
+    K = torch.exp(-0.5 * (z[0].unsqueeze(1) - x).square().sum(-1))
+    assert torch.allclose(k.cross(z, rows)[0].abs(), K)
+    assert torch.allclose(k.diagonal(rows), torch.ones(1, 4).double())
 
 
 def test_what_cannot_be_is_said() -> None:
