@@ -138,6 +138,7 @@ class Pad(JSComponent):
           tell()
         } else return
         event.preventDefault()
+        event.stopPropagation()  // present mode has its own meaning for these keys
         show()
       })
       const begin = () => {

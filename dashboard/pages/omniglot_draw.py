@@ -34,7 +34,8 @@ class Draw:
     def __init__(self, page: StudyPage) -> None:
         self._page = page
         self._words: dict[str, Any] = {}
-        self._names: list[str] = []
+        self._names: list[str] = []  # of all classes
+        self._ids: list[tuple[str, str]] = []  # their outputs and labels
         self._examples = np.empty((0, 1, 1))
         self._answer: dict[str, np.ndarray] = {}
         self._cells: list[int] = []  # the class of each image in the gallery
@@ -80,7 +81,7 @@ class Draw:
         self.pad.param.watch(lambda _: self._ask(), "ink")
         self.begin.param.watch(lambda _: self._begin(), "value")
         self.clear_button.on_click(lambda _: self._empty())
-        self.which.param.watch(lambda _: self._ask(self.which.value), "value")
+        self.which.param.watch(lambda e: self._ask(e.new), "value")
         self.outputs.param.watch(lambda _: self._show(), "value")
 
     @property
@@ -102,6 +103,11 @@ class Draw:
         if not size:
             return
         self._names = names_of(self._words)
+        self._ids = [
+            (output, label)
+            for output, labels in zip(self._words["outputs"], self._words["classes"])
+            for label in labels
+        ]
         self._examples = np.asarray(arrays["examples"], float)
         true = [self._names[int(c)] for c in arrays["examples_true"]]
         options = {f"{k + 1}. {name}": k for k, name in enumerate(true)}
@@ -141,7 +147,8 @@ class Draw:
         self._quiet = False
         self._ask()
 
-    def _ask(self, label: str = "") -> None:
+    def _ask(self, number: int | None = None) -> None:
+        """Ask what is on the paper, and what speaks for a class (None: for the most probable)."""
         if self._quiet or not self._words:
             return
         if not self.pad.ink:
@@ -151,7 +158,8 @@ class Draw:
             self.reading.object = f"<p>{HELP}</p>"
             self._page.read(at_once=True)
             return
-        self._page.ask("draw", self._answered, pixels=self.pad.ink, label=label)
+        output, label = ("", "") if number is None else self._ids[number]
+        self._page.ask("draw", self._answered, pixels=self.pad.ink, output=output, label=label)
 
     def _answered(self, answer: dict[str, np.ndarray]) -> None:
         self._answer = answer
@@ -167,9 +175,10 @@ class Draw:
             else "This model sees whole images: no patches to show.",
         )
         likely = [int(c) for c in np.ravel(answer["top"]) if c >= 0]
-        options = {self._names[c]: self._names[c] for c in {*likely, int(answer["class"][0])}}
+        asked = int(answer["class"][0])
+        options = {self._names[c]: c for c in sorted({*likely, asked})}
         self._quiet = True
-        self.which.param.update(options=options, value=said, disabled=not answer["map"].size)
+        self.which.param.update(options=options, value=asked, disabled=not answer["map"].size)
         self._quiet = False
 
     def _show(self) -> None:
@@ -191,11 +200,7 @@ class Draw:
         images = np.stack([self._answer["top_image"][cell] for cell in cells])
         words = [[_short(self._names[c]), f"{p[c]:.0%}"] for c in self._cells]
         first = [k == 0 for _, k in cells]
-        best = [
-            f"{names[d]}: {_label(self._names[c])} ({p[c]:.0%})"
-            for (d, k), c in zip(cells, self._cells)
-            if k == 0
-        ]
+        best = [f"{self._names[c]} ({p[c]:.0%})" for (_, k), c in zip(cells, self._cells) if k == 0]
         self.likely.show(
             images,
             words,
@@ -210,11 +215,7 @@ class Draw:
         self._page.read(at_once=True)
 
     def _clicked(self, cell: int) -> None:
-        self._ask(self._names[self._cells[cell]])
-
-
-def _label(name: str) -> str:
-    return name.partition("/")[2]
+        self._ask(self._cells[cell])
 
 
 def _short(name: str, most: int = 13) -> str:

@@ -68,18 +68,18 @@ class Examples(Shown):
         true, taken = (np.asarray(a[f"examples_{n}"], int) for n in ("true", "predicted"))
         p, right = np.asarray(a["examples_p"], float), true == taken
         said = [
-            [f"✓ {v:.0%}" if ok else f"✗ {v:.0%}", _of(names[t]) if ok else f"≠ {_of(names[t])}"]
-            for ok, v, t in zip(right, p, true)
+            [f"{'✓' if t == c else '✗'} {_of(names[c])}", f"is {_of(names[t])}"]
+            for t, c in zip(true, taken)
         ]
         self.plot.show(
             np.asarray(a["examples"], float),
             said,
-            f"{int(right.sum())} of these {len(right)} are put into their class (green, ✓). The "
-            "bar is the probability of the class that each is taken for.",
+            f"{int(right.sum())} of these {len(right)} are put into their class (green, ✓), with a "
+            f"probability of {p.mean():.0%} on average, which the bars show.",
             [GREEN if ok else VERMILION for ok in right],
             p,
         )
 
 
-def _of(name: str, most: int = 12) -> str:
+def _of(name: str, most: int = 11) -> str:
     return name if len(name) <= most else f"{name[: most - 1]}…"

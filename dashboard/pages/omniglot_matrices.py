@@ -24,12 +24,17 @@ WHOLE = 460  # pixels of a single matrix at most
 
 
 def names_of(words: Mapping[str, Any]) -> list[str]:
-    """The names of all classes, counted through all outputs."""
+    """The names of all classes as a person reads them, counted through all outputs."""
     return [
-        f"{output}/{label}"
+        name_of(output, label)
         for output, labels in zip(words["outputs"], words["classes"])
         for label in labels
     ]
+
+
+def name_of(output: str, label: str) -> str:
+    """A class's name, with that of its output unless it says that itself."""
+    return label if label.startswith(output) else f"{output}/{label}"
 
 
 def outputs_of(words: Mapping[str, Any]) -> list[str]:
@@ -80,7 +85,7 @@ class Matrices(Shown):
         self.plot.show(
             matrices[None] if self._single else matrices,
             heads,
-            [f"{output}/{label}" for output, label in words["shown"]],
+            [name_of(output, label) for output, label in words["shown"]],
             [output for output, _ in words["shown"]],
             np.asarray(arrays["order"], int) if self.sorted.value else None,
         )
@@ -112,7 +117,7 @@ class Confused(Shown):
 
     def update(self, told: Report, words: Mapping[str, Any]) -> None:
         """Show a report's confusion within outputs; between them there is none."""
-        names = [f"{output}/{label}" for output, label in words["shown"]]
+        names = [name_of(output, label) for output, label in words["shown"]]
         groups = [output for output, _ in words["shown"]]
         self.plot.show(np.asarray(told.arrays["confusion"], float)[None], [""], names, groups)
 

@@ -17,6 +17,12 @@ from dashboard.plots.theme import Figure, models, new_figure
 
 USUAL = 760  # pixels of a figure before the browser has told its own
 
+# Of its figures a browser reports nothing (assets/page.js); of this it must.
+_TELL = """
+const wide = cb_obj.inner_width
+if (wide > 0 && Math.abs(wide - told.data.wide[0]) > 4) told.data = {wide: [wide]}
+"""
+
 
 class Tiled(Plot):
     """Tiles in rows; the figure tells how wide it is, and the tiles are laid out anew.
@@ -38,7 +44,10 @@ class Tiled(Plot):
         plot.update(height=None, frame_height=80, min_border_left=0, min_border_right=0)
         plot.axis.visible = False
         plot.grid.visible = False
-        plot.on_change("inner_width", lambda _attr, _old, new: self._resized(new))
+        self.told = models.ColumnDataSource({"wide": [USUAL]})  # only the browser writes to it
+        tell = models.CustomJS(args={"told": self.told}, code=_TELL)
+        plot.js_on_change("inner_width", tell)
+        self.told.on_change("data", lambda _attr, _old, new: self._resized(int(new["wide"][0])))
         self._compose(plot)
         super().__init__(title, plot)
 
@@ -71,9 +80,8 @@ class Tiled(Plot):
         """The upper left corners of some tiles."""
         return np.stack([tile % self.across, tile // self.across * self._ratio]).astype(float)
 
-    def _resized(self, wide: int | None) -> None:
-        if wide and abs(wide - self._wide) > 4:
-            self._wide = int(wide)
-            if self._n:
-                self._lay(self._n)
-                self._draw()
+    def _resized(self, wide: int) -> None:
+        self._wide = wide
+        if self._n:
+            self._lay(self._n)
+            self._draw()

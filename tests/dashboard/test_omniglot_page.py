@@ -1,0 +1,239 @@
+"""The omniglot page's own views: what they ask of the model, and what they do with its answers."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dashboard.controls.pad import Pad
+from dashboard.pages.omniglot import otherwise
+from dashboard.pages.omniglot_draw import EMPTY, Draw
+from dashboard.pages.omniglot_gallery import NO_IMAGES, NO_PATCHES, Examples, Patches
+from dashboard.pages.omniglot_matrices import Confused, Matrices, name_of
+from dashboard.pages.omniglot_shots import Shots
+from dashboard.pages.omniglot_zoom import Zoom
+from dashboard.plots.base import NOTHING
+from dashboard.plots.theme import GREEN, VERMILION
+from engine.catalog.omniglot import OmniglotSettings
+from engine.events import Report, Snapshot
+
+WORDS: dict[str, Any] = {
+    "outputs": ["Greek", "Latin"],
+    "classes": [["alpha", "beta", "gamma"], ["a", "b"]],
+    "shown": [["Greek", "alpha"], ["Greek", "beta"], ["Latin", "a"]],
+    "size": [3, 2],
+    "kernel": "patch",
+    "shots_most": 4,
+    "n_test": 6,
+}
+
+
+def arrays() -> dict[str, np.ndarray]:
+    b = np.array([[1.0, 0.5, -0.2], [0.5, 1.0, 0.4], [-0.2, 0.4, 1.0]])
+    return {
+        "accuracy": np.array([0.5, 0.75]),
+        "latent": np.array([3, 0]),
+        "shown_B": np.stack([b, b / 2]),
+        "correlation": b,
+        "order": np.array([2, 0, 1]),
+        "global": np.ones((2, 2)),
+        "patches": np.linspace(-0.5, 1.5, 18).reshape(2, 3, 3),
+        "patches_weight": np.array([3.0, 1.0]),
+        "examples": np.zeros((2, 3, 2)),
+        "examples_true": np.array([0, 4]),
+        "examples_predicted": np.array([0, 3]),
+        "examples_p": np.array([0.9, 0.5]),
+        "confusion": np.array([[0.5, 0.5, np.nan], [0.0, 1.0, np.nan], [np.nan, np.nan, 1.0]]),
+    }
+
+
+class Model:
+    """Stands for the page's frame: notes what is asked, answers when told."""
+
+    mine = True
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, dict[str, Any]]] = []
+        self.then: Callable[[Any], None] = lambda _: None
+
+    def ask(self, question: str, then: Callable[[Any], None], **asked: Any) -> None:
+        self.asked.append((question, asked))
+        self.then = then
+
+    def read(self, at_once: bool = False) -> None: ...
+
+
+@pytest.fixture
+def model() -> Any:
+    return Model()
+
+
+def run(words: dict[str, Any] | None = None, **settings: Any) -> Any:
+    used = OmniglotSettings.parse(settings).values()
+    return SimpleNamespace(
+        id="r",
+        words=WORDS | (words or {}),
+        report=Report((), arrays()),
+        record=SimpleNamespace(settings=used),
+        recorded=False,
+    )
+
+
+def drawing(answer_to: int = 1) -> dict[str, np.ndarray]:
+    return {
+        "p": np.array([0.2, 0.7, 0.1, 0.4, 0.6]),
+        "map": np.ones((1, 1)),
+        "class": np.array([answer_to]),
+        "image": np.zeros((3, 2)),
+        "top": np.array([[1, 0, 2], [4, 3, -1]]),
+        "top_image": np.zeros((2, 3, 3, 2)),
+    }
+
+
+def ink(levels: list[int]) -> str:
+    return b64encode(bytes(levels)).decode()
+
+
+def test_a_drawing_is_asked_about_and_answered_by_alphabet(model: Any) -> None:
+    view = Draw(model)
+    view.open(run())
+    assert model.asked == []
+    assert (view.pad.high, view.pad.wide) == (3, 2)
+    view.pad.ink = drawn = ink([0, 255, 0, 0, 0, 0])
+    assert model.asked == [("draw", {"pixels": drawn, "output": "", "label": ""})]
+    np.testing.assert_allclose(view.pad.image, [[0, 1], [0, 0], [0, 0]])
+    model.then(drawing())
+    assert "Greek/beta (70%); Latin/b (60%)" in view.alt
+    assert len(view.likely.frames.data["left"]) == 5  # Latin has but two classes
+    assert "Greek/beta" in view.response.alt
+
+    view._clicked(2)  # the least probable of Greek
+    assert model.asked[-1] == ("draw", {"pixels": drawn, "output": "Greek", "label": "gamma"})
+    model.then(drawing(2))
+    assert view.which.value == 2
+    assert len(model.asked) == 2  # what the answer sets asks nothing
+
+    view._empty()
+    assert view.pad.ink == ""
+    assert view.likely.alt == NOTHING
+    assert len(model.asked) == 2
+
+
+def test_a_held_out_character_can_be_begun_with(model: Any) -> None:
+    view = Draw(model)
+    view.open(run())
+    assert list(view.begin.options) == [EMPTY, "1. Greek/alpha", "2. Latin/b"]
+    turn = view.pad.turn
+    view.begin.value = 1
+    assert view.pad.turn == turn + 1
+    assert view.pad.given == view.pad.ink == ink([0] * 6)
+    assert model.asked[-1][1]["pixels"] == view.pad.ink
+
+
+def test_without_images_there_is_nothing_to_draw(model: Any) -> None:
+    view = Draw(model)
+    view.open(run({"size": []}))
+    assert not view.whole.visible
+    assert "not from images" in view.reading.object
+
+
+def test_ink_of_paper_that_was_replaced_is_not_taken() -> None:
+    pad = Pad(wide=2, high=3)
+    pad.ink = ink([0] * 6)
+    assert pad.image is not None
+    pad.lay(None, (4, 4))
+    pad.ink = ink([0] * 6)
+    assert pad.image is None
+
+
+def test_matrices_are_sorted_when_asked_and_say_what_is_alike() -> None:
+    view = Matrices("alike", "correlation", single=True)
+    view.update(Snapshot(1, arrays()), WORDS)
+    assert "Greek/alpha and Greek/beta (0.50, within)" in view.alt
+    assert "Greek/beta and Latin/a (0.40, across)" in view.alt
+    assert view.plot.cells.data["i"][0] == 0
+    view.sorted.value = True
+    assert view.plot.cells.data["i"][0] == 2
+    every = Matrices("B", "shown_B")
+    every.update(Snapshot(1, arrays()), WORDS)
+    assert list(every.plot.heads.data["text"]) == ["B4", "B1"]
+    view.clear(None)  # type: ignore[arg-type]
+    view.sorted.value = False
+    assert view.alt == NOTHING
+
+
+def test_a_name_does_not_repeat_its_alphabet() -> None:
+    assert name_of("Anu", "Anu 3") == "Anu 3"
+    assert name_of("Greek", "alpha") == "Greek/alpha"
+
+
+def test_confusion_says_what_is_taken_for_what() -> None:
+    view = Confused()
+    view.update(Report((), arrays()), WORDS)
+    assert "on average 83% are right; 50% of Greek/alpha are taken for Greek/beta" in view.alt
+
+
+def test_galleries_say_what_they_show() -> None:
+    patches, examples = Patches(), Examples()
+    for view in (patches, examples):
+        view.update(Snapshot(1, arrays()), WORDS)  # type: ignore[attr-defined]
+    assert "2 inducing patches of 3 x 3 pixels" in patches.alt
+    assert "1 of them have half" in patches.alt
+    assert "1 of these 2" in examples.alt
+    assert list(examples.plot.frames.data["colour"]) == [GREEN, VERMILION]
+    assert "✗ Latin/a" in examples.plot.frames.data["tip"][1]
+    none = arrays() | {"patches": np.empty((0, 0, 0)), "examples": np.empty((0, 0, 0))}
+    for view in (patches, examples):
+        view.update(Snapshot(1, none), WORDS)  # type: ignore[attr-defined]
+    assert (patches.alt, examples.alt) == (NO_PATCHES, NO_IMAGES)
+
+
+def test_a_closer_look_asks_for_a_block_and_names_its_classes(model: Any) -> None:
+    view = Zoom(model)
+    view.open(run(n_latent=5))
+    assert model.asked == [("block", {"latent": 3, "outputs": []})]
+    view.outputs.value = ["Latin"]
+    assert model.asked[-1] == ("block", {"latent": 3, "outputs": ["Latin"]})
+    model.then({"matrix": np.array([[1.0, 0.5], [0.5, 2.0]]), "class": np.array([3, 4]),
+                "aggregated": np.array([0])})  # fmt: skip
+    assert "B4: Latin/b with itself" in view.alt
+    model.then({"matrix": np.array([[1.0, 3.0], [3.0, 2.0]]), "class": np.array([0, 1]),
+                "aggregated": np.array([1])})  # fmt: skip
+    assert "Greek with Latin" in view.alt
+
+
+def test_the_curve_of_examples_grows_by_a_point_for_each_stop(model: Any) -> None:
+    view = Shots(model)
+    view.open(run())
+    assert view.slider.options == [1, 2, 3, 4]
+    view._train(2)
+    assert model.asked == [("shots", {"k": 2})]
+    model.then({"accuracy": np.array([0.5, 0.7]), "nearest": np.array([0.3, 0.5])})
+    assert "Recall with 2 examples: 60.0% against 40.0% of the nearest neighbour" in view.alt
+    view._train(2)
+    assert len(model.asked) == 1  # known already
+    view._train(1)
+    model.then({"accuracy": np.array([0.2, 0.4]), "nearest": np.array([0.2, 0.2])})
+    assert list(view.plot.sources[0].data["shots"]) == [1, 2]
+    view.clear(None)  # type: ignore[arg-type]
+    assert view.slider.disabled
+    assert view.alt == NOTHING
+
+
+def test_every_alternative_can_be_trained() -> None:
+    said, others = otherwise(run())
+    assert said == "This run trained MOGPs-AR on Greek and 1 more together."
+    trained = [other.train for other in others]
+    assert "Greek alone" in trained
+    assert "with 1 example of each class" in trained
+    assert "with the kernel rbf-ard" in trained
+    for other in others:
+        changed = OmniglotSettings.parse(OmniglotSettings().values() | other.settings)
+        assert changed.changed() == other.settings
+    _, others = otherwise(run({"outputs": ["Greek"]}, n_outputs=1))
+    assert {"n_outputs": 0} in [other.settings for other in others]
