@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dashboard.pages.alternatives import Alternatives, Other
+from dashboard.pages.omniglot_alphabets import Alphabets
 from dashboard.pages.omniglot_draw import Draw
 from dashboard.pages.omniglot_gallery import Examples, Patches
 from dashboard.pages.omniglot_matrices import Confused, Matrices
@@ -68,7 +69,7 @@ GLOBAL = "Which alphabets go together"
 DIAGRAMS = "What each latent function ties together"
 ACROSS = "If all alphabets competed"
 REDUCIBLE = "What more data would remove"
-WORTH = "What are the other alphabets worth?"
+ELSE = "What if it were trained otherwise?"
 SIDEWAYS = ":host { overflow-x: auto !important; min-width: 0; }"  # alphabets with long names
 
 
@@ -77,7 +78,8 @@ def views(page: StudyPage) -> Views:
     draw = Late(Draw.title, lambda: Draw(page), height=760)
     shots = Late(Shots.title, lambda: Shots(page), height=480)
     zoom = Late(Zoom.title, lambda: Zoom(page), height=760)
-    explore: tuple[Any, ...] = (draw, shots, zoom, Alternatives(page, WORTH, otherwise))
+    fewer, others = Alphabets(page), Alternatives(page, ELSE, otherwise)
+    explore: tuple[Any, ...] = (draw, shots, fewer, zoom, others)
     return Views(
         story=STORY,
         equations=EQUATIONS,
@@ -85,7 +87,9 @@ def views(page: StudyPage) -> Views:
         live=_live(),
         result=_result(),
         explore=explore,
-        wide=frozenset({DIAGRAMS, "Figures", draw.title, shots.title, zoom.title, WORTH}),
+        wide=frozenset(
+            {DIAGRAMS, "Figures", draw.title, shots.title, fewer.title, zoom.title, ELSE}
+        ),
         steps=(
             (RECALL, "How many characters that it never saw are put into their class?"),
             (ALIKE, "White: what is learnt of one holds for the other."),
@@ -173,19 +177,11 @@ def _result() -> tuple[Any, ...]:
 
 
 def otherwise(run: History) -> tuple[str, list[Other]]:
-    """Fewer alphabets, fewer examples, another model: each one click away."""
+    """Fewer examples, another model, another bound or kernel: each one click away."""
     used, names = run.record.settings, list(run.words["outputs"])
-    alone = "alone" if len(names) == 1 else f"and {len(names) - 1} more together"
-    others = [
-        Other(
-            f"{names[0]} alone" if n == 1 else f"the first {n} alphabets",
-            "what is left of its recall without the others?" if n == 1 else "fewer to borrow from.",
-            {"n_outputs": n},
-        )
-        for n in sorted({1, 2, len(names) // 2}) if 0 < n < len(names)
-    ]  # fmt: skip
+    others = []
     if used["n_outputs"]:
-        others.append(Other("all alphabets", "more to borrow from.", {"n_outputs": 0}))
+        others.append(Other("with all alphabets", "more to borrow from.", {"n_outputs": 0}))
     others += [
         Other(f"with {k} {'example' if k == 1 else 'examples'} of each class",
               "from scratch, kernel and patches included.", {"shots": k})
@@ -205,7 +201,8 @@ def otherwise(run: History) -> tuple[str, list[Other]]:
         kernel = "rbf-ard" if run.words["kernel"] == "patch" else "patch"
         seen = {"rbf-ard": "each image is seen as a whole.", "patch": "patches, wherever they are."}
         others.append(Other(f"with the kernel {kernel}", seen[kernel], {"kernel": kernel}))
-    return f"This run trained {MODELS[str(used['model'])]} on {names[0]} {alone}.", others
+    many = f"{len(names)} alphabets together" if len(names) > 1 else f"{names[0]} alone"
+    return f"This run trained {MODELS[str(used['model'])]} on {many}.", others
 
 
 KNOWS = {

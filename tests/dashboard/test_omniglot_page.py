@@ -12,6 +12,7 @@ import pytest
 
 from dashboard.controls.pad import Pad
 from dashboard.pages.omniglot import otherwise
+from dashboard.pages.omniglot_alphabets import Alphabets
 from dashboard.pages.omniglot_draw import EMPTY, Draw
 from dashboard.pages.omniglot_gallery import NO_IMAGES, NO_PATCHES, Examples, Patches
 from dashboard.pages.omniglot_matrices import Confused, Matrices, name_of
@@ -64,6 +65,10 @@ class Model:
     def ask(self, question: str, then: Callable[[Any], None], **asked: Any) -> None:
         self.asked.append((question, asked))
         self.then = then
+
+    def link(self, **query: Any) -> str:
+        self.linked = query
+        return "./omniglot?"
 
     def read(self, at_once: bool = False) -> None: ...
 
@@ -225,11 +230,24 @@ def test_the_curve_of_examples_grows_by_a_point_for_each_stop(model: Any) -> Non
     assert view.alt == NOTHING
 
 
+def test_the_slider_of_alphabets_offers_to_train_with_so_many(model: Any) -> None:
+    view = Alphabets(model)
+    view.open(run())
+    assert view.alt == "This run learnt Greek and Latin together."
+    assert model.linked == {"run": None, "compare": "r", "n_outputs": 1}
+    assert "Train with Greek alone and compare" in view.link.object
+    view.slider.value = 2
+    assert model.linked["n_outputs"] == 2
+    assert "Train with Greek and Latin and compare" in view.link.object
+    view.open(run({"outputs": ["Greek"], "classes": [["alpha", "beta"]]}))
+    assert view.slider.disabled
+    assert "but one alphabet" in view.alt
+
+
 def test_every_alternative_can_be_trained() -> None:
     said, others = otherwise(run())
-    assert said == "This run trained MOGPs-AR on Greek and 1 more together."
+    assert said == "This run trained MOGPs-AR on 2 alphabets together."
     trained = [other.train for other in others]
-    assert "Greek alone" in trained
     assert "with 1 example of each class" in trained
     assert "with the kernel rbf-ard" in trained
     for other in others:
