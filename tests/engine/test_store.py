@@ -290,6 +290,17 @@ def test_a_recording_is_the_run_again(store: Store) -> None:
     assert report.metrics == REPORT.metrics
 
 
+def test_what_a_recording_only_shows_keeps_four_digits(store: Store) -> None:
+    run = add(store)
+    shown = np.array([1 / 3, -12345.678, 0.0, np.nan, np.inf])
+    snapshot = Snapshot(3, {"shown": shown, "counted": np.array([123_456_789])})
+    end = Finished(State.CONVERGED, "It converged.", REPORT)
+    store.write(run, [Started("cpu", 9), *steps(1, 3), snapshot, Fitted(b"model"), end])
+    kept = store.snapshots(store.import_recording(store.export_recording(run)))[0].arrays
+    np.testing.assert_allclose(kept["shown"], shown, rtol=2e-4)
+    assert kept["counted"].tolist() == [123_456_789]
+
+
 def test_a_newer_recording_takes_the_place_of_the_older_one(store: Store) -> None:
     first, second = add(store), add(store)
     for run in (first, second):
