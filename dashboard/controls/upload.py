@@ -29,7 +29,7 @@ IMAGES = (
 )
 PROBLEMS = 8  # shown at once
 LIMIT_BYTES = 100_000_000  # of one file
-SIDE, MOST_SIDE = 20, 64  # pixels of an image, if the settings do not say, and at most
+SIDE, MOST_SIDE = 20, 105  # pixels of an image, if the settings do not say, and at most
 
 
 class Upload:

@@ -37,8 +37,8 @@ another, and what is learnt of one character's strokes holds for others.
 
 **What the model does.** Every character of every alphabet has a function of the image, and all of
 them are mixtures of a few latent ones. So an alphabet borrows from the others, and a class more
-costs a row of numbers. A step looks at one wrong class in place of all of them, for a bound on the
-softmax that stays true. Images are seen patch by patch, wherever the patch may be.
+costs a row of numbers. A bound on the softmax takes its classes one by one, so that a step may look
+at a few of them in place of all. Images are seen patch by patch, wherever the patch may be.
 
 **What to look at.** While it trains, squares appear in the matrices: which characters, which
 alphabets the model finds alike. Afterwards draw a character of your own; take examples away; learn

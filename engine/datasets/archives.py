@@ -43,6 +43,7 @@ class ArchiveLimits:
     unpacked_bytes: int = 500_000_000
     ratio: float = 100.0  # unpacked over packed, of a file
     pixels: int = 16_000_000  # of an image
+    values: int = 60_000_000  # of the table: images times the pixels to which each is brought
 
 
 def read_images(
@@ -80,6 +81,13 @@ def read_images(
         raise BadInput(f"{file} is not a ZIP archive; pack the folders of images again.") from None
     with archive:
         members = _checked(archive, file, limits or ArchiveLimits())
+        values, most = len(members) * size[0] * size[1], (limits or ArchiveLimits()).values
+        if values > most:
+            raise BadInput(
+                f"{file} holds {len(members):,} images, which at {size[0]} x {size[1]} pixels are "
+                f"{values / 1e6:,.0f} million values and the limit is {most / 1e6:,.0f} million; "
+                "choose a smaller size or keep fewer images."
+            )
         rows = [
             _pixels(archive, m, file, size, limits or ArchiveLimits()).ravel() for m, _ in members
         ]
@@ -161,4 +169,4 @@ def _pixels(
         raise
     except _BROKEN:
         raise BadInput(f"{where} is not an image that can be read; replace it.") from None
-    return np.asarray(grey, dtype=np.float64) / 255.0
+    return np.asarray(grey, dtype=np.float32) / np.float32(255)

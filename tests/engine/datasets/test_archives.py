@@ -93,6 +93,12 @@ def test_a_header_that_understates_its_size() -> None:
         read_images(bytes(data))
 
 
+def test_more_values_than_a_table_may_have_are_refused_before_they_are_read() -> None:
+    files = {f"a/b/{i}.png": b"not read" for i in range(3)}
+    with pytest.raises(BadInput, match=r"3 images, which at 1000 x 1000 .* choose a smaller size"):
+        read_images(packed(files), size=(1000, 1000), limits=ArchiveLimits(values=2_999_999))
+
+
 def test_what_is_no_archive_of_images() -> None:
     with pytest.raises(BadInput, match="not a ZIP"):
         read_images(b"not a zip at all")
