@@ -16,7 +16,6 @@ from collections.abc import Sequence
 
 import torch
 from jaxtyping import Float, Int
-from linear_operator.utils.cholesky import psd_safe_cholesky
 from torch import Tensor, nn
 
 from engine.errors import BadInput
@@ -25,6 +24,7 @@ from engine.likelihoods.augment_reduce import Covariance
 from engine.models import mogp_ar_prediction as prediction
 from engine.models.mogp_kernels import Kernel, Rows
 from engine.models.mogp_mixing import Coregionalised
+from engine.models.mogp_whitening import inverse_cholesky
 
 JITTER = 1e-6  # on K_uu, of the order of one on its diagonal
 CHUNK = 1000  # rows at once where all rows are asked for
@@ -87,19 +87,16 @@ class MOGPAR(Coregionalised, nn.Module):
 
     # -- latent functions ------------------------------------------------------------------------
 
-    def _factor(self) -> Float[Tensor, "q m m"]:
+    def _whitener(self) -> Float[Tensor, "q m m"]:
         K = self.kernel.inducing(self.inducing_points)
-        eye = torch.eye(K.shape[-1], dtype=K.dtype, device=K.device)
-        factor: Tensor = psd_safe_cholesky(K + JITTER * eye)
-        return factor
+        return inverse_cholesky(K + JITTER * torch.eye(K.shape[-1], dtype=K.dtype, device=K.device))
 
     def _moments(
-        self, factor: Float[Tensor, "q m m"], rows: Rows
+        self, whitener: Float[Tensor, "q m m"], rows: Rows
     ) -> tuple[Float[Tensor, "l b"], Float[Tensor, "l b"]]:
         """Means and variances of all latent functions at the rows (3.22 with A = I)."""
-        m, b = factor.shape[-1], len(rows)
-        cross = self.kernel.cross(self.inducing_points, rows)
-        A = torch.linalg.solve_triangular(factor, cross, upper=False)
+        m, b = whitener.shape[-1], len(rows)
+        A = whitener @ self.kernel.cross(self.inducing_points, rows)
         spread = self.q_scale.tril().mT.reshape(self.n_latent, self.rank * m, m) @ A
         spread = spread.square().view(self.n_latent, self.rank, m, b).sum(2)
         rest = self.kernel.diagonal(rows) - A.square().sum(1)
@@ -117,10 +114,10 @@ class MOGPAR(Coregionalised, nn.Module):
     @torch.no_grad()
     def latent(self, rows: Rows) -> tuple[Float[Tensor, "l n"], Float[Tensor, "l n"]]:
         """Means and variances of the Q*R latent functions, the ranks of a kernel side by side."""
-        factor = self._factor()
-        parts = [self._moments(factor, rows[part]) for part in _chunks(len(rows))]
+        whitener = self._whitener()
+        parts = [self._moments(whitener, rows[part]) for part in _chunks(len(rows))]
         means, variances = zip(*parts) if parts else ((), ())
-        empty = factor.new_zeros(self.n_latent * self.rank, 0)
+        empty = whitener.new_zeros(self.n_latent * self.rank, 0)
         return torch.cat([empty, *means], 1), torch.cat([empty, *variances], 1)
 
     def _mixed(self, moments: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
@@ -160,7 +157,7 @@ class MOGPAR(Coregionalised, nn.Module):
             generator: A CPU generator that draws the classes.
             sampled: Classes drawn for each row besides its own; 0 takes all.
         """
-        moments = self._mixed(self._moments(self._factor(), rows))
+        moments = self._mixed(self._moments(self._whitener(), rows))
         terms = self.data_terms(*moments, output, label, generator, sampled)
         here = torch.bincount(output, minlength=len(self.sizes))
         return (terms * (n_total / here)[output]).sum() - self.kl_divergence()
@@ -214,9 +211,9 @@ class MOGPAR(Coregionalised, nn.Module):
         self, rows: Rows, output: Int[Tensor, " n"], label: Int[Tensor, " n"]
     ) -> Float[Tensor, ""]:
         """The bound of all rows with all classes (3.23), in nats."""
-        factor, total = self._factor(), -self.kl_divergence()
+        whitener, total = self._whitener(), -self.kl_divergence()
         for part in _chunks(len(rows)):
-            moments = self._mixed(self._moments(factor, rows[part]))
+            moments = self._mixed(self._moments(whitener, rows[part]))
             total = total + self.data_terms(*moments, output[part], label[part], None, 0).sum()
         return total
 
@@ -245,7 +242,7 @@ class MOGPAR(Coregionalised, nn.Module):
     @torch.no_grad()
     def solved(self) -> Float[Tensor, "q m r"]:
         """K_uu^-1 E[u] of each latent function: means at x are k(x, Z) times these."""
-        return torch.linalg.solve_triangular(self._factor().mT, self.q_mean.mT, upper=True)
+        return (self.q_mean @ self._whitener()).mT
 
 
 def grouped(

@@ -9,6 +9,7 @@ from engine.errors import BadInput
 from engine.models.mogp_ar import MOGPAR, grouped
 from engine.models.mogp_ar_prediction import by_draws, by_quadrature
 from engine.models.mogp_kernels import RbfArd
+from engine.models.mogp_whitening import inverse_cholesky
 
 SIZES = [3, 5, 2]
 
@@ -74,6 +75,24 @@ def test_inducing_points_at_the_data_lose_nothing():
     with torch.no_grad():
         model.q_scale *= 1e-6
     assert model.latent(rows)[1].max().item() < 1e-4
+
+
+def test_the_whitener_has_the_gradient_of_a_cholesky_factor_and_a_solve():
+    g = torch.Generator().manual_seed(0)
+    root, cross = (torch.randn(2, 5, n, generator=g, dtype=torch.float64) for n in (8, 3))
+    K = (root @ root.mT).requires_grad_()
+    symmetric = lambda K: 0.5 * (K + K.mT)  # noqa: E731
+    weight = torch.randn(2, 5, 3, generator=g, dtype=torch.float64)
+
+    def plain(K):
+        return torch.linalg.solve_triangular(torch.linalg.cholesky(K), cross, upper=False)
+
+    got = inverse_cholesky(symmetric(K)) @ cross
+    torch.testing.assert_close(got, plain(K))
+    (gradient,) = torch.autograd.grad((got * weight).sum(), K)
+    (expected,) = torch.autograd.grad((plain(symmetric(K)) * weight).sum(), K)
+    torch.testing.assert_close(gradient, expected)
+    assert torch.autograd.gradcheck(lambda K: inverse_cholesky(symmetric(K)), K)
 
 
 def test_kl_divergence_is_that_of_gaussians():
@@ -147,7 +166,7 @@ def test_gradients_of_rows_in_groups_are_counted_once():
     model.zero_grad()
     for i in range(10):
         at = slice(i, i + 1)
-        moments = model._mixed(model._moments(model._factor(), rows[at]))
+        moments = model._mixed(model._moments(model._whitener(), rows[at]))
         model.data_terms(*moments, output[at], label[at], None, 0).sum().backward()
     (-model.kl_divergence()).backward()
     torch.testing.assert_close(model.q_mean.grad, grouped_gradient)
