@@ -43,6 +43,7 @@ class Draw:
         self.pad = Pad()
         self.likely = GalleryPlot("Likely characters", least=76, most=96, pick=self._clicked)
         self.response = ResponsePlot("What speaks for it")
+        self.response.panel.visible = False
         self.figures = (*self.likely.figures, *self.response.figures)
         self._build_controls()
         left = pn.Column(
@@ -94,7 +95,7 @@ class Draw:
         self.response.say()
 
     def open(self, run: History) -> None:
-        """Take the run's classes; nothing is asked before the visitor draws."""
+        """Take the run's classes, and begin with a character that was held out."""
         assert run.report is not None
         self._words, arrays = dict(run.words), run.report.arrays
         size = tuple(self._words.get("size", ()))
@@ -118,16 +119,23 @@ class Draw:
         self.clear_button.disabled = False
         self.pad.lay(None, (int(size[0]), int(size[1])))
         self._quiet = False
+        # A crowd that watches one run should not ask all at once when it ends.
+        if options and (run.recorded or self._page.mine):
+            self.begin.value = 0
 
     def clear(self, run: History) -> None:
         """Forget the run shown before."""
         self._words, self._answer, self._cells = {}, {}, []
-        self.likely.clear()
-        self.response.clear()
+        self._forget()
         self._quiet = True
         self.which.param.update(options={}, disabled=True)
         self.begin.disabled = self.clear_button.disabled = True
         self._quiet = False
+
+    def _forget(self) -> None:
+        self.likely.clear()
+        self.response.clear()
+        self.response.panel.visible = False
 
     def _begin(self) -> None:
         if not self._quiet and self._words:
@@ -153,8 +161,7 @@ class Draw:
             return
         if not self.pad.ink:
             self._answer = {}
-            self.likely.clear()
-            self.response.clear()
+            self._forget()
             self.reading.object = f"<p>{HELP}</p>"
             self._page.read(at_once=True)
             return
@@ -166,6 +173,7 @@ class Draw:
         self._show()
         said = self._names[int(answer["class"][0])]
         share = float(answer["p"][int(answer["class"][0])])
+        self.response.panel.visible = True
         self.response.show(
             answer["image"],
             answer["map"],

@@ -24,6 +24,8 @@ ASIDE = (
     "point. Bands are the least and the most of the alphabets.</p>"
 )
 
+HELP = "Let the slider go where you like, for the first point of the curve."
+
 
 class Shots(Shown):
     """Recall against examples a class, a point at a time."""
@@ -45,6 +47,10 @@ class Shots(Shown):
             self.slider, text(ASIDE), self.plot.panel, stylesheets=[STACKED],
             sizing_mode="stretch_width", margin=0,
         )  # fmt: skip
+
+    @property
+    def alt(self) -> str:
+        return str(self.plot.alt) if self._found else HELP
 
     def open(self, run: History) -> None:
         """From now on the curve may be asked for."""

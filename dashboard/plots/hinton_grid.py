@@ -173,15 +173,16 @@ def in_words(
 ) -> str:
     """How many matrices of how many classes, the greatest entry, within groups against between."""
     q, c = matrices.shape[:2]
+    many = "A matrix" if q == 1 else f"{q} matrices"
     size = np.abs(np.where(np.isfinite(matrices), matrices, 0.0))
     if not size.any():
-        return f"{q} matrices of {c} classes, all zeros."
+        return f"{many} of {c} classes, all zeros."
     of = np.array(list(groups))
     same = of[:, None] == of[None, :]
     own = np.eye(c, dtype=bool)
     k, i, j = np.unravel_index(int(np.argmax(size)), size.shape)
     words = (
-        f"{q} matrices of {c} classes; the greatest entry is {matrices[k, i, j]:.3g}, in "
+        f"{many} of {c} classes; the greatest entry is {matrices[k, i, j]:.3g}, in "
         f"{heads[int(k)]}: {names[int(i)]}"
         + (f" with {names[int(j)]}" if i != j else " with itself")
     )

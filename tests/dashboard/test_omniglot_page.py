@@ -106,6 +106,7 @@ def ink(levels: list[int]) -> str:
 
 def test_a_drawing_is_asked_about_and_answered_by_alphabet(model: Any) -> None:
     view = Draw(model)
+    model.mine = False
     view.open(run())
     assert model.asked == []
     assert (view.pad.high, view.pad.wide) == (3, 2)
@@ -132,6 +133,8 @@ def test_a_drawing_is_asked_about_and_answered_by_alphabet(model: Any) -> None:
 def test_a_held_out_character_can_be_begun_with(model: Any) -> None:
     view = Draw(model)
     view.open(run())
+    assert view.begin.value == 0  # whoever has trained it sees an answer at once
+    assert len(model.asked) == 1
     assert list(view.begin.options) == [EMPTY, "1. Greek/alpha", "2. Latin/b"]
     turn = view.pad.turn
     view.begin.value = 1
