@@ -16,7 +16,7 @@ from dashboard.pages.omniglot_alphabets import Alphabets
 from dashboard.pages.omniglot_draw import EMPTY, Draw
 from dashboard.pages.omniglot_gallery import NO_IMAGES, NO_PATCHES, Examples, Patches
 from dashboard.pages.omniglot_matrices import Confused, Matrices, name_of
-from dashboard.pages.omniglot_shots import Shots
+from dashboard.pages.omniglot_shots import HELP, Shots
 from dashboard.pages.omniglot_zoom import Zoom
 from dashboard.plots.base import NOTHING
 from dashboard.plots.theme import GREEN, VERMILION
@@ -230,7 +230,7 @@ def test_the_curve_of_examples_grows_by_a_point_for_each_stop(model: Any) -> Non
     assert list(view.plot.sources[0].data["shots"]) == [1, 2]
     view.clear(None)  # type: ignore[arg-type]
     assert view.slider.disabled
-    assert view.alt == NOTHING
+    assert view.alt == HELP
 
 
 def test_the_slider_of_alphabets_offers_to_train_with_so_many(model: Any) -> None:
