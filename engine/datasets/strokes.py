@@ -46,7 +46,7 @@ class Variation:
     shift: float = 0.15
     slant: float = 0.22
     bend: float = 0.05
-    pen: tuple[float, float] = (1.1, 2.4)
+    pen: tuple[float, float] = (1.4, 1.9)
 
 
 def demo(settings: Seeded, rows: int | None = None) -> pd.DataFrame:

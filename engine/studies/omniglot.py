@@ -43,7 +43,7 @@ class Study:
             raise BadInput("The omniglot study needs a table; name a file or a data set.")
         seen = of(table)
         drawn = rows.shape(settings, seen)
-        seen = rows.chosen(settings, seen)
+        seen, self.places = rows.chosen(settings, seen)
         x, image = rows.as_learnt(settings, seen.x, drawn)
         names = [f"p{i}" for i in range(x.shape[1])] if image is not None else seen.features
         seen = Characters(seen.outputs, seen.classes, seen.output, seen.label, x, names)

@@ -2,37 +2,86 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 from jaxtyping import Float
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
+from engine.catalog.omniglot import MODELS
+from engine.models.mogp_training import Training
+from engine.studies import omniglot_models as models
+from engine.studies.omniglot_models import SINGLE
+
 if TYPE_CHECKING:
     from engine.studies.omniglot import Study
 
-Chances = Float[np.ndarray, "n c"]
+Chances = Float[np.ndarray, "n most"]
 MOST_NUMBERS = 3e8  # rows x features x classes, summed over outputs, that one takes in seconds
 LINEAR_STEPS = 100
+MOST_ROWS, MOST_OUTPUTS = 2000, 6  # up to which models of single outputs are trained as well
+SINGLE_STEPS = 300
 
 
 def compared(study: Study) -> Iterator[tuple[str, Chances | None, str]]:
     """Names of classifiers, their probabilities of the held-out rows, and why one is left out."""
     yield "nearest neighbour", nearest(study), ""
+    rows = len(study.learnt)
     cost = sum(
         float((study.seen.output[study.learnt] == d).sum()) * study.seen.x.shape[1] * size
         for d, size in enumerate(study.sizes)
     )
-    if cost > MOST_NUMBERS:
-        note = (
-            "Logistic regression is left out of the comparison: with "
-            f"{len(study.learnt):,} rows and {int(study.sizes.sum()):,} classes it takes too long."
-        )
-        yield "logistic regression", None, note
-    else:
-        yield "logistic regression", linear(study), ""
+    many = f"with {rows:,} rows of {int(study.sizes.sum()):,} classes it takes too long."
+    for name, small in (
+        ("logistic regression", cost <= MOST_NUMBERS),
+        *((MODELS[m], rows <= MOST_ROWS and len(study.sizes) <= MOST_OUTPUTS) for m in SINGLE),
+    ):
+        if name == MODELS[study.settings.model]:
+            continue
+        if not small:
+            yield name, None, f"{name} is left out of the comparison: {many}"
+        elif name == "logistic regression":
+            yield name, linear(study), ""
+        else:
+            yield name, single(study, next(m for m in SINGLE if MODELS[m] == name)), ""
+
+
+def single(study: Study, name: str) -> Chances:
+    """A model of each output alone, of the run's kernel, trained like the run.
+
+    Args:
+        study: The run.
+        name: "g-m" or "g-a".
+    """
+    s = study.settings
+    generator = torch.Generator().manual_seed(s.seed)
+    at = torch.as_tensor(study.learnt).to(study.device)
+    kernel = models.kernel_for(s, study.words["kernel"], study.x[at], study.image, single=True)
+    prepared, output, label = kernel.prepare(study.x[at]), study.output[at], study.label[at]
+    sizes = study.sizes.tolist()
+    model = models.build(s, name, kernel, prepared, output, sizes, generator)
+    steps = min(s.max_steps, SINGLE_STEPS)
+    training = Training(
+        model,
+        prepared,
+        output,
+        label,
+        generator,
+        batch=s.batch_rows,
+        sampled=s.sampled_classes,
+        rate=s.learning_rate,
+        horizon=steps,
+    )
+    for _ in range(steps):
+        if not math.isfinite(training.step()):
+            break
+    test = torch.as_tensor(study.test).to(study.device)
+    found = model.probabilities(kernel.prepare(study.x[test]), study.output[test])
+    return np.asarray(found.detach().cpu().numpy())
 
 
 def nearest(study: Study, learnt: np.ndarray | None = None) -> Chances:

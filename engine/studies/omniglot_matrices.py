@@ -67,6 +67,9 @@ def between_outputs(
             total += np.outer(mean, mean)
             continue
         for d, (start, size) in enumerate(zip(starts, sizes)):
-            rows = np.abs(a[start : start + size] @ a.T).mean(0)
+            own = a[start : start + size]
+            if not own.any():
+                continue
+            rows = np.abs(own @ a.T).mean(0)
             total[d] += np.add.reduceat(rows, starts) / sizes
     return total / max(len(numbers), 1)

@@ -7,13 +7,12 @@ from typing import Any
 
 import torch
 from jaxtyping import Float, Int
-from linear_operator.utils.cholesky import psd_safe_cholesky
 from torch import Tensor, nn
 
 from engine.catalog.omniglot import COVARIANCES, OmniglotSettings
 from engine.kernels.patch import PatchKernel
 from engine.models import mogp_baselines
-from engine.models.mogp_ar import JITTER, MOGPAR
+from engine.models.mogp_ar import MOGPAR
 from engine.models.mogp_baselines import Independent
 from engine.models.mogp_kernels import Kernel, RbfArd
 from engine.models.mogp_training import Training
@@ -103,14 +102,8 @@ def kl_divergence(model: Model) -> float:
 
 @torch.no_grad()
 def factors(model: Model, rows: Any) -> Float[Tensor, "q c r"]:
-    """A_q of all classes, scaled by the prior deviation of u_q at the rows on average.
-
-    None where outputs have models of their own, which share nothing: q is 0.
-    """
-    if isinstance(model, Independent):
-        like = pieces(model)[0].q_mean
-        return like.new_zeros(0, sum(int(p.sizes.sum()) for p in pieces(model)), 1)
-    variance = model.kernel.diagonal(rows).mean(1)
+    """A_q of all classes, scaled by the prior deviation of u_q at the rows on average."""
+    variance = torch.cat([piece.kernel.diagonal(rows).mean(1) for piece in pieces(model)])
     return model.factors() * variance.sqrt()[:, None, None]
 
 
@@ -126,20 +119,12 @@ def means(model: Model, rows: Any) -> Float[Tensor, "n c"]:
 
 
 @torch.no_grad()
-def solved(piece: MOGPAR) -> Float[Tensor, "q m r"]:
-    """K_zz^-1 E[u(z)]: the weights of the inducing points in the posterior means."""
-    K = piece.kernel.inducing(piece.inducing_points)
-    factor = psd_safe_cholesky(K + JITTER * torch.eye(K.shape[-1]).to(K))
-    return torch.linalg.solve_triangular(factor.mT, piece.q_mean.mT, upper=True)
-
-
-@torch.no_grad()
 def inducing_patches(model: Model) -> tuple[Float[Tensor, "k e"], Float[Tensor, " k"]]:
     """All inducing patches, and their influence: root mean square weight over the classes."""
     patches, influence = [], []
     for piece in pieces(model):
         mixed = piece.factors().square().mean(1)  # [q, r]
-        weight = (solved(piece).square() * mixed.unsqueeze(1)).sum(2).sqrt()
+        weight = (piece.solved().square() * mixed.unsqueeze(1)).sum(2).sqrt()
         patches.append(piece.inducing_points.flatten(0, 1))
         influence.append(weight.flatten())
     return torch.cat(patches), torch.cat(influence)
@@ -154,7 +139,7 @@ def response(
     kernel = piece.kernel
     if not isinstance(kernel, PatchKernel):
         return None
-    maps = kernel.responses(piece.inducing_points, solved(piece), kernel.prepare(x.unsqueeze(0)))
+    maps = kernel.responses(piece.inducing_points, piece.solved(), kernel.prepare(x.unsqueeze(0)))
     return torch.einsum("qr,qrbhw->hw", piece.factors()[:, number], maps)
 
 
@@ -163,9 +148,18 @@ class Frozen(nn.Module):
 
     def __init__(self, kernel: Kernel, z: Float[Tensor, "q m e"], rows: Any) -> None:
         super().__init__()
+        self._z = z
         with torch.no_grad():
             self._inducing, self._diagonal = kernel.inducing(z), kernel.diagonal(rows)
             self._cross = kernel.cross(z, rows)
+
+    def prepare(self, x: Int[Tensor, " n"]) -> Int[Tensor, " n"]:
+        """Numbers of rows, as they are."""
+        return x
+
+    def start(self, rows: Int[Tensor, " n"], m: int, generator: torch.Generator) -> Tensor:
+        """The inducing points, which stay."""
+        return self._z
 
     def inducing(self, z: Tensor) -> Tensor:
         """Among the inducing points."""
@@ -219,7 +213,7 @@ def _afresh(
     generator = torch.Generator().manual_seed(s.seed)
     z = model.inducing_points.detach()
     fresh = type(model)(
-        Frozen(model.kernel, z, rows),  # type: ignore[arg-type]
+        Frozen(model.kernel, z, rows),
         z,
         model.sizes.tolist(),
         generator,

@@ -18,7 +18,7 @@ from engine.studies import omniglot_rows as rows
 if TYPE_CHECKING:
     from engine.studies.omniglot import Study
 
-Chances = Float[np.ndarray, "n c"]
+Chances = Float[np.ndarray, "n most"]
 BOUND = "bound (nats a row)"
 RIVALS = 20_000_000  # of rows times classes that compete at once
 # Recall in percent of the two alphabets by 5-fold cross-validation (Ma 2023, Tables 4.1 and 4.2).
@@ -86,8 +86,12 @@ def rows_of(study: Study, p: Chances) -> dict[str, np.ndarray]:
     """The held-out rows, one by one and by bins of confidence."""
     seen, test = study.seen, study.test
     label, sure = seen.label[test], p.max(1, initial=0.0)
-    right = (p.argmax(1) == label).astype(float) if len(test) else np.zeros(0)
+    best = p.argmax(1) if len(test) else label
+    right = (best == label).astype(float)
     return {
+        "test_row": study.places[test],
+        "test_class": seen.number[test],
+        "test_predicted": seen.offset[seen.output[test]] + best,
         "test_p": p[np.arange(len(p)), label],
         "test_confidence": sure,
         "test_right": right,

@@ -19,8 +19,10 @@ INK = 0.2  # share of a pixel from which on it is black: strokes neither break n
 SHADES = 255  # of a pixel: images are kept as whole parts of this
 
 
-def chosen(s: OmniglotSettings, seen: Characters) -> Characters:
-    """The outputs and classes that settings leave, rows without a label dropped.
+def chosen(s: OmniglotSettings, seen: Characters) -> tuple[Characters, Int[np.ndarray, " m"]]:
+    """The outputs and classes that settings leave, and which rows they have.
+
+    Rows without a label are left out.
 
     Raises:
         BadInput: An output is left with one class.
@@ -30,7 +32,7 @@ def chosen(s: OmniglotSettings, seen: Characters) -> Characters:
         kept &= seen.label < s.n_classes
     if s.n_outputs:
         kept &= seen.output < s.n_outputs
-    found = seen.take(np.flatnonzero(kept))
+    places = np.flatnonzero(kept)
     classes = [names[: s.n_classes or None] for names in seen.classes]
     outputs = seen.outputs[: s.n_outputs or None]
     lonely = [d for d in range(len(outputs)) if len(classes[d]) < 2]
@@ -40,7 +42,8 @@ def chosen(s: OmniglotSettings, seen: Characters) -> Characters:
             f"Output {name!r} has only one class ({listed(own)}), and one class is no choice; add "
             "rows of another, or leave the output out."
         )
-    return replace(found, outputs=outputs, classes=classes[: len(outputs)])
+    found = replace(seen.take(places), outputs=outputs, classes=classes[: len(outputs)])
+    return found, places
 
 
 def shape(s: OmniglotSettings, seen: Characters) -> tuple[int, int] | None:

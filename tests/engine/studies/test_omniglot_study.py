@@ -1,0 +1,480 @@
+"""The omniglot study: what it makes of a table, and what it answers once it is fitted."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from engine.catalog.omniglot import ENTRY, MODELS, OmniglotSettings
+from engine.control import Control
+from engine.datasets import strokes
+from engine.datasets.characters import of
+from engine.datasets.omniglot import PUBLISHED
+from engine.errors import BadInput
+from engine.events import Checkpoint, Event, Finished, Fitted, Note, Progress, Report
+from engine.studies.omniglot import Study
+from engine.training import train
+
+CPU = torch.device("cpu")
+QUICK: dict[str, Any] = {
+    "n_latent": 3,
+    "inducing_points": 12,
+    "max_steps": 6,
+    "batch_rows": 20,
+    "baselines": False,
+}
+
+SIZES = {"Anu": (0, 3), "Bel": (0, 4)}
+TIDY = strokes.Variation(knots=0.03, places=0.03, shift=0.06)
+
+
+def settings(**values: Any) -> OmniglotSettings:
+    made = OmniglotSettings.parse({**QUICK, **values})
+    assert isinstance(made, OmniglotSettings)
+    return made
+
+
+def run(study: Study) -> Report:
+    *_, last = train(study)
+    assert isinstance(last, Finished)
+    return last.report
+
+
+def value(report: Report, name: str, method: str = "this run") -> float:
+    return next(m.value for m in report.metrics if m.name == name and m.method == method)
+
+
+@pytest.fixture(scope="module")
+def drawings() -> pd.DataFrame:
+    """Two alphabets of three and four characters by ten people, at 12 x 12 pixels."""
+    return strokes.alphabets(0, 12, sizes=SIZES, drawers=10, variation=TIDY).frame()
+
+
+@pytest.fixture(scope="module")
+def features() -> pd.DataFrame:
+    """Classes as clouds of points in three dimensions; buildings of two and three floors."""
+    rng = np.random.default_rng(0)
+    names = [("north", "1"), ("north", "2"), ("south", "1"), ("south", "2"), ("south", "3")]
+    rows = [
+        {"output": o, "label": c, **dict(zip("abc", rng.normal(2 * np.eye(5)[i, :3], 0.6)))}
+        for i, (o, c) in enumerate(names)
+        for _ in range(15)
+    ]
+    return pd.DataFrame(rows)
+
+
+@pytest.fixture(scope="module")
+def fitted(drawings: pd.DataFrame) -> tuple[Study, Report]:
+    study = Study(settings(max_steps=80, inducing_points=20, n_latent=4), drawings, CPU)
+    return study, run(study)
+
+
+# --- rows ---------------------------------------------------------------------------------------
+
+
+def test_every_class_is_learnt_and_scored_and_fewer_shots_are_among_more(
+    drawings: pd.DataFrame,
+) -> None:
+    studies = [Study(settings(shots=k), drawings, CPU) for k in (0, 5, 2)]
+    for study, each in zip(studies, (8, 5, 2)):
+        assert np.bincount(study.seen.number[study.learnt]).tolist() == [each] * 7
+        assert np.bincount(study.seen.number[study.test]).tolist() == [2] * 7
+        assert not set(study.learnt) & set(study.test)
+        assert np.array_equal(study.test, studies[0].test)
+    assert set(studies[2].learnt) < set(studies[1].learnt) < set(studies[0].learnt)
+    assert studies[2].words["shots_most"] == 8
+    other = Study(settings(seed=1), drawings, CPU)
+    assert not np.array_equal(other.test, studies[0].test)
+
+
+def test_outputs_and_classes_can_be_fewer(drawings: pd.DataFrame) -> None:
+    one = Study(settings(n_outputs=1), drawings, CPU)
+    assert one.words["outputs"] == ["Anu"]
+    assert len(one.seen) == 30
+    two = Study(settings(n_classes=2), drawings, CPU)
+    assert two.words["classes"] == [["Anu 1", "Anu 2"], ["Bel 1", "Bel 2"]]
+    assert two.words["shown"][2] == ["Bel", "Bel 1"]
+
+
+def test_images_are_brought_to_size_and_to_black_and_white(drawings: pd.DataFrame) -> None:
+    bw = Study(settings(size=6), drawings, CPU)
+    assert bw.image == (6, 6)
+    assert set(np.unique(bw.seen.x)) == {0.0, 1.0}
+    assert any("12 x 12 pixels were brought to 6 x 6" in note for note in bw.notes)
+    grey = Study(settings(pixels="grey"), drawings, CPU)
+    own = of(drawings).x
+    assert np.abs(grey.seen.x - own).max() <= 0.5 / 255 + 1e-9
+    tall = drawings.drop(columns=[f"p{i}" for i in range(132, 144)])
+    assert Study(settings(height=11), tall, CPU).image == (11, 12)
+
+
+def test_kernels_follow_the_columns(drawings: pd.DataFrame, features: pd.DataFrame) -> None:
+    assert Study(settings(), drawings, CPU).words["kernel"] == "patch"
+    assert Study(settings(kernel="rbf-ard"), drawings, CPU).words["kernel"] == "rbf-ard"
+    study = Study(settings(), features, CPU)
+    assert study.words["kernel"] == "rbf-ard"
+    assert study.words["size"] == []
+    assert study.words["features"] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("change", "values", "said"),
+    [
+        (lambda t: t[t["label"] != "Bel 1"][:50].assign(label="x"), {}, "only one class"),
+        (lambda t: t.drop(columns="p7"), {}, "no column 'p7'"),
+        (lambda t: t.drop(columns="p143"), {}, "143 pixels are no square image"),
+        (lambda t: t, {"width": 7}, "do not fit 144 pixels"),
+        (
+            lambda t: t.rename(columns=lambda c: f"w{c}" if c[0] == "p" else c),
+            {"kernel": "patch"},
+            "no pix",
+        ),
+        (lambda t: t.assign(p3=np.nan), {}, "column 'p3', row 0: there is no finite number"),
+        (lambda t: t.drop(columns="output"), {}, "no column 'output'"),
+    ],
+)
+def test_tables_that_cannot_be_are_said(
+    drawings: pd.DataFrame, change: Any, values: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(BadInput, match=said):
+        Study(settings(**values), change(drawings), CPU)
+
+
+def test_one_row_a_class_is_learnt_and_nothing_scored(drawings: pd.DataFrame) -> None:
+    once = drawings.groupby("label", sort=False).head(1).reset_index(drop=True)
+    study = Study(settings(baselines=True), once, CPU)
+    events = list(train(study))
+    notes = [e.text for e in events if isinstance(e, Note)]
+    assert any("7 classes have a single row" in note for note in notes)
+    assert any("No row is held out" in note for note in notes)
+    last = events[-1]
+    assert isinstance(last, Finished)
+    assert [m.name for m in last.report.metrics] == ["bound (nats a row)"]
+    assert np.isnan(last.report.arrays["accuracy"]).all()
+    assert last.report.arrays["examples"].shape == (0, 12, 12)
+    with pytest.raises(BadInput, match="No row is held out"):
+        study.explore("shots", k=1)
+
+
+def test_light_pages_and_rows_without_a_label_are_noticed(drawings: pd.DataFrame) -> None:
+    pixels = [c for c in drawings if c.startswith("p")]
+    turned = drawings.assign(**{c: 1 - drawings[c] for c in pixels})
+    turned.attrs["notes"] = ["mine.zip: something was done to the images."]
+    turned.loc[0, "label"] = None
+    study = Study(settings(), turned, CPU)
+    assert "mine.zip: something was done to the images." in study.notes
+    assert any("light and dark exchanged" in note for note in study.notes)
+    assert len(study.seen) == len(drawings) - 1
+
+
+# --- training -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", list(MODELS))
+@pytest.mark.parametrize("kind", ["drawings", "features"])
+def test_every_model_trains_and_says_what_the_catalog_promises(
+    request: pytest.FixtureRequest, model: str, kind: str
+) -> None:
+    table = request.getfixturevalue(kind)
+    study = Study(settings(model=model, max_steps=12), table, CPU)
+    events = list(train(study))
+    curve = [e.score for e in events if isinstance(e, Progress)]
+    assert curve[-1] > curve[0]
+    last = events[-1]
+    assert isinstance(last, Finished)
+    arrays = last.report.arrays
+    assert {spec.name for spec in ENTRY.report} == set(arrays)
+    assert {spec.name for spec in ENTRY.snapshot} == set(study.snapshot())
+    c = int(study.sizes.sum())
+    assert arrays["shown_B"].shape[1:] == arrays["correlation"].shape == (c, c)
+    assert np.diag(arrays["correlation"]) == pytest.approx(np.ones(c))
+    assert sorted(arrays["order"].tolist()) == list(range(c))
+    assert arrays["global"].shape == (2, 2)
+    assert (arrays["test_p"] > 0).all()
+    assert (arrays["test_information"] <= arrays["test_entropy"] + 1e-9).all()
+    own = np.nansum(arrays["confusion"], axis=1)
+    assert own == pytest.approx(np.ones(c))
+    assert arrays["confusion_across"].sum(1) == pytest.approx(np.ones(2))
+    if model in ("g-m", "g-a"):
+        assert arrays["global"][0, 1] == 0.0  # outputs with models of their own share nothing
+    if kind == "drawings":
+        assert arrays["patches"].shape[1:] == (3, 3)
+        assert (np.diff(arrays["patches_weight"]) <= 0).all()
+
+
+def test_every_question_is_answered_as_the_catalog_promises(
+    fitted: tuple[Study, Report], features: pd.DataFrame
+) -> None:
+    plain = Study(settings(), features, CPU)
+    run(plain)
+    for study in (fitted[0], plain):
+        for question, specs in ENTRY.explore.items():
+            if question == "draw" and study is plain:
+                continue
+            asked = {"pixels": [0.0] * 144, "row": 3, "k": 2, "outputs": "", "latent": 1}
+            assert {s.name for s in specs} == set(study.explore(question, **asked)), question
+
+
+def test_it_learns(fitted: tuple[Study, Report], drawings: pd.DataFrame) -> None:
+    study, report = fitted
+    assert value(report, "recall") > 0.5  # two of seven by chance
+    assert value(report, "mean log probability (nats)") > np.log(2 / 7)
+    right = report.arrays["test_right"]
+    assert value(report, "recall") == pytest.approx(right.mean())
+    assert np.nansum(report.arrays["accuracy"] * [3, 4]) == pytest.approx(7 * right.mean())
+    assert report.arrays["reliability"][2].sum() == len(study.test)
+    told = pd.DataFrame({k: v for k, v in report.arrays.items() if k.startswith("test_")})
+    assert drawings["output"].iloc[told["test_row"]].tolist() == ["Anu"] * 6 + ["Bel"] * 8
+    names = [label for labels in study.seen.classes for label in labels]
+    assert drawings["label"].iloc[told["test_row"]].tolist() == [
+        names[c] for c in told["test_class"]
+    ]
+    assert (told["test_right"] == (told["test_class"] == told["test_predicted"])).all()
+
+
+def test_a_resumed_run_ends_bit_by_bit_where_an_uninterrupted_one_ends(
+    drawings: pd.DataFrame,
+) -> None:
+    values = settings(sampled_classes=1, restarts=2)
+
+    def curve(events: list[Event]) -> list[float]:
+        return [e.elbo for e in events if isinstance(e, Progress)]
+
+    whole = list(train(Study(values, drawings, CPU)))
+    control, first = Control(), []
+    for event in train(Study(values, drawings, CPU), control):
+        first.append(event)
+        if isinstance(event, Progress) and event.step == 9:
+            control.wish = "pause"
+    (checkpoint,) = [e.blob for e in first if isinstance(e, Checkpoint)][-1:]
+    rest = list(train(Study(values, drawings, CPU), checkpoint=checkpoint))
+    assert curve(first) + curve(rest) == curve(whole)
+    blobs = [[e.blob for e in events if isinstance(e, Fitted)] for events in (rest, whole)]
+    assert blobs[0] == blobs[1]
+
+
+def test_snapshots_do_not_draw_from_the_generator(drawings: pd.DataFrame) -> None:
+    curves = []
+    for often in (False, True):
+        study = Study(settings(sampled_classes=1), drawings, CPU)
+        study.begin(0, 0, None)
+        before = torch.get_rng_state()
+        curves.append([])
+        for _ in range(4):
+            curves[-1].append(study.step().elbo)
+            if often:
+                study.snapshot()
+        assert torch.equal(torch.get_rng_state(), before)
+    assert curves[0] == curves[1]
+
+
+def test_a_bound_of_some_rows_stands_for_that_of_all(
+    drawings: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = Study(settings(), drawings, CPU)
+    study.begin(0, 0, None)
+    for _ in range(5):
+        study.step()
+    whole = study._whole()
+    at = torch.as_tensor(study.learnt)
+    exact = study.model.bound(study.prepared, study.output[at], study.label[at]) / len(at)
+    assert whole == pytest.approx(float(exact))
+    monkeypatch.setattr("engine.studies.omniglot.MOST_SCORED", 28)
+    study._scored = study._scored[::2]
+    assert study._whole() == pytest.approx(whole, abs=0.3)
+
+
+# --- the fitted model ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", ["mogp-ar", "g-a"])
+@pytest.mark.parametrize("kind", ["drawings", "features"])
+def test_a_restored_study_is_the_same(
+    request: pytest.FixtureRequest, model: str, kind: str
+) -> None:
+    table = request.getfixturevalue(kind)
+    study = Study(settings(model=model, pixels="grey"), table, CPU)
+    run(study)
+    tensors, meta = study.fitted()
+    back = Study.restore(study.settings, {k: v.clone() for k, v in tensors.items()}, meta, CPU)
+    pd.testing.assert_frame_equal(study.predict(table.head(30)), back.predict(table.head(30)))
+    for name, array in study.snapshot().items():
+        assert np.array_equal(array, back.snapshot()[name]), name
+
+
+def test_predictions_name_the_class_and_keep_the_rows(
+    fitted: tuple[Study, Report], drawings: pd.DataFrame
+) -> None:
+    study, _ = fitted
+    asked = drawings.iloc[[3, 60, 10]].drop(columns="label").set_index(pd.Index([5, 3, 9]))
+    told = study.predict(asked)
+    assert list(told.index) == [5, 3, 9]
+    assert all(label.split()[0] == output for label, output in zip(told["label"], told["output"]))
+    own = [c for c in told if c.startswith("p(Anu/")]
+    assert own == ["p(Anu/Anu 1)", "p(Anu/Anu 2)", "p(Anu/Anu 3)"]
+    assert told[own].iloc[0].sum() == pytest.approx(1.0)
+    assert told[own].iloc[1].isna().all()
+    best = told[[f"p(Anu/{label})" for label in told["label"][told["output"] == "Anu"]]]
+    assert told["probability"].iloc[0] == pytest.approx(best.iloc[0].max())
+    labelled = study.predict(drawings.iloc[[3, 60]])
+    assert labelled["label"].tolist() == drawings["label"].iloc[[3, 60]].tolist()
+    assert set(labelled["predicted"]) <= {c for names in study.seen.classes for c in names}
+    with pytest.raises(BadInput, match="row 4: 'Cor' was not trained on"):
+        study.predict(asked.assign(output=["Anu", "Bel", "Cor"]))
+
+
+def test_images_of_another_size_are_brought_to_the_models(drawings: pd.DataFrame) -> None:
+    study = Study(settings(size=6), drawings, CPU)
+    run(study)
+    small = strokes.alphabets(0, 6, sizes=SIZES, drawers=10, variation=TIDY).frame()
+    columns = ["predicted", "probability"]
+    pd.testing.assert_frame_equal(study.predict(drawings)[columns], study.predict(small)[columns])
+    whole = Study(settings(), drawings, CPU)
+    run(whole)
+    with pytest.raises(BadInput, match="have 6 x 6 pixels, and the model has learnt 12 x 12"):
+        whole.predict(small)
+
+
+# --- questions ----------------------------------------------------------------------------------
+
+
+def test_a_drawing_is_answered_like_the_row_it_copies(fitted: tuple[Study, Report]) -> None:
+    study, _ = fitted
+    row = study.explore("response", row=40)
+    ink = study.seen.x[40]
+    asked = {
+        "list": ink.tolist(),
+        "words": ",".join(str(v) for v in ink),
+        "bytes": base64.b64encode((255 * ink).astype(np.uint8).tobytes()).decode(),
+    }
+    for pixels in asked.values():
+        told = study.explore("draw", pixels=pixels)
+        assert all(np.array_equal(told[name], row[name]) for name in told)
+    assert row["p"][:3].sum() == pytest.approx(1.0)
+    assert row["p"][3:].sum() == pytest.approx(1.0)
+    assert row["class"][0] == row["p"][:3].argmax() == row["top"][0, 0]
+    assert (np.diff(row["p"][row["top"][1]]) <= 0).all()
+    place = study.learnt[np.flatnonzero(study.seen.number[study.learnt] == row["top"][1, 0])]
+    assert any(
+        np.array_equal(study.seen.x[i].reshape(12, 12), row["top_image"][1, 0]) for i in place
+    )
+    asked_of = study.explore("response", row=40, label="Bel/Bel 3")
+    assert asked_of["class"].tolist() == [5]
+    assert not np.allclose(asked_of["map"], row["map"])
+
+
+def test_a_map_adds_up_to_the_mean(fitted: tuple[Study, Report]) -> None:
+    """All patches' shares and the class's constant make the mean of its function."""
+    study, _ = fitted
+    means = study.means(np.array([11]))[0]
+    constants = study.model.rows_of_mixing(torch.arange(7))[:, -1].detach().numpy()
+    for number, name in enumerate(["Anu/Anu 1", "Anu/Anu 2", "Anu/Anu 3", "Bel/Bel 1"]):
+        told = study.explore("response", row=11, label=name)
+        assert told["map"].shape == (10, 10)
+        assert told["map"].sum() + constants[number] == pytest.approx(means[number], abs=1e-6)
+
+
+def test_blocks_of_a_matrix(fitted: tuple[Study, Report], monkeypatch: pytest.MonkeyPatch) -> None:
+    study, report = fitted
+    q = int(report.arrays["latent"][0])
+    told = study.explore("block", outputs=["Bel"], latent=q)
+    assert told["class"].tolist() == [3, 4, 5, 6]
+    assert told["matrix"] == pytest.approx(report.arrays["shown_B"][0][3:, 3:])
+    monkeypatch.setattr("engine.studies.omniglot_explore.BLOCK", 5)
+    several = study.explore("block", latent=q)
+    assert several["aggregated"].tolist() == [1]
+    whole = np.abs(report.arrays["shown_B"][0])
+    assert several["matrix"][0, 1] == pytest.approx(whole[:3, 3:].mean())
+    every = [np.abs(b) for b in np.einsum("qcr,qdr->qcd", *[study.factors()] * 2)]
+    assert report.arrays["global"][1, 1] == pytest.approx(np.mean(every, 0)[3:, 3:].mean())
+
+
+def test_more_shots_are_better_and_the_run_stays_as_it_was() -> None:
+    table = strokes.alphabets(0, 12, sizes={"Anu": (0, 8), "Bel": (0, 7)}, drawers=12).frame()
+    study = Study(settings(n_latent=5, inducing_points=20), table, CPU)
+    study.begin(0, 0, None)
+    kept = {k: v.clone() for k, v in study.model.state_dict().items()}
+    one, all_of_them = (study.explore("shots", k=k) for k in (1, 10))
+    assert all_of_them["accuracy"].mean() > one["accuracy"].mean() + 0.05
+    assert all_of_them["nearest"].mean() > one["nearest"].mean()
+    assert all(torch.equal(v, study.model.state_dict()[k]) for k, v in kept.items())
+    again = study.explore("shots", k=1)
+    assert np.array_equal(again["accuracy"], one["accuracy"])
+
+
+@pytest.mark.parametrize(
+    ("question", "asked", "said"),
+    [
+        ("draw", {"pixels": "1,2"}, "got 2 and the model's images have 12 x 12 = 144"),
+        ("draw", {"pixels": "=cmd"}, "no list of numbers"),
+        ("draw", {"pixels": ["nan"] * 144}, "all finite"),
+        ("response", {"row": "x"}, "send a whole number from 0 to 69"),
+        ("response", {"row": 0, "label": "Anu/Bel 1"}, "no class 'Bel 1' of 'Anu'"),
+        ("response", {"row": 0, "output": "Cor"}, "no output 'Cor'"),
+        ("block", {"outputs": "Cor"}, "no output 'Cor'"),
+        ("block", {"latent": 99}, "from 0 to 3"),
+        ("shots", {"k": 0}, "from 1 to 8"),
+        ("weather", {}, "Nothing is known of 'weather'"),
+    ],
+)
+def test_questions_that_cannot_be_answered_are_said(
+    fitted: tuple[Study, Report], question: str, asked: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(BadInput, match=said):
+        fitted[0].explore(question, **asked)
+
+
+def test_nothing_is_drawn_where_there_are_no_images(features: pd.DataFrame) -> None:
+    study = Study(settings(), features, CPU)
+    study.begin(0, 0, None)
+    with pytest.raises(BadInput, match="nothing to draw"):
+        study.explore("draw", pixels="0,0,0")
+
+
+# --- beside others ------------------------------------------------------------------------------
+
+
+def test_other_classifiers_stand_beside_it(features: pd.DataFrame) -> None:
+    study = Study(settings(baselines=True, max_steps=60), features, CPU)
+    report = run(study)
+    methods = list(dict.fromkeys(m.method for m in report.metrics if m.source == "baseline"))
+    assert methods == ["nearest neighbour", "logistic regression", "G-M", "G-A"]
+    assert report.arrays["compare_accuracy"].shape == (4, 2)
+    for method in ("this run", *methods):
+        assert value(report, "recall", method) > 0.5
+    assert {m.name for m in report.metrics if m.method == "nearest neighbour"} == {
+        "recall",
+        "precision",
+        "F1",
+    }
+
+
+def test_slow_ones_are_left_out_with_a_note(
+    drawings: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.studies.omniglot_baselines.MOST_ROWS", 10)
+    monkeypatch.setattr("engine.studies.omniglot_baselines.MOST_NUMBERS", 10)
+    report = run(Study(settings(baselines=True), drawings, CPU))
+    assert {m.method for m in report.metrics} == {"this run", "nearest neighbour"}
+    assert [note.split(" is left")[0] for note in report.notes] == [
+        "logistic regression",
+        "G-M",
+        "G-A",
+    ]
+
+
+def test_published_figures_stand_only_beside_the_published_data(drawings: pd.DataFrame) -> None:
+    sizes = {PUBLISHED[0]: (0, 14), PUBLISHED[1]: (0, 14)}
+    table = strokes.alphabets(0, 8, sizes=sizes, drawers=5).frame()
+    report = run(Study(settings(max_steps=2), table, CPU))
+    theirs = {m.method: m.value for m in report.metrics if m.source == "published"}
+    assert theirs["MOCGPs-AR (published)"] == 0.714
+    assert any(m.name == "recall of Blackfoot" and m.source == "run" for m in report.metrics)
+    for other in (settings(max_steps=2, shots=1), settings(max_steps=2, n_classes=3)):
+        report = run(Study(other, table, CPU))
+        assert not any(m.source == "published" for m in report.metrics)
