@@ -208,12 +208,9 @@ class PatchKernel(Kernel):
 
     def _gathered(self, slot: Tensor, width: int) -> Float[Tensor, "q b width"]:
         """Of each image, the sum of the weights of the places with the same patch."""
-        b, places = slot.shape
-        weights = self.weights.expand(len(self.scales), -1)
-        flat = (slot + width * torch.arange(b, device=slot.device).unsqueeze(1)).flatten()
-        sums = weights.new_zeros(b * width, len(weights))
-        sums = sums.index_add(0, flat, weights.mT.expand(b, places, -1).flatten(0, 1))
-        return sums.unflatten(0, (b, width)).permute(2, 0, 1)
+        q, b = len(self.scales), len(slot)
+        weights = self.weights.expand(q, -1).unsqueeze(1).expand(-1, b, -1)
+        return weights.new_zeros(q, b, width).scatter_add(2, slot.expand(q, -1, -1), weights)
 
     def _cross_own(self, z: Tensor, rows: PatchRows) -> Float[Tensor, "q m b"]:
         """`cross` of images over patches of their own; z is scaled."""

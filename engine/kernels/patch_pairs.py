@@ -43,10 +43,12 @@ def binary(
     spectrum = factors[:, 0]
     for pixel in range(1, pixels):
         spectrum = (spectrum.unsqueeze(2) * factors[:, pixel].unsqueeze(1)).flatten(1)
-    # H = H_1 x H_2: two small matrix products in place of one large.
+    # H = H_1 x H_2, each applied to the last axis by one product of all images' rows.
     first, second = (_hadamard(k, c) for k in (pixels - pixels // 2, pixels // 2))
-    transform = first @ c.unflatten(-1, (len(first), len(second))) @ second
-    return (transform.flatten(-2).square() @ spectrum.unsqueeze(2)).squeeze(2)
+    half = (c.reshape(-1, len(second)) @ second).unflatten(0, (-1, len(first)))
+    transform = (half.mT.reshape(-1, len(first)) @ first).view(c.shape)
+    spectrum = spectrum.unflatten(1, (len(first), len(second))).mT.flatten(1)
+    return (transform.square() @ spectrum.unsqueeze(2)).squeeze(2)
 
 
 def _hadamard(k: int, like: Tensor) -> Float[Tensor, "s s"]:
