@@ -132,7 +132,10 @@ class Training:
         for i, j, parameter, optimiser in self._slots():
             prefix = f"{i}.{j}."
             kept: dict[str, Any] = {
-                k[len(prefix) :]: v.clone() for k, v in tensors.items() if k.startswith(prefix)
+                # Adam's count of steps stays on the CPU.
+                k[len(prefix) :]: v.clone().to(parameter.device) if v.dim() else v.clone()
+                for k, v in tensors.items()
+                if k.startswith(prefix)
             }
             if isinstance(optimiser, torch.optim.SparseAdam) and kept:
                 kept["step"] = int(kept["step"])
