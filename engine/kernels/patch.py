@@ -32,6 +32,7 @@ from engine.kernels.patch_rows import CHUNK, PatchRows, cut
 BLOCK = 2**20  # numbers in an array that a processor works through at once: 8 MB
 SCALE = 500  # images from which the scale of the weights is set
 FLOOR = 1e-6  # on their variance before that: blank images have none
+CANDIDATES = 100_000  # distinct patches among which inducing ones are drawn
 SHARED = 512  # distinct patches up to which all images are sums over the same list
 
 
@@ -112,6 +113,8 @@ class PatchKernel(Kernel):
         """
         self._start_weights(rows, generator)
         found, times = rows.places.long().unique(return_counts=True)
+        some = torch.randperm(len(found), generator=generator)[:CANDIDATES].to(found.device)
+        found, times = found[some], times[some]
         chosen = []
         for _ in range(len(self.scales)):
             share = times.double().sqrt().cpu()
