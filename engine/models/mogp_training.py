@@ -158,7 +158,7 @@ def fit(
     inducing: int = 100,
     steps: int = 600,
     batch: int | None = 200,
-    sampled: int = 1,
+    sampled: int = 0,
     rate: float = RATE,
     seed: int = 0,
     **options: Any,
@@ -174,7 +174,8 @@ def fit(
         n_latent: Q; single-output models take one kernel for each output.
         inducing: M.
         steps: In which Adam's rate falls from `rate` to a hundredth of it.
-        batch, sampled: Rows of each output, and classes for each row, in a step.
+        batch: Rows of each output in a step.
+        sampled: Classes for each row in a step; all (0) cost little more than few, and teach more.
         options: Of `MOGPAR`: rank, covariance, constant.
     """
     generator = torch.Generator().manual_seed(seed)
