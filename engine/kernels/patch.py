@@ -160,8 +160,10 @@ class PatchKernel(Kernel):
             return _chunks(
                 lambda part: K @ self._over_list(part).mT, rows, len(z) * len(rows.patches)
             )
-        each = len(z) * z.shape[1]
-        return self._by_size(lambda p: _again(partial(self._cross_own, z), p), rows, each, 1)
+        each, part = len(z) * z.shape[1], partial(self._cross_own, z)
+        if each * int(rows.distinct.sum()) > CHUNK:
+            part = partial(_again, part)
+        return self._by_size(part, rows, each, 1)
 
     def diagonal(self, rows: PatchRows) -> Float[Tensor, "q b"]:
         """Variance of each image."""

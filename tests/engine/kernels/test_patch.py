@@ -129,7 +129,8 @@ def test_gradients_are_those_of_finite_differences(
         rows = without_list(rows, monkeypatch)
     if way == "chunks":
         monkeypatch.setattr(module, "BLOCK", 1)
-        monkeypatch.setattr(patch_pairs, "CHUNK", 1)
+        for place in (module, patch_pairs):
+            monkeypatch.setattr(place, "CHUNK", 1)
     z = images(2 * 3, 4, seed=3).view(2, 3, 4).requires_grad_()
     given = [p.detach().clone().requires_grad_() for p in (k.raw_weights, k.raw_lengthscale)]
 
