@@ -124,7 +124,7 @@ def test_gradients_are_those_of_finite_differences(
     way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     k = kernel()
-    rows = k.prepare(images(4, 30, FEW if way == "list" else BLACK_AND_WHITE))
+    rows = k.prepare(images(2, 30, FEW if way == "list" else BLACK_AND_WHITE))
     if way in ("own", "chunks"):
         rows = without_list(rows, monkeypatch)
     if way == "chunks":
