@@ -102,9 +102,42 @@ def genes(report: Report, words: Words) -> str:
     return "".join(parts)
 
 
+def omniglot(report: Report, words: Words) -> str:
+    """Which classes are alike, as on the page, sorted by clusters; and held-out characters."""
+    a = report.arrays
+    order = a["order"].astype(int)
+    alike = a["correlation"][order][:, order]
+    tall, n = HEIGHT - 2 * MARGIN, len(order)
+    cell = tall / n
+    squares = {"#fff": "", "#000": ""}
+    for i, j in zip(*np.nonzero(np.abs(alike) > 0.05)):
+        side = 0.95 * cell * float(np.sqrt(abs(alike[i, j])))
+        x, y = (MARGIN + (k + 0.5) * cell - side / 2 for k in (j, i))
+        squares["#fff" if alike[i, j] > 0 else "#000"] += (
+            f"M{x:.1f} {y:.1f}h{side:.1f}v{side:.1f}h-{side:.1f}z"
+        )
+    parts = [f'<path d="M{MARGIN} {MARGIN}h{tall}v{tall}h-{tall}z" fill="{GREY}"/>']
+    parts += [f'<path d="{path}" fill="{colour}"/>' for colour, path in squares.items()]
+    across, size = 3, tall / 3
+    grey = [int(GREY[k : k + 2], 16) for k in (1, 3, 5)]
+    for k, image in enumerate(a["examples"][: across * 3]):
+        ink = np.round(255 * np.clip(image, 0, 1)).astype(np.uint8)
+        file = BytesIO()
+        shaded = np.dstack([np.broadcast_to(grey, (*ink.shape, 3)).astype(np.uint8), ink])
+        Image.fromarray(shaded).save(file, "PNG")
+        x = WIDTH - MARGIN - (across - k % across) * size
+        parts.append(
+            f'<image x="{x:.1f}" y="{MARGIN + k // across * size:.1f}" width="{size - 4:.1f}" '
+            f'height="{size - 4:.1f}" style="image-rendering:pixelated" '
+            f'href="data:image/png;base64,{b64encode(file.getvalue()).decode()}"/>'
+        )
+    return "".join(parts)
+
+
 PICTURES: dict[str, Callable[[Report, Words], str]] = {
     "aggregation": aggregation,
     "genes": genes,
+    "omniglot": omniglot,
     "redshift": redshift,
 }
 

@@ -13,6 +13,8 @@ PICTURES = {
     "five of which only the averages were known.",
     "genes": "Curves of three simulated genes in four embryos with their bands; rings are values "
     "that the model has not seen.",
+    "omniglot": "A matrix of squares, white where invented characters are alike, beside "
+    "nine characters that the model had not seen.",
     "redshift": "Predicted against true redshift of test galaxies: a cloud around the diagonal.",
 }
 

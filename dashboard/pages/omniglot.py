@@ -122,7 +122,7 @@ def _between(title: str, row: str = "alphabet", column: str = "alphabet") -> Hin
 
 def _recall(title: str, beside: bool = False) -> Fed:
     """Recall by output; of a report, beside that of the baselines."""
-    plot = RecallPlot(title)
+    plot = RecallPlot(title, others=beside)
 
     def feed(told: Any, words: Mapping[str, Any]) -> None:
         others: dict[str, np.ndarray] = {}

@@ -10,14 +10,15 @@ from jaxtyping import Float, Int
 
 from dashboard.plots.base import columns, empty, put
 from dashboard.plots.hinton import FIELD
-from dashboard.plots.theme import GREY, GROUPS, Figure, models, quiet_legend
+from dashboard.plots.theme import GREY, GROUPS, Figure, models
 from dashboard.plots.tiles import Tiled
 
 Matrices = Float[np.ndarray, "q c c"]
 Order = Int[np.ndarray, " c"]
 
-MOST_NAMED = 8  # groups that a legend can name
 HEAD = 20  # pixels of the words above a matrix
+KEY = 20  # pixels of a line of the key to the groups' colours
+LETTER, SQUARE = 6.6, 11  # pixels of a letter in it, on average, and of a group's square
 STRIP, GAP = 0.035, 0.05  # of a tile's width: the groups' colours, the margin
 
 _NAME = """
@@ -52,6 +53,7 @@ class HintonGrid(Tiled):
         self._say = say or in_words
         self._shown: tuple[Matrices, list[str], list[str], list[str], Order] | None = None
         self._placed: tuple[object, ...] = ()
+        self._key: list[tuple[float, float, str]] = []
         self.cells = columns("x", "y", "side", "value", "i", "j")
         self.fields = columns("left", "right", "bottom", "top")
         self.strips = models.ColumnDataSource(
@@ -63,12 +65,31 @@ class HintonGrid(Tiled):
 
     def _high(self, side: float) -> float:
         self._head = HEAD / side if self._shown is not None and any(self._shown[1]) else 0.0
+        self._key = self._written(side)
         return 1 + self._head
+
+    def _above(self) -> float:
+        return len({y for _, y, _ in self._key}) * KEY / self.side
+
+    def _written(self, side: float) -> list[tuple[float, float, str]]:
+        """Where the groups' names stand, in pixels; nowhere if there are more than colours."""
+        names = list(dict.fromkeys(self._groups()))
+        if not 1 < len(names) <= len(GROUPS):
+            return []
+        placed: list[tuple[float, float, str]] = []
+        x, y = STRIP * side, 0.0
+        for name in names:
+            long = SQUARE + 6 + LETTER * len(name) + 14
+            if placed and x + long > self._wide:
+                x, y = STRIP * side, y + KEY
+            placed.append((x, y, name))
+            x += long
+        return placed
 
     def _compose(self, plot: Figure) -> None:
         box = ("left", "right", "bottom", "top")
         plot.quad(*box, source=self.fields, color=FIELD, level="underlay", line_width=0)
-        plot.quad(*box, source=self.strips, color="colour", line_width=0, legend_field="group")
+        plot.quad(*box, source=self.strips, color="colour", line_width=0)
         sign = models.LinearColorMapper(palette=["#000000", "#ffffff"], low=-1e-30, high=1e-30)
         squares = plot.rect("x", "y", "side", "side", source=self.cells, line_width=0,
                             fill_color={"field": "value", "transform": sign})  # fmt: skip
@@ -81,8 +102,6 @@ class HintonGrid(Tiled):
                 renderers=[squares], tooltips=tips, formatters={"@i": named, "@j": named}
             )
         )
-        quiet_legend(plot)
-        plot.legend[0].click_policy = "none"
 
     def show(
         self,
@@ -106,7 +125,6 @@ class HintonGrid(Tiled):
         self._shown = (np.asarray(matrices, float), list(heads), list(names), list(groups), order)
         if list(self.names.data["name"]) != list(names):
             self.names.data = {"name": list(names)}
-        self.figures[0].legend[0].visible = len(set(groups)) <= MOST_NAMED
         self._lay(len(matrices))
         self._draw()
         self.describe(self._say(self._shown[0], heads, names, groups))
@@ -139,12 +157,21 @@ class HintonGrid(Tiled):
             i=np.tile(i.ravel(), q),
             j=np.tile(j.ravel(), q),
         )
-        place = (self.across, q, c, *order, *heads, *groups)
+        place = (self._wide, q, c, *order, *heads, *groups)
         if place != self._placed:  # what holds names is sent only when it has changed
             self._placed = place
             put(self.fields, left=left, right=left + c * cell, bottom=top + c * cell, top=top)
-            self.heads.data = {"x": left, "y": top - STRIP, "text": heads}
+            self._write(left, top - STRIP, heads)
             self._colour([groups[k] for k in order], left, top, cell)
+
+    def _write(self, x: np.ndarray, y: np.ndarray, heads: list[str]) -> None:
+        """The words above the matrices, and the groups' names in the key above all."""
+        written = [((a + SQUARE + 6) / self.side, (b + 15) / self.side) for a, b, _ in self._key]
+        self.heads.data = {
+            "x": [*x, *(a for a, _ in written)],
+            "y": [*y, *(b for _, b in written)],
+            "text": [*heads, *(name for *_, name in self._key)],
+        }
 
     def _colour(self, groups: list[str], left: np.ndarray, top: np.ndarray, cell: float) -> None:
         """Strips beside and above each matrix, a piece for each run of classes of one group."""
@@ -159,9 +186,14 @@ class HintonGrid(Tiled):
         for x, y in zip(left, top):
             pieces.append((x + first, x + last, y - 0 * thick, y - thick))
             pieces.append((x - thick, x - 0 * thick, y + last, y + first))
+        for a, b, _ in self._key:
+            u, v, wide = a / self.side, b / self.side, SQUARE / self.side
+            pieces.append(
+                tuple(np.array([e]) for e in (u, u + wide, v + 1.3 * wide, v + 0.3 * wide))
+            )
         sides = [np.concatenate(side) for side in zip(*pieces)]
         data = dict(zip(("left", "right", "bottom", "top"), sides))
-        names = runs * (2 * len(left))
+        names = [*runs * (2 * len(left)), *(name for *_, name in self._key)]
         self.strips.data = {**data, "colour": [colour[n] for n in names], "group": names}
 
     def _groups(self) -> list[str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -13,25 +15,43 @@ from dashboard.plots.theme import BLUE, GREY, GROUPS, models, new_figure, quiet_
 ROW = 26  # pixels of an output
 LOOKS = tuple(zip(GROUPS[1:], ("diamond", "triangle", "square", "plus")))
 MODEL, CHANCE = "this model", "guessing"
+NONE = [("", np.empty(0))] * len(LOOKS)  # in the place of methods that there are not
 
 
 class RecallPlot(Plot):
-    """Outputs down, recall across: this model, others on the same rows, and guessing."""
+    """Outputs down, recall across: this model, others on the same rows, and guessing.
 
-    def __init__(self, title: str) -> None:
-        self.dots = models.ColumnDataSource(
-            {"recall": [], "output": [], "method": [], "colour": [], "marker": [], "size": []}
-        )
+    Args:
+        title: The heading.
+        others: Whether other methods will be shown.
+    """
+
+    def __init__(self, title: str, others: bool = False) -> None:
         plot = new_figure("recall", "recall of held-out rows", "", height=200,
                           x_range=models.Range1d(-0.02, 1.02),
                           y_range=models.FactorRange(factors=[]))  # fmt: skip
-        drawn = plot.scatter("recall", "output", source=self.dots, marker="marker", size="size",
-                             color="colour", legend_field="method")  # fmt: skip
+        looks = [
+            (GREY, "dash", 12),
+            *((*look, 9) for look in LOOKS if others),
+            (BLUE, "circle", 12),
+        ]
+        self.dots = []
+        for colour, marker, size in looks:
+            source = models.ColumnDataSource({"recall": [], "output": [], "method": []})
+            plot.scatter("recall", "output", source=source, marker=marker, size=size, color=colour,
+                         legend_label=MODEL)  # fmt: skip
+            self.dots.append(source)
+        # An item of its own for each: bokeh makes one of those that share a label.
+        renderers = plot.renderers[-len(looks) :]
+        plot.legend[0].items = [
+            models.LegendItem(label={"value": MODEL}, renderers=[r], visible=False)
+            for r in renderers
+        ]
         tips = [("", "@output"), ("@method", "@recall{0.0%}")]
-        plot.add_tools(models.HoverTool(renderers=[drawn], tooltips=tips))
+        plot.add_tools(models.HoverTool(renderers=renderers, tooltips=tips))
         plot.xaxis.formatter = models.NumeralTickFormatter(format="0%")
         plot.xgrid.visible = plot.ygrid.visible = True
-        quiet_legend(plot)
+        quiet_legend(plot, stacked=True)
         plot.legend[0].click_policy = "none"
         super().__init__(title, plot)
 
@@ -51,38 +71,45 @@ class RecallPlot(Plot):
             others: The recalls of other methods.
         """
         names = [str(name) for name in outputs]
-        said = {CHANCE: (1 / np.maximum(np.asarray(classes, float), 1), GREY, "dash", 12)}
-        for (method, values), (colour, marker) in zip((others or {}).items(), LOOKS):
-            said[method] = (np.asarray(values, float), colour, marker, 9)
-        said[MODEL] = (np.asarray(recall, float), BLUE, "circle", 12)
-        kept = [
-            (float(v), name, method, colour, marker, size)
-            for method, (values, colour, marker, size) in said.items()
-            for name, v in zip(names, values)
-            if np.isfinite(v)
-        ]
-        fresh = dict(zip(self.dots.data, map(list, zip(*kept)))) if kept else {}
-        if fresh and any(list(self.dots.data[k]) != v for k, v in fresh.items()):
-            self.dots.data = fresh
+        said = {
+            CHANCE: 1 / np.maximum(np.asarray(classes, float), 1),
+            **{k: np.asarray(v, float) for k, v in islice((others or {}).items(), len(LOOKS))},
+            MODEL: np.asarray(recall, float),
+        }
         plot = self.figures[0]
+        *among, last = zip(self.dots, plot.legend[0].items)
+        *before, own = said.items()
+        self._put(*last, *own, names)
+        for (source, item), (method, values) in zip(among, [*before, *NONE]):
+            self._put(source, item, method, values, names)
         if list(plot.y_range.factors) != names[::-1]:
             plot.y_range.factors = names[::-1]
-            plot.height = 110 + ROW * len(names)
+            plot.height = 150 + ROW * len(names)
         self.describe(_in_words(said, names))
+
+    def _put(
+        self, source: Any, item: Any, method: str, recall: np.ndarray, names: Sequence[str]
+    ) -> None:
+        """Show one method's recalls, or nothing; what has not changed does not travel."""
+        kept = [(float(v), name, method) for name, v in zip(names, recall) if np.isfinite(v)]
+        fresh = dict(zip(source.data, map(list, zip(*kept)) if kept else ([], [], [])))
+        if any(list(source.data[k]) != v for k, v in fresh.items()):
+            source.data = fresh
+        item.update(label={"value": method or MODEL}, visible=bool(kept))
 
     def clear(self) -> None:
         self.figures[0].y_range.factors = []
         super().clear()
 
 
-def _in_words(said: Mapping[str, tuple], names: Sequence[str]) -> str:
-    own = said[MODEL][0]
+def _in_words(said: Mapping[str, np.ndarray], names: Sequence[str]) -> str:
+    own = said[MODEL]
     if not np.isfinite(own).any():
         return "No row was held out."
     best, worst = int(np.nanargmax(own)), int(np.nanargmin(own))
     words = f"Recall {np.nanmean(own):.1%} on average over {len(names)} outputs"
     if len(names) > 1:
         words += f", from {own[worst]:.1%} ({names[worst]}) to {own[best]:.1%} ({names[best]})"
-    means = {m: float(np.nanmean(v[0])) for m, v in said.items() if np.isfinite(v[0]).any()}
+    means = {m: float(np.nanmean(v)) for m, v in said.items() if np.isfinite(v).any()}
     rest = [f"{m} {mean:.1%}" for m, mean in means.items() if m != MODEL]
     return f"{words}; {', '.join(rest)}."

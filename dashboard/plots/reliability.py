@@ -34,7 +34,7 @@ class ReliabilityPlot(Plot):
         plot.add_tools(models.HoverTool(renderers=[dots], tooltips=tips))
         for axis in plot.axis:
             axis.formatter = models.NumeralTickFormatter(format="0%")
-        quiet_legend(plot)
+        quiet_legend(plot, stacked=True)
         super().__init__(title, plot)
 
     def show(self, bins: Float[np.ndarray, "3 b"]) -> None:

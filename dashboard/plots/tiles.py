@@ -59,6 +59,10 @@ class Tiled(Plot):
         """A tile's height over its width, which takes `side` pixels."""
         raise NotImplementedError
 
+    def _above(self) -> float:
+        """Room above the first row of tiles, in tiles' widths."""
+        return 0.0
+
     def _draw(self) -> None:
         """Put everything in its place."""
         raise NotImplementedError
@@ -70,7 +74,7 @@ class Tiled(Plot):
         side = min(self._wide / across, self._most)
         self.across, self.side = across, side
         self._ratio = self._high(side)
-        down = self._ratio * math.ceil(n / across)
+        down = self._above() + self._ratio * math.ceil(n / across)
         plot: Any = self.figures[0]
         plot.x_range.update(start=0, end=self._wide / side)
         plot.y_range.update(start=max(down, 0.01), end=0)
@@ -78,7 +82,8 @@ class Tiled(Plot):
 
     def _corner(self, tile: Int[np.ndarray, " k"]) -> Float[np.ndarray, "2 k"]:
         """The upper left corners of some tiles."""
-        return np.stack([tile % self.across, tile // self.across * self._ratio]).astype(float)
+        down = self._above() + tile // self.across * self._ratio
+        return np.stack([tile % self.across, down]).astype(float)
 
     def _resized(self, wide: int) -> None:
         self._wide = wide

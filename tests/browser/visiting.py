@@ -37,6 +37,7 @@ def drop(page: Page, name: str, content: bytes) -> None:
         page.get_by_role("combobox", name="Source").click()
         page.get_by_role("menuitem", name="Upload a table").click()
     expect(wizard).to_be_visible(timeout=PATIENCE)
+    kind = "application/zip" if name.endswith(".zip") else "text/csv"
     page.locator("input[type=file]").set_input_files(
-        {"name": name, "mimeType": "text/csv", "buffer": content}
+        {"name": name, "mimeType": kind, "buffer": content}
     )

@@ -36,9 +36,10 @@ def test_one_scale_over_all_matrices() -> None:
 
 def test_classes_are_coloured_by_group_whatever_their_order() -> None:
     plot = diagrams()
-    assert plot.strips.data["group"] == ["Anu", "Bel"] * 4  # above and beside each of two
+    # above and beside each of two matrices, and in the key
+    assert plot.strips.data["group"] == ["Anu", "Bel"] * 5
     plot.show(np.ones((1, 3, 3)), [""], NAMES, OF, np.array([0, 2, 1]))
-    assert plot.strips.data["group"] == ["Anu", "Bel", "Anu"] * 2
+    assert plot.strips.data["group"] == [*["Anu", "Bel", "Anu"] * 2, "Anu", "Bel"]
     assert plot.strips.data["colour"][:3] == [GROUPS[0], GROUPS[1], GROUPS[0]]
 
 
@@ -68,7 +69,22 @@ def test_what_is_not_finite_is_left_grey_and_a_cleared_one_starts_anew() -> None
     assert plot.alt == NOTHING
     assert len(plot.cells.data["x"]) == 0
     plot.show(np.eye(3)[None], [""], NAMES, OF)
-    assert len(plot.strips.data["group"]) == 4
+    assert len(plot.strips.data["group"]) == 6
+
+
+@pytest.mark.parametrize("wide", [200, 390, 900])
+def test_the_key_names_the_groups_within_the_width_and_above_all_matrices(wide: int) -> None:
+    groups = [f"Alphabet {k}" for k in range(5)]
+    plot = HintonGrid("B")
+    plot.show(np.ones((2, 5, 5)), ["B1", "B2"], groups, groups)
+    plot._resized(wide)
+    lines = plot.heads.data
+    key = [(x, y) for x, y, text in zip(*lines.values()) if text in groups]
+    assert len(key) == 5
+    assert max(x for x, _ in key) * plot.side < wide
+    assert max(y for _, y in key) < min(plot.fields.data["top"])
+    plot.show(np.ones((1, 9, 9)), [""], [*"abcdefghi"], [*"abcdefghi"])
+    assert plot._above() == 0  # more groups than colours: no key would tell them apart
 
 
 @pytest.mark.parametrize("wide", [60, 390, 871, 2000])
@@ -132,14 +148,16 @@ def test_the_map_lies_where_its_patches_are() -> None:
 
 
 def test_recall_stands_beside_others_and_guessing() -> None:
-    plot = RecallPlot("recall")
+    plot = RecallPlot("recall", others=True)
     plot.show(np.array([0.5, 0.75, np.nan]), ["a", "b", "c"], [2, 4, 5],
               {"nearest neighbour": np.array([0.25, 0.5, np.nan])})  # fmt: skip
-    rows = list(zip(*(plot.dots.data[n] for n in ("method", "output", "recall"))))
+    rows = [row for d in plot.dots for row in zip(*map(d.data.get, ("method", "output", "recall")))]
     assert (MODEL, "b", 0.75) in rows
     assert (CHANCE, "b", 0.25) in rows
     assert ("nearest neighbour", "a", 0.25) in rows
-    assert all(np.isfinite(plot.dots.data["recall"]))
+    assert all(np.isfinite(recall) for *_, recall in rows)
+    named = {item.label.value for item in plot.figures[0].legend[0].items if item.visible}
+    assert named == {MODEL, CHANCE, "nearest neighbour"}
     assert plot.figures[0].y_range.factors == ["c", "b", "a"]
     assert "Recall 62.5% on average over 3 outputs, from 50.0% (a) to 75.0% (b)" in plot.alt
     assert "nearest neighbour 37.5%" in plot.alt
