@@ -69,10 +69,10 @@ class OmniglotSettings(Settings):
         "kernel is ten times faster. Grey keeps the shades of averages.",
     )
     patch = param.Integer(3, bounds=(2, 20), doc="Side of a patch, in pixels.")
-    n_latent = param.Integer(10, bounds=(1, 100), doc="Latent functions Q.")
+    n_latent = param.Integer(12, bounds=(1, 100), doc="Latent functions Q.")
     rank = param.Integer(1, bounds=(1, 10), doc="Rank of each coregionalisation matrix.")
     inducing_points = param.Integer(
-        50, bounds=(2, 1000), doc="Inducing points, or inducing patches, of each latent function."
+        40, bounds=(2, 1000), doc="Inducing points, or inducing patches, of each latent function."
     )
     batch_rows = param.Integer(
         50, bounds=(1, 100_000), doc="Rows of each output in a step, drawn anew each time."
@@ -92,7 +92,7 @@ class OmniglotSettings(Settings):
     learning_rate = param.Number(
         0.05, bounds=(1e-5, 1.0), doc="Step of Adam, which falls to a hundredth along a cosine."
     )
-    max_steps = param.Integer(300, bounds=(1, 200_000), doc="Steps at most.")
+    max_steps = param.Integer(150, bounds=(1, 200_000), doc="Steps at most.")
     patience = param.Integer(
         0, bounds=(0, 200_000), doc="Steps without a better bound before it stops; 0: never."
     )
@@ -120,16 +120,24 @@ class OmniglotSettings(Settings):
 
 
 def estimate(settings: OmniglotSettings, rows: int, columns: int) -> tuple[float, float]:
-    """Seconds and bytes that a fit takes on one core, good to a factor of three."""
-    m, q = settings.inducing_points, settings.n_latent
-    images = settings.kernel == "patch" or (settings.kernel == "auto" and columns > 100)
-    side = min(settings.size, round(columns**0.5))
-    inputs = side * side if images else max(columns - 2, 1)
-    batch = min(rows, 3 * settings.batch_rows)
-    step = 0.004 + q * (2e-10 * m**3 + 6e-10 * batch * m * inputs * (9 if images else 1))
-    others = 8e-8 * rows * inputs * 30 if settings.baselines else 0.0
-    held = 8 * (4 * rows * inputs + 6 * q * m * (m + inputs) + 3 * q * batch * m)
-    return 5 + settings.max_steps * step + others, 350e6 + held
+    """Seconds and bytes that a fit takes on one core, good to a factor of three.
+
+    How many outputs there are is guessed: one for 500 rows.
+    """
+    m, q, outputs = settings.inducing_points, settings.n_latent, max(2, rows // 500)
+    pixels = min(settings.size**2, columns)
+    batch = min(rows, outputs * settings.batch_rows)
+    if settings.kernel == "patch" or (settings.kernel == "auto" and columns > 100):
+        # A sum over 512 patches of ink and paper, or over all that the image has.
+        listed = 512 if settings.pixels == "black and white" and settings.patch == 3 else 9 * pixels
+        work = q * batch * listed * (m + 20)
+    else:
+        listed, work = columns, q * batch * columns * m
+    step = 0.01 + 1.5e-9 * work
+    small = settings.baselines and rows <= 2500
+    others = min(settings.max_steps, 300) * step * 0.6 + 3 if small else 0.0
+    held = 8 * (4 * rows * min(columns, 2000) + 3 * q * batch * listed)
+    return 4 + settings.max_steps * step * 1.3 + others, 350e6 + held
 
 
 _MODEL = (
@@ -279,10 +287,11 @@ ENTRY = Entry(
     },
     presets={
         "demo": {},
-        "quick": {"n_latent": 6, "inducing_points": 30, "max_steps": 100, "baselines": False},
+        "quick": {"n_latent": 8, "inducing_points": 30, "max_steps": 60, "baselines": False},
         "as published": {
             "sampled_classes": 1,
             "covariance": "dropped as published",
+            "n_latent": 14,
             "inducing_points": 100,
             "learning_rate": 0.01,
             "max_steps": 4000,

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from sklearn.linear_model import LogisticRegression
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.metrics import pairwise_distances_argmin
 
 from engine.catalog.omniglot import MODELS
 from engine.models.mogp_training import Training
@@ -29,7 +29,7 @@ SINGLE_STEPS = 300
 
 def compared(study: Study) -> Iterator[tuple[str, Chances | None, str]]:
     """Names of classifiers, their probabilities of the held-out rows, and why one is left out."""
-    yield "nearest neighbour", nearest(study), ""
+    yield "nearest neighbour", nearest(study, study.learnt, study.test), ""
     rows = len(study.learnt)
     cost = sum(
         float((study.seen.output[study.learnt] == d).sum()) * study.seen.x.shape[1] * size
@@ -84,16 +84,16 @@ def single(study: Study, name: str) -> Chances:
     return np.asarray(found.detach().cpu().numpy())
 
 
-def nearest(study: Study, learnt: np.ndarray | None = None) -> Chances:
-    """Each held-out row has the class of the nearest row of its output, for certain."""
+def nearest(
+    study: Study, learnt: Int[np.ndarray, " m"], asked: Int[np.ndarray, " n"]
+) -> Float[np.ndarray, "n most"]:
+    """Each row that is asked for has the class of the nearest learnt one of its output."""
     seen = study.seen
-    learnt = study.learnt if learnt is None else learnt
-    found = np.zeros((len(study.test), study.sizes.max()))
-    for d in np.unique(seen.output[study.test]):
-        mine, asked = (rows[seen.output[rows] == d] for rows in (learnt, study.test))
-        model = KNeighborsClassifier(1).fit(seen.x[mine], seen.label[mine])
-        at = np.flatnonzero(seen.output[study.test] == d)
-        found[at, model.predict(seen.x[asked])] = 1.0
+    found = np.zeros((len(asked), study.sizes.max()))
+    for d in np.unique(seen.output[asked]):
+        mine, at = learnt[seen.output[learnt] == d], np.flatnonzero(seen.output[asked] == d)
+        near = pairwise_distances_argmin(seen.x[asked[at]], seen.x[mine])
+        found[at, seen.label[mine[near]]] = 1.0
     return found
 
 

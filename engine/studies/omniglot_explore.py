@@ -172,10 +172,11 @@ def shots(study: Study, asked: dict[str, Any]) -> dict[str, np.ndarray]:
         study.label[at],
         len(few),
     )[len(few) :]
+    near = baselines.nearest(study, few, asked_of)
     return {
         "shots": np.array([k]),
         "accuracy": rows.accuracy(study.seen, asked_of, p.cpu().numpy()),
-        "nearest": rows.accuracy(study.seen, study.test, baselines.nearest(study, few)),
+        "nearest": rows.accuracy(study.seen, asked_of, near),
     }
 
 

@@ -19,7 +19,7 @@ from engine.models.mogp_training import Training
 
 Model = MOGPAR | Independent
 SINGLE = ("g-m", "g-a")  # a model of each output
-SHOT_STEPS = 250  # of a model with fewer examples, whose kernel stays
+SHOT_STEPS = 200  # of a model with fewer examples, whose kernel stays
 SHOT_RATE = 0.1
 SHOT_ROWS = 400  # held-out rows that it is asked
 
