@@ -38,7 +38,7 @@ class Case:
         side: Of square images, in pixels; 0: the columns are no pixels.
         n_latent: Q, among those that the publication chose from.
         folds: Of the cross-validation.
-        inducing: M of RBF-ARD; of patches, 100 as published cost as much as they gain beyond 50.
+        inducing: M of RBF-ARD.
         steps: Of Adam, its rate falling from .05 (the publication: 4,000 at .01).
         batch: Rows of each output in a step.
     """

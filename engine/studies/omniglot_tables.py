@@ -26,9 +26,9 @@ from engine.models.mogp_training import fit
 from engine.studies import omniglot_cases
 from engine.studies.omniglot_cases import Case
 
-PATCH, PATCHES = 3, 50
+PATCH, PATCHES = 3, 50  # side; M, of which the published 100 gained nothing
 SINGLE = ("g-m", "g-a")
-# Name, model, and its options. A row of ours has all classes in every step.
+# Name, model, and its options. The first is ours: all classes in every step, covariances kept.
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "MOGPs-AR": ("mogp-ar", {"sampled": 0}),
     "MOGPs-AR (1), as published": ("mogp-ar", {"sampled": 1, "covariance": "dropped"}),
@@ -36,7 +36,7 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "G-M": ("g-m", {}),
     "G-A": ("g-a", {"sampled": 1}),
 }
-# Not beside each other in the publication either: too dear, or shown to be no better.
+# Of several outputs, as in the publication, to which it was too dear.
 LEFT_OUT = {"MG-M"}
 # Figures that stand in the text (4.3.1; bars elsewhere): with patches the model is MOCGPs-AR.
 # Those of S-20 and Balance were measured with the authors' program: one fold, 300 steps.
