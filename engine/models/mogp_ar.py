@@ -128,14 +128,26 @@ class MOGPAR(Coregionalised, nn.Module):
             variance = torch.cat([variance, variance.new_zeros(len(mean), 1)], 1)
         return mean, variance
 
-    def rows_of_mixing(self, classes: Int[Tensor, "*n"]) -> Float[Tensor, "*n l"]:
-        """a_c of classes that are numbered over all outputs."""
+    def drawn_rows(self, classes: Int[Tensor, "*n"]) -> Float[Tensor, "*n l"]:
+        """a_c and a_c0 of classes that are numbered over all outputs, for training."""
         found: Tensor = self.mixing(classes)
         return found
 
     @torch.no_grad()
+    def rows_of_mixing(self, classes: Int[Tensor, "*n"]) -> Float[Tensor, "*n l"]:
+        """a_c, and a_c0 where classes have constants, to be looked at.
+
+        With covariances kept, what all classes of an output have in common changes nothing: it
+        would stay where chance began, and is left out.
+        """
+        return self._table()[classes]
+
+    @torch.no_grad()
     def _table(self) -> Float[Tensor, "classes l"]:
-        return self.rows_of_mixing(torch.arange(int(self.sizes.sum()), device=self.sizes.device))
+        table = self.drawn_rows(torch.arange(int(self.sizes.sum()), device=self.sizes.device))
+        if self.covariance == "dropped":
+            return table
+        return torch.cat([own - own.mean(0) for own in table.split(self.sizes.tolist())])
 
     # -- bounds ----------------------------------------------------------------------------------
 
@@ -172,14 +184,14 @@ class MOGPAR(Coregionalised, nn.Module):
         sampled: int,
     ) -> Float[Tensor, " b"]:
         """Each row's share of the bound, without the KL divergence."""
-        own = self.rows_of_mixing(self.first[output] + label)
+        own = self.drawn_rows(self.first[output] + label)
         if not sampled:
             return self._all_classes(own, mean, variance, output, label)
         assert generator is not None
         others, log_factor = augment_reduce.sample(
             label, self.sizes[output], sampled, self.width, generator
         )
-        mixing = self.rows_of_mixing(self.first[output].unsqueeze(1) + others.clamp(min=0))
+        mixing = self.drawn_rows(self.first[output].unsqueeze(1) + others.clamp(min=0))
         own, mean, variance = (v.unsqueeze(1) for v in (own, mean, variance))
         found = augment_reduce.exponents(mixing, own, mean, variance, self.covariance).squeeze(1)
         if sampled > 1:
@@ -192,7 +204,7 @@ class MOGPAR(Coregionalised, nn.Module):
         """With no class left out (3.23); rows of an output are compared in one product."""
         place, back, present = grouped(output, len(self.sizes))
         classes, real = self.classes_of(present)
-        mixing = self.rows_of_mixing(classes)
+        mixing = self.drawn_rows(classes)
         own, mean, variance = (v[place] for v in (own, mean, variance))
         found = augment_reduce.exponents(mixing, own, mean, variance, self.covariance)
         numbers = torch.arange(self.width, device=output.device)
@@ -235,7 +247,7 @@ class MOGPAR(Coregionalised, nn.Module):
 
     @torch.no_grad()
     def factors(self) -> Float[Tensor, "q c r"]:
-        """A_q of each kernel: B_q = A_q A_q' (3.7)."""
+        """A_q of each kernel: B_q = A_q A_q' (3.7), of rows as they are looked at."""
         weights = self._table()[:, : self.n_latent * self.rank]
         return weights.view(-1, self.n_latent, self.rank).transpose(0, 1)
 

@@ -31,7 +31,7 @@ DRAWS_OF_A_BOUND = 100
 
 
 class MGM(MOGPAR):
-    """The linear model of coregionalisation with the softmax itself."""
+    """The linear model of coregionalisation with the softmax itself, covariances kept."""
 
     def data_terms(
         self,
@@ -53,7 +53,7 @@ class MGM(MOGPAR):
         noise = torch.randn(draws, *mean.shape, generator=generator, dtype=mean.dtype)
         # Where a variance is zero its root has no gradient; a constant's needs none.
         u = mean + variance.clamp(min=1e-12).sqrt() * noise.to(mean.device)
-        f = u[:, place] @ self.rows_of_mixing(classes).mT
+        f = u[:, place] @ self.drawn_rows(classes).mT
         log_p = f.masked_fill(~real.unsqueeze(1), -math.inf).log_softmax(-1)
         own = label[place].expand(draws, -1, -1).unsqueeze(-1)
         return log_p.gather(-1, own).squeeze(-1).mean(0).flatten()[back]
@@ -67,7 +67,7 @@ class GA(MOGPAR):
         self.constants = nn.Parameter(like.new_zeros(functions))
         self.constants.requires_grad_(self.constant)
 
-    def rows_of_mixing(self, classes: Int[Tensor, "*n"]) -> Float[Tensor, "*n l"]:
+    def drawn_rows(self, classes: Int[Tensor, "*n"]) -> Float[Tensor, "*n l"]:
         """a_c: the height at the class's own function, and its constant."""
         own = torch.eye(len(self.constants), dtype=self.constants.dtype, device=classes.device)
         rows = own[classes] * self.log_height.exp()
@@ -211,6 +211,7 @@ def build(
         raise BadInput(f"Model {name!r} is unknown; use one of {', '.join(MODELS)}.")
     if name in ("mogp-ar", "mg-m"):
         z = kernel.start(rows, inducing, generator)
+        options = options if name == "mogp-ar" else options | {"covariance": "kept"}
         return (MOGPAR if name == "mogp-ar" else MGM)(kernel, z, n_classes, generator, **options)
     kind, models = (GA if name == "g-a" else GM), []
     options = options | {"covariance": "dropped"}

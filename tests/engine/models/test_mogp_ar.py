@@ -233,7 +233,7 @@ def test_probabilities_are_padded_with_zeros(covariance):
 
 
 def test_what_classes_share():
-    model, *_ = _case(rank=2)
+    model, *_ = _case(rank=2, covariance="dropped")
     B = model.coregionalisation()
     A = model.mixing.weight.detach()[:, :-1].view(10, 2, 2)
     torch.testing.assert_close(B[1], A[:, 1] @ A[:, 1].T)
@@ -244,6 +244,18 @@ def test_what_classes_share():
         for j in range(3):
             block = B[:, edges[i] : edges[i + 1], edges[j] : edges[j + 1]]
             torch.testing.assert_close(whole[i, j], block.abs().mean())
+
+
+def test_what_all_classes_of_an_output_share_is_left_out_where_it_changes_nothing():
+    for covariance, same in (("kept", True), ("dropped", False)):
+        model, rows, output, label, _ = _case(covariance=covariance)
+        before = model.bound(rows, output, label), model.factors()
+        with torch.no_grad():
+            model.mixing.weight[3:8] += torch.tensor([3.0, -1, 2]).double()
+        after = model.bound(rows, output, label), model.factors()
+        for a, b in zip(before, after):
+            assert torch.allclose(a, b) is same
+        assert torch.allclose(after[1][:, 3:8].sum(1), torch.zeros(2, 1).double()) is same
 
 
 def test_state_is_all_there_is():
