@@ -107,8 +107,9 @@ def _in_words(said: Mapping[str, np.ndarray], names: Sequence[str]) -> str:
     if not np.isfinite(own).any():
         return "No row was held out."
     best, worst = int(np.nanargmax(own)), int(np.nanargmin(own))
-    words = f"Recall {np.nanmean(own):.1%} on average over {len(names)} outputs"
+    words = f"Recall {np.nanmean(own):.1%}"
     if len(names) > 1:
+        words += f" on average over {len(names)} outputs"
         words += f", from {own[worst]:.1%} ({names[worst]}) to {own[best]:.1%} ({names[best]})"
     means = {m: float(np.nanmean(v)) for m, v in said.items() if np.isfinite(v).any()}
     rest = [f"{m} {mean:.1%}" for m, mean in means.items() if m != MODEL]
