@@ -69,7 +69,7 @@ class OmniglotSettings(Settings):
         "kernel is ten times faster. Grey keeps the shades of averages.",
     )
     patch = param.Integer(3, bounds=(2, 20), doc="Side of a patch, in pixels.")
-    n_latent = param.Integer(12, bounds=(1, 100), doc="Latent functions Q.")
+    n_latent = param.Integer(16, bounds=(1, 100), doc="Latent functions Q.")
     rank = param.Integer(1, bounds=(1, 10), doc="Rank of each coregionalisation matrix.")
     inducing_points = param.Integer(
         40, bounds=(2, 1000), doc="Inducing points, or inducing patches, of each latent function."
@@ -92,7 +92,7 @@ class OmniglotSettings(Settings):
     learning_rate = param.Number(
         0.05, bounds=(1e-5, 1.0), doc="Step of Adam, which falls to a hundredth along a cosine."
     )
-    max_steps = param.Integer(150, bounds=(1, 200_000), doc="Steps at most.")
+    max_steps = param.Integer(100, bounds=(1, 200_000), doc="Steps at most.")
     patience = param.Integer(
         0, bounds=(0, 200_000), doc="Steps without a better bound before it stops; 0: never."
     )
@@ -135,7 +135,7 @@ def estimate(settings: OmniglotSettings, rows: int, columns: int) -> tuple[float
         listed, work = columns, q * batch * columns * m
     step = 0.01 + 1.5e-9 * work
     small = settings.baselines and rows <= 2500
-    others = min(settings.max_steps, 300) * step * 0.6 + 3 if small else 0.0
+    others = 250 * step * 0.5 + 3 if small else 0.0
     held = 8 * (4 * rows * min(columns, 2000) + 3 * q * batch * listed)
     return 4 + settings.max_steps * step * 1.3 + others, 350e6 + held
 

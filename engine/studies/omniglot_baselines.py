@@ -24,7 +24,7 @@ Chances = Float[np.ndarray, "n most"]
 MOST_NUMBERS = 3e8  # rows x features x classes, summed over outputs, that one takes in seconds
 LINEAR_STEPS = 100
 MOST_ROWS, MOST_OUTPUTS = 2000, 6  # up to which models of single outputs are trained as well
-SINGLE_STEPS = 300
+SINGLE_STEPS = 250
 
 
 def compared(study: Study) -> Iterator[tuple[str, Chances | None, str]]:
@@ -51,7 +51,7 @@ def compared(study: Study) -> Iterator[tuple[str, Chances | None, str]]:
 
 
 def single(study: Study, name: str) -> Chances:
-    """A model of each output alone, of the run's kernel, trained like the run.
+    """A model of each output alone, of the run's kernel, with steps enough to converge.
 
     Args:
         study: The run.
@@ -64,7 +64,6 @@ def single(study: Study, name: str) -> Chances:
     prepared, output, label = kernel.prepare(study.x[at]), study.output[at], study.label[at]
     sizes = study.sizes.tolist()
     model = models.build(s, name, kernel, prepared, output, sizes, generator)
-    steps = min(s.max_steps, SINGLE_STEPS)
     training = Training(
         model,
         prepared,
@@ -74,9 +73,9 @@ def single(study: Study, name: str) -> Chances:
         batch=s.batch_rows,
         sampled=s.sampled_classes,
         rate=s.learning_rate,
-        horizon=steps,
+        horizon=SINGLE_STEPS,
     )
-    for _ in range(steps):
+    for _ in range(SINGLE_STEPS):
         if not math.isfinite(training.step()):
             break
     test = torch.as_tensor(study.test).to(study.device)
