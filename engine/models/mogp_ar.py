@@ -15,7 +15,7 @@ import math
 from collections.abc import Sequence
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from engine.errors import BadInput
@@ -212,11 +212,16 @@ class MOGPAR(Coregionalised, nn.Module):
         terms = augment_reduce.bound(found.masked_fill(away, -math.inf))
         return terms.flatten()[back]
 
-    def classes_of(self, outputs: Int[Tensor, " g"]) -> tuple[Int[Tensor, "g c"], torch.Tensor]:
-        """Numbers of the outputs' classes over all outputs, padded, and which are no padding."""
+    def classes_of(
+        self, outputs: Int[Tensor, " g"]
+    ) -> tuple[Int[Tensor, "g c"], Bool[Tensor, "g c"]]:
+        """Numbers of the outputs' classes over all outputs, and which are no padding.
+
+        Padded by the output's first class, so that a step touches no other output.
+        """
         numbers = torch.arange(self.width, device=outputs.device)
         real = numbers < self.sizes[outputs].unsqueeze(1)
-        return (self.first[outputs].unsqueeze(1) + numbers).masked_fill(~real, 0), real
+        return self.first[outputs].unsqueeze(1) + numbers * real, real
 
     @torch.no_grad()
     def bound(

@@ -64,6 +64,21 @@ def test_a_step_leaves_rows_of_classes_that_were_not_drawn_as_they_were():
     assert moved > 12
 
 
+def test_with_all_classes_a_step_leaves_outputs_alone_that_have_no_row_in_it():
+    training = _training(sampled=0)
+    for _ in range(3):
+        training.step()  # so that there is momentum
+    training.draw = lambda: (training.output == 1).nonzero().squeeze(1)
+    before = training.model.mixing.weight.detach().clone()
+    training.step()
+    same = (training.model.mixing.weight == before).all(1)
+    assert same.tolist() == [True] * 4 + [False] * 6
+    training.draw = lambda: (training.output == 0).nonzero().squeeze(1)  # padded to six classes
+    before = training.model.mixing.weight.detach().clone()
+    training.step()
+    assert (training.model.mixing.weight == before).all(1).tolist() == [False] * 4 + [True] * 6
+
+
 @pytest.mark.parametrize("sampled", [0, 2])
 def test_a_seed_repeats_bit_by_bit(sampled):
     runs = [_training(sampled=sampled), _training(sampled=sampled), _training(1, sampled=sampled)]
