@@ -29,7 +29,7 @@ from engine.errors import BadInput
 from engine.kernels.patch_pairs import PairSum, binary, dictionary, eq
 from engine.kernels.patch_rows import CHUNK, PatchRows, cut
 
-BLOCK = 2**20  # numbers in an array that a processor works through at once: 8 MB
+BLOCK = 2**19  # numbers in an array that a processor works through at once: 4 MB
 SCALE = 500  # images from which the scale of the weights is set
 FLOOR = 1e-6  # on their variance before that: blank images have none
 CANDIDATES = 100_000  # distinct patches among which inducing ones are drawn
@@ -235,16 +235,12 @@ class PatchKernel(Kernel):
     def _by_size(
         self, part: Callable[[PatchRows], Tensor], rows: PatchRows, each: int, power: int
     ) -> Tensor:
-        """`part` of images that have alike numbers L of distinct patches: `each` L^power numbers.
-
-        Blocks are small enough for a processor's cache, or large enough for a GPU to be busy.
-        """
-        block = CHUNK if rows.places.is_cuda else BLOCK
+        """`part` of images with alike numbers L of distinct patches: `each` L^power numbers."""
         order = rows.distinct.argsort(descending=True)
         widths, start = rows.distinct[order].tolist(), 0
         made: list[Tensor] = []
         while start < len(rows) or not made:
-            stop = start + max(1, block // (each * widths[start] ** power)) if widths else 0
+            stop = start + max(1, _block(rows) // (each * widths[start] ** power)) if widths else 0
             made.append(part(rows[order[start:stop]]))
             start = stop
         return torch.cat(made, dim=-1)[..., order.argsort()]
@@ -259,11 +255,17 @@ def _smoothing(n: int, like: Tensor) -> Float[Tensor, "n n"]:
 
 def _chunks(part: Callable[[PatchRows], Tensor], rows: PatchRows, each: int) -> Tensor:
     """`part` of some images after the other, `each` numbers an image; the last axis is theirs."""
-    step = max(1, CHUNK // each)
+    step = max(1, _block(rows) // each)
     if len(rows) <= step:
         return part(rows)
-    pieces = [rows[i : i + step] for i in range(0, len(rows), step)]
-    return torch.cat([_again(part, piece) for piece in pieces], dim=-1)
+    if len(rows) * each > CHUNK:
+        part = partial(_again, part)
+    return torch.cat([part(rows[i : i + step]) for i in range(0, len(rows), step)], dim=-1)
+
+
+def _block(rows: PatchRows) -> int:
+    """Numbers that fit a processor's cache, or that keep a GPU busy."""
+    return CHUNK if rows.places.is_cuda else BLOCK
 
 
 def _again(part: Callable[[PatchRows], Tensor], rows: PatchRows) -> Tensor:
