@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import base64
+import io
+import zipfile
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+from PIL import Image
 
 from engine.catalog.omniglot import ENTRY, MODELS, OmniglotSettings
 from engine.control import Control
-from engine.datasets import strokes
+from engine.datasets import open_to_predict, strokes
 from engine.datasets.characters import of
 from engine.datasets.omniglot import PUBLISHED
 from engine.errors import BadInput
 from engine.events import Checkpoint, Event, Finished, Fitted, Note, Progress, Report
+from engine.fitting import fit
 from engine.studies.omniglot import Study
 from engine.training import train
 
@@ -340,6 +345,31 @@ def test_images_of_another_size_are_brought_to_the_models(drawings: pd.DataFrame
         whole.predict(small)
 
 
+def test_a_zip_goes_all_the_way(tmp_path: Path) -> None:
+    """Pages are light: ink is found, learnt from, and predicted, as the command line does it."""
+    data = strokes.alphabets(1, 20, sizes={"Uno": (0, 3), "Due": (0, 3)}, drawers=8, variation=TIDY)
+    names = [data.classes[d][c] for d, c in zip(data.output, data.label)]
+    for file, new in (("learn.zip", False), ("new.zip", True)):
+        with zipfile.ZipFile(tmp_path / file, "w") as archive:
+            for i, image in enumerate(data.x.reshape(-1, 20, 20)):
+                if (i % 8 == 7) != new:
+                    continue
+                page = io.BytesIO()
+                Image.fromarray((255 * (1 - image)).astype(np.uint8)).save(page, "PNG")
+                label = "unknown" if new else names[i]
+                path = f"{data.outputs[data.output[i]]}/{label}/{i:02}.png"
+                archive.writestr(path, page.getvalue())
+    values = {**QUICK, "max_steps": 60, "n_latent": 5, "inducing_points": 20, "size": 12}
+    fitted = fit("omniglot", tmp_path / "learn.zip", **values)
+    notes = [event.text for event in fitted if isinstance(event, Note)]
+    assert any("what is dark was taken as ink" in note for note in notes)
+    asked = open_to_predict(ENTRY, tmp_path / "new.zip", fitted.study.settings)
+    told = fitted.study.predict(asked)
+    own = [names[i] for i in (31, 39, 47, 7, 15, 23)]  # by path: Due comes before Uno
+    assert np.mean([a == b for a, b in zip(told["predicted"], own)]) >= 0.5
+    assert all(told["predicted"].str.split().str[0] == told["output"])
+
+
 # --- questions ----------------------------------------------------------------------------------
 
 
@@ -439,7 +469,10 @@ def test_nothing_is_drawn_where_there_are_no_images(features: pd.DataFrame) -> N
 # --- beside others ------------------------------------------------------------------------------
 
 
-def test_other_classifiers_stand_beside_it(features: pd.DataFrame) -> None:
+def test_other_classifiers_stand_beside_it(
+    features: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.studies.omniglot_baselines.SINGLE_STEPS", 80)
     study = Study(settings(baselines=True, max_steps=60), features, CPU)
     report = run(study)
     methods = list(dict.fromkeys(m.method for m in report.metrics if m.source == "baseline"))
