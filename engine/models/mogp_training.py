@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -15,6 +14,7 @@ from engine.errors import BadInput
 from engine.models.jitter import noted
 from engine.models.mogp_baselines import build
 from engine.models.mogp_kernels import Kernel, RbfArd, Rows
+from engine.models.optimiser_state import recall, remembered
 
 RATE = 0.05  # Adam's step to start from
 
@@ -116,36 +116,17 @@ class Training:
 
     def state(self) -> dict[str, Tensor]:
         """All that a bitwise resume needs besides the model's `state_dict`."""
-        tensors = {
+        return {
             "steps": torch.tensor(self.steps),
             "generator": self.generator.get_state(),
+            **remembered(self.optimisers),
         }
-        for i, j, parameter, optimiser in self._slots():
-            for name, value in optimiser.state.get(parameter, {}).items():
-                tensors[f"{i}.{j}.{name}"] = torch.as_tensor(value).clone()
-        return tensors
 
     def load(self, tensors: dict[str, Tensor]) -> None:
         """Go on from what `state` gave, the model's own state being loaded already."""
         self.steps = int(tensors["steps"])
         self.generator.set_state(tensors["generator"].cpu())
-        for i, j, parameter, optimiser in self._slots():
-            prefix = f"{i}.{j}."
-            kept: dict[str, Any] = {
-                # Adam's count of steps stays on the CPU.
-                k[len(prefix) :]: v.clone().to(parameter.device) if v.dim() else v.clone()
-                for k, v in tensors.items()
-                if k.startswith(prefix)
-            }
-            if isinstance(optimiser, torch.optim.SparseAdam) and kept:
-                kept["step"] = int(kept["step"])
-            if kept:
-                optimiser.state[parameter] = kept
-
-    def _slots(self) -> Iterator[tuple[int, int, nn.Parameter, torch.optim.Optimizer]]:
-        for i, optimiser in enumerate(self.optimisers):
-            for j, parameter in enumerate(optimiser.param_groups[0]["params"]):
-                yield i, j, parameter, optimiser
+        recall(self.optimisers, tensors)
 
 
 def fit(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.optim import Optimizer
+from torch.optim import Optimizer, SparseAdam
 
 _PREFIX = "optimiser"
 
@@ -23,11 +24,16 @@ def remembered(optimisers: Sequence[Optimizer]) -> dict[str, Tensor]:
 def recall(optimisers: Sequence[Optimizer], tensors: dict[str, Tensor]) -> None:
     """Go on from what `remembered` gave of the same optimisers; other tensors are left alone."""
     for slot, optimiser, parameter in _slots(optimisers):
-        kept = {
-            key.removeprefix(f"{slot}."): value.clone()
+        kept: dict[str, Any] = {
+            # A count of steps, which has no dimension, stays on the CPU.
+            key.removeprefix(f"{slot}."): value.clone().to(
+                parameter.device if value.dim() else "cpu"
+            )
             for key, value in tensors.items()
             if key.startswith(f"{slot}.")
         }
+        if kept and isinstance(optimiser, SparseAdam):
+            kept["step"] = int(kept["step"])  # as it counts; a tensor would round its powers
         if kept:
             optimiser.state[parameter] = kept
 
