@@ -24,6 +24,7 @@ class HintonPlot(Plot):
     def __init__(self, title: str, row: str = "row", column: str = "column") -> None:
         self.row, self.column = row, column
         self.names: list[str] = []
+        self._framed: tuple[object, ...] = ()
         self.field = models.ColumnDataSource({"left": [0], "right": [1], "bottom": [0], "top": [1]})
         self.squares = models.ColumnDataSource(
             {"x": [], "y": [], "side": [], "colour": [], "value": []}
@@ -76,6 +77,10 @@ class HintonPlot(Plot):
         self._frame(1, 1)
 
     def _frame(self, rows: int, cols: int) -> None:
+        """Set axes; a new ticker has bokeh look through all models of a page, so only at need."""
+        if self._framed == (rows, cols, *self.names):
+            return
+        self._framed = (rows, cols, *self.names)
         put(self.field, left=[0.5], right=[cols + 0.5], bottom=[0.5], top=[rows + 0.5])
         plot = self.figures[0]
         plot.x_range.update(start=0.5, end=cols + 0.5)

@@ -42,3 +42,15 @@ def test_zeros_and_what_is_not_finite() -> None:
     plot.clear()
     plot.show(np.ones((1, 1)))
     assert len(plot.squares.data["x"]) == 1
+
+
+def test_axes_are_set_only_when_they_change() -> None:
+    plot = HintonPlot("B")
+    plot.show(np.ones((2, 2)), ["a", "b"])
+    ticker = plot.figures[0].xaxis[0].ticker
+    plot.show(np.eye(2), ["a", "b"])
+    assert plot.figures[0].xaxis[0].ticker is ticker
+    plot.show(np.eye(2), ["a", "c"])
+    assert plot.figures[0].xaxis[0].major_label_overrides == {1: "a", 2: "c"}
+    plot.show(np.ones((3, 3)))
+    assert plot.figures[0].x_range.end == 3.5
