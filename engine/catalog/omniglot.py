@@ -238,7 +238,7 @@ ENTRY = Entry(
         ArraySpec("test_entropy", "n_test", "nats", "of the predicted probabilities"),
         ArraySpec(
             "test_information",
-            "n",
+            "n_test",
             "nats",
             "the part of it that more data would remove: mutual information of class and model",
         ),
