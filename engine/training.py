@@ -146,8 +146,9 @@ class _Loop:
         study, at = self.study, self.at
         if study.patience and at.since_best >= study.patience:
             return State.CONVERGED
-        limit = study.max_steps * (at.stage + 1) // study.stages
-        return State.HIT_LIMIT if at.since_start >= limit else None
+        if at.since_start < study.max_steps * (at.stage + 1) // study.stages:
+            return None
+        return State.CONVERGED if study.scheduled else State.HIT_LIMIT
 
     def move_on(self, ending: State) -> None:
         """From the end of a stage to the next one, or to the next restart."""
@@ -169,6 +170,11 @@ class _Loop:
 
     def verdict(self) -> tuple[State, str]:
         study = self.study
+        if study.scheduled and self.at.step == study.restarts * study.max_steps:
+            return State.CONVERGED, (
+                f"The learning rate has come to rest after {study.max_steps} steps; more of them "
+                "let it fall more slowly."
+            )
         if all(e is State.CONVERGED for e in self.endings):
             return State.CONVERGED, (
                 f"The score has not risen by more than {study.tolerance:g} "

@@ -34,6 +34,7 @@ KEPT_ROWS = 5000  # rows that stay with the model, for the curve over fine obser
 class Study:
     """MTGPA on one table in long form (see `engine.studies.Study` for how it is driven)."""
 
+    scheduled = False
     tolerance = 1e-4
     restarts = 1
     stages = 1

@@ -31,6 +31,7 @@ MOST_OUTPUTS = 60  # of the matrix of correlations that travels to the page
 class Study:
     """One model of replicas on one table (see `engine.studies.Study` for how it is driven)."""
 
+    scheduled = False
     tolerance = 1e-4
     stages = 1
 

@@ -33,6 +33,7 @@ DRAWS = 64  # of the latent functions, while it trains
 class Study:
     """One model of classes on one table (see `engine.studies.Study` for how it is driven)."""
 
+    scheduled = True
     tolerance = 1e-4
     stages = 1
 

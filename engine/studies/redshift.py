@@ -42,6 +42,7 @@ WEIGHTS = {
 class Study:
     """GPz on one table (see `engine.studies.Study` for how it is driven)."""
 
+    scheduled = False
     tolerance = 1e-4
 
     def __init__(

@@ -23,6 +23,7 @@ from engine.events import (
     Started,
     State,
 )
+from engine.studies import study_class
 from engine.training import SNAPSHOT_SECONDS, choose_device, train
 
 pytestmark = pytest.mark.usefixtures("toy")
@@ -156,6 +157,16 @@ def test_converged_and_hit_limit_are_told_apart_in_words() -> None:
     assert events[-1].state is State.CONVERGED
     assert "20 steps" in events[-1].reason
     assert len(curve(events)) < 5000
+
+
+def test_a_schedule_that_has_come_to_rest_is_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(study_class("toy"), "scheduled", True)
+    rest = list(engine.fit("toy", max_steps=8, restarts=2))[-1]
+    assert rest.state is State.CONVERGED
+    assert "come to rest after 8 steps" in rest.reason
+    early = list(engine.fit("toy", max_steps=5000, patience=20))[-1]
+    assert early.state is State.CONVERGED
+    assert "20 steps" in early.reason
 
 
 def test_one_restart_that_hits_the_limit_is_enough_not_to_have_converged() -> None:

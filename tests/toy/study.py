@@ -23,6 +23,7 @@ class Study:
     """Three parameters climb towards the mean of noisy draws of the table's column y."""
 
     patience: int
+    scheduled = False
     tolerance = 1e-9
     stages = 1
 
