@@ -243,7 +243,7 @@ def _numbers(
     frame: pd.DataFrame, columns: list[str], name: str, at: np.ndarray
 ) -> Float[np.ndarray, "n v"]:
     try:
-        x = frame[columns].to_numpy(dtype=np.float64)
+        x = frame[columns].to_numpy(dtype=np.float64, copy=True)
     except (TypeError, ValueError):
         x = frame[columns].apply(pd.to_numeric, errors="coerce").to_numpy(dtype=np.float64)
     lost = np.argwhere(~np.isfinite(x))
