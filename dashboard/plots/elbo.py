@@ -54,7 +54,7 @@ class ElboPlot(Plot):
         plot.y_range = models.DataRange1d(renderers=[corners], range_padding=0.08)
         for source in (self.curve, self.news):
             if noisy:
-                plot.scatter("step", "elbo", source=source, color=BLUE, size=3.5, alpha=0.45,
+                plot.scatter("step", "elbo", source=source, color=BLUE, size=3.5, alpha=0.75,
                              line_width=0, legend_label=_bare(objective))  # fmt: skip
                 plot.line("step", "score", source=source, color=GREEN, line_width=2.5,
                           legend_label=_bare(score))  # fmt: skip
