@@ -58,7 +58,7 @@ def reproduce(quick: bool, data: str | None) -> pd.DataFrame:
     """Weighted precision, recall and F1 (3.36-3.41) of every model by cross-validation.
 
     Args:
-        quick: One fold, 60 steps: some minutes become one or two.
+        quick: One fold, 150 steps: half an hour becomes a minute or two.
         data: A folder with `cnae9`, `uji_indoor_loc` and `omniglot`, as
             `engine.studies.omniglot_cases` reads them; None: Balance and S-20, which are
             generated, and two alphabets of random strokes in place of Ojibwe and Blackfoot.
@@ -69,7 +69,7 @@ def reproduce(quick: bool, data: str | None) -> pd.DataFrame:
     """
     found: dict[tuple[str, str, str, str], list[float]] = {}
     for experiment, case in _cases(None if data is None else Path(data)):
-        case = replace(case, steps=60) if quick else case
+        case = replace(case, steps=150) if quick else case
         for method, output, metric, value in scores(case, 1 if quick else case.folds):
             found.setdefault((experiment, output, method, metric), []).append(value)
     return pd.DataFrame(
