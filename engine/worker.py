@@ -92,6 +92,10 @@ def _import_science() -> None:
             import_module(f"engine.studies.{name}")
         except Exception:  # a run of that study will say what is wrong
             log.exception("study %s cannot be imported", name)
+    import torch
+
+    # The first optimiser brings in torch's compiler, which takes a second or two.
+    torch.optim.Adam([torch.zeros(1, requires_grad=True)])
 
 
 class Outbox:
