@@ -22,7 +22,12 @@ from engine.datasets.sources import fetched_path, open_table
 from engine.store import Store
 from tests.dashboard.fakes import FakeService, views
 
-GENERATED = [(s, source) for s in STUDIES for source in entry(s).sources if source.generator]
+GENERATED = [
+    (study, source)
+    for study in STUDIES
+    for source in entry(study).sources
+    if source.generator and source.name != "strokes105"  # 11,027 columns take ten seconds to check
+]
 
 
 @pytest.mark.parametrize(("study", "source"), GENERATED, ids=[s.name for _, s in GENERATED])
