@@ -10,7 +10,7 @@ import panel as pn
 import panel_material_ui as pmui
 
 from dashboard.controls.pad import Pad
-from dashboard.pages.omniglot_matrices import STACKED, names_of
+from dashboard.pages.omniglot_matrices import STACKED, names_of, short
 from dashboard.plots.base import BESIDE, NOTHING
 from dashboard.plots.images import GalleryPlot, ResponsePlot
 from dashboard.plots.theme import GREEN, GREY
@@ -206,7 +206,7 @@ class Draw:
             return
         self._cells = [int(self._answer["top"][cell]) for cell in cells]
         images = np.stack([self._answer["top_image"][cell] for cell in cells])
-        words = [[_short(self._names[c]), f"{p[c]:.0%}"] for c in self._cells]
+        words = [[short(self._names[c]), f"{p[c]:.0%}"] for c in self._cells]
         first = [k == 0 for _, k in cells]
         best = [f"{self._names[c]} ({p[c]:.0%})" for (_, k), c in zip(cells, self._cells) if k == 0]
         self.likely.show(
@@ -224,7 +224,3 @@ class Draw:
 
     def _clicked(self, cell: int) -> None:
         self._ask(self._cells[cell])
-
-
-def _short(name: str, most: int = 13) -> str:
-    return name if len(name) <= most else f"{name[: most - 1]}…"

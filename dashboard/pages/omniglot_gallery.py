@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dashboard.pages.omniglot_matrices import names_of
+from dashboard.pages.omniglot_matrices import names_of, short
 from dashboard.plots.base import Shown
 from dashboard.plots.images import GalleryPlot
 from dashboard.plots.theme import GREEN, VERMILION
@@ -68,7 +68,7 @@ class Examples(Shown):
         true, taken = (np.asarray(a[f"examples_{n}"], int) for n in ("true", "predicted"))
         p, right = np.asarray(a["examples_p"], float), true == taken
         said = [
-            [f"{'✓' if t == c else '✗'} {_of(names[c])}", f"is {_of(names[t])}"]
+            [f"{'✓' if t == c else '✗'} {short(names[c])}", f"is {short(names[t])}"]
             for t, c in zip(true, taken)
         ]
         self.plot.show(
@@ -79,7 +79,3 @@ class Examples(Shown):
             [GREEN if ok else VERMILION for ok in right],
             p,
         )
-
-
-def _of(name: str, most: int = 11) -> str:
-    return name if len(name) <= most else f"{name[: most - 1]}…"

@@ -37,6 +37,12 @@ def name_of(output: str, label: str) -> str:
     return label if label.startswith(output) else f"{output}/{label}"
 
 
+def short(name: str, most: int = 12) -> str:
+    """A class's name for the width of an image: the label alone where the whole is too long."""
+    name = name if len(name) <= most else name.rpartition("/")[2]
+    return name if len(name) <= most else f"{name[: most - 1]}…"
+
+
 def outputs_of(words: Mapping[str, Any]) -> list[str]:
     """The output of every class, counted through all outputs."""
     return [o for o, labels in zip(words["outputs"], words["classes"]) for _ in labels]

@@ -8,9 +8,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from dashboard.plots.base import Plot
+from dashboard.plots.recall import MANY, ROW, TIGHT
 from dashboard.plots.theme import BLUE, GREY, models, new_figure, quiet_legend
 
-ROW = 26  # pixels of an output
 Rows = Float[np.ndarray, " n"]
 
 
@@ -51,7 +51,7 @@ class EntropyPlot(Plot):
         self.bars.data = {"output": names, "model": model, "all": total}
         plot = self.figures[0]
         plot.y_range.factors = names[::-1]
-        plot.height = 110 + ROW * len(names)
+        plot.height = 110 + (ROW if len(names) <= MANY else TIGHT) * len(names)
         whole, part = float(np.mean(entropy)), float(np.mean(information))
         self.describe(
             f"The mean entropy is {whole:.2f} nats, as of a choice among {np.exp(whole):.1f} equal "

@@ -11,6 +11,7 @@ from dashboard.plots.base import Plot, put
 from dashboard.plots.theme import models, new_figure
 
 SIDE = 204  # pixels of the longer side; with the names beside it a phone has room for it
+LETTER = 8  # pixels of a letter of a name, with what keeps it from the next name
 FIELD = "#808080"  # grey, so that white and black weigh the same
 
 
@@ -91,4 +92,12 @@ class HintonPlot(Plot):
             axis.ticker = (
                 models.FixedTicker(ticks=list(range(1, n + 1))) if n <= 20 else models.BasicTicker()
             )
-            axis.major_label_overrides = {k + 1: name for k, name in enumerate(self.names)}
+            axis.major_label_overrides = {k + 1: shortened(n) for k, n in enumerate(self.names)}
+        ticks = min(cols, len(self.names), 20 if cols <= 20 else 6)
+        written = ticks * max((len(shortened(n)) for n in self.names), default=0) * LETTER
+        plot.xaxis[0].major_label_orientation = "vertical" if written > SIDE else "horizontal"
+
+
+def shortened(name: str, most: int = 22) -> str:
+    """A name that leaves room for the plot beside it."""
+    return name if len(name) <= most else f"{name[: most - 1]}…"

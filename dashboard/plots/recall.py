@@ -12,7 +12,7 @@ from jaxtyping import Float
 from dashboard.plots.base import Plot
 from dashboard.plots.theme import BLUE, GREY, GROUPS, models, new_figure, quiet_legend
 
-ROW = 26  # pixels of an output
+ROW, TIGHT, MANY = 26, 16, 12  # pixels of an output, the same where there are more than so many
 LOOKS = tuple(zip(GROUPS[1:], ("diamond", "triangle", "square", "plus")))
 MODEL, CHANCE = "this model", "guessing"
 NONE = [("", np.empty(0))] * len(LOOKS)  # in the place of methods that there are not
@@ -84,7 +84,7 @@ class RecallPlot(Plot):
             self._put(source, item, method, values, names)
         if list(plot.y_range.factors) != names[::-1]:
             plot.y_range.factors = names[::-1]
-            plot.height = 150 + ROW * len(names)
+            plot.height = 150 + (ROW if len(names) <= MANY else TIGHT) * len(names)
         self.describe(_in_words(said, names))
 
     def _put(

@@ -15,7 +15,7 @@ from dashboard.pages.omniglot import otherwise
 from dashboard.pages.omniglot_alphabets import Alphabets
 from dashboard.pages.omniglot_draw import EMPTY, Draw
 from dashboard.pages.omniglot_gallery import NO_IMAGES, NO_PATCHES, Examples, Patches
-from dashboard.pages.omniglot_matrices import Confused, Matrices, name_of
+from dashboard.pages.omniglot_matrices import Confused, Matrices, name_of, short
 from dashboard.pages.omniglot_shots import HELP, Shots
 from dashboard.pages.omniglot_zoom import Zoom
 from dashboard.plots.base import NOTHING
@@ -178,6 +178,12 @@ def test_matrices_are_sorted_when_asked_and_say_what_is_alike() -> None:
 def test_a_name_does_not_repeat_its_alphabet() -> None:
     assert name_of("Anu", "Anu 3") == "Anu 3"
     assert name_of("Greek", "alpha") == "Greek/alpha"
+
+
+def test_a_long_name_is_cut_to_its_label() -> None:
+    assert short("Greek/alpha") == "Greek/alpha"
+    assert short("Alphabet of the Magi/character01") == "character01"
+    assert short("Magi/a character of many words") == "a character…"
 
 
 def test_confusion_says_what_is_taken_for_what() -> None:

@@ -54,3 +54,13 @@ def test_axes_are_set_only_when_they_change() -> None:
     assert plot.figures[0].xaxis[0].major_label_overrides == {1: "a", 2: "c"}
     plot.show(np.ones((3, 3)))
     assert plot.figures[0].x_range.end == 3.5
+
+
+def test_long_names_stand_upright_so_that_they_do_not_run_together() -> None:
+    plot = HintonPlot("B")
+    axis = plot.figures[0].xaxis[0]
+    plot.show(np.eye(3), ["a", "b", "c"])
+    assert axis.major_label_orientation == "horizontal"
+    plot.show(np.eye(3), ["an alphabet", "another alphabet", "a third, of more letters than fit"])
+    assert axis.major_label_orientation == "vertical"
+    assert axis.major_label_overrides[3] == "a third, of more lett…"
