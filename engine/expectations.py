@@ -10,13 +10,15 @@ and the inputs are x ~ N(mean, covariance), with the diagonals (`"n d"`) or the 
 (`"n d d"`) of their covariances. Both P and covariance may be singular: nothing here inverts them.
 
 `expected_kernel` is psi1 / variance and `expected_product_sum` psi2 / variance^2 of Titsias and
-Lawrence (2010); Almosallam (2017) has them in 5.8, 5.10 and 5.72.
+Lawrence (2010); Almosallam (2017) has them in 5.8, 5.10 and 5.72. With a shared diagonal P and
+diagonal covariances their exponents are products of two thin matrices (`linear_exponents`), so
+that psi2 and its gradients are matrix products throughout (`exponential_sums`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import torch
 from jaxtyping import Bool, Float
@@ -128,16 +130,74 @@ def log_expected(
         log_det, gain = _full_gain(forms, mean, covariance)[:2]
         return -0.5 * (log_det + quadratics(mean, forms.full()) - gain)
     if forms.A.dim() == 1:
-        shrink = 1 / (1 + forms.A * covariance)
-        features = torch.cat([mean * shrink, covariance * shrink], dim=1)
-        cross = features @ torch.cat([-2 * forms.b, -forms.b.square()], dim=1).T
-        own = (forms.A * mean.square() * shrink - shrink.log()).sum(1, keepdim=True)
-        return -0.5 * (own + cross + forms.c)
+        rows, functions = linear_exponents(forms, mean, covariance)
+        return rows @ functions.T
     wide = 1 + forms.A * covariance.unsqueeze(1)
     mean = mean.unsqueeze(1)
     inside = forms.A * mean.square() - 2 * forms.b * mean
     inside = (inside - covariance.unsqueeze(1) * forms.b.square()) / wide + wide.log()
     return -0.5 * (inside.sum(-1) + forms.c)
+
+
+def linear_exponents(
+    forms: Forms, mean: Float[Tensor, "n d"], covariance: Float[Tensor, "n d"]
+) -> tuple[Float[Tensor, "n p"], Float[Tensor, "k p"]]:
+    """`log_expected` for a shared diagonal A as a product F H' of p = 2 d + 2 columns."""
+    shrink = 1 / (1 + forms.A * covariance)
+    own = (forms.A * mean.square() * shrink - shrink.log()).sum(1, keepdim=True)
+    rows = torch.cat([mean * shrink, covariance * shrink, own, torch.ones_like(own)], dim=1)
+    parts = [-2 * forms.b, -forms.b.square(), torch.ones_like(forms.b[:, :1]), forms.c[:, None]]
+    return rows, -0.5 * torch.cat(parts, dim=1)
+
+
+class _ExponentialSums(torch.autograd.Function):
+    """sum_n weight_nw exp(F_n . H_k), whose gradients are matrix products with the same numbers.
+
+    What autograd would keep of n x k numbers, and pass over several times, is made once where it
+    fits one chunk, and once more in the backward pass where it does not.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, F: Tensor, H: Tensor, weights: Tensor) -> Tensor:
+        ctx.save_for_backward(F, H, weights)
+        ctx.kept = None
+        total = F.new_zeros(weights.shape[1], len(H))
+        for r in _even_chunks(len(F), len(H)):
+            E = (F[r] @ H.T).exp_()
+            total.addmm_(weights[r].T, E)
+            ctx.kept = E if len(E) == len(F) and any(ctx.needs_input_grad) else None
+        return total
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        F, H, weights = ctx.saved_tensors
+        (G,) = grads
+        dF, dH, dweights = torch.empty_like(F), torch.zeros_like(H), torch.empty_like(weights)
+        for r in _even_chunks(len(F), len(H)):
+            E = (F[r] @ H.T).exp_() if ctx.kept is None else ctx.kept
+            dweights[r] = E @ G.T
+            if len(G) == 1:  # scale the thin matrices and not the wide one
+                dF[r] = weights[r] * (E @ (G.T * H))
+                dH.addmm_(E.T, weights[r] * F[r])
+            else:
+                E = E * (weights[r] @ G)
+                dF[r] = E @ H
+                dH.addmm_(E.T, F[r])
+        return dF, dH * G.T if len(G) == 1 else dH, dweights
+
+
+def exponential_sums(
+    F: Float[Tensor, "n p"], H: Float[Tensor, "k p"], weights: Float[Tensor, "n w"]
+) -> Float[Tensor, "w k"]:
+    """sum_n weight_nw exp(F_n . H_k), in one pass; differentiable once."""
+    return cast(Tensor, _ExponentialSums.apply(F, H, weights))
+
+
+def _even_chunks(n: int, k: int) -> Iterator[slice]:
+    """Slices of n rows, with k numbers to a row, of at most `CHUNK` numbers."""
+    step = max(1, CHUNK // max(k, 1))
+    for start in range(0, n, step):
+        yield slice(start, start + step)
 
 
 def tilted_mean(
@@ -195,17 +255,39 @@ def expected_product_sum(
     covariance: Float[Tensor, "n *d_d"],
     centres: Float[Tensor, "m d"],
     precision: Float[Tensor, "*m_d d"],
-    weights: Float[Tensor, " n"] | None = None,
-) -> Float[Tensor, "m m"]:
-    """Sum over the inputs of weight E[k(x, z) k(x, z')]: psi2 for a kernel of unit variance."""
+    weights: Float[Tensor, "n *w"] | None = None,
+) -> Float[Tensor, "*w m m"]:
+    """Sum over the inputs of weight E[k(x, z) k(x, z')]: psi2 for a kernel of unit variance.
+
+    Several columns of weights, each with a sum of its own, cost little more than one.
+    """
     forms, i, j = pair_forms(kernel_forms(centres, precision))
     weights = torch.ones_like(mean[:, 0]) if weights is None else weights
-    total = torch.zeros_like(forms.c)
-    for r in row_chunks(forms, covariance):
-        total = total + weights[r] @ log_expected(forms, mean[r], covariance[r]).exp()
-    square = torch.zeros(len(centres), len(centres), dtype=mean.dtype, device=mean.device)
-    square = square.index_put((i, j), total)
-    return square + square.triu(1).mT
+    columns = weights if weights.dim() == 2 else weights.unsqueeze(1)
+    if precision.dim() == 1 and covariance.dim() == 2:
+        total = exponential_sums(*linear_exponents(forms, mean, covariance), columns)
+    else:
+        total = mean.new_zeros(columns.shape[1], len(forms.c))
+        for r in row_chunks(forms, covariance):
+            total = total + columns[r].T @ log_expected(forms, mean[r], covariance[r]).exp()
+    square = total.new_zeros(len(total), len(centres), len(centres))
+    square[:, i, j] = total
+    square = square + square.triu(1).mT
+    return square if weights.dim() == 2 else square[0]
+
+
+def expected_product_dot(
+    mean: Float[Tensor, "n d"],
+    covariance: Float[Tensor, "n d"],
+    centres: Float[Tensor, "m d"],
+    precision: Float[Tensor, " d"],
+    matrix: Float[Tensor, "m m"],
+) -> Float[Tensor, " n"]:
+    """sum_zz' matrix_zz' E[k(x, z) k(x, z')] of each input: no n x m x m numbers are kept."""
+    forms, i, j = pair_forms(kernel_forms(centres, precision))
+    both = torch.where(i == j, matrix[i, j], matrix[i, j] + matrix[j, i])
+    rows, functions = linear_exponents(forms, mean, covariance)
+    return exponential_sums(functions, rows, both.unsqueeze(1))[0]
 
 
 def row_chunks(forms: Forms, covariance: Tensor) -> Iterator[slice]:

@@ -8,6 +8,7 @@ from engine.expectations import (
     Forms,
     expected_kernel,
     expected_product,
+    expected_product_dot,
     expected_product_sum,
     kernel_forms,
     log_expected,
@@ -157,3 +158,28 @@ def test_float32_stays_float32():
         rtol=1e-3,
         atol=1e-3,
     )
+
+
+def test_several_columns_of_weights_are_several_sums(monkeypatch):
+    mean, covariances, z, precisions, g = _inputs()
+    args = (mean, covariances["diagonal"], z, precisions["shared"])
+    columns = torch.rand(N, 3, generator=g, dtype=torch.float64).requires_grad_()
+    sums = expected_product_sum(*args, columns)
+    for w in range(3):
+        torch.testing.assert_close(sums[w], expected_product_sum(*args, columns[:, w]))
+    leaves = [t.clone().requires_grad_() for t in args] + [columns]
+    assert torch.autograd.gradcheck(expected_product_sum, leaves)
+    monkeypatch.setattr("engine.expectations.CHUNK", 1)
+    assert torch.autograd.gradcheck(expected_product_sum, leaves)
+    leaves[-1] = columns[:, 0].detach().requires_grad_()
+    assert torch.autograd.gradcheck(expected_product_sum, leaves)
+
+
+def test_products_against_a_matrix_of_each_row():
+    mean, covariances, z, precisions, g = _inputs()
+    args = (mean, covariances["diagonal"], z, precisions["shared"])
+    matrix = torch.randn(M, M, generator=g, dtype=torch.float64)
+    each = torch.einsum("nij,ij->n", expected_product(*args), matrix)
+    torch.testing.assert_close(expected_product_dot(*args, matrix), each)
+    leaves = [t.clone().requires_grad_() for t in (*args, matrix)]
+    assert torch.autograd.gradcheck(expected_product_dot, leaves)
