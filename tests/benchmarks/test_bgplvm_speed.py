@@ -1,0 +1,29 @@
+"""Speed of BGPLVM and SCLVM: `pytest -m benchmark tests/benchmarks/test_bgplvm_speed.py`."""
+
+import pytest
+import torch
+
+from engine.models.bgplvm import BGPLVM
+
+pytestmark = pytest.mark.benchmark
+
+
+def _outputs(n, d):
+    g = torch.Generator().manual_seed(0)
+    x, w = torch.randn(n, 5, generator=g).double(), torch.randn(5, d, generator=g).double()
+    return torch.sin(x @ w) + 0.1 * torch.randn(n, d, generator=g).double()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(("n", "d", "m"), [(500, 100, 50), (500, 1000, 50), (2000, 100, 50)])
+def test_objective_and_gradient(benchmark, n, d, m, threads):
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    model = BGPLVM.build(_outputs(n, d), 5, m, torch.Generator().manual_seed(0))
+
+    def once():
+        model.zero_grad()
+        model.objective().backward()
+
+    benchmark.pedantic(once, rounds=60, warmup_rounds=5)
+    torch.set_num_threads(before)
