@@ -11,15 +11,15 @@ import pytest
 import torch
 
 from engine.catalog.aggregation import ENTRY, AggregationSettings
-from engine.control import Control
 from engine.datasets import fertility, particulates, poisson_toy
 from engine.errors import BadInput
-from engine.events import Checkpoint, Event, Finished, Fitted, Progress, Report
+from engine.events import Event, Finished, Fitted, Progress, Report
 from engine.fitting import fit, restore
 from engine.studies import aggregation_space as space
 from engine.studies import aggregation_tables
 from engine.studies.aggregation import Study
 from engine.training import train
+from tests.engine.studies.studying import resumed, run, value
 
 CPU = torch.device("cpu")
 QUICK: dict[str, Any] = {"n_inducing": 40, "max_steps": 60, "patience": 0, "fine_rows": 60}
@@ -39,13 +39,7 @@ def births() -> pd.DataFrame:
 @pytest.fixture(scope="module")
 def fitted(births: pd.DataFrame) -> tuple[Study, Report]:
     study = Study(settings(max_steps=150), births, CPU)
-    *_, last = train(study)
-    assert isinstance(last, Finished)
-    return study, last.report
-
-
-def value(report: Report, name: str, method: str = "this run") -> float:
-    return next(m.value for m in report.metrics if m.name == name and m.method == method)
+    return study, run(study)
 
 
 def test_few_fine_rows_are_learnt_from_and_all_coarse_ones(births: pd.DataFrame) -> None:
@@ -198,29 +192,12 @@ def test_a_fitted_study_comes_back_from_its_model(
     assert np.array_equal(back.explore("scarcity")["snlp"], study.explore("scarcity")["snlp"])
 
 
-def blobs(events: Iterator[Event], kind: type) -> list[bytes]:
-    return [e.blob for e in events if isinstance(e, kind)]
-
-
 @pytest.mark.parametrize("optimiser", ["natural", "adam", "em"])
 def test_a_resumed_run_ends_bit_by_bit_where_an_uninterrupted_one_ends(
     births: pd.DataFrame, optimiser: str
 ) -> None:
     values = settings(optimiser=optimiser, max_steps=30, batch_size=50)
-
-    def curve(events: list[Event]) -> list[float]:
-        return [e.elbo for e in events if isinstance(e, Progress)]
-
-    whole = list(train(Study(values, births, CPU)))
-    control, first = Control(), []
-    for event in train(Study(values, births, CPU), control):
-        first.append(event)
-        if isinstance(event, Progress) and event.step == 13:
-            control.wish = "pause"
-    (checkpoint,) = blobs(iter(first), Checkpoint)[-1:]
-    rest = list(train(Study(values, births, CPU), checkpoint=checkpoint))
-    assert curve(first) + curve(rest) == curve(whole)
-    assert blobs(iter(rest), Fitted) == blobs(iter(whole), Fitted)
+    resumed(lambda: Study(values, births, CPU), 13)
 
 
 def test_minibatches_stop_by_the_bound_on_all_rows(births: pd.DataFrame) -> None:

@@ -11,12 +11,12 @@ import torch
 
 from engine import metrics
 from engine.catalog.genes import ENTRY, MODELS, GenesSettings
-from engine.control import Control
 from engine.datasets import replicas_toy
 from engine.errors import BadInput
-from engine.events import Checkpoint, Event, Finished, Fitted, Note, Progress, Report
+from engine.events import Finished, Note, Progress, Report
 from engine.studies.genes import Study
 from engine.training import metadata, train
+from tests.engine.studies.studying import resumed, run, value
 
 CPU = torch.device("cpu")
 QUICK: dict[str, Any] = {"inducing_inputs": 36, "max_steps": 40, "patience": 0, "baselines": False}
@@ -26,16 +26,6 @@ def settings(**values: Any) -> GenesSettings:
     made = GenesSettings.parse({**QUICK, **values})
     assert isinstance(made, GenesSettings)
     return made
-
-
-def run(study: Study) -> Report:
-    *_, last = train(study)
-    assert isinstance(last, Finished)
-    return last.report
-
-
-def value(report: Report, name: str, method: str = "this run") -> float:
-    return next(m.value for m in report.metrics if m.name == name and m.method == method)
 
 
 @pytest.fixture(scope="module")
@@ -310,19 +300,5 @@ def test_a_resumed_run_ends_bit_by_bit_where_an_uninterrupted_one_ends(
     values = settings(
         model=model, optimiser=optimiser, batch_outputs=batch, max_steps=8, restarts=2
     )
-
-    def curve(events: list[Event]) -> list[float]:
-        return [e.elbo for e in events if isinstance(e, Progress)]
-
-    whole = list(train(Study(values, genes, CPU)))
-    control, first = Control(), []
-    for event in train(Study(values, genes, CPU), control):
-        first.append(event)
-        if isinstance(event, Progress) and event.step == 11:
-            control.wish = "pause"
-    (checkpoint,) = [e.blob for e in first if isinstance(e, Checkpoint)][-1:]
-    rest = list(train(Study(values, genes, CPU), checkpoint=checkpoint))
-    assert curve(first) + curve(rest) == curve(whole)
-    blobs = [[e.blob for e in events if isinstance(e, Fitted)] for events in (rest, whole)]
-    assert blobs[0] == blobs[1]
-    assert metadata(blobs[0][0], "meta")["words"]["shown"] == [f"gene {c}" for c in "ABCDEF"]
+    blob = resumed(lambda: Study(values, genes, CPU), 11)
+    assert metadata(blob, "meta")["words"]["shown"] == [f"gene {c}" for c in "ABCDEF"]

@@ -15,15 +15,15 @@ import torch
 from PIL import Image
 
 from engine.catalog.omniglot import ENTRY, MODELS, OmniglotSettings
-from engine.control import Control
 from engine.datasets import open_to_predict, strokes
 from engine.datasets.characters import of
 from engine.datasets.omniglot import PUBLISHED
 from engine.errors import BadInput
-from engine.events import Checkpoint, Event, Finished, Fitted, Note, Progress, Report
+from engine.events import Finished, Note, Progress, Report
 from engine.fitting import fit
 from engine.studies.omniglot import Study
 from engine.training import train
+from tests.engine.studies.studying import resumed, run, value
 
 CPU = torch.device("cpu")
 QUICK: dict[str, Any] = {
@@ -42,16 +42,6 @@ def settings(**values: Any) -> OmniglotSettings:
     made = OmniglotSettings.parse({**QUICK, **values})
     assert isinstance(made, OmniglotSettings)
     return made
-
-
-def run(study: Study) -> Report:
-    *_, last = train(study)
-    assert isinstance(last, Finished)
-    return last.report
-
-
-def value(report: Report, name: str, method: str = "this run") -> float:
-    return next(m.value for m in report.metrics if m.name == name and m.method == method)
 
 
 @pytest.fixture(scope="module")
@@ -246,21 +236,7 @@ def test_a_resumed_run_ends_bit_by_bit_where_an_uninterrupted_one_ends(
     drawings: pd.DataFrame,
 ) -> None:
     values = settings(sampled_classes=1, restarts=2)
-
-    def curve(events: list[Event]) -> list[float]:
-        return [e.elbo for e in events if isinstance(e, Progress)]
-
-    whole = list(train(Study(values, drawings, CPU)))
-    control, first = Control(), []
-    for event in train(Study(values, drawings, CPU), control):
-        first.append(event)
-        if isinstance(event, Progress) and event.step == 9:
-            control.wish = "pause"
-    (checkpoint,) = [e.blob for e in first if isinstance(e, Checkpoint)][-1:]
-    rest = list(train(Study(values, drawings, CPU), checkpoint=checkpoint))
-    assert curve(first) + curve(rest) == curve(whole)
-    blobs = [[e.blob for e in events if isinstance(e, Fitted)] for events in (rest, whole)]
-    assert blobs[0] == blobs[1]
+    resumed(lambda: Study(values, drawings, CPU), 9)
 
 
 def test_snapshots_do_not_draw_from_the_generator(drawings: pd.DataFrame) -> None:
