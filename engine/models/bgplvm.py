@@ -98,7 +98,7 @@ class BGPLVM(nn.Module):
         Raises:
             BadInput: A number below one, or outputs without values.
         """
-        _check(Y, {"latent dimension": n_latent, "inducing input": inducing})
+        check(Y, {"latent dimension": n_latent, "inducing input": inducing})
         targets = Targets.of(Y.double(), rank)
         mean, noise = principal(targets.y, n_latent, targets.squares)
         Z = start_centres(mean, inducing, generator)
@@ -232,7 +232,7 @@ def principal(
     return scores, min(max(share, 0.01), 0.99)
 
 
-def _check(Y: Tensor, counts: dict[str, int]) -> None:
+def check(Y: Tensor, counts: dict[str, int]) -> None:
     for name, count in counts.items():
         if count < 1:
             raise BadInput(f"There must be at least one {name}, got {count}.")
