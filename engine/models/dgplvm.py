@@ -1,0 +1,188 @@
+"""DGPLVM: a GP latent variable model whose prior pulls classes apart.
+
+Urtasun and Darrell (2007); Yousefi (2021), B.9-B.12. Positions X are points, f is integrated out,
+and ln p(X) = -1 / (scale J) with J = tr(S_w^-1 S_b), the criterion of discriminant analysis: the
+scatter between classes against that within. The print of B.10-B.11 has the names of the two the
+other way round, which would reward mixing; here they are as in Urtasun and Darrell. The cost is
+cubic in the rows. It has no posterior over classes: classify its positions by another model.
+
+    model = DGPLVM.build(Y, label, 5, scale=1e-3)
+    optimiser = LBFGS(model.parameters(), model.objective)   # engine.models.lbfgs
+    model.infer(Y_new)                                       # positions of new rows
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from jaxtyping import Float, Int
+from linear_operator.utils.cholesky import psd_safe_cholesky
+from linear_operator.utils.errors import NanError, NotPSDError
+from torch import Tensor, nn
+
+from engine.errors import BadInput
+from engine.kernels.class_private import EQ
+from engine.models.bgplvm import LEAST_NOISE, check, principal
+from engine.models.bgplvm_bound import Targets
+from engine.models.jitter import noted
+
+MOST_ROWS = 1000
+RATE = 0.05  # of Adam, for new rows
+
+
+class DGPLVM(nn.Module):
+    """See the module; made by `build`.
+
+    Args:
+        targets: The outputs, none missing.
+        label: Class of each row.
+        position: X to start from.
+        scale: sigma^2 of B.12: the smaller, the further apart are the classes.
+        noise: Variance to start from, on the outputs' scale.
+    """
+
+    label: Tensor
+    scale: Tensor
+
+    def __init__(
+        self,
+        targets: Targets,
+        label: Int[Tensor, " n"],
+        position: Float[Tensor, "n q"],
+        scale: float,
+        noise: float,
+    ) -> None:
+        super().__init__()
+        for name, values in targets._asdict().items():
+            self.register_buffer(f"targets_{name}", values)
+        self.register_buffer("label", label)
+        self.register_buffer("scale", torch.tensor(scale, dtype=torch.float64))
+        self.position = nn.Parameter(position.clone())
+        self.kernel = EQ(position.shape[1])
+        self.log_noise = nn.Parameter(torch.tensor(noise, dtype=torch.float64).log())
+        self.notes: list[str] = []
+
+    @classmethod
+    def build(
+        cls,
+        Y: Float[Tensor, "n d"],
+        label: Int[Tensor, " n"],
+        n_latent: int,
+        scale: float = 1e-3,
+    ) -> DGPLVM:
+        """A model that starts from the principal components of the outputs.
+
+        Raises:
+            BadInput: Too many rows, missing values, one class, or a scale that is not positive.
+        """
+        check(Y, {"latent dimension": n_latent})
+        if len(Y) > MOST_ROWS:
+            raise BadInput(
+                f"DGPLVM takes at most {MOST_ROWS} rows, for its cost is cubic in them, got"
+                f" {len(Y)}; take fewer."
+            )
+        if not bool(torch.isfinite(Y).all()):
+            raise BadInput("DGPLVM takes no missing values; fill them in, or use SCLVM.")
+        if len(label.unique()) < 2:
+            raise BadInput("DGPLVM needs rows of two classes at least, got one class.")
+        if not scale > 0:
+            raise BadInput(f"The scale of the prior must be positive, got {scale}.")
+        targets = Targets.of(Y.double())
+        position, noise = principal(targets.y, n_latent, targets.squares)
+        return cls(targets, label.clone(), position, scale, noise)
+
+    @property
+    def targets(self) -> Targets:
+        return Targets(*(getattr(self, f"targets_{name}") for name in Targets._fields))
+
+    @property
+    def noise(self) -> Float[Tensor, ""]:
+        """Variance, where the outputs' mean variance is one."""
+        return self.log_noise.exp() + LEAST_NOISE
+
+    def _factor(self) -> Float[Tensor, "n n"]:
+        """Of K + noise."""
+        K = self.kernel(self.position, self.position)
+        with noted(self.notes):
+            return psd_safe_cholesky(K + self.noise * torch.eye(len(K)).to(K))
+
+    def log_likelihood(self) -> Float[Tensor, ""]:
+        """ln p(Y | X), in nats of Y as given."""
+        targets, lower = self.targets, self._factor()
+        whitened = torch.linalg.solve_triangular(lower, targets.y, upper=False)
+        each = 2 * lower.diagonal().log().sum() + len(lower) * math.log(2 * math.pi)
+        each = each + 2 * len(lower) * targets.scale.log()
+        return -0.5 * (targets.columns.sum() * each + whitened.square().sum())
+
+    def log_prior(self) -> Float[Tensor, ""]:
+        """ln p(X) (B.12), but for its constant."""
+        return -1 / (self.scale * discrimination(self.position, self.label))
+
+    def objective(self) -> Float[Tensor, ""]:
+        """Minus ln p(Y | X) p(X), of a row; NaN where the kernel matrix has no factor."""
+        try:
+            return -(self.log_likelihood() + self.log_prior()) / len(self.position)
+        except (NanError, NotPSDError):
+            return self.log_noise * torch.nan
+
+    def latent(self) -> Float[Tensor, "n q"]:
+        """X."""
+        return self.position.detach().clone()
+
+    @torch.no_grad()
+    def infer(
+        self, Y: Float[Tensor, "k d"], restarts: int = 2, steps: int = 100
+    ) -> Float[Tensor, "k q"]:
+        """Positions at which new rows are likeliest, found from their nearest rows.
+
+        Args:
+            Y: Outputs.
+            restarts: Nearest rows to start from.
+            steps: Of Adam, for all rows side by side.
+
+        Raises:
+            BadInput: Another number of outputs, or missing ones.
+        """
+        targets, lower = self.targets, self._factor()
+        y, seen = targets.place(Y.double())
+        if not bool(seen.all()):
+            raise BadInput("DGPLVM takes no missing values; fill them in, or use SCLVM.")
+        weights = torch.cholesky_solve(targets.y, lower)
+        z = y @ targets.rotation
+        outside = y.square().sum(1) - z.square().sum(1)
+        restarts = max(1, min(restarts, len(self.position)))
+        nearest = torch.cdist(z, targets.y).topk(restarts, largest=False).indices.flatten()
+        z, outside = (t.repeat_interleave(restarts, 0) for t in (z, outside))
+
+        def log_density(x: Tensor) -> Tensor:
+            cross = self.kernel(x, self.position)
+            half = torch.linalg.solve_triangular(lower, cross.T, upper=False)
+            v = (self.kernel.variance - half.square().sum(0)).clamp(min=0) + self.noise
+            error = (z - cross @ weights).square().sum(1) + outside
+            return -0.5 * (len(targets.centre) * v.log() + error / v)
+
+        x = self.position[nearest].clone().requires_grad_()
+        optimiser = torch.optim.Adam([x], lr=RATE)
+        for _ in range(steps):
+            with torch.enable_grad():
+                loss = -log_density(x).sum()
+            (x.grad,) = torch.autograd.grad(loss, [x])
+            optimiser.step()
+        best = log_density(x).view(-1, restarts).argmax(1)
+        return x.detach()[torch.arange(len(y), device=y.device) * restarts + best]
+
+
+def discrimination(X: Float[Tensor, "n q"], label: Int[Tensor, " n"]) -> Float[Tensor, ""]:
+    """J = tr(S_w^-1 S_b) (B.9), with classes weighed by their shares of the rows.
+
+    No linear map of the positions changes it.
+    """
+    classes, index = label.unique(return_inverse=True)
+    member = torch.nn.functional.one_hot(index, len(classes)).to(X)
+    share = member.mean(0)
+    means = (member.T @ X) / member.sum(0).unsqueeze(1)
+    from_mean, apart = X - means[index], means - X.mean(0)
+    within = from_mean.T @ from_mean / len(X)
+    between = (share.unsqueeze(1) * apart).T @ apart
+    return torch.linalg.solve(within, between).trace()
