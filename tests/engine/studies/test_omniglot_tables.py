@@ -49,7 +49,7 @@ def test_every_experiment_is_run_with_every_model(monkeypatch: pytest.MonkeyPatc
     shares = found[found["metric"] != tables.SECONDS]["ours"]
     assert shares.between(0, 1).all()
     theirs = found.dropna(subset="theirs")
-    assert set(theirs["output"]) == {"Balance", "S-20"}
+    assert set(theirs["output"]) == {"Balance"}
     assert set(theirs["metric"]) == {"recall"}
 
 
@@ -83,7 +83,7 @@ def test_generated_experiments_are_what_the_publication_says() -> None:
     assert set(balance.label[tips_left]) == {2}
     s20 = cases.s20()
     assert s20.x.shape == (2000, 5)
-    assert np.bincount(s20.label).tolist() == [100] * 20
+    assert abs(np.bincount(s20.label) - 100).max() <= 5  # one row in a hundred is given another
     drawn = cases.drawn()
     assert drawn.x.shape == (560, 400)
     assert np.bincount(drawn.output * 14 + drawn.label).tolist() == [20] * 28
