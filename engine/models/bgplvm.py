@@ -6,8 +6,8 @@ and inducing inputs Z. SCLVM (`sclvm`) is the same with a kernel over (x, class)
 
     generator = torch.Generator().manual_seed(seed)
     model = BGPLVM.build(Y, 5, 50, generator)
-    optimiser = LBFGS(model.parameters(), model.objective)   # engine.models.lbfgs
-    value = optimiser.step()                                 # as often as wanted
+    training = Training(model)                  # engine.models.bgplvm_training
+    value = training.step()                     # as often as wanted
     model.infer(Y_new).mean
 
 The cost of a step does not depend on the number of outputs where they have no missing values

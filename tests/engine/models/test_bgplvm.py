@@ -9,7 +9,7 @@ from engine.errors import BadInput
 from engine.models.bgplvm import BGPLVM
 from engine.models.bgplvm_bound import Targets, posterior
 from engine.models.bgplvm_inference import divergence, row_bound
-from engine.models.lbfgs import LBFGS
+from engine.models.bgplvm_training import Training
 
 
 def curves(n=30, d=6, seed=0, noise=0.1):
@@ -26,9 +26,9 @@ def built(Y, q=2, m=8, seed=0, **other):
 
 def trained(Y, steps=40, **other):
     model = built(Y, **other)
-    optimiser = LBFGS(model.parameters(), model.objective)
+    training = Training(model, adam=steps // 2)
     for _ in range(steps):
-        optimiser.step()
+        training.step()
     return model
 
 
@@ -147,7 +147,7 @@ class _Bound(torch.nn.Module):
 
 def test_training_finds_one_dimension_and_places_new_rows():
     Y = curves(n=80, d=10)
-    model = trained(Y[:60], 120, q=2, m=10)
+    model = trained(Y[:60], 300, q=2, m=10)
     relevance = model.relevance().sort().values
     assert relevance[0] < 0.5 * relevance[1]
     placed = model.infer(Y[60:])
@@ -193,6 +193,21 @@ def test_same_seed_same_run_and_state_is_all_there_is():
     other.load_state_dict(one.state_dict())
     assert torch.equal(other.bound(), one.bound())
     assert torch.equal(other.infer(Y[:3]).mean, one.infer(Y[:3]).mean)
+
+
+@pytest.mark.parametrize("stop", [2, 4, 6])
+def test_training_goes_on_where_it_was_left(stop):
+    Y = curves()
+    whole = Training(built(Y), adam=4)
+    values = [whole.step() for _ in range(9)]
+    assert values[-1] < values[0]
+    first = Training(built(Y), adam=4)
+    for _ in range(stop):
+        first.step()
+    second = Training(built(Y, seed=1), adam=4)
+    second.model.load_state_dict(first.model.state_dict())
+    second.load_state_dict(first.state_dict())
+    assert [second.step() for _ in range(9 - stop)] == values[stop:]
 
 
 def test_placing_is_a_bound_that_agrees_with_the_row_of_training():
