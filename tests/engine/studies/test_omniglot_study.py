@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import io
 import zipfile
 from pathlib import Path
@@ -14,7 +13,7 @@ import pytest
 import torch
 from PIL import Image
 
-from engine.catalog.omniglot import ENTRY, MODELS, OmniglotSettings
+from engine.catalog.omniglot import ENTRY, MODELS
 from engine.datasets import open_to_predict, strokes
 from engine.datasets.characters import of
 from engine.datasets.omniglot import PUBLISHED
@@ -23,51 +22,8 @@ from engine.events import Finished, Note, Progress, Report
 from engine.fitting import fit
 from engine.studies.omniglot import Study
 from engine.training import train
+from tests.engine.studies.alphabets import CPU, QUICK, SIZES, TIDY, settings
 from tests.engine.studies.studying import resumed, run, value
-
-CPU = torch.device("cpu")
-QUICK: dict[str, Any] = {
-    "n_latent": 3,
-    "inducing_points": 12,
-    "max_steps": 6,
-    "batch_rows": 20,
-    "baselines": False,
-}
-
-SIZES = {"Anu": (0, 3), "Bel": (0, 4)}
-TIDY = strokes.Variation(knots=0.03, places=0.03, shift=0.06)
-
-
-def settings(**values: Any) -> OmniglotSettings:
-    made = OmniglotSettings.parse({**QUICK, **values})
-    assert isinstance(made, OmniglotSettings)
-    return made
-
-
-@pytest.fixture(scope="module")
-def drawings() -> pd.DataFrame:
-    """Two alphabets of three and four characters by ten people, at 12 x 12 pixels."""
-    return strokes.alphabets(0, 12, sizes=SIZES, drawers=10, variation=TIDY).frame()
-
-
-@pytest.fixture(scope="module")
-def features() -> pd.DataFrame:
-    """Classes as clouds of points in three dimensions; buildings of two and three floors."""
-    rng = np.random.default_rng(0)
-    names = [("north", "1"), ("north", "2"), ("south", "1"), ("south", "2"), ("south", "3")]
-    rows = [
-        {"output": o, "label": c, **dict(zip("abc", rng.normal(2 * np.eye(5)[i, :3], 0.6)))}
-        for i, (o, c) in enumerate(names)
-        for _ in range(15)
-    ]
-    return pd.DataFrame(rows)
-
-
-@pytest.fixture(scope="module")
-def fitted(drawings: pd.DataFrame) -> tuple[Study, Report]:
-    study = Study(settings(max_steps=80, inducing_points=20, n_latent=4), drawings, CPU)
-    return study, run(study)
-
 
 # --- rows ---------------------------------------------------------------------------------------
 
@@ -203,11 +159,11 @@ def test_every_model_trains_and_says_what_the_catalog_promises(
 
 
 def test_every_question_is_answered_as_the_catalog_promises(
-    fitted: tuple[Study, Report], features: pd.DataFrame
+    alphabets: tuple[Study, Report], features: pd.DataFrame
 ) -> None:
     plain = Study(settings(), features, CPU)
     run(plain)
-    for study in (fitted[0], plain):
+    for study in (alphabets[0], plain):
         for question, specs in ENTRY.explore.items():
             if question == "draw" and study is plain:
                 continue
@@ -215,8 +171,8 @@ def test_every_question_is_answered_as_the_catalog_promises(
             assert {s.name for s in specs} == set(study.explore(question, **asked)), question
 
 
-def test_it_learns(fitted: tuple[Study, Report], drawings: pd.DataFrame) -> None:
-    study, report = fitted
+def test_it_learns(alphabets: tuple[Study, Report], drawings: pd.DataFrame) -> None:
+    study, report = alphabets
     assert value(report, "recall") > 0.5  # two of seven by chance
     assert value(report, "mean log probability (nats)") > np.log(2 / 7)
     right = report.arrays["test_right"]
@@ -289,9 +245,9 @@ def test_a_restored_study_is_the_same(
 
 
 def test_predictions_name_the_class_and_keep_the_rows(
-    fitted: tuple[Study, Report], drawings: pd.DataFrame
+    alphabets: tuple[Study, Report], drawings: pd.DataFrame
 ) -> None:
-    study, _ = fitted
+    study, _ = alphabets
     asked = drawings.iloc[[3, 60, 10]].drop(columns="label").set_index(pd.Index([5, 3, 9]))
     told = study.predict(asked)
     assert list(told.index) == [5, 3, 9]
@@ -344,102 +300,6 @@ def test_a_zip_goes_all_the_way(tmp_path: Path) -> None:
     own = [names[i] for i in (31, 39, 47, 7, 15, 23)]  # by path: Due comes before Uno
     assert np.mean([a == b for a, b in zip(told["predicted"], own)]) >= 0.5
     assert all(told["predicted"].str.split().str[0] == told["output"])
-
-
-# --- questions ----------------------------------------------------------------------------------
-
-
-def test_a_drawing_is_answered_like_the_row_it_copies(fitted: tuple[Study, Report]) -> None:
-    study, _ = fitted
-    row = study.explore("response", row=40)
-    ink = study.seen.x[40]
-    asked = {
-        "list": ink.tolist(),
-        "words": ",".join(str(v) for v in ink),
-        "bytes": base64.b64encode((255 * ink).astype(np.uint8).tobytes()).decode(),
-    }
-    for pixels in asked.values():
-        told = study.explore("draw", pixels=pixels)
-        assert all(np.array_equal(told[name], row[name]) for name in told)
-    assert row["p"][:3].sum() == pytest.approx(1.0)
-    assert row["p"][3:].sum() == pytest.approx(1.0)
-    assert row["class"][0] == row["p"][:3].argmax() == row["top"][0, 0]
-    assert (np.diff(row["p"][row["top"][1]]) <= 0).all()
-    place = study.learnt[np.flatnonzero(study.seen.number[study.learnt] == row["top"][1, 0])]
-    assert any(
-        np.array_equal(study.seen.x[i].reshape(12, 12), row["top_image"][1, 0]) for i in place
-    )
-    asked_of = study.explore("response", row=40, label="Bel/Bel 3")
-    assert asked_of["class"].tolist() == [5]
-    assert not np.allclose(asked_of["map"], row["map"])
-
-
-def test_a_map_adds_up_to_the_mean(fitted: tuple[Study, Report]) -> None:
-    """All patches' shares and the class's constant make the mean of its function."""
-    study, _ = fitted
-    means = study.means(np.array([11]))[0]
-    constants = study.model.rows_of_mixing(torch.arange(7))[:, -1].detach().numpy()
-    for number, name in enumerate(["Anu/Anu 1", "Anu/Anu 2", "Anu/Anu 3", "Bel/Bel 1"]):
-        told = study.explore("response", row=11, label=name)
-        assert told["map"].shape == (10, 10)
-        assert told["map"].sum() + constants[number] == pytest.approx(means[number], abs=1e-6)
-
-
-def test_blocks_of_a_matrix(fitted: tuple[Study, Report], monkeypatch: pytest.MonkeyPatch) -> None:
-    study, report = fitted
-    q = int(report.arrays["latent"][0])
-    told = study.explore("block", outputs=["Bel"], latent=q)
-    assert told["class"].tolist() == [3, 4, 5, 6]
-    assert told["matrix"] == pytest.approx(report.arrays["shown_B"][0][3:, 3:])
-    monkeypatch.setattr("engine.studies.omniglot_explore.BLOCK", 5)
-    several = study.explore("block", latent=q)
-    assert several["aggregated"].tolist() == [1]
-    whole = np.abs(report.arrays["shown_B"][0])
-    assert several["matrix"][0, 1] == pytest.approx(whole[:3, 3:].mean())
-    every = [np.abs(b) for b in np.einsum("qcr,qdr->qcd", *[study.factors()] * 2)]
-    assert report.arrays["global"][1, 1] == pytest.approx(np.mean(every, 0)[3:, 3:].mean())
-
-
-def test_more_shots_are_better_and_the_run_stays_as_it_was() -> None:
-    table = strokes.alphabets(0, 12, sizes={"Anu": (0, 8), "Bel": (0, 7)}, drawers=12).frame()
-    study = Study(settings(n_latent=5, inducing_points=20), table, CPU)
-    study.begin(0, 0, None)
-    kept = {k: v.clone() for k, v in study.model.state_dict().items()}
-    one, all_of_them = (study.explore("shots", k=k) for k in (1, 10))
-    assert all_of_them["accuracy"].mean() > one["accuracy"].mean() + 0.05
-    assert all_of_them["nearest"].mean() > one["nearest"].mean()
-    assert all(torch.equal(v, study.model.state_dict()[k]) for k, v in kept.items())
-    again = study.explore("shots", k=1)
-    assert np.array_equal(again["accuracy"], one["accuracy"])
-
-
-@pytest.mark.parametrize(
-    ("question", "asked", "said"),
-    [
-        ("draw", {"pixels": "1,2"}, "got 2 and the model's images have 12 x 12 = 144"),
-        ("draw", {"pixels": "=cmd"}, "no list of numbers"),
-        ("draw", {"pixels": ["nan"] * 144}, "all finite"),
-        ("response", {"row": "x"}, "send a whole number from 0 to 69"),
-        ("response", {"row": 0, "label": "Anu/Bel 1"}, "no class 'Bel 1' of 'Anu'"),
-        ("response", {"row": 0, "output": "Cor"}, "no output 'Cor'"),
-        ("block", {"outputs": "Cor"}, "no output 'Cor'"),
-        ("block", {"latent": 99}, "from 0 to 3"),
-        ("shots", {"k": 0}, "from 1 to 8"),
-        ("weather", {}, "Nothing is known of 'weather'"),
-    ],
-)
-def test_questions_that_cannot_be_answered_are_said(
-    fitted: tuple[Study, Report], question: str, asked: dict[str, Any], said: str
-) -> None:
-    with pytest.raises(BadInput, match=said):
-        fitted[0].explore(question, **asked)
-
-
-def test_nothing_is_drawn_where_there_are_no_images(features: pd.DataFrame) -> None:
-    study = Study(settings(), features, CPU)
-    study.begin(0, 0, None)
-    with pytest.raises(BadInput, match="nothing to draw"):
-        study.explore("draw", pixels="0,0,0")
 
 
 # --- beside others ------------------------------------------------------------------------------

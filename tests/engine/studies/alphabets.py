@@ -1,0 +1,28 @@
+"""Settings and drawings that the tests of the omniglot study share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from engine.catalog.omniglot import OmniglotSettings
+from engine.datasets import strokes
+
+CPU = torch.device("cpu")
+QUICK: dict[str, Any] = {
+    "n_latent": 3,
+    "inducing_points": 12,
+    "max_steps": 6,
+    "batch_rows": 20,
+    "baselines": False,
+}
+
+SIZES = {"Anu": (0, 3), "Bel": (0, 4)}
+TIDY = strokes.Variation(knots=0.03, places=0.03, shift=0.06)
+
+
+def settings(**values: Any) -> OmniglotSettings:
+    made = OmniglotSettings.parse({**QUICK, **values})
+    assert isinstance(made, OmniglotSettings)
+    return made

@@ -1,0 +1,38 @@
+"""Tables and a fitted study that the tests of the omniglot study share."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from engine.datasets import strokes
+from engine.events import Report
+from engine.studies.omniglot import Study
+from tests.engine.studies.alphabets import CPU, SIZES, TIDY, settings
+from tests.engine.studies.studying import run
+
+
+@pytest.fixture(scope="module")
+def drawings() -> pd.DataFrame:
+    """Two alphabets of three and four characters by ten people, at 12 x 12 pixels."""
+    return strokes.alphabets(0, 12, sizes=SIZES, drawers=10, variation=TIDY).frame()
+
+
+@pytest.fixture(scope="module")
+def features() -> pd.DataFrame:
+    """Classes as clouds of points in three dimensions; buildings of two and three floors."""
+    rng = np.random.default_rng(0)
+    names = [("north", "1"), ("north", "2"), ("south", "1"), ("south", "2"), ("south", "3")]
+    rows = [
+        {"output": o, "label": c, **dict(zip("abc", rng.normal(2 * np.eye(5)[i, :3], 0.6)))}
+        for i, (o, c) in enumerate(names)
+        for _ in range(15)
+    ]
+    return pd.DataFrame(rows)
+
+
+@pytest.fixture(scope="module")
+def alphabets(drawings: pd.DataFrame) -> tuple[Study, Report]:
+    study = Study(settings(max_steps=80, inducing_points=20, n_latent=4), drawings, CPU)
+    return study, run(study)
