@@ -169,13 +169,15 @@ class _ExponentialSums(torch.autograd.Function):
         return total
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
         F, H, weights = ctx.saved_tensors
         (G,) = grads
-        dF, dH, dweights = torch.empty_like(F), torch.zeros_like(H), torch.empty_like(weights)
+        dF, dH = torch.empty_like(F), torch.zeros_like(H)
+        dweights = torch.empty_like(weights) if ctx.needs_input_grad[2] else None
         for r in _even_chunks(len(F), len(H)):
             E = (F[r] @ H.T).exp_() if ctx.kept is None else ctx.kept
-            dweights[r] = E @ G.T
+            if dweights is not None:
+                dweights[r] = E @ G.T
             if len(G) == 1:  # scale the thin matrices and not the wide one
                 dF[r] = weights[r] * (E @ (G.T * H))
                 dH.addmm_(E.T, weights[r] * F[r])

@@ -26,6 +26,7 @@ class Targets(NamedTuple):
     scale: Float[Tensor, ""]
     masks: Float[Tensor, "n p"]  # rows of each pattern
     pattern: Int[Tensor, " d"]  # of each output
+    columns: Float[Tensor, " p"]  # outputs of each pattern
     squares: Float[Tensor, ""]  # of all that was seen, on that scale
 
     @classmethod
@@ -60,12 +61,8 @@ class Targets(NamedTuple):
             kept = int((values > 1e-10 * values[0]).sum())
             kept = kept if rank is None else min(kept, rank)
             y, rotation = left[:, :kept] * values[:kept], right[:kept].T.contiguous()
-        return cls(y, rotation, centre, scale, masks.to(y), pattern, squares)
-
-    @property
-    def columns(self) -> Float[Tensor, " p"]:
-        """Outputs of each pattern."""
-        return torch.bincount(self.pattern, minlength=self.masks.shape[1]).to(self.y)
+        columns = torch.bincount(pattern, minlength=masks.shape[1]).to(y)
+        return cls(y, rotation, centre, scale, masks.to(y), pattern, columns, squares)
 
     def place(self, Y: Tensor) -> tuple[Float[Tensor, "k d"], Bool[Tensor, "k d"]]:
         """Other outputs on the same scale, zero where missing, and which were seen."""
