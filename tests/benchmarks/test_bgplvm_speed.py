@@ -1,9 +1,13 @@
 """Speed of BGPLVM and SCLVM: `pytest -m benchmark tests/benchmarks/test_bgplvm_speed.py`."""
 
+import resource
+
 import pytest
 import torch
 
 from engine.models.bgplvm import BGPLVM
+from engine.models.bgplvm_training import Training
+from engine.models.sclvm import SCLVM
 
 pytestmark = pytest.mark.benchmark
 
@@ -27,3 +31,13 @@ def test_objective_and_gradient(benchmark, n, d, m, threads):
 
     benchmark.pedantic(once, rounds=60, warmup_rounds=5)
     torch.set_num_threads(before)
+
+
+def test_a_step_of_sclvm_on_5440_rows_of_900_pixels(benchmark):
+    """As in Yousefi (2021): 440 and 5,000 rows, five dimensions each, 100 inducing inputs."""
+    Y = _outputs(5440, 900)
+    label = (torch.arange(len(Y)) < 440).long()
+    training = Training(SCLVM.build(Y, label, 2, 5, 5, 50, torch.Generator().manual_seed(0)))
+    benchmark.pedantic(training.step, rounds=10, warmup_rounds=1)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024  # MB on Linux
+    benchmark.extra_info["peak_MB"] = round(peak)
