@@ -13,7 +13,9 @@ inducing inputs; what it has in common with others it learns from theirs. Of any
 The posterior of a class follows from Bayes' rule over the bounds of a new row under each class
 (`infer`). They are sums over all outputs, which the model takes to be independent given the
 position; where they are not (pixels), the probabilities are too sure of themselves, and
-`calibrate` finds on rows not learned from by how much to temper them.
+`calibrate` finds on rows not learned from by how much to temper them. Better still are few outputs:
+give images as their leading principal components, not whitened. What is left out of an image tells
+no class, but a class of few rows is less sure of it, and a sum over pixels is mostly that.
 """
 
 from __future__ import annotations
