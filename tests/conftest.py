@@ -36,15 +36,5 @@ def toy() -> Iterator[str]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Two lanes side by side: the browser's tests wait most of the time, the others compute.
-
-    In a single lane (`-n 0`) the browser's come last: Playwright keeps an event loop running in
-    the thread that began.
-    """
-    items.sort(key=_in_browser)
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group("browser" if _in_browser(item) else "engine"))
-
-
-def _in_browser(item: pytest.Item) -> bool:
-    return "browser" in item.path.parts
+    """Browser tests come last: Playwright keeps an event loop running in the thread that began."""
+    items.sort(key=lambda item: "browser" in item.path.parts)
