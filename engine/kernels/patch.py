@@ -26,7 +26,8 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from engine.errors import BadInput
-from engine.kernels.patch_pairs import PairSum, binary, dictionary, eq
+from engine.kernels.eq import eq
+from engine.kernels.patch_pairs import PairSum, binary, dictionary
 from engine.kernels.patch_rows import CHUNK, PatchRows, cut
 
 BLOCK = 2**19  # numbers in an array that a processor works through at once: 4 MB

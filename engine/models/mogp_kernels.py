@@ -9,6 +9,7 @@ from gpytorch.kernels import RBFKernel
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from engine.kernels.eq import eq
 from engine.models.gpz_basis import start_centres
 
 ROWS = 5_000  # more rows than that do not move the means of their clusters
@@ -98,10 +99,6 @@ class RbfArd(nn.Module):
         return rows.new_ones(self.n_latent, len(rows))
 
     def _covariance(self, z: Float[Tensor, "q m v"], rows: Tensor) -> Float[Tensor, "q m b"]:
-        """All exponents by one product; GPyTorch's own forward takes twice the time of a step."""
+        """GPyTorch's own forward takes twice the time of a step."""
         weight = 1 / (self.unit * self.rbf.lengthscale)
-        z, rows = z * weight, rows * weight
-        half = [-0.5 * v.square().sum(-1, keepdim=True) for v in (z, rows)]
-        left = torch.cat([z, half[0], torch.ones_like(half[0])], -1)
-        right = torch.cat([rows, torch.ones_like(half[1]), half[1]], -1)
-        return (left @ right.mT).exp()
+        return eq(z * weight, rows * weight)
