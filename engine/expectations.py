@@ -297,6 +297,4 @@ def row_chunks(forms: Forms, covariance: Tensor) -> Iterator[slice]:
     k, d = forms.b.shape
     wide = d * d if covariance.dim() == 3 or forms.A.dim() == 3 else d
     size = k if forms.A.dim() == 1 and covariance.dim() == 2 else k * wide
-    step = max(1, CHUNK // max(size, 1))
-    for start in range(0, len(covariance), step):
-        yield slice(start, start + step)
+    return _even_chunks(len(covariance), size)

@@ -26,7 +26,7 @@ from torch import Tensor, nn
 
 from engine.errors import BadInput
 from engine.kernels.class_private import ClassPrivateKernel
-from engine.models.bgplvm_bound import Posterior, Statistics, Targets, collapsed
+from engine.models.bgplvm_bound import Observing, Posterior, Statistics, Targets, collapsed
 from engine.models.bgplvm_bound import posterior as optimal_posterior
 from engine.models.bgplvm_inference import Placed, divergence, place
 from engine.models.gpz_basis import start_centres
@@ -34,11 +34,10 @@ from engine.models.jitter import noted
 
 JITTER = 1e-6  # of the kernel's variance
 START_STD = 0.3
-LEAST_NOISE = 1e-6  # of the outputs' variance
 ROWS, CERTAIN_ROWS = 16, 4096  # decoded at once, and where their positions are certain
 
 
-class BGPLVM(nn.Module):
+class BGPLVM(Observing):
     """See the module.
 
     Args:
@@ -64,9 +63,7 @@ class BGPLVM(nn.Module):
         inducing_label: Int[Tensor, " m"],
         noise: float = 0.1,
     ) -> None:
-        super().__init__()
-        for name, values in targets._asdict().items():
-            self.register_buffer(f"targets_{name}", values)
+        super().__init__(targets)
         self.register_buffer("label", label)
         self.register_buffer("inducing_label", inducing_label)
         self.kernel = kernel
@@ -105,15 +102,6 @@ class BGPLVM(nn.Module):
         kernel = ClassPrivateKernel(n_latent, 0, 1)
         zeros = torch.zeros(len(Y), dtype=torch.long), torch.zeros(inducing, dtype=torch.long)
         return cls(targets, kernel, mean, zeros[0], Z, zeros[1], noise)
-
-    @property
-    def targets(self) -> Targets:
-        return Targets(*(getattr(self, f"targets_{name}") for name in Targets._fields))
-
-    @property
-    def noise(self) -> Float[Tensor, ""]:
-        """Variance, where the outputs' mean variance is one."""
-        return self.log_noise.exp() + LEAST_NOISE
 
     def statistics(self) -> Statistics:
         """What the bound needs of all rows."""

@@ -12,9 +12,11 @@ from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 
 from engine.errors import BadInput
+
+LEAST_NOISE = 1e-6  # of the outputs' variance
 
 
 class Targets(NamedTuple):
@@ -73,6 +75,26 @@ class Targets(NamedTuple):
             )
         seen = torch.isfinite(Y)
         return torch.where(seen, (Y - self.centre) / self.scale, 0.0), seen
+
+
+class Observing(nn.Module):
+    """A model of targets, which it keeps; its parameter `log_noise` is on their scale."""
+
+    log_noise: nn.Parameter
+
+    def __init__(self, targets: Targets) -> None:
+        super().__init__()
+        for name, values in targets._asdict().items():
+            self.register_buffer(f"targets_{name}", values)
+
+    @property
+    def targets(self) -> Targets:
+        return Targets(*(getattr(self, f"targets_{name}") for name in Targets._fields))
+
+    @property
+    def noise(self) -> Float[Tensor, ""]:
+        """Variance, where the outputs' mean variance is one."""
+        return self.log_noise.exp() + LEAST_NOISE
 
 
 class Posterior(NamedTuple):

@@ -23,15 +23,15 @@ from torch import Tensor, nn
 
 from engine.errors import BadInput
 from engine.kernels.class_private import EQ
-from engine.models.bgplvm import LEAST_NOISE, check, principal
-from engine.models.bgplvm_bound import Targets
+from engine.models.bgplvm import check, principal
+from engine.models.bgplvm_bound import Observing, Targets
 from engine.models.jitter import noted
 
 MOST_ROWS = 1000
 RATE = 0.05  # of Adam, for new rows
 
 
-class DGPLVM(nn.Module):
+class DGPLVM(Observing):
     """See the module; made by `build`.
 
     Args:
@@ -53,9 +53,7 @@ class DGPLVM(nn.Module):
         scale: float,
         noise: float,
     ) -> None:
-        super().__init__()
-        for name, values in targets._asdict().items():
-            self.register_buffer(f"targets_{name}", values)
+        super().__init__(targets)
         self.register_buffer("label", label)
         self.register_buffer("scale", torch.tensor(scale, dtype=torch.float64))
         self.position = nn.Parameter(position.clone())
@@ -91,15 +89,6 @@ class DGPLVM(nn.Module):
         targets = Targets.of(Y.double())
         position, noise = principal(targets.y, n_latent, targets.squares)
         return cls(targets, label.clone(), position, scale, noise)
-
-    @property
-    def targets(self) -> Targets:
-        return Targets(*(getattr(self, f"targets_{name}") for name in Targets._fields))
-
-    @property
-    def noise(self) -> Float[Tensor, ""]:
-        """Variance, where the outputs' mean variance is one."""
-        return self.log_noise.exp() + LEAST_NOISE
 
     def _factor(self) -> Float[Tensor, "n n"]:
         """Of K + noise."""

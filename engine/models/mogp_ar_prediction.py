@@ -13,7 +13,7 @@ p_c and F_c being density and distribution of h_c.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import torch
@@ -60,18 +60,26 @@ def of_outputs(
 ) -> Prediction:
     """Rows of several outputs, whose classes lie in the table one after another."""
     mean, variance = moments
-    n, width = len(mean), max(sizes)
-    parts = [mean.new_zeros(n, width) for _ in range(2)] + [mean.new_zeros(n) for _ in range(2)]
-    for classes, of in zip(table.split(list(sizes)), range(len(sizes))):
-        rows = (output == of).nonzero().squeeze(1)
+    parts = []
+    for d, classes in enumerate(table.split(list(sizes))):
+        rows = (output == d).nonzero().squeeze(1)
         if len(rows):
-            got = how(classes, mean[rows], variance[rows], draws, seed)
-            for whole, part in zip(parts, got):
-                if part.dim() == 2:
-                    whole[rows, : len(classes)] = part
-                else:
-                    whole[rows] = part
-    return Prediction(*parts)
+            parts.append((rows, how(classes, mean[rows], variance[rows], draws, seed)))
+    return scattered(parts, len(mean), max(sizes), mean)
+
+
+def scattered(
+    parts: Iterable[tuple[Int[Tensor, " _"], Prediction]], n: int, width: int, like: Tensor
+) -> Prediction:
+    """Predictions of some rows each, put in these rows' places among n, and of `width` classes."""
+    whole = [like.new_zeros(n, width) for _ in range(2)] + [like.new_zeros(n) for _ in range(2)]
+    for rows, part in parts:
+        for everything, own in zip(whole, part):
+            if own.dim() == 2:
+                everything[rows, : own.shape[1]] = own
+            else:
+                everything[rows] = own
+    return Prediction(*whole)
 
 
 @torch.no_grad()

@@ -154,16 +154,12 @@ class Independent(Coregionalised, nn.Module):
         self, rows: Rows, output: Int[Tensor, " n"], draws: int = prediction.DRAWS, seed: int = 0
     ) -> prediction.Prediction:
         """Class probabilities of each row's output, with errors and entropies."""
-        like: Any = self.models[0].q_mean
-        whole = [like.new_zeros(len(output), self.width) for _ in range(2)]
-        whole += [like.new_zeros(len(output)) for _ in range(2)]
-        for _, model, at, zero in self._each(output):
-            for all_rows, part in zip(whole, model.predict(rows[at], zero, draws, seed)):
-                if part.dim() == 2:
-                    all_rows[at, : model.width] = part
-                else:
-                    all_rows[at] = part
-        return prediction.Prediction(*whole)
+        parts = [
+            (at, model.predict(rows[at], zero, draws, seed))
+            for _, model, at, zero in self._each(output)
+        ]
+        like = self._members()[0].q_mean
+        return prediction.scattered(parts, len(output), self.width, like)
 
     def probabilities(self, rows: Rows, output: Int[Tensor, " n"]) -> Float[Tensor, "n c"]:
         """Class probabilities of each row's output; 0 beyond the number of its classes."""
