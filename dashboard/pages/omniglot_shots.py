@@ -55,7 +55,7 @@ class Shots(Shown):
     def open(self, run: History) -> None:
         """From now on the curve may be asked for."""
         most = int(run.words.get("shots_most", 0))
-        if most and run.words.get("n_test", 0):
+        if most and run.words["rows"]["test"]:
             self.slider.options = list(range(1, most + 1))
             self.slider.param.update(value=most, disabled=False)
 

@@ -204,8 +204,6 @@ def words_of(
         "kernel": kernel_of(s, image),
         "shots_most": int(np.bincount(seen.number[~test]).max()),
         "rows": {"training": int(learnt.sum()), "test": int(test.sum())},
-        "learnt": int(learnt.sum()),
-        "n_test": int(test.sum()),
     }
 
 

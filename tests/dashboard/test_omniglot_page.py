@@ -30,7 +30,7 @@ WORDS: dict[str, Any] = {
     "size": [3, 2],
     "kernel": "patch",
     "shots_most": 4,
-    "n_test": 6,
+    "rows": {"training": 24, "test": 6},
 }
 
 
