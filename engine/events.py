@@ -41,6 +41,11 @@ class State(StrEnum):
         return self in FINAL
 
     @property
+    def still(self) -> bool:
+        """Nothing comes from this run of itself: it has ended, or waits to be resumed."""
+        return self.final or self is State.PAUSED
+
+    @property
     def usable(self) -> bool:
         """A final state that leaves a fitted model behind."""
         return self in (State.STOPPED, State.CONVERGED, State.HIT_LIMIT)

@@ -54,6 +54,11 @@ class Replay:
             self._start, self._scrubber, margin=0, sizing_mode="stretch_width", visible=False
         )
 
+    @property
+    def moving(self) -> bool:
+        """Whether the next step shows by itself; a step that is held is looked at at leisure."""
+        return self._timer is not None
+
     def offer(self, run: History, load: Callable[[], Sequence[Snapshot]]) -> None:
         """Offer to replay a run that is over; `load` reads its snapshots when they are wanted."""
         self._run, self._load = run, load
@@ -92,6 +97,7 @@ class Replay:
             self._go()
         else:
             self._halt()
+            self._seek(self._slider.value)
 
     def _go(self) -> None:
         self._timer = self._doc.add_periodic_callback(self._frame, FRAME)
@@ -105,9 +111,10 @@ class Replay:
 
     def _frame(self) -> None:
         stride = (self._slider.end - self._slider.start) * FRAME / 1000 / SECONDS
-        self._slider.value = min(self._slider.end, self._slider.value + max(1, round(stride)))
-        if self._slider.value >= self._slider.end:
+        step = min(self._slider.end, self._slider.value + max(1, round(stride)))
+        if step == self._slider.end:
             self._halt()
+        self._slider.value = step
 
     def _seek(self, step: int) -> None:
         run = self._run

@@ -229,7 +229,7 @@ class StudyPage:
             self.replay.offer(run, partial(self.service.store.snapshots, run.id))
             self.keep.open(run)
         self.layout.note(run.notes)
-        self.read(at_once=run.state.final)
+        self.read(at_once=run.state.still)
 
     def _show_snapshot(self, snapshot: Snapshot) -> None:
         words = self.run.words if self.run is not None else {}
@@ -249,7 +249,7 @@ class StudyPage:
         if snapshot is not None:
             self._show_snapshot(snapshot)
         self.bar.say(f"replaying a recording, step {step} of {run.step}", "calm")
-        self.read()
+        self.read(at_once=not self.replay.moving)
 
     def read(self, at_once: bool = False) -> None:
         """Have the captions say what the figures show by now; else they follow in their time."""

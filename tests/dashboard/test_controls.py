@@ -150,6 +150,25 @@ def test_a_replay_shows_each_step_with_the_snapshot_of_its_time(history: History
     assert not replay.playing
 
 
+def test_a_replay_says_whether_it_moves_by_itself(history: History) -> None:
+    """What is held, or has come to its end, is read at once: no later step would bring it."""
+    history.apply([Started("cpu", 9), *(point(s) for s in range(1, 10))])
+    moving: dict[int, bool] = {}
+    replay = Replay(Document(), lambda step, *_: moving.update({step or 0: replay.moving}))
+    replay.offer(history, list)
+    replay._begin()
+    replay._frame()
+    held = int(replay._slider.value)
+    assert moving == {1: False, held: True}
+    replay._hold_or_go()
+    assert not moving[held]
+    replay._hold_or_go()
+    while replay.moving:
+        replay._frame()
+    assert moving[8]
+    assert not moving[9]
+
+
 def test_numbers_and_times_as_people_say_them() -> None:
     assert number(-0.123456) == "\u22120.1235"
     assert number(math.nan) == "not finite"
