@@ -105,3 +105,4 @@ def test_states_know_what_is_over_and_what_is_usable() -> None:
     over = {State.STOPPED, State.CONVERGED, State.HIT_LIMIT, State.DIVERGED, State.FAILED}
     assert {s for s in State if s.final} == over
     assert {s for s in State if s.usable} == over - {State.DIVERGED, State.FAILED}
+    assert {s for s in State if s.still} == over | {State.PAUSED}
