@@ -216,12 +216,13 @@ def release(made: pmui.Page) -> None:
 
 
 def _header(visit: Visit, content: Content) -> pn.pane.HTML:
-    links = "".join(
-        f"<a href='./{name}'{_here(name == content.study)}>{html.escape(entry(name).title)}</a>"
-        for name in STUDIES
-    )
     keep = "?present" if visit.present else ""
-    links = links.replace("' ", f"{keep}' ") if keep else links
+    here = entry(content.study).tab_of or content.study if content.study else ""
+    links = "".join(
+        f"<a href='./{study.name}{keep}'{_here(study.name == here)}>{html.escape(study.title)}</a>"
+        for study in map(entry, STUDIES)
+        if not study.tab_of
+    )
     return text(
         f"<nav class='top' aria-label='Pages'><a class='mark' href='./{keep}'>Scant</a>"
         f"<span class='pages'>{links}</span></nav>"

@@ -90,12 +90,13 @@ class Layout:
         title = text(
             f"<h1>{html.escape(study.title)}</h1><p class='lede'>{html.escape(study.question)}</p>"
         )
+        above = [] if views.above is None else [column(views.above, name="above")]
         if self._page.present:
-            return column(title, name="head")
+            return column(*above, title, name="head")
         story: list[Any] = [*markdown(views.story)]
         if views.equations:
             story += fold("Equations", column(*markdown(views.equations)))
-        return column(title, column(*story), name="head", css=style("head"))
+        return column(*above, title, column(*story), name="head", css=style("head"))
 
     def _controls(self) -> Viewable:
         page = self._page

@@ -94,6 +94,7 @@ class Views:
         wide: Titles of the views that take a whole row.
         result: Shown once there is a report.
         explore: Shown once there is a usable model.
+        above: Stands over the page's heading: links to the pages beside it.
         steps: What the keys of present mode step through: (id of a view's title, what to say).
             Empty: the views in their order.
     """
@@ -105,4 +106,5 @@ class Views:
     explore: Sequence[ExploreView] = ()
     equations: str = ""
     wide: frozenset[str] = frozenset()
+    above: Viewable | None = None
     steps: Sequence[tuple[str, str]] = field(default_factory=tuple)

@@ -167,6 +167,7 @@ class Entry:
         limits: Sentences on what method and implementation cannot do, and where we depart.
         objective: What `Progress.elbo` is here, with its unit.
         score: What `Progress.score` is here, with its unit.
+        tab_of: The study whose page this one's is a tab of; the navigation names only that.
         estimate: Seconds and bytes that a fit on (settings, rows, columns) takes on one core, for
             the page to say before it is begun; None where nobody knows.
     """
@@ -185,4 +186,5 @@ class Entry:
     limits: tuple[str, ...] = ()
     objective: str = "ELBO (nats a row)"
     score: str = "validation log-likelihood (nats a row)"
+    tab_of: str = ""
     estimate: Callable[[Any, int, int], tuple[float, float]] | None = None
