@@ -169,21 +169,24 @@ class _ExponentialSums(torch.autograd.Function):
         return total
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor, Tensor | None]:
         F, H, weights = ctx.saved_tensors
         (G,) = grads
-        dF, dH = torch.empty_like(F), torch.zeros_like(H)
+        dF = torch.empty_like(F) if ctx.needs_input_grad[0] else None
+        dH = torch.zeros_like(H)
         dweights = torch.empty_like(weights) if ctx.needs_input_grad[2] else None
         for r in _even_chunks(len(F), len(H)):
             E = (F[r] @ H.T).exp_() if ctx.kept is None else ctx.kept
             if dweights is not None:
                 dweights[r] = E @ G.T
             if len(G) == 1:  # scale the thin matrices and not the wide one
-                dF[r] = weights[r] * (E @ (G.T * H))
+                if dF is not None:
+                    dF[r] = weights[r] * (E @ (G.T * H))
                 dH.addmm_(E.T, weights[r] * F[r])
             else:
                 E = E * (weights[r] @ G)
-                dF[r] = E @ H
+                if dF is not None:
+                    dF[r] = E @ H
                 dH.addmm_(E.T, F[r])
         return dF, dH * G.T if len(G) == 1 else dH, dweights
 
