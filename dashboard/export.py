@@ -117,7 +117,7 @@ def figures_html(run: History, views: Views) -> str:
     from bokeh.embed import components
     from bokeh.util.paths import static_path
 
-    shown = [views.trace, *views.live, *views.result, *views.explore]
+    shown = views.shown(run)
     figures = [(view, f) for view in shown for f in getattr(view, "figures", ())]
     if figures:
         code, divs = components([_copy(f) for _, f in figures], wrap_script=True)

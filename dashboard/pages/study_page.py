@@ -77,7 +77,7 @@ class StudyPage:
         self._asking = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self.views = views(self)
-        self.figures = {id(v): self._figure(v) for v in self._every_view()}
+        self.figures = {id(v): self._figure(v) for v in self.views.every()}
         self.form = SettingsForm(study.settings, study.presets)
         self.data = DataPanel(self)
         self.estimate = Estimate(self)
@@ -90,7 +90,7 @@ class StudyPage:
         pn.state.onload(self._up)
         self.layout = Layout(self)
         self.panel = self.layout.panel
-        for view in self._every_view():
+        for view in self.views.every():
             if hasattr(view, "restyle"):
                 visit.on_theme(view.restyle)
         self._arrive()
@@ -197,7 +197,7 @@ class StudyPage:
             )
         self.run = history
         self._turns.clear()
-        for view in self._every_view():
+        for view in self.views.every():
             view.clear(history)
         self.form.fill(history.record.settings)
         self.data.show(history.record.data)
@@ -212,6 +212,9 @@ class StudyPage:
     def _show(self, update: Update) -> None:
         run = update.run
         self.bar.show(run, self.mine)
+        concerned = self.views.shown(run)
+        for figure in self.figures.values():
+            figure.panel.visible = figure.view in concerned
         if self.replay.playing:
             return
         if update.first == 0 or update.first < len(run.trace):
@@ -219,9 +222,9 @@ class StudyPage:
         if update.snapshot is not None:
             self._show_snapshot(update.snapshot)
         if update.finished and run.report is not None and run.state.usable:
-            for result in self.views.result:
+            for result in self.views.shown(run, self.views.result):
                 result.update(run.report, run.words)
-            for explore in self.views.explore:
+            for explore in self.views.shown(run, self.views.explore):
                 explore.open(run)
             self.layout.reveal(True)
             self.list.refresh()
@@ -232,9 +235,9 @@ class StudyPage:
         self.read(at_once=run.state.still)
 
     def _show_snapshot(self, snapshot: Snapshot) -> None:
-        words = self.run.words if self.run is not None else {}
-        for view in self.views.live:
-            view.update(snapshot, words)
+        if self.run is not None:
+            for view in self.views.shown(self.run, self.views.live):
+                view.update(snapshot, self.run.words)
 
     def _show_recorded(self, step: int | None, snapshot: Snapshot | None, first: int) -> None:
         """Show the run as it stood at `step`; None shows its end again."""
@@ -334,12 +337,8 @@ class StudyPage:
         self.layout.asking(self._asking > 0)
 
     def _figure(self, view: Any) -> Figure:
-        every = [(v.title, "") for v in self._every_view()]
+        every = [(v.title, "") for v in self.views.every()]
         titles = [title for title, _ in self.views.steps or every]
         step = titles.index(view.title) if view.title in titles else None
         say = dict(self.views.steps).get(view.title, "") if self.present else ""
         return Figure(view, view.title in self.views.wide, step, say)
-
-    def _every_view(self) -> list[Any]:
-        v = self.views
-        return [v.trace, *v.live, *v.result, *v.explore]

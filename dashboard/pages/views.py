@@ -16,6 +16,9 @@ The order of calls after a run is opened (a demonstration, a link, a new Train, 
 3. `result.update(report, words)` and `explore.open(run)` once the run has ended with a usable
    model. Both are shown by the frame only then.
 
+Views that do not concern a run (`Views.hides`) are kept off the page; of the calls above they
+hear only `clear`.
+
 `restyle(dark)` is called when the visitor changes between light and dark, and once before the
 first paint if dark. What a view does not have (`restyle`, `say`, `alt`…) is left out, it is not an
 error.
@@ -23,7 +26,7 @@ error.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -97,6 +100,8 @@ class Views:
         above: Stands over the page's heading: links to the pages beside it.
         steps: What the keys of present mode step through: (id of a view's title, what to say).
             Empty: the views in their order.
+        hides: Says of a run which titles have nothing to show of it, for a study whose runs are of
+            several kinds.
     """
 
     story: str
@@ -108,3 +113,13 @@ class Views:
     wide: frozenset[str] = frozenset()
     above: Viewable | None = None
     steps: Sequence[tuple[str, str]] = field(default_factory=tuple)
+    hides: Callable[[History], Container[str]] = lambda run: ()
+
+    def every(self) -> list[Any]:
+        """All views, from the top of the page down."""
+        return [self.trace, *self.live, *self.result, *self.explore]
+
+    def shown(self, run: History, views: Sequence[Any] | None = None) -> list[Any]:
+        """Those of `views` (without: of all) that concern this run."""
+        hidden = self.hides(run)
+        return [v for v in (self.every() if views is None else views) if v.title not in hidden]

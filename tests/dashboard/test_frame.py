@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import weakref
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -20,6 +21,7 @@ from dashboard import shell
 from dashboard.app import Site, build
 from dashboard.pages.gallery import gallery
 from dashboard.pages.study_page import StudyPage, study_page
+from dashboard.pages.views import Views
 from dashboard.shell import Content, Visit
 from engine.catalog import entry
 from engine.errors import BadInput, NotFound
@@ -71,6 +73,26 @@ def study(visit: Visit) -> Content:
 def with_the_demonstration(visit: Visit) -> Content:
     visit.site.service.store.import_shipped()
     return study_page(visit, "redshift")
+
+
+def test_views_that_do_not_concern_a_run_are_kept_off_the_page(site: Site) -> None:
+    made: list[StudyPage] = []
+
+    def without_posterior(page: StudyPage) -> Views:
+        return replace(views(page), hides=lambda run: {"Posterior"} if run.words["bands"] else ())
+
+    def content(visit: Visit) -> Content:
+        visit.site.service.store.import_shipped()
+        made.append(StudyPage(visit, entry("redshift"), without_posterior))
+        return Content("Redshift", [made[0].panel], "redshift")
+
+    visited(site, Document(), content)
+    (page,) = made
+    seen = {f.view.title for f in page.figures.values() if f.panel.visible}
+    assert seen == {"Objective", "Figures", "Questions"}
+    told = {v.title: v.told for v in page.views.every()}
+    assert told["Posterior"] == ["cleared"]
+    assert "open" in told["Questions"]
 
 
 @pytest.mark.parametrize("make", [gallery, study, with_the_demonstration])
