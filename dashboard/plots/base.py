@@ -124,7 +124,7 @@ class Fed(Shown):
 
 
 def put(source: Any, **columns: object) -> None:
-    """Set columns of numbers: patched in place where the length is the same, replaced otherwise.
+    """Set columns: numbers are patched in place where length and words are the same as before.
 
     Numbers travel as float32 bytes; a patch keeps the visitor's selection. Only columns that have
     changed travel at all: an update goes to every watcher of a run, five times a second.
@@ -132,13 +132,14 @@ def put(source: Any, **columns: object) -> None:
     arrays = {k: _light(v) for k, v in columns.items()}
     lengths = {len(v) for v in arrays.values()}
     same = arrays.keys() == source.data.keys() and lengths == {_length(source)}
-    if not same or any(a.dtype.kind != "f" for a in arrays.values()):
+    words = {k: a for k, a in arrays.items() if a.dtype.kind != "f"}
+    if not same or not all(np.array_equal(a, source.data[k]) for k, a in words.items()):
         source.data = arrays
         return
     changed = {
         k: [(slice(0, len(v)), brief(v))]
         for k, v in arrays.items()
-        if not np.array_equal(v, source.data[k], equal_nan=True)
+        if k not in words and not np.array_equal(v, source.data[k], equal_nan=True)
     }
     if changed:
         source.patch(changed)

@@ -1,18 +1,39 @@
-"""Where a model places its outputs: means with ellipses in a latent plane."""
+"""Where a model places outputs, or rows of several classes: means with ellipses in a plane."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from dashboard.plots.base import Plot, columns, put
-from dashboard.plots.theme import BLUE, GREY, models, new_figure
+from dashboard.plots.theme import (
+    BLUE,
+    GREY,
+    GROUPS,
+    MARKERS,
+    Figure,
+    models,
+    new_figure,
+    quiet_legend,
+)
 
 NAMED = 40  # outputs that get their names beside them; more would hide each other
 LIFTS = (-6, 20, -20, 34)  # pixels by which names of neighbours along x are set apart
 NONE = "This model has no latent places."
+HOLDS = 2 * 5.991**0.5  # deviations across the ellipse that holds 95% of a Gaussian in the plane
+
+# The mark follows the pointer at once; the server is told a few times a second.
+_FOLLOW = """
+const {x, y} = cb_obj
+mark.setv({data: {x: [x], y: [y], turn: [0]}}, {sync: false})
+const tell = () => { mark.told = Date.now(); told.data = {x: [x], y: [y]} }
+clearTimeout(mark.later)
+const wait = 200 - (Date.now() - (mark.told ?? 0))
+if (wait > 0) mark.later = setTimeout(tell, wait)
+else tell()
+"""
 
 
 class LatentPlot(Plot):
@@ -48,8 +69,7 @@ class LatentPlot(Plot):
             mean, std = (np.column_stack([a, np.zeros(len(a))]) for a in (mean, std))
         order = np.sort(np.argsort(-mean.std(axis=0), kind="stable")[:2])
         x, y = mean[:, order].T
-        half = np.sqrt(5.991)  # the radius that holds 95% of a Gaussian in the plane
-        width, height = 2 * half * std[:, order].T
+        width, height = HOLDS * std[:, order].T
         put(self.places, x=x, y=y, width=width, height=height)
         named = [str(n) for n in names][: NAMED if len(mean) <= NAMED else 0]
         rank = np.argsort(np.argsort(x, kind="stable"), kind="stable")[: len(named)]
@@ -80,3 +100,102 @@ def _in_words(
         f"{len(places)} outputs; the closest two are {said[0]} and {said[1]}, "
         f"{apart[i, j]:.2g} apart; the place of {vague} is known least."
     )
+
+
+ROWS = ("x", "y", "width", "height", "colour", "marker", "group")
+
+
+class ClassesPlot(Plot):
+    """Rows at the means of q(x), by class in colour and marker, with ellipses that hold 95%.
+
+    Args:
+        title: The heading.
+        name: What its saved files are called.
+        pick: Called with the place where the visitor clicked, or to which they drag the mark.
+        height: Pixels.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        name: str = "latent",
+        pick: Callable[[float, float], None] | None = None,
+        height: int = 320,
+    ) -> None:
+        self.rows = models.ColumnDataSource({n: [] for n in ROWS})
+        self.mark = columns("x", "y", "turn")
+        self._turn = 0
+        plot = new_figure(name, height=height)
+        plot.ellipse("x", "y", "width", "height", source=self.rows, fill_color="colour",
+                     fill_alpha=0.06, line_color="colour", line_alpha=0.25)  # fmt: skip
+        dots = plot.scatter("x", "y", source=self.rows, size=7, fill_color="colour",
+                            line_color="colour", fill_alpha=0.65, marker="marker",
+                            legend_field="group")  # fmt: skip
+        plot.add_tools(models.HoverTool(renderers=[dots], tooltips="@group"))
+        for size, width, colour in ((20, 6, "#ffffff"), (20, 3, "#000000")):
+            plot.scatter("x", "y", source=self.mark, size=size, marker="circle_cross",
+                         fill_alpha=0, line_color=colour, line_width=width)  # fmt: skip
+        quiet_legend(plot)
+        plot.legend[0].click_policy = "none"  # all classes are one glyph
+        if pick is not None:
+            self._follow(plot, pick)
+        super().__init__(title, plot)
+
+    def _follow(self, plot: Figure, pick: Callable[[float, float], None]) -> None:
+        self.told = models.ColumnDataSource({"x": [], "y": []})  # only the browser writes to it
+        code = models.CustomJS(args={"mark": self.mark, "told": self.told}, code=_FOLLOW)
+        for event in ("tap", "pan"):
+            plot.js_on_event(event, code)
+        self.told.on_change("data", lambda _attr, _old, new: pick(new["x"][0], new["y"][0]))
+
+    def show(
+        self,
+        mean: Float[np.ndarray, "n 2"],
+        std: Float[np.ndarray, "n 2"],
+        label: Int[np.ndarray, " n"],
+        classes: Sequence[str],
+        axes: tuple[str, str],
+    ) -> None:
+        """Show n rows of some classes on two axes, the rarest class over the others."""
+        count = np.bincount(label, minlength=len(classes))
+        order = np.argsort(-count[label], kind="stable")
+        x, y = mean[order].T
+        width, height = HOLDS * std[order].T
+        look = [int(c) for c in label[order]]
+        put(
+            self.rows,
+            x=x,
+            y=y,
+            width=width,
+            height=height,
+            colour=[GROUPS[c % len(GROUPS)] for c in look],
+            marker=[MARKERS[c % len(MARKERS)] for c in look],
+            group=[str(classes[c]) for c in look],
+        )
+        plot = self.figures[0]
+        for axis, said in zip((plot.xaxis[0], plot.yaxis[0]), axes):
+            if axis.axis_label != said:
+                axis.axis_label = said
+        self.describe(_apart(mean, label, classes))
+
+    def point(self, x: float, y: float) -> None:
+        """Set the mark; the turn makes it news even where the server last had it there."""
+        self._turn += 1
+        self.mark.data = {"x": [x], "y": [y], "turn": [self._turn]}
+
+
+def _apart(
+    places: Float[np.ndarray, "n 2"], label: Int[np.ndarray, " n"], classes: Sequence[str]
+) -> str:
+    """How many rows of each class, and how far their middles are apart, in deviations of rows."""
+    seen = [c for c in range(len(classes)) if (label == c).any()]
+    counted = " and ".join(f"{int((label == c).sum())} rows of {classes[c]}" for c in seen[:3])
+    more = f" and {len(seen) - 3} more classes" if len(seen) > 3 else ""
+    said = f"{counted}{more}"
+    if len(seen) < 2:
+        return f"{said}."
+    rare = min(seen, key=lambda c: int((label == c).sum()))
+    own, others = places[label == rare], places[label != rare]
+    spread = np.sqrt((own.var(0) + others.var(0)) / 2)
+    gap = float(np.max(np.abs(own.mean(0) - others.mean(0)) / np.maximum(spread, 1e-12)))
+    return f"{said}; the middle of {classes[rare]} is {gap:.1f} deviations from that of the others."

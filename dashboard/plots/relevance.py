@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from dashboard.plots.base import Plot, columns, put
-from dashboard.plots.theme import BLUE, models, new_figure
+from dashboard.plots.theme import BLUE, VERMILION, models, new_figure, quiet_legend
 
 
 class BasisPlot(Plot):
@@ -56,3 +56,42 @@ class FeaturePlot(Plot):
         first, *others = np.argsort(share)[::-1][:2]
         words = f"Most sensitive to {labels[first]} ({share[first]:.0%})"
         self.describe(words + "".join(f", then {labels[i]} ({share[i]:.0%})" for i in others) + ".")
+
+
+class DimensionsPlot(Plot):
+    """ARD relevance of a latent space's dimensions, shared ones before those of a class's own."""
+
+    KINDS = (("shared", BLUE), ("private", VERMILION))
+
+    def __init__(self, title: str = "Dimensions that matter") -> None:
+        self.bars = [columns("dimension", "relevance") for _ in self.KINDS]
+        plot = new_figure("relevance", "latent dimension", "relevance (1 / lengthscale²)")
+        for source, (kind, colour) in zip(self.bars, self.KINDS):
+            plot.vbar("dimension", 0.8, "relevance", source=source, color=colour, fill_alpha=0.85,
+                      line_width=0, legend_label=kind)  # fmt: skip
+        plot.y_range.start = 0
+        quiet_legend(plot)
+        super().__init__(title, plot)
+
+    def show(self, relevance: Float[np.ndarray, " q"], shared: int) -> None:
+        """Show q relevances, of which the first `shared` are of the space of all classes."""
+        place = np.arange(1, len(relevance) + 1)
+        for source, part in zip(self.bars, (slice(None, shared), slice(shared, None))):
+            put(source, dimension=place[part], relevance=relevance[part])
+        names = [
+            f"{kind} {i + 1}"
+            for kind, many in (("shared", shared), ("private", len(relevance) - shared))
+            for i in range(many)
+        ]
+        axis = self.figures[0].xaxis[0]
+        labels = {i + 1: f"{n[0]}{n.split()[1]}" for i, n in enumerate(names)}
+        if axis.major_label_overrides != labels:
+            axis.ticker = models.FixedTicker(ticks=place.tolist())
+            axis.major_label_overrides = labels
+        top = float(np.max(relevance, initial=0.0)) or 1.0
+        working = [n for n, r in zip(names, relevance) if r > 0.05 * top]
+        best = names[int(np.argmax(relevance))]
+        self.describe(
+            f"{len(working)} of {len(names)} dimensions have more than a twentieth of the greatest "
+            f"relevance, which {best} has."
+        )

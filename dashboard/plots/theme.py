@@ -21,6 +21,8 @@ VERMILION = "#d55e00"  # what it is compared with, and warnings
 GREEN = "#009e73"
 GREY = "#808791"  # references: identity lines, nominal values, truth
 GROUPS = (BLUE, VERMILION, GREEN, "#b8588f", "#a67c00", "#7a6fd0")  # neighbours in a row differ
+MARKERS = ("circle", "triangle", "square", "diamond", "inverted_triangle", "star")  # of GROUPS
+DASHES = ("solid", "dashed", "dotted", "dashdot", "dotdash", "solid")
 PAPER, INK = "#ffffff", "#1d2025"  # the pages a plot may lie on: light, and raised on dark
 
 # Small to large deviation: from the accent over a neutral to the warning hue, of even lightness, so
