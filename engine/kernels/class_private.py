@@ -134,6 +134,21 @@ class ClassPrivateKernel(nn.Module):
             private = part.variance * expected_kernel(m[1], v[1], z[1], part.precision) * same
         return shared, private
 
+    def psi1_slope(
+        self,
+        mean: Float[Tensor, "n q"],
+        variance: Float[Tensor, "n q"],
+        label: Int[Tensor, " n"],
+        Z: Float[Tensor, "m q"],
+        Z_class: Int[Tensor, " m"],
+    ) -> Float[Tensor, "n q m"]:
+        """Derivatives of psi1 by the means."""
+        values = self._psi1_parts(mean, variance, label, Z, Z_class)
+        steep = self.relevance() / (1 + self.relevance() * variance)
+        slope = steep.unsqueeze(2) * (Z.T - mean.unsqueeze(2))
+        parts = [v.unsqueeze(1) * s for v, s in zip(values, slope.split(self.split, 1))]
+        return torch.cat(parts, 1)
+
     def psi2(
         self,
         mean: Float[Tensor, "n q"],

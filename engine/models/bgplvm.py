@@ -148,14 +148,14 @@ class BGPLVM(Observing):
 
     @torch.no_grad()
     def infer(
-        self, Y: Float[Tensor, "k d"], restarts: int = 2, steps: int = 100, label: int = 0
+        self, Y: Float[Tensor, "k d"], restarts: int = 2, steps: int = 50, label: int = 0
     ) -> Placed:
         """q(x*) of new rows, and the bound on ln p(y*) of each.
 
         Args:
             Y: Outputs, NaN where missing.
             restarts: Nearest training rows to start from.
-            steps: Of Adam, for all rows side by side.
+            steps: At most; rows leave when they gain no more.
             label: Class under which to place them.
 
         Raises:

@@ -78,7 +78,7 @@ class SCLVM(BGPLVM):
         return model
 
     def class_log_evidence(
-        self, Y: Float[Tensor, "k d"], restarts: int = 2, steps: int = 100
+        self, Y: Float[Tensor, "k d"], restarts: int = 2, steps: int = 50
     ) -> Float[Tensor, "k c"]:
         """The bound on ln p(y* | c) of each row under each class; see `BGPLVM.infer`."""
         classes = range(self.kernel.n_classes)

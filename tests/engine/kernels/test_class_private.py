@@ -57,6 +57,14 @@ def test_sums_and_products_agree_with_each_row(shared, private):
     )
 
 
+@pytest.mark.parametrize(("shared", "private"), SPACES)
+def test_slopes_of_psi1_are_its_derivatives(shared, private):
+    kernel, mean, variance, label, Z, Z_class, _ = _case(shared, private)
+    slope = kernel.psi1_slope(mean, variance, label, Z, Z_class)
+    J = torch.func.jacrev(lambda m: kernel.psi1(m, variance, label, Z, Z_class).sum(0))(mean)
+    torch.testing.assert_close(slope, J.permute(1, 2, 0))
+
+
 def test_classes_meet_in_the_shared_space_alone():
     kernel, mean, _, label, _, _, _ = _case()
     shared, private = kernel.parts(mean, label, mean, label)

@@ -8,7 +8,7 @@ import torch
 from engine.errors import BadInput
 from engine.models.bgplvm import BGPLVM
 from engine.models.bgplvm_bound import Targets, posterior
-from engine.models.bgplvm_inference import divergence, row_bound
+from engine.models.bgplvm_inference import RowBound, climb, divergence
 from engine.models.bgplvm_training import Training
 
 
@@ -56,8 +56,9 @@ def test_collapsed_bound_is_the_uncollapsed_one_at_the_optimal_q(missing):
     variance = (2 * model.log_std).exp()
     total = -kl_of_inducing(model)
     for n in range(len(Y)):
-        bound = row_bound(model, model.posterior(), model.label[n : n + 1], seen[n])
-        total = total + bound(y[n : n + 1], model.mean[n : n + 1], variance[n : n + 1]).sum()
+        bound = RowBound(model, model.posterior(), 0, seen[n])
+        one = slice(n, n + 1)
+        total = total + bound(bound.fixed(y[one]), model.mean[one], variance[one]).sum()
     torch.testing.assert_close(model.bound(), total)
 
 
@@ -213,12 +214,30 @@ def test_training_goes_on_where_it_was_left(stop):
 def test_placing_is_a_bound_that_agrees_with_the_row_of_training():
     Y = curves()
     model = trained(Y, 60)
-    placed = model.infer(Y[:5], steps=200)
+    placed = model.infer(Y[:5])
     y, seen = model.targets.place(Y[:5])
-    bound = row_bound(model, model.posterior(), model.label[:5], seen[0])
-    at_training = bound(y, model.mean[:5], (2 * model.log_std[:5]).exp())
+    bound = RowBound(model, model.posterior(), 0, seen[0])
+    at_training = bound(bound.fixed(y), model.mean[:5], (2 * model.log_std[:5]).exp())
     assert bool((placed.bound >= at_training - 1e-3).all())
     assert bool((divergence(placed.mean, placed.std.square()) >= 0).all())
+    torch.testing.assert_close(bound(bound.fixed(y), placed.mean, placed.std**2), placed.bound)
+
+
+@torch.no_grad()
+def test_rows_are_placed_where_their_bound_has_no_slope():
+    """Also from far away, and each as if it were alone."""
+    model = trained(curves(n=60, d=10), 100)
+    y, seen = model.targets.place(curves(n=20, d=10, seed=1)[:, :10])
+    bound = RowBound(model, model.posterior(), 0, seen[0])
+    far = 2 * torch.ones(20, 2).double(), 0.01 * torch.ones(20, 2).double()
+    mean, variance, value = climb(bound, y, *far, steps=200)
+    slopes = bound.slopes(bound.fixed(y), mean, variance)
+    torch.testing.assert_close(slopes.value, value)
+    assert float((slopes.mean.square() * variance).sum(1).max()) < 1e-2
+    assert float((slopes.variance * variance).abs().max()) < 5e-2
+    assert bool((value > bound(bound.fixed(y), *far)).all())
+    alone = climb(bound, y[3:4], far[0][:1], far[1][:1], steps=200)
+    torch.testing.assert_close(alone[0], mean[3:4])
 
 
 @pytest.mark.parametrize(
