@@ -136,7 +136,7 @@ def _fill(
     **more: Rows,
 ) -> None:
     """Put n rows' values into k lanes, each lifted from its lane's middle."""
-    n, k = values.shape
+    k = values.shape[1]
     y = (lift[:, None] - np.arange(k)).T.ravel()
     put(source, x=values.T.ravel(), y=y, **{name: np.tile(v, k) for name, v in more.items()})
 

@@ -9,7 +9,7 @@ from dashboard.plots.base import Plot, columns, put
 from dashboard.plots.theme import BLUE, GREY, models, new_figure, quiet_legend
 
 Curve = Float[np.ndarray, "3 t"]
-WHO = (("observed", GREY, "square"), ("predicted", BLUE, "solid"))
+WHO = (("observed", GREY, [6, 3]), ("predicted", BLUE, []))
 
 
 class SurvivalPlot(Plot):
@@ -27,7 +27,7 @@ class SurvivalPlot(Plot):
             plot.varea_step("time", "low", "high", step_mode="after", source=source,
                             fill_color=colour, fill_alpha=0.2)  # fmt: skip
             plot.step("time", "share", mode="after", source=source, color=colour, line_width=2.5,
-                      line_dash="solid" if dash == "solid" else [6, 3], legend_label=who)  # fmt: skip
+                      line_dash=dash, legend_label=who)  # fmt: skip
             dots = plot.scatter("time", "share", source=source, size=9, alpha=0, hover_alpha=0.6,
                                 color=colour)  # fmt: skip
             tips = [(who, "@share{0%} (@low{0%} to @high{0%})"), ("at", "@time{0.0}")]
