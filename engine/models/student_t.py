@@ -1,0 +1,173 @@
+"""The Student-t process: a GP whose covariance has an inverse Wishart process prior.
+
+Shah, Wilson and Ghahramani (2014), with the covariance integrated out: the targets of n rows are
+multivariate t with nu > 2 degrees of freedom and covariance K = variance k(X, X) + noise I. The
+mean of a prediction is the GP's; its variance grows with the misfit of what was learned from. Of
+the two limits one is the GP itself (nu to infinity), the other has the heaviest tails (nu to 2).
+
+    model = StudentT.build(X, y, df=5)
+    model.fit(steps=100)
+    mean, variance, df = model.predict(X_new)
+
+Exact: a step costs the cube of the rows.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from jaxtyping import Float
+from linear_operator.utils.cholesky import psd_safe_cholesky
+from linear_operator.utils.errors import NanError, NotPSDError
+from torch import Tensor, nn
+
+from engine.errors import BadInput
+from engine.kernels.eq import eq
+from engine.models.dfgp_hidden import Views
+from engine.models.jitter import noted
+from engine.models.lbfgs import LBFGS
+
+LEAST_NOISE = 1e-6  # of the target's variance
+START_NOISE = 0.5
+START_DF = 5.0
+
+
+class StudentT(nn.Module):
+    """See the module; `build` makes one.
+
+    Args:
+        views: Centres and scales of the inputs' columns.
+        x: Standardised inputs.
+        y: Targets.
+        df: nu to start from, or to keep.
+        learn_df: Whether nu is learned.
+        ard: Whether each column has a lengthscale of its own.
+    """
+
+    x: Float[Tensor, "n d"]
+    y: Float[Tensor, " n"]  # standardised
+    centre: Float[Tensor, ""]
+    scale: Float[Tensor, ""]
+
+    def __init__(
+        self,
+        views: Views,
+        x: Float[Tensor, "n d"],
+        y: Float[Tensor, " n"],
+        df: float,
+        learn_df: bool,
+        ard: bool,
+    ) -> None:
+        super().__init__()
+        self.views = views
+        centre, scale = y.mean(), y.std()
+        for name, value in {"x": x, "centre": centre, "scale": scale}.items():
+            self.register_buffer(name, value)
+        self.register_buffer("y", (y - centre) / scale)
+        columns = x.shape[1] if ard else 1
+        self.log_lengthscale = nn.Parameter(x.new_full((columns,), 0.5 * math.log(x.shape[1])))
+        self.log_variance = nn.Parameter(x.new_tensor(1 - START_NOISE).log())
+        self.log_noise = nn.Parameter(x.new_tensor(START_NOISE).log())
+        self.log_df = nn.Parameter(x.new_tensor(df - 2).log(), requires_grad=learn_df)
+        self.notes: list[str] = []
+
+    @classmethod
+    def build(
+        cls,
+        X: Float[Tensor, "n d"],
+        y: Float[Tensor, " n"],
+        df: float | None = None,
+        ard: bool = True,
+    ) -> StudentT:
+        """A process over standardised inputs and targets.
+
+        Args:
+            X: Inputs.
+            y: Targets.
+            df: nu, which is kept; the publication of DFGP takes the number of its hidden neurons.
+                None: learned, from five.
+            ard: Whether each column has a lengthscale of its own.
+
+        Raises:
+            BadInput: Two or fewer degrees of freedom, values that are not finite, a target that
+                does not vary.
+        """
+        if df is not None and not df > 2:
+            raise BadInput(f"A Student-t process needs more than 2 degrees of freedom, got {df}.")
+        y = y.double()
+        if len(y) != len(X) or len(y) < 2:
+            raise BadInput(f"Two rows at least, with a target each; got {len(X)} and {len(y)}.")
+        if not bool(torch.isfinite(y).all()) or float(y.std()) < 1e-12:
+            raise BadInput("A target is missing or not finite, or all are the same.")
+        views = Views([X])
+        return cls(views, views([X])[0], y, START_DF if df is None else df, df is None, ard)
+
+    @property
+    def df(self) -> Float[Tensor, ""]:
+        """nu."""
+        return 2 + self.log_df.exp()
+
+    @property
+    def noise(self) -> Float[Tensor, ""]:
+        """Variance, where the targets' is one."""
+        return self.log_noise.exp() + LEAST_NOISE
+
+    def _kernel(self, a: Tensor, b: Tensor) -> Tensor:
+        wide = self.log_lengthscale.exp()
+        return self.log_variance.exp() * eq(a / wide, b / wide)
+
+    def _solved(self) -> tuple[Float[Tensor, "n n"], Float[Tensor, " n"]]:
+        """L with L L' = K, and L^-1 y."""
+        K = self._kernel(self.x, self.x) + self.noise * torch.eye(len(self.x)).to(self.x)
+        with noted(self.notes):
+            lower = psd_safe_cholesky(K)
+        along = torch.linalg.solve_triangular(lower, self.y.unsqueeze(1), upper=False)
+        return lower, along.squeeze(1)
+
+    def log_density(self) -> Float[Tensor, ""]:
+        """ln p(y) (Shah et al. 2014, eq. 2), in nats of the targets as given."""
+        lower, along = self._solved()
+        value = log_density(along.square().sum(), lower.diagonal().log().sum(), len(along), self.df)
+        return value - len(along) * self.scale.log()
+
+    def objective(self) -> Float[Tensor, ""]:
+        """Minus the log density of a row; NaN where K has no factor."""
+        try:
+            return -self.log_density() / len(self.y)
+        except (NanError, NotPSDError):
+            return self.log_noise * torch.nan
+
+    def fit(self, steps: int = 100) -> list[float]:
+        """Steps of L-BFGS until none goes lower; the objective after each."""
+        optimiser = LBFGS([p for p in self.parameters() if p.requires_grad], self.objective)
+        values: list[float] = []
+        while len(values) < steps and not optimiser.stalled:
+            values.append(optimiser.step())
+        return values
+
+    @torch.no_grad()
+    def predict(
+        self, X: Float[Tensor, "k d"]
+    ) -> tuple[Float[Tensor, " k"], Float[Tensor, " k"], float]:
+        """Mean and variance of y, noise included, and degrees of freedom of its t distribution.
+
+        Shah et al. (2014), eq. 6. The scale of that distribution is sqrt(variance (df - 2) / df).
+        """
+        lower, along = self._solved()
+        x = self.views([X])[0]
+        cross = torch.linalg.solve_triangular(lower, self._kernel(self.x, x), upper=False)
+        variance = (self.log_variance.exp() - cross.square().sum(0)).clamp(min=0) + self.noise
+        n, df = len(self.y), self.df
+        factor = (df + along.square().sum() - 2) / (df + n - 2)
+        mean = (along @ cross) * self.scale + self.centre
+        return mean, variance * factor * self.scale.square(), float(df) + n
+
+
+def log_density(
+    square: Float[Tensor, ""], half_log_det: Float[Tensor, ""], n: int, df: Float[Tensor, ""]
+) -> Float[Tensor, ""]:
+    """Of a multivariate t with covariance K, from y' K^-1 y and ln|K| / 2."""
+    constant = torch.lgamma((df + n) / 2) - torch.lgamma(df / 2)
+    constant = constant - n / 2 * ((df - 2) * math.pi).log()
+    return constant - half_log_det - (df + n) / 2 * torch.log1p(square / (df - 2))

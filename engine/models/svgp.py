@@ -1,0 +1,141 @@
+"""The sparse variational GP of GPyTorch, a baseline (Hensman, Fusi and Lawrence 2013; SGP).
+
+Full batches, k-means inducing inputs that are learned, a Gaussian likelihood or, for two classes,
+a Bernoulli one with a probit link.
+
+    model = SVGP.build(X, y, inducing=10, generator=generator)
+    model.fit(steps=300)
+    mean, variance = model.predict(X_new)
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import gpytorch
+import torch
+from gpytorch.distributions import MultivariateNormal
+from gpytorch.likelihoods import BernoulliLikelihood, GaussianLikelihood
+from gpytorch.means import ConstantMean
+from gpytorch.variational import CholeskyVariationalDistribution, VariationalStrategy
+from jaxtyping import Float
+from linear_operator.utils.errors import NanError, NotPSDError
+from torch import Tensor
+
+from engine.errors import BadInput
+from engine.models.dfgp_hidden import Views
+from engine.models.gpz_basis import start_centres
+from engine.models.jitter import noted
+
+RATE = 0.03
+
+
+class SVGP(gpytorch.models.ApproximateGP):
+    """See the module; `build` makes one.
+
+    Args:
+        views: Centres and scales of the inputs' columns.
+        x: Standardised inputs.
+        y: Targets, or classes 0 and 1.
+        classes: Whether the likelihood is Bernoulli.
+        inducing: Inducing inputs to start from.
+        ard: Whether each column has a lengthscale of its own.
+    """
+
+    x: Float[Tensor, "n d"]
+    y: Float[Tensor, " n"]
+
+    def __init__(
+        self,
+        views: Views,
+        x: Float[Tensor, "n d"],
+        y: Float[Tensor, " n"],
+        classes: bool,
+        inducing: Float[Tensor, "m d"],
+        ard: bool,
+    ) -> None:
+        q = CholeskyVariationalDistribution(len(inducing))
+        super().__init__(VariationalStrategy(self, inducing, q, learn_inducing_locations=True))
+        self.views, self.classes = views, classes
+        one, zero = torch.ones_like(y.mean()), torch.zeros_like(y.mean())
+        centre, scale = (zero, one) if classes else (y.mean(), y.std())
+        self.register_buffer("x", x)
+        self.register_buffer("centre", centre)
+        self.register_buffer("scale", scale)
+        self.register_buffer("y", (y - centre) / scale)
+        width = x.shape[1]
+        kernel = gpytorch.kernels.RBFKernel(ard_num_dims=width if ard else None)
+        kernel.lengthscale = width**0.5
+        self.mean_module = ConstantMean()
+        self.covar_module = gpytorch.kernels.ScaleKernel(kernel)
+        self.likelihood = BernoulliLikelihood() if classes else GaussianLikelihood()
+        self.notes: list[str] = []
+        self.double().to(x.device)
+
+    @classmethod
+    def build(
+        cls,
+        X: Float[Tensor, "n d"],
+        y: Float[Tensor, " n"],
+        likelihood: Literal["gaussian", "bernoulli"] = "gaussian",
+        inducing: int = 10,
+        generator: torch.Generator | None = None,
+        ard: bool = True,
+    ) -> SVGP:
+        """A model over standardised inputs, from k-means inducing inputs.
+
+        Args:
+            X: Inputs.
+            y: Targets; classes as 0 and 1.
+            likelihood: `"gaussian"`, or `"bernoulli"` for two classes.
+            inducing: Inducing inputs.
+            generator: A CPU generator, for k-means; seeded with 0 without.
+            ard: Whether each column has a lengthscale of its own.
+
+        Raises:
+            BadInput: Values that are not finite, or a target that does not vary.
+        """
+        generator = torch.Generator().manual_seed(0) if generator is None else generator
+        y = y.double()
+        if not bool(torch.isfinite(y).all()) or float(y.std()) < 1e-12:
+            raise BadInput("A target is missing or not finite, or all are the same.")
+        views = Views([X])
+        x = views([X])[0]
+        Z = start_centres(x, min(inducing, len(x)), generator)
+        return cls(views, x, y, likelihood == "bernoulli", Z, ard)
+
+    def forward(self, x: Float[Tensor, "*b n d"]) -> MultivariateNormal:
+        """The prior."""
+        return MultivariateNormal(self.mean_module(x), self.covar_module(x))
+
+    def objective(self) -> Float[Tensor, ""]:
+        """Minus the bound of a row, on the standardised target's scale; NaN without a factor."""
+        bound = gpytorch.mlls.VariationalELBO(self.likelihood, self, len(self.y))
+        try:
+            with noted(self.notes):
+                return -bound(self(self.x), self.y)
+        except (NanError, NotPSDError):
+            return self.centre * torch.nan
+
+    def fit(self, steps: int = 300, rate: float = RATE) -> list[float]:
+        """Steps of Adam; the objective before each. Stops where it is not finite."""
+        self.train()
+        optimiser = torch.optim.Adam(self.parameters(), lr=rate)
+        values: list[float] = []
+        for _ in range(steps):
+            optimiser.zero_grad()
+            with torch.enable_grad():
+                value = self.objective()
+            if not bool(torch.isfinite(value)):
+                break
+            value.backward()  # type: ignore[no-untyped-call]
+            optimiser.step()
+            values.append(value.item())
+        return values
+
+    @torch.no_grad()
+    def predict(self, X: Float[Tensor, "k d"]) -> tuple[Float[Tensor, " k"], Float[Tensor, " k"]]:
+        """Mean and variance of y, noise included; of classes, those of 0 and 1."""
+        self.eval()
+        found = self.likelihood(self(self.views([X])[0]))
+        return found.mean * self.scale + self.centre, found.variance * self.scale.square()
