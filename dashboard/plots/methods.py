@@ -1,32 +1,32 @@
-"""One figure of merit by method, with its spread over repeats."""
+"""One figure of merit by method, over several splits of the same rows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
+from jaxtyping import Float, Int
 
 from dashboard.plots.base import Plot
 from dashboard.plots.theme import BLUE, VERMILION, models, new_figure
-from engine.events import Metric
 
-ROW = 30  # pixels of a method
+ROW = 34  # pixels of a method
 LOWER = ("NMSE", "NLPD", "RMSE", "SMSE", "SNLP", "ECE")  # of these, less is better
+SURE = 0.05  # of a paired test
 
 
 class MethodsPlot(Plot):
-    """Methods down, the metric across: a dot with a whisker of one standard deviation either way.
-
-    What was published of other data is left to the table: it is no rival of this run.
-    """
+    """Methods down, the score across: a small dot a split, a large one with ± 1 deviation."""
 
     def __init__(self, title: str = "Beside other methods") -> None:
         self.dots = models.ColumnDataSource(
             {"method": [], "value": [], "low": [], "high": [], "colour": [], "marker": []}
         )
+        self.splits = models.ColumnDataSource({"method": [], "value": [], "colour": []})
         plot = new_figure("methods", "", "", height=200, y_range=models.FactorRange(factors=[]))
+        plot.scatter("value", "method", source=self.splits, size=5, color="colour", alpha=0.5)
         plot.segment("low", "method", "high", "method", source=self.dots, line_color="colour",
-                     line_width=3, line_alpha=0.7)  # fmt: skip
+                     line_width=3, line_alpha=0.5)  # fmt: skip
         drawn = plot.scatter("value", "method", source=self.dots, marker="marker", size=12,
                              color="colour")  # fmt: skip
         tips = [("", "@method"), ("", "@value{0.000} (@low{0.000} to @high{0.000})")]
@@ -34,40 +34,80 @@ class MethodsPlot(Plot):
         plot.xgrid.visible = True
         super().__init__(title, plot)
 
-    def show(self, metrics: Sequence[Metric], name: str) -> None:
-        """Show the metric of this name of the run and of every baseline that has it."""
-        shown = [m for m in metrics if m.name == name and m.source != "published"]
-        shown = [m for m in shown if np.isfinite(m.value)]
-        labels = [m.method for m in shown]
-        spread = [m.spread or 0.0 for m in shown]
-        own = [m.source == "run" for m in shown]
+    def show(
+        self,
+        scores: Float[np.ndarray, "m r"],
+        p: Float[np.ndarray, " m"],
+        methods: Sequence[str],
+        score: str,
+    ) -> None:
+        """Show scores.
+
+        Args:
+            scores: Of m methods on r splits, the run's own model first; NaN where there is none.
+            p: Of a paired t-test of it against each; NaN where there is none.
+            methods: Their names.
+            score: What the score is called.
+        """
+        have = [i for i, row in enumerate(scores) if np.isfinite(row).any()]
+        names = [str(methods[i]) for i in have]
+        mean = np.array([np.nanmean(scores[i]) for i in have])
+        spread = np.array(
+            [np.nanstd(row, ddof=1) if np.isfinite(row).sum() > 1 else 0 for row in scores[have]]
+        )
+        colours = [VERMILION if i else BLUE for i in have]
         self.dots.data = {
-            "method": labels,
-            "value": [m.value for m in shown],
-            "low": [m.value - s for m, s in zip(shown, spread)],
-            "high": [m.value + s for m, s in zip(shown, spread)],
-            "colour": [BLUE if is_own else VERMILION for is_own in own],
-            "marker": ["circle" if is_own else "diamond" for is_own in own],
+            "method": names,
+            "value": mean,
+            "low": mean - spread,
+            "high": mean + spread,
+            "colour": colours,
+            "marker": ["diamond" if i else "circle" for i in have],
         }
-        less = name in LOWER
+        each = [(n, float(v), c) for n, i, c in zip(names, have, colours) for v in scores[i]]
+        kept = [one for one in each if np.isfinite(one[1])]
+        self.splits.data = dict(
+            zip(("method", "value", "colour"), map(list, zip(*kept)), strict=False)
+        )
+        less = score in LOWER
         plot = self.figures[0]
-        plot.y_range.factors = labels[::-1]
-        plot.height = 90 + ROW * len(labels)
-        plot.xaxis.axis_label = f"{name} ({'less' if less else 'more'} is better)"
-        self.describe(_in_words(shown, name, less))
+        plot.y_range.factors = names[::-1]
+        plot.height = 90 + ROW * len(names)
+        plot.xaxis.axis_label = f"{score} ({'less' if less else 'more'} is better)"
+        order = np.argsort(mean if less else -mean, kind="stable")
+        self.describe(
+            _ranked(names, mean, spread, order, score) + _tested(names, p[have], scores.shape[1])
+        )
 
     def clear(self) -> None:
         self.figures[0].y_range.factors = []
         super().clear()
 
 
-def _in_words(shown: Sequence[Metric], name: str, less: bool) -> str:
-    if len(shown) < 2:
+def _ranked(
+    names: Sequence[str],
+    mean: Float[np.ndarray, " m"],
+    spread: Float[np.ndarray, " m"],
+    order: Int[np.ndarray, " m"],
+    score: str,
+) -> str:
+    if len(names) < 2:
         return "No other method was fitted to the same rows."
-    ranked = sorted(shown, key=lambda m: m.value if less else -m.value)
-    own = next((i for i, m in enumerate(ranked) if m.source == "run"), None)
-    said = ", ".join(
-        f"{m.method} {m.value:.3f}" + (f" ± {m.spread:.3f}" if m.spread else "") for m in ranked
-    )
-    place = f"; this run is number {own + 1} of {len(ranked)}" if own is not None else ""
-    return f"{name}, best first: {said}{place}."
+    said = [
+        f"{names[i]} {mean[i]:.3f}" + (f" ± {spread[i]:.3f}" if spread[i] else "") for i in order
+    ]
+    return f"{score}, best first: {', '.join(said)}."
+
+
+def _tested(names: Sequence[str], p: Float[np.ndarray, " m"], splits: int) -> str:
+    """From which methods a paired t-test over the splits tells the run's own."""
+    told = [f"{n} (p {v:.2g})" for n, v in zip(names, p) if v < SURE]
+    rest = [n for n, v in zip(names, p) if v >= SURE]
+    if not told and not rest:
+        return ""
+    words = f" Over {splits} splits a paired t-test tells {names[0]} from {', '.join(told)}"
+    if not told:
+        words = f" Over {splits} splits a paired t-test tells {names[0]} from none of them"
+    elif rest:
+        words += f", not from {', '.join(rest)}"
+    return words + "."

@@ -1,4 +1,4 @@
-"""A quantity of one whole, averaged over its parts: a patient's time, from samples of tissue."""
+"""What a model says of one patient: how long he may live, and what each of his samples says."""
 
 from __future__ import annotations
 
@@ -6,36 +6,36 @@ import numpy as np
 from jaxtyping import Float
 
 from dashboard.plots.base import Plot, columns, put
-from dashboard.plots.theme import BLUE, GREEN, models, new_figure, quiet_legend
+from dashboard.plots.theme import BLUE, GREEN, GREY, models, new_figure, quiet_legend
 
-Rows = Float[np.ndarray, " m"]
-SAMPLE = 14  # pixels of a sample
+Times = Float[np.ndarray, " t"]
 
 
 class PatientPlot(Plot):
-    """Each sample's predicted time with its interval of 95%, their average, and what happened."""
+    """A patient's survival function, the median with its interval, his samples, what happened."""
 
     def __init__(self, title: str) -> None:
-        self.samples = columns("y", "mean", "low", "high")
-        self.whole = columns("y", "mean", "low", "high")
+        self.curve = columns("x", "y")
+        self.median = columns("x", "y", "low", "high")
+        self.samples = columns("x", "y")
         self.truth = columns("x", "y")
-        plot = new_figure("patient", "time", "", height=200)
-        plot.segment("low", "y", "high", "y", source=self.samples, color=BLUE, line_alpha=0.35,
-                     line_width=2)  # fmt: skip
-        plot.scatter("mean", "y", source=self.samples, size=5, color=BLUE, alpha=0.6,
-                     legend_label="a sample")  # fmt: skip
-        plot.segment("low", "y", "high", "y", source=self.whole, color=BLUE, line_width=5)
-        plot.scatter("mean", "y", source=self.whole, size=14, color=BLUE,
-                     legend_label="the patient, with 95%")  # fmt: skip
+        plot = new_figure("patient", "time", "probability to live longer", height=320,
+                          y_range=models.Range1d(-0.12, 1.02))  # fmt: skip
+        plot.line("x", "y", source=self.curve, color=BLUE, line_width=2.5,
+                  legend_label="predicted")  # fmt: skip
+        plot.segment("low", "y", "high", "y", source=self.median, color=BLUE, line_width=4,
+                     line_alpha=0.5)  # fmt: skip
+        plot.scatter("x", "y", source=self.median, size=12, color=BLUE,
+                     legend_label="median, 95%")  # fmt: skip
+        plot.scatter("x", "y", source=self.samples, size=11, marker="dash", angle=np.pi / 2,
+                     color=GREY, line_width=2, legend_label="a sample's")  # fmt: skip
         plot.line("x", "y", source=self.truth, color=GREEN, line_width=3, line_dash=[6, 3],
                   legend_label="what happened")  # fmt: skip
-        plot.yaxis.visible = False
-        plot.ygrid.visible = False
+        plot.yaxis.formatter = models.NumeralTickFormatter(format="0%")
+        plot.yaxis.ticker = [0, 0.25, 0.5, 0.75, 1]
         plot.xgrid.visible = True
         plot.x_range.start = 0
         quiet_legend(plot)
-        plot.legend[0].click_policy = "none"
-        self.plot_range = plot.y_range = models.Range1d(-1.5, 1)
         super().__init__(title, plot)
 
     def name(self, time: str) -> None:
@@ -45,8 +45,9 @@ class PatientPlot(Plot):
     def show(
         self,
         who: str,
-        whole: tuple[float, float, float],
-        samples: Float[np.ndarray, "3 m"],
+        median: tuple[float, float, float],
+        samples: Float[np.ndarray, " m"],
+        curve: tuple[Times, Times],
         truth: float,
         died: bool,
     ) -> None:
@@ -54,27 +55,28 @@ class PatientPlot(Plot):
 
         Args:
             who: The name.
-            whole: The predicted time with the ends of its interval.
-            samples: The same of each of m samples.
+            median: The predicted time, and the ends of its interval of 95%.
+            samples: The time that each of m samples says.
+            curve: Times, and the probability to live longer than each.
             truth: When the patient died or was last seen; NaN where nobody knows.
             died: Whether that was death.
         """
-        mean, low, high = samples
-        m = len(mean)
-        put(self.samples, y=np.arange(1, m + 1)[::-1], mean=mean, low=low, high=high)
-        put(self.whole, y=[0], mean=whole[:1], low=whole[1:2], high=whole[2:])
+        put(self.curve, x=curve[0], y=curve[1])
+        put(self.median, x=median[:1], y=[0.5], low=median[1:2], high=median[2:])
+        put(self.samples, x=samples, y=np.full(len(samples), -0.06))
         known = bool(np.isfinite(truth))
-        put(self.truth, x=[truth] * 2 if known else [], y=[-0.7, m + 0.7] if known else [])
-        self.plot_range.update(start=-0.9, end=m + 0.9)
-        self.figures[0].height = 150 + SAMPLE * (m + 1)
-        time, *ends = (f"{v:.3g}" for v in whole)
+        put(self.truth, x=[truth] * 2 if known else [], y=[-0.12, 1.02] if known else [])
+        time, low, high = (f"{v:.3g}" for v in median)
+        m = len(samples)
         words = (
-            f"{who}: {time} predicted, between {ends[0]} and {ends[1]} with 95%, from "
-            f"{m} {'sample' if m == 1 else 'samples'}"
+            f"{who}: {time} predicted, between {low} and {high} with 95%, from {m} "
+            f"{'sample' if m == 1 else 'samples'}"
         )
+        if m > 1:
+            words += f" that say {samples.min():.3g} to {samples.max():.3g}"
         if known:
             words += f"; {'died at' if died else 'alive when last seen, at'} {truth:.3g}"
-            inside = whole[1] <= truth <= whole[2]
-            if died:
-                words += ", within it" if inside else ", outside it"
+        if known and died:
+            inside = median[1] <= truth <= median[2]
+            words += ", within the interval" if inside else ", outside the interval"
         self.describe(words + ".")

@@ -6,67 +6,76 @@ import numpy as np
 from jaxtyping import Float
 
 from dashboard.plots.base import Plot, columns, put
-from dashboard.plots.theme import BLUE, GREY, models, new_figure, quiet_legend
+from dashboard.plots.theme import BLUE, GREEN, GREY, models, new_figure, quiet_legend
 
-Curve = Float[np.ndarray, "3 t"]
-WHO = (("observed", GREY, [6, 3]), ("predicted", BLUE, []))
+Times = Float[np.ndarray, " t"]
 
 
 class SurvivalPlot(Plot):
-    """Kaplan-Meier estimates with their bounds, as steps (Kandemir 2015, Fig. 3, right).
+    """The Kaplan-Meier estimate with its bounds, beside two predictions.
 
-    A curve falls where somebody dies, and stays until the next; a bound is left out where there is
-    none.
+    One is the curve of the predicted times as if they were sure (Kandemir 2015, Fig. 3, right), the
+    other the mean of what is predicted of each patient, uncertainty included. A curve falls where
+    somebody dies, and stays until the next; a bound is left out where there is none.
     """
 
     def __init__(self, title: str = "Survival, observed and predicted") -> None:
-        self.sources = [columns("time", "share", "low", "high") for _ in WHO]
+        self.band = columns("time", "low", "high")
+        self.curves = columns("time", "observed", "times", "expected")
         plot = new_figure("survival", "time", "share that lives", height=340,
                           y_range=models.Range1d(0, 1.02))  # fmt: skip
-        for source, (who, colour, dash) in zip(self.sources, WHO):
-            plot.varea_step("time", "low", "high", step_mode="after", source=source,
-                            fill_color=colour, fill_alpha=0.2)  # fmt: skip
-            plot.step("time", "share", mode="after", source=source, color=colour, line_width=2.5,
-                      line_dash=dash, legend_label=who)  # fmt: skip
-            dots = plot.scatter("time", "share", source=source, size=9, alpha=0, hover_alpha=0.6,
-                                color=colour)  # fmt: skip
-            tips = [(who, "@share{0%} (@low{0%} to @high{0%})"), ("at", "@time{0.0}")]
-            plot.add_tools(models.HoverTool(renderers=[dots], tooltips=tips))
+        plot.varea_step("time", "low", "high", step_mode="after", source=self.band,
+                        fill_color=GREY, fill_alpha=0.3, legend_label="its 95%")  # fmt: skip
+        looks = (("observed", GREY, "solid", "observed (Kaplan-Meier)"),
+                 ("times", BLUE, "dashed", "predicted times"),
+                 ("expected", GREEN, "solid", "predicted, with its doubt"))  # fmt: skip
+        for column, colour, dash, label in looks:
+            plot.step("time", column, mode="after", source=self.curves, color=colour,
+                      line_width=2.5, line_dash=dash, legend_label=label)  # fmt: skip
         plot.yaxis.formatter = models.NumeralTickFormatter(format="0%")
-        quiet_legend(plot)
+        quiet_legend(plot, stacked=True)
         super().__init__(title, plot)
 
     def name(self, time: str) -> None:
         """Name the axis of time, with its unit."""
         self.figures[0].xaxis.axis_label = time
 
-    def show(self, time: Float[np.ndarray, " t"], observed: Curve, predicted: Curve) -> None:
-        """Show estimates, lower and upper bounds at t times, in the order of time."""
-        for source, (share, low, high) in zip(self.sources, (observed, predicted)):
-            # A band of no width draws nothing, where a missing bound would break its outline.
-            low, high = (np.where(np.isfinite(b), b, share) for b in (low, high))
-            put(source, time=time, share=share, low=low, high=high)
+    def show(
+        self,
+        time: Times,
+        observed: Float[np.ndarray, "3 t"],
+        predicted: Times,
+        expected: Times,
+    ) -> None:
+        """Show curves at t times.
+
+        Args:
+            time: In their order.
+            observed: Estimate, lower and upper bound; NaN where there is no bound.
+            predicted: Of the predicted times.
+            expected: The mean of the predicted survival functions.
+        """
+        share, low, high = observed
+        # A band of no width draws nothing, where a missing bound would break its outline.
+        low, high = (np.where(np.isfinite(b), b, share) for b in (low, high))
+        put(self.band, time=time, low=low, high=high)
+        put(self.curves, time=time, observed=share, times=predicted, expected=expected)
         if not len(time):
             self.describe("No patient was held out.")
             return
-        apart = np.abs(observed[0] - predicted[0])
-        widest = int(np.nanargmax(apart))
-        inside = (predicted[0] >= observed[1]) & (predicted[0] <= observed[2])
-        bounded = np.isfinite(observed[1]) & np.isfinite(observed[2])
-        words = (
-            f"{_median(time, observed[0], 'Of the observed, half')}; "
-            f"{_median(time, predicted[0], 'of the predicted, half')}. The curves are at most "
-            f"{apart[widest]:.0%} apart, at {time[widest]:.3g}"
+        said = [
+            f"{who} at most {np.nanmax(np.abs(curve - share)):.0%}"
+            for who, curve in (("the predicted times", predicted), ("with its doubt", expected))
+        ]
+        inside = float(np.mean((expected >= low) & (expected <= high)))
+        self.describe(
+            f"Half live beyond {_median(time, share)}; predicted: {_median(time, predicted)}, with "
+            f"its doubt {_median(time, expected)}. Off the observed curve are {', '.join(said)}; "
+            f"the latter lies within its bounds {inside:.0%} of the time."
         )
-        if bounded.any():
-            words += (
-                f"; the predicted one lies within the bounds of the observed "
-                f"{inside[bounded].mean():.0%} of the time"
-            )
-        self.describe(words + ".")
 
 
-def _median(time: Float[np.ndarray, " t"], share: Float[np.ndarray, " t"], who: str) -> str:
-    """When half are dead, if that was seen."""
+def _median(time: Times, share: Times) -> str:
+    """When half are dead; the last time where that was not seen."""
     half = np.flatnonzero(share <= 0.5)
-    return f"{who} live beyond {time[half[0] if len(half) else -1]:.3g}"
+    return f"{time[half[0]]:.3g}" if len(half) else f"more than {time[-1]:.3g}"

@@ -13,7 +13,7 @@ from dashboard.plots.theme import BLUE, VERMILION, models, new_figure, quiet_leg
 ROW = 30  # pixels of a combination
 LETTERS = 22  # of a combination's name beside the axis
 WHO = (("this model", "model", BLUE, "circle"),
-       ("SVM, averaged kernels", "averaged", VERMILION, "diamond"))  # fmt: skip
+       ("averaged kernels", "averaged", VERMILION, "diamond"))  # fmt: skip
 
 
 class Tried(NamedTuple):
@@ -81,7 +81,7 @@ def _in_words(tried: Tried, every: Sequence[str], metric: str) -> str:
     with_ = "all views" if len(tried.views) == len(every) > 1 else ", ".join(tried.views)
     words = f"With {with_} {metric} is {tried.model:.3f}"
     if np.isfinite(tried.averaged):
-        words += f" against {tried.averaged:.3f} of the SVM with averaged kernels"
+        words += f" against {tried.averaged:.3f} of averaged kernels"
     return words
 
 

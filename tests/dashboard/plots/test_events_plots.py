@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dashboard.plots.base import NOTHING, Plot
+from dashboard.plots.cohort import CohortPlot
 from dashboard.plots.hidden import DOTS, MOST, HiddenPlot
 from dashboard.plots.influence import InfluencePlot
 from dashboard.plots.methods import MethodsPlot
@@ -13,23 +14,30 @@ from dashboard.plots.patient import PatientPlot
 from dashboard.plots.separation import BINS, SeparationPlot
 from dashboard.plots.survival import SurvivalPlot
 from dashboard.plots.views_on import Tried, ViewsOnPlot
-from engine.events import Metric
 
 VIEWS = ["intensity", "texture", "noise"]
 RNG = np.random.default_rng(0)
 CLASS = (np.arange(200) % 4 == 0).astype(float)
 HIDDEN = RNG.normal(size=(200, 3)) + CLASS[:, None] * [0.5, 3.0, 0.0]
 TIME = np.array([0.0, 5.0, 10.0, 20.0, 30.0])
+CURVE = (TIME, np.linspace(1, 0, 5))
 
 
 def survival() -> SurvivalPlot:
     plot = SurvivalPlot()
     share = np.array([1.0, 0.8, 0.5, 0.3, 0.1])
     observed = np.stack([share, share - 0.1, share + 0.1])
-    later = np.array([0, 0.05, 0.15, 0, 0])
-    predicted = np.stack([share + later, share, share + 0.2])
     observed[1:, 0] = np.nan
-    plot.show(TIME, observed, predicted)
+    later = np.array([0, 0.05, 0.15, 0, 0])
+    plot.show(TIME, observed, share + later, share + later / 3)
+    return plot
+
+
+def cohort() -> CohortPlot:
+    plot = CohortPlot()
+    time, predicted = np.array([10.0, 20.0, 40.0, 8.0]), np.array([20.0, 10.0, 41.0, 4.0])
+    died = np.array([1.0, 1.0, 1.0, 0.0])
+    plot.show(time, died, predicted, predicted / 1.5, predicted * 1.5)
     return plot
 
 
@@ -55,17 +63,10 @@ def hidden() -> HiddenPlot:
 
 def methods() -> MethodsPlot:
     plot = MethodsPlot()
-    plot.show(METRICS, "NMSE")
+    scores = np.array([[0.48, 0.52], [0.38, 0.42], [0.6, np.nan], [np.nan, np.nan]])
+    p = np.array([np.nan, 0.01, 0.3, np.nan])
+    plot.show(scores, p, ["DFGP", "Student-t", "SGP", "none"], "NMSE")
     return plot
-
-
-METRICS = (
-    Metric("this run", "NMSE", 0.5, 0.02),
-    Metric("this run", "NLPD", 1.5),
-    Metric("Student-t", "NMSE", 0.4, 0.03, "baseline"),
-    Metric("SGP", "NMSE", 0.6, None, "baseline"),
-    Metric("DFGP", "NMSE", 0.59, 0.03, "published"),
-)
 
 
 def views_on() -> ViewsOnPlot:
@@ -77,12 +78,11 @@ def views_on() -> ViewsOnPlot:
 
 def patient() -> PatientPlot:
     plot = PatientPlot("A patient")
-    samples = np.array([[20.0, 30.0], [10.0, 15.0], [40.0, 60.0]])
-    plot.show("P 7", (25.0, 15.0, 40.0), samples, 38.0, True)
+    plot.show("P 7", (25.0, 15.0, 40.0), np.array([20.0, 30.0]), CURVE, 38.0, True)
     return plot
 
 
-EVERY = [survival, influence, separation, hidden, methods, views_on, patient]
+EVERY = [survival, cohort, influence, separation, hidden, methods, views_on, patient]
 
 
 @pytest.mark.parametrize("make", EVERY)
@@ -99,22 +99,32 @@ def test_each_states_its_reading_forgets_it_and_shows_again(make: object) -> Non
 
 def test_survival_tells_medians_and_how_far_apart_the_curves_are() -> None:
     plot = survival()
-    assert "Of the observed, half live beyond 10; of the predicted, half live beyond 20" in plot.alt
-    assert "at most 15% apart, at 10" in plot.alt
-    # three of four bounded times: at 10 the predicted curve leaves the band
-    assert "within the bounds of the observed 75% of the time" in plot.alt
-    low = plot.sources[0].data["low"]
-    assert low[0] == 1  # no bound: the band has no width there
+    assert "Half live beyond 10; predicted: 20, with its doubt 20." in plot.alt
+    assert "the predicted times at most 15%, with its doubt at most 5%" in plot.alt
+    # at the first time there is no bound but the estimate itself, which the curve meets
+    assert "within its bounds 100% of the time" in plot.alt
+    assert plot.band.data["low"][0] == 1
     none = SurvivalPlot()
-    none.show(np.empty(0), np.empty((3, 0)), np.empty((3, 0)))
+    none.show(np.empty(0), np.empty((3, 0)), np.empty(0), np.empty(0))
     assert none.alt == "No patient was held out."
 
 
 def test_survival_of_more_than_half_has_no_median_but_a_last_time() -> None:
     plot = SurvivalPlot()
-    curve = np.array([[1.0, 0.9], [1.0, 0.8], [1.0, 1.0]])
-    plot.show(np.array([0.0, 12.0]), curve, curve)
-    assert "Of the observed, half live beyond 12" in plot.alt
+    share = np.array([1.0, 0.9])
+    plot.show(np.array([0.0, 12.0]), np.stack([share] * 3), share, share)
+    assert "Half live beyond more than 12" in plot.alt
+
+
+def test_a_cohort_is_judged_by_those_who_died_and_by_what_the_others_allow() -> None:
+    plot = cohort()
+    # factors 2, 2 and 1.025; the intervals reach half as far again
+    assert "3 held-out patients died: their times are off by a factor of 2.00" in plot.alt
+    assert "interval holds 33% of them" in plot.alt
+    assert "1 were last seen alive, which the interval allows for 0%" in plot.alt
+    none = np.empty(0)
+    plot.show(none, none, none, none, none)
+    assert plot.alt == "No patient was held out."
 
 
 def test_influence_names_what_leads_and_what_adds_nothing() -> None:
@@ -176,19 +186,21 @@ def test_of_many_neurons_the_most_influential_are_shown_and_no_more_dots_than_ma
     assert min(plot.dots[0].data["x"]) == 30 - MOST
 
 
-def test_methods_are_ranked_by_what_is_better_and_none_is_of_other_data() -> None:
+def test_methods_are_ranked_by_what_is_better_and_tested_against_the_run() -> None:
     plot = methods()
-    assert plot.dots.data["method"] == ["this run", "Student-t", "SGP"]
-    assert "best first: Student-t 0.400 ± 0.030, this run 0.500 ± 0.020, SGP 0.600" in plot.alt
-    assert "this run is number 2 of 3" in plot.alt
-    plot.show(METRICS, "NLPD")
+    assert plot.dots.data["method"] == ["DFGP", "Student-t", "SGP"]
+    assert "best first: Student-t 0.400 ± 0.028, DFGP 0.500 ± 0.028, SGP 0.600." in plot.alt
+    assert "tells DFGP from Student-t (p 0.01), not from SGP" in plot.alt
+    assert len(plot.splits.data["value"]) == 5
+    plot.show(np.array([[0.8]]), np.array([np.nan]), ["DFGP"], "F1")
     assert plot.alt == "No other method was fitted to the same rows."
+    assert "more is better" in plot.figures[0].xaxis.axis_label
 
 
 def test_combinations_of_views_are_named_by_what_is_shorter() -> None:
     plot = views_on()
     assert plot.dots.data["label"] == ["1. all views", "2. texture"]
-    assert plot.alt.startswith("With texture F1 is 0.700 against 0.650 of the SVM")
+    assert plot.alt.startswith("With texture F1 is 0.700 against 0.650 of averaged kernels")
     assert "over 2 combinations the two differ by +0.075 on average" in plot.alt
     plot.show([Tried(("intensity", "texture"), 0.8, float("nan"))], VIEWS, "F1")
     assert plot.dots.data["label"] == ["1. no noise"]
@@ -197,11 +209,13 @@ def test_combinations_of_views_are_named_by_what_is_shorter() -> None:
 
 def test_a_patient_is_read_with_its_interval_and_what_happened() -> None:
     plot = patient()
-    assert "P 7: 25 predicted, between 15 and 40 with 95%, from 2 samples" in plot.alt
-    assert "died at 38, within it" in plot.alt
-    one = np.array([[20.0], [10.0], [40.0]])
-    plot.show("P 8", (20.0, 10.0, 40.0), one, 60.0, False)
+    assert "P 7: 25 predicted, between 15 and 40 with 95%, from 2 samples that say 20 to 30" in (
+        plot.alt
+    )
+    assert "died at 38, within the interval" in plot.alt
+    one = np.array([20.0])
+    plot.show("P 8", (20.0, 10.0, 40.0), one, CURVE, 60.0, False)
     assert "from 1 sample; alive when last seen, at 60" in plot.alt
-    plot.show("P 9", (20.0, 10.0, 40.0), one, float("nan"), False)
+    plot.show("P 9", (20.0, 10.0, 40.0), one, CURVE, float("nan"), False)
     assert plot.alt.endswith("from 1 sample.")
     assert len(plot.truth.data["x"]) == 0

@@ -1,0 +1,80 @@
+"""The events page's question: what is each view worth?"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import panel as pn
+import panel_material_ui as pmui
+
+from dashboard.pages.omniglot_matrices import STACKED
+from dashboard.plots.base import Shown
+from dashboard.plots.views_on import Tried, ViewsOnPlot
+from dashboard.shell import text
+
+if TYPE_CHECKING:
+    from dashboard.live import History
+    from dashboard.pages.study_page import StudyPage
+
+ASIDE = (
+    "<p class='quiet'>The model is trained anew with the views that are ticked, and a support "
+    "vector machine (kernel regression, where values are learnt) with the average of their kernels "
+    "is fitted to the same rows. Each combination adds a line.</p>"
+)
+HELP = "Untick a view or two, then press the button."
+
+
+class ViewsOn(Shown):
+    """Views on and off: the score of the network, and of kernels that are simply averaged."""
+
+    title = "What is each view worth?"
+
+    def __init__(self, page: StudyPage) -> None:
+        self._page = page
+        self._tried: list[Tried] = []
+        self._metric = "score"
+        self.plot = ViewsOnPlot(self.title)
+        self.figures = self.plot.figures
+        self.views = pmui.CheckBoxGroup(label="Views that are on", inline=True, disabled=True,
+                                        margin=0)  # fmt: skip
+        self.button = pmui.Button(label="Train with these", variant="outlined", disabled=True,
+                                  margin=0)  # fmt: skip
+        self.button.on_click(lambda _: self._train())
+        self.panel = pn.Column(
+            self.views, self.button, text(ASIDE), self.plot.panel, stylesheets=[STACKED],
+            sizing_mode="stretch_width", margin=0,
+        )  # fmt: skip
+
+    @property
+    def alt(self) -> str:
+        return str(self.plot.alt) if self._tried else HELP
+
+    def open(self, run: History) -> None:
+        """Take the run's views."""
+        names = [str(name) for name in run.words["all_views"]]
+        on = [str(name) for name in run.words["views"]]
+        self._metric = str(run.words["score"])
+        self.views.param.update(options=names, value=on, disabled=False)
+        self.button.disabled = False
+
+    def clear(self, run: History) -> None:
+        """Forget the run shown before."""
+        self._tried = []
+        self.plot.clear()
+        self.views.disabled = self.button.disabled = True
+
+    def _train(self) -> None:
+        on = [name for name in self.views.options if name in (self.views.value or ())]
+        if not on:
+            self._page.say("Leave at least one view on; without any there is nothing to go by.")
+            return
+        self._page.say("")
+        if tuple(on) not in [tried.views for tried in self._tried]:
+            self._page.ask("views", partial(self._trained, tuple(on)), views=on)
+
+    def _trained(self, on: tuple[str, ...], answer: dict[str, np.ndarray]) -> None:
+        model, averaged = (float(answer[name][0]) for name in ("score", "averaged"))
+        self._tried.append(Tried(on, model, averaged))
+        self.plot.show(self._tried, list(self.views.options), self._metric)

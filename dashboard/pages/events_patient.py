@@ -1,0 +1,71 @@
+"""The events page's question: how long will this patient live?"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import panel as pn
+import panel_material_ui as pmui
+
+from dashboard.pages.omniglot_matrices import STACKED
+from dashboard.plots.base import Shown
+from dashboard.plots.patient import PatientPlot
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from dashboard.live import History
+    from dashboard.pages.study_page import StudyPage
+
+NOBODY = "No patient was held out; choose a smaller share to train on."
+
+
+class Patient(Shown):
+    """A held-out patient: his survival function, what each sample says, and what happened."""
+
+    title = "How long will this patient live?"
+
+    def __init__(self, page: StudyPage) -> None:
+        self._page = page
+        self._quiet = False
+        self.plot = PatientPlot(self.title)
+        self.figures = self.plot.figures
+        self.who = pmui.Select(
+            label="Patient", options=[], disabled=True, size="small", margin=0,
+            sizing_mode="stretch_width", max_width=280,
+        )  # fmt: skip
+        self.who.param.watch(lambda _: self._ask(), "value")
+        self.panel = pn.Column(
+            self.who, self.plot.panel, stylesheets=[STACKED], sizing_mode="stretch_width", margin=0
+        )
+
+    def open(self, run: History) -> None:
+        """Take the run's held-out patients; a visitor who trained it sees one at once."""
+        names = [str(name) for name in run.words["patients"]]
+        if not names:
+            self.plot.describe(NOBODY)
+            return
+        self.plot.name(str(run.words.get("target") or "time"))
+        self._quiet = True
+        self.who.param.update(options=names, value=names[0], disabled=False)
+        self._quiet = False
+        # A crowd that watches one run should not ask all at once when it ends.
+        if run.recorded or self._page.mine:
+            self._ask()
+
+    def clear(self, run: History) -> None:
+        """Forget the run shown before."""
+        self.plot.clear()
+        self.who.disabled = True
+
+    def _ask(self) -> None:
+        if not self._quiet and self.who.value:
+            who = str(self.who.value)
+            self._page.ask("patient", partial(self._answered, who), patient=who)
+
+    def _answered(self, who: str, answer: dict[str, np.ndarray]) -> None:
+        median = tuple(float(answer[name][0]) for name in ("predicted", "low", "high"))
+        curve = (answer["curve_time"], answer["curve"])
+        truth, died = float(answer["time"][0]), bool(answer["event"][0] > 0.5)
+        self.plot.show(who, median, answer["rows"], curve, truth, died)

@@ -1,0 +1,134 @@
+"""What a run on the events page came to: figures, other methods, whether it can be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dashboard.plots.base import Fed
+from dashboard.plots.calibration import CoveragePlot, PitPlot
+from dashboard.plots.entropy import EntropyPlot
+from dashboard.plots.late import Late
+from dashboard.plots.methods import MethodsPlot
+from dashboard.plots.precision_recall import PrecisionRecallPlot
+from dashboard.plots.reliability import ReliabilityPlot
+from dashboard.plots.table import MetricsTable
+from dashboard.plots.variance import VariancePlot
+
+if TYPE_CHECKING:
+    from engine.events import Report
+
+BESIDE = "Beside other methods"
+RELIABLE = "Can its probabilities be trusted?"
+TRADES = "What a threshold trades"
+DOUBT = "How much of its doubt is its own"
+WITHIN = "Coverage of intervals"
+PIT = "Probability integral transform"
+SPLIT = "What more data would remove"
+NONE = "No row was held out; choose a smaller share to train on."
+
+
+def result() -> tuple[Any, ...]:
+    """The views of a report; those of other tasks are kept off the page by the frame."""
+    table = MetricsTable()
+    return (
+        Fed(table, lambda told, words: table.show(told.metrics, told.notes)),
+        Late(BESIDE, _beside),
+        Late(RELIABLE, _reliable),
+        Late(TRADES, _trades),
+        Late(DOUBT, _doubt),
+        Late(WITHIN, _within),
+        Late(PIT, _pit),
+        Late(SPLIT, _split),
+    )
+
+
+def _beside() -> Fed:
+    plot = MethodsPlot(BESIDE)
+
+    def feed(told: Report, words: Mapping[str, Any]) -> None:
+        a = told.arrays
+        plot.show(a["scores"], a["t_test"], words["methods"], str(words["score"]))
+
+    return Fed(plot, feed)
+
+
+def _reliable() -> Fed:
+    """Of one class, where others show the class that is taken: half of 20% is no coin toss."""
+    plot = ReliabilityPlot(RELIABLE)
+
+    def feed(told: Report, words: Mapping[str, Any]) -> None:
+        bins, name = told.arrays["reliability"], str(words["classes"][1])
+        axes = plot.figures[0]
+        axes.xaxis.axis_label, axes.yaxis.axis_label = (
+            f"stated probability of {name}",
+            "their share",
+        )
+        plot.show(bins)
+        full = bins[:, np.nan_to_num(bins[2]) > 0]
+        if full.size:
+            stated, true, n = full
+            error = float((n * np.abs(stated - true)).sum() / n.sum())
+            plot.describe(
+                f"{n.sum():,.0f} held-out rows: on average {(n * stated).sum() / n.sum():.0%} are "
+                f"stated to be {name}, {(n * true).sum() / n.sum():.0%} are; the expected "
+                f"calibration error is {error:.1%}."
+            )
+
+    return Fed(plot, feed)
+
+
+def _trades() -> Fed:
+    plot = PrecisionRecallPlot(TRADES)
+
+    def feed(told: Report, words: Mapping[str, Any]) -> None:
+        name, methods = str(words["classes"][1]), list(words["methods"])
+        truth, curves = told.arrays["test_truth"], told.arrays["pr"]
+        if not len(curves):
+            plot.describe(NONE)
+            return
+        axes = plot.figures[0]
+        axes.xaxis.axis_label = f"recall: share of {name} that is found"
+        axes.yaxis.axis_label = "precision: share of the finds that is right"
+        plot.show(curves, methods, float(np.mean(truth)))
+        found = curves[0, 2] >= 0.8  # where four in five are found
+        precise = [float(np.nanmax(c[1][c[2] >= 0.8], initial=0)) for c in curves]
+        if found.any():
+            said = ", ".join(f"{m} {p:.0%}" for m, p in zip(methods, precise))
+            plot.describe(
+                f"Where four in five of {name} are found, of the finds are right: {said}."
+            )
+
+    return Fed(plot, feed)
+
+
+def _doubt() -> Fed:
+    plot = EntropyPlot(DOUBT)
+
+    def feed(told: Report, words: Mapping[str, Any]) -> None:
+        a = told.arrays
+        plot.show(a["test_entropy"], a["test_information"], a["test_truth"], words["classes"])
+
+    return Fed(plot, feed)
+
+
+def _within() -> Fed:
+    plot = CoveragePlot(WITHIN)
+    return Fed(plot, lambda told, words: plot.show(told.arrays["coverage"]))
+
+
+def _pit() -> Fed:
+    plot = PitPlot(bins=10, title=PIT)
+    return Fed(plot, lambda told, words: plot.show(told.arrays["pit"]))
+
+
+def _split() -> Fed:
+    plot = VariancePlot("target", bins=10, title=SPLIT, inputs=False)
+
+    def feed(told: Report, words: Mapping[str, Any]) -> None:
+        a = told.arrays
+        plot.show(a["test_truth"], a["test_std_model"], a["test_std_noise"])
+
+    return Fed(plot, feed)
