@@ -46,10 +46,10 @@ class RunBar:
             margin=0,
         )
         self.buttons = {
-            "Train": _button("Train", train, variant="contained"),
-            "Pause": _button("Pause", pause),
-            "Resume": _button("Resume", resume, variant="contained"),
-            "Stop": _button("Stop", stop),
+            "Train": _button("Train", train, "queued: sending the settings", "contained"),
+            "Pause": _button("Pause", pause, "pausing"),
+            "Resume": _button("Resume", resume, "queued", "contained"),
+            "Stop": _button("Stop", stop, "stopping"),
         }
         buttons = pn.Row(*self.buttons.values(), margin=0, stylesheets=[":host { gap: 10px; }"])
         self.panel = column(buttons, self.status, css=_BAR)
@@ -84,10 +84,17 @@ class RunBar:
                 button.visible = offered[name]
 
 
-def _button(label: str, act: Callable[[], None], variant: str = "outlined") -> pmui.Button:
+def _button(
+    label: str, act: Callable[[], None], answer: str, variant: str = "outlined"
+) -> pmui.Button:
+    """A button that the status line answers at once, and the server as soon as it can."""
+
     def clicked(_: Any) -> None:
         act()
 
-    return pmui.Button(
+    button = pmui.Button(
         label=label, on_click=clicked, variant=variant, color="primary", size="medium", margin=0
     )
+    said = f"window.dispatchEvent(new CustomEvent('scant-pressed', {{detail: {answer!r}}}))"
+    button.js_on_click(code=said)
+    return button

@@ -26,6 +26,8 @@ class StatusLine(JSComponent):
 
     The status region holds the state and a sentence and changes rarely; figures that change with
     every step stand beside it, so that a screen reader is not made to read numbers for a minute.
+    A button that was pressed is answered in the browser, by its event `scant-pressed`: the server's
+    own answer may have to wait for a page that is being drawn.
     """
 
     shown = param.Dict(default={})
@@ -54,6 +56,7 @@ class StatusLine(JSComponent):
         }))
         root.querySelector('i').style.width = `${100 * (s.fraction || 0)}%`
       }
+      window.addEventListener('scant-pressed', (press) => { status.textContent = press.detail })
       model.on('shown', draw)
       draw()
     }

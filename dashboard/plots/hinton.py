@@ -73,10 +73,6 @@ class HintonPlot(Plot):
             f"{finite[i, j]:.3g} in {self.row} {named[0]}, {self.column} {named[1]}."
         )
 
-    def clear(self) -> None:
-        super().clear()
-        self._frame(1, 1)
-
     def _frame(self, rows: int, cols: int) -> None:
         """Set axes; a new ticker has bokeh look through all models of a page, so only at need."""
         if self._framed == (rows, cols, *self.names):

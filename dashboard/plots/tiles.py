@@ -68,16 +68,21 @@ class Tiled(Plot):
         raise NotImplementedError
 
     def _lay(self, n: int) -> None:
-        """Make room for n tiles."""
+        """Make room for n tiles; for none the room stays, as the next run's come in a moment.
+
+        A change of height has the browser lay out the whole page anew.
+        """
         self._n = n
-        across = min(max(1, self._wide // self._least), max(n, 1))
+        if not n:
+            return
+        across = min(max(1, self._wide // self._least), n)
         side = min(self._wide / across, self._most)
         self.across, self.side = across, side
         self._ratio = self._high(side)
         down = self._above() + self._ratio * math.ceil(n / across)
         plot: Any = self.figures[0]
         plot.x_range.update(start=0, end=self._wide / side)
-        plot.y_range.update(start=max(down, 0.01), end=0)
+        plot.y_range.update(start=down, end=0)
         plot.frame_height = max(round(down * side), 40)
 
     def _corner(self, tile: Int[np.ndarray, " k"]) -> Float[np.ndarray, "2 k"]:

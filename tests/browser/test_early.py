@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, WebSocketRoute, expect
 
 PATIENCE = 60_000  # ms; other work may share the machine's cores
 
@@ -67,3 +67,21 @@ def test_train_and_stop_follow_the_first_click(page: Page, app_url: str) -> None
     expect(status).not_to_contain_text("recorded", timeout=PATIENCE)
     page.get_by_role("button", name="Stop", exact=True).click(timeout=PATIENCE)
     expect(status).to_contain_text(re.compile("^stopped"), timeout=PATIENCE)
+
+
+def test_a_press_is_answered_before_the_server_can(page: Page, app_url: str) -> None:
+    held: list[str | bytes] = []
+    hold = False
+
+    def route(ws: WebSocketRoute) -> None:
+        server = ws.connect_to_server()
+        ws.on_message(lambda said: held.append(said) if hold else server.send(said))
+
+    page.route_web_socket(re.compile("/ws"), route)
+    page.goto(f"{app_url}/redshift")
+    status = page.get_by_role("status").first
+    expect(status).to_contain_text("recorded", timeout=PATIENCE)
+    hold = True
+    page.get_by_role("button", name="Train", exact=True).click()
+    expect(status).to_have_text("queued: sending the settings", timeout=PATIENCE)
+    assert held
