@@ -50,6 +50,7 @@ def read_images(
     source: Path | bytes,
     *,
     levels: Sequence[str] = ("output", "label"),
+    inner: Sequence[str] = (),
     size: tuple[int, int] = (28, 28),
     name: str | None = None,
     limits: ArchiveLimits | None = None,
@@ -61,6 +62,7 @@ def read_images(
         source: A path or the archive's bytes.
         levels: What the folders above an image mean, outermost first; a folder around
             everything is allowed.
+        inner: What further folders inside mean, where every image lies in as many.
         size: Width and height in pixels to which every image is brought.
         name: What messages call the file.
         limits: How much it may hold.
@@ -97,12 +99,23 @@ def read_images(
                 f"{file}, {member.filename[:80]!r}: images must lie in folders "
                 f"{'/'.join(levels)}/; move it there."
             )
+    levels = (*levels, *inner[: _deeper([path for _, path in members], len(levels))])
     above = {
         level: [path.parts[i - len(levels) - 1] for _, path in members]
         for i, level in enumerate(levels)
     }
     pixels = pd.DataFrame(np.array(rows), columns=[f"p{i}" for i in range(size[0] * size[1])])
     return pd.concat([pd.DataFrame(above), pixels], axis=1)
+
+
+def _deeper(paths: Sequence[PurePosixPath], levels: int) -> int:
+    """How many folders more than `levels` there are around every image, those of all left out."""
+    folders = [path.parts[:-1] for path in paths]
+    shared = 0
+    while len(folders[0]) > shared and len({f[: shared + 1] for f in folders}) == 1:
+        shared += 1
+    deep = {len(f) - shared for f in folders}
+    return max(0, deep.pop() - levels) if len(deep) == 1 else 0
 
 
 def _checked(
@@ -158,15 +171,37 @@ def _pixels(
 ) -> Float[np.ndarray, "h w"]:
     where = f"{file}, {member.filename[:80]!r}"
     try:
-        with Image.open(io.BytesIO(archive.read(member)), formats=_FORMATS) as image:
-            if image.width * image.height > limits.pixels:
+        content = archive.read(member)
+    except _BROKEN:
+        raise BadInput(f"{where} is not an image that can be read; replace it.") from None
+    return read_image(content, name=where, size=size, limits=limits)
+
+
+def read_image(
+    content: bytes, *, name: str, size: tuple[int, int], limits: ArchiveLimits | None = None
+) -> Float[np.ndarray, "h w"]:
+    """The bytes of one image file as grey values in [0, 1], 1 for white.
+
+    Args:
+        content: PNG, JPEG, BMP, GIF or TIFF.
+        name: What messages call it.
+        size: Width and height in pixels to which it is brought, by averages over area.
+        limits: How many pixels it may have.
+
+    Raises:
+        BadInput: It is no image, a damaged one, or too large.
+    """
+    most = (limits or ArchiveLimits()).pixels
+    try:
+        with Image.open(io.BytesIO(content), formats=_FORMATS) as image:
+            if image.width * image.height > most:
                 raise BadInput(
-                    f"{where} has {image.width:,} x {image.height:,} pixels and the limit is "
-                    f"{limits.pixels:,}; make it smaller."
+                    f"{name} has {image.width:,} x {image.height:,} pixels and the limit is "
+                    f"{most:,}; make it smaller."
                 )
             grey = image.convert("L").resize(size, Image.Resampling.BOX)
     except BadInput:
         raise
     except _BROKEN:
-        raise BadInput(f"{where} is not an image that can be read; replace it.") from None
+        raise BadInput(f"{name} is not an image that can be read; replace it.") from None
     return np.asarray(grey, dtype=np.float32) / np.float32(255)

@@ -1,4 +1,4 @@
-"""A ZIP of images as a table that a study can be fitted to: ink is 1, paper is 0."""
+"""A ZIP of images as a table that a study can be fitted to: in grey, or ink 1 and paper 0."""
 
 from __future__ import annotations
 
@@ -33,11 +33,12 @@ def read_image_table(
     features: Sequence[str] | None = None,
     limit_bytes: int = IMAGE_LIMIT_BYTES,
 ) -> Table:
-    """A ZIP of `alphabet/character/*.png` as a table, checked as a CSV file is.
+    """A ZIP of `alphabet/character/*.png`, or `class/*.png`, as a table, checked as a CSV file is.
 
     Args:
         source: A path or the archive's bytes.
         schema: What the study takes; its named columns are what the folders mean, outermost first.
+            One that is not required may be absent: its folders are further inside.
         size: Side in pixels to which every image is brought, by box average.
         name: What messages call the file.
         purpose: "fit" or "predict", as of `read_table`.
@@ -45,24 +46,26 @@ def read_image_table(
         limit_bytes: Larger archives are refused before they are read.
 
     Returns:
-        The table; pixels are float32 in [0, 1], and most of them are paper, which is 0: what is
-        dark on light is turned over, with a note.
+        The table; pixels are float32 in [0, 1]. Where the schema wants ink, most of them are paper,
+        which is 0: what is dark on light is turned over, with a note.
 
     Raises:
         BadInput: As `read_images` and `read_frame` raise it.
     """
     file = name or (source.name if isinstance(source, Path) else "file.zip")
-    levels = tuple(column.name for column in schema.columns)
+    levels = tuple(column.name for column in schema.columns if column.required)
+    inner = tuple(column.name for column in schema.columns if not column.required)
     frame = read_images(
-        source, levels=levels, size=(size, size), name=file, limit_bytes=limit_bytes
+        source, levels=levels, inner=inner, size=(size, size), name=file, limit_bytes=limit_bytes
     )
     pixels = [f"{PIXEL}{i}" for i in range(size * size)]
     ink = frame[pixels].to_numpy(np.float32)
     notes = [f"{file}: every image was brought to {size} x {size} pixels."]
-    if ink.mean() > 0.5:
+    if schema.turned and ink.mean() > 0.5:
         ink = 1 - ink
         notes.append(f"{file}: images are light on the whole; what is dark was taken as ink.")
-    frame = pd.concat([frame[list(levels)], pd.DataFrame(ink, columns=pixels)], axis=1)
+    named = frame.drop(columns=pixels)
+    frame = pd.concat([named, pd.DataFrame(ink, columns=pixels)], axis=1)
     table = read_frame(frame, schema, name=file, purpose=purpose, features=features)
     kept = table.frame.astype(dict.fromkeys(table.features, np.float32))
     return Table(

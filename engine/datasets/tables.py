@@ -52,6 +52,8 @@ class TableSchema:
             the first of `columns` is then the target.
         images: Whether a ZIP of images is taken in place of a CSV; features are then pixels, of
             which constant ones are kept.
+        turned: Whether images that are light on the whole are turned over, so that what is dark
+            is 1; otherwise their grey stays as it is.
         maximum_columns: More are refused before they are read.
     """
 
@@ -63,6 +65,7 @@ class TableSchema:
     minimum_rows: int = 20
     target_setting: str = ""
     images: bool = False
+    turned: bool = True
     maximum_columns: int = 4096
 
     def with_target(self, name: str | None) -> TableSchema:
