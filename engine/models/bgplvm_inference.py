@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import copy
 import math
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -50,6 +50,15 @@ class Slopes(NamedTuple):
 def divergence(mean: Float[Tensor, "n q"], variance: Float[Tensor, "n q"]) -> Float[Tensor, " n"]:
     """KL(q(x) || N(0, I)) of each row."""
     return 0.5 * (mean.square() + variance - 1 - variance.log()).sum(1)
+
+
+@runtime_checkable
+class Climbable(Protocol):
+    """What `climb` asks of a bound."""
+
+    def fixed(self, y: Tensor) -> tuple[Tensor, Tensor]: ...
+
+    def slopes(self, fixed: tuple[Tensor, Tensor], mean: Tensor, variance: Tensor) -> Slopes: ...
 
 
 class RowBound:
@@ -146,7 +155,7 @@ def _place_alike(
 
 
 def climb(
-    bound: RowBound,
+    bound: Climbable,
     y: Float[Tensor, "k d"],
     mean: Float[Tensor, "k q"],
     variance: Float[Tensor, "k q"],

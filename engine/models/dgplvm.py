@@ -13,6 +13,7 @@ cubic in the rows. It has no posterior over classes: classify its positions by a
 
 from __future__ import annotations
 
+import copy
 import math
 
 import torch
@@ -25,10 +26,12 @@ from engine.errors import BadInput
 from engine.kernels.class_private import EQ
 from engine.models.bgplvm import check, principal
 from engine.models.bgplvm_bound import Observing, Targets
+from engine.models.bgplvm_inference import Slopes, climb
 from engine.models.jitter import noted
 
 MOST_ROWS = 1000
-RATE = 0.05  # of Adam, for new rows
+ROWS = 256  # placed at once
+FREE = 1e300  # a variance that puts no bound on a step
 
 
 class DGPLVM(Observing):
@@ -121,45 +124,63 @@ class DGPLVM(Observing):
 
     @torch.no_grad()
     def infer(
-        self, Y: Float[Tensor, "k d"], restarts: int = 2, steps: int = 100
+        self, Y: Float[Tensor, "k d"], restarts: int = 2, steps: int = 50
     ) -> Float[Tensor, "k q"]:
         """Positions at which new rows are likeliest, found from their nearest rows.
 
         Args:
             Y: Outputs.
             restarts: Nearest rows to start from.
-            steps: Of Adam, for all rows side by side.
+            steps: At most; rows leave when they gain no more.
 
         Raises:
             BadInput: Another number of outputs, or missing ones.
         """
-        targets, lower = self.targets, self._factor()
+        targets, density = self.targets, _RowDensity(self, self._factor())
         y, seen = targets.place(Y.double())
         if not bool(seen.all()):
             raise BadInput("DGPLVM takes no missing values; fill them in, or use SCLVM.")
-        weights = torch.cholesky_solve(targets.y, lower)
-        z = y @ targets.rotation
-        outside = y.square().sum(1) - z.square().sum(1)
         restarts = max(1, min(restarts, len(self.position)))
-        nearest = torch.cdist(z, targets.y).topk(restarts, largest=False).indices.flatten()
-        z, outside = (t.repeat_interleave(restarts, 0) for t in (z, outside))
+        near = torch.cdist(y @ targets.rotation, targets.y).topk(restarts, largest=False).indices
+        start = self.position[near.flatten()]
+        y = y.repeat_interleave(restarts, 0)
+        parts = zip(y.split(ROWS), start.split(ROWS))
+        found = [climb(density, a, x, torch.full_like(x, FREE), steps) for a, x in parts]
+        x, value = (torch.cat([part[k] for part in found]) for k in (0, 2))
+        best = value.view(-1, restarts).argmax(1)
+        return x[torch.arange(len(best), device=y.device) * restarts + best]
 
-        def log_density(x: Tensor) -> Tensor:
+
+class _RowDensity:
+    """ln p(y* | x*) of new rows, as `climb` asks for it: positions are points, variances idle."""
+
+    def __init__(self, model: DGPLVM, lower: Float[Tensor, "n n"]) -> None:
+        self.targets, self.noise = model.targets, model.noise.detach()
+        self.kernel = copy.deepcopy(model.kernel).requires_grad_(False)
+        self.position = model.position.detach()
+        eye = torch.eye(len(lower)).to(lower)
+        self.whiten = torch.linalg.solve_triangular(lower, eye, upper=False).T.contiguous()
+        self.weights = self.whiten @ (self.whiten.T @ self.targets.y)
+
+    def fixed(self, y: Float[Tensor, "k d"]) -> tuple[Float[Tensor, " k"], Float[Tensor, "k r"]]:
+        """What the density needs of outputs: their squares outside the components, and these."""
+        z = y @ self.targets.rotation
+        return y.square().sum(1) - z.square().sum(1), z
+
+    def slopes(self, fixed: tuple[Tensor, Tensor], mean: Tensor, variance: Tensor) -> Slopes:
+        """ln p(y* | x*) at the means, but for its constant."""
+        x = mean.detach().requires_grad_()
+        with torch.enable_grad():
             cross = self.kernel(x, self.position)
-            half = torch.linalg.solve_triangular(lower, cross.T, upper=False)
-            v = (self.kernel.variance - half.square().sum(0)).clamp(min=0) + self.noise
-            error = (z - cross @ weights).square().sum(1) + outside
-            return -0.5 * (len(targets.centre) * v.log() + error / v)
-
-        x = self.position[nearest].clone().requires_grad_()
-        optimiser = torch.optim.Adam([x], lr=RATE)
-        for _ in range(steps):
-            with torch.enable_grad():
-                loss = -log_density(x).sum()
-            (x.grad,) = torch.autograd.grad(loss, [x])
-            optimiser.step()
-        best = log_density(x).view(-1, restarts).argmax(1)
-        return x.detach()[torch.arange(len(y), device=y.device) * restarts + best]
+            explained = (cross @ self.whiten).square().sum(1)
+            v = (self.kernel.variance - explained).clamp(min=0) + self.noise
+            error = (fixed[1] - cross @ self.weights).square().sum(1) + fixed[0]
+            value = -0.5 * (len(self.targets.centre) * v.log() + error / v)
+            (along,) = torch.autograd.grad(value.sum(), x)
+        away = self.kernel.precision * (self.position - mean.unsqueeze(1))
+        J = (away * cross.detach().unsqueeze(2)).mT @ self.weights
+        curvature = J @ J.mT / v.detach()[:, None, None] + torch.eye(mean.shape[1]).to(mean)
+        return Slopes(value.detach(), along, torch.zeros_like(mean), curvature)
 
 
 def discrimination(X: Float[Tensor, "n q"], label: Int[Tensor, " n"]) -> Float[Tensor, ""]:
