@@ -104,6 +104,7 @@ class Hidden(nn.Module):
     ) -> None:
         super().__init__()
         self.register_buffer("view", view)
+        self.one_each = view.tolist() == list(range(len(sizes)))
         m, n = min(inducing, x.shape[1]), x.shape[1]
         rows = [torch.randperm(n, generator=generator)[:m] for _ in view]
         subsets = torch.stack([x[v, r.to(x.device)] for v, r in zip(view, rows)])
@@ -129,26 +130,32 @@ class Hidden(nn.Module):
 
     def projected(self, x: Float[Tensor, "v n d"]) -> Float[Tensor, "r m n"]:
         """L_r^-1 k(X_r, x): v_r is mapped to the neurons' values by its transpose."""
-        wide = self.log_lengthscale.exp().unsqueeze(1)
-        z = self.inducing / wide
-        seen = x[self.view] if len(x) > 1 else x
-        K = eq(z, z) + JITTER * torch.eye(z.shape[1]).to(z)
+        z, precision = self.inducing, (-2 * self.log_lengthscale).exp().unsqueeze(1)
+        K = eq(z * precision.sqrt(), z * precision.sqrt())
         with noted(self.notes):
-            lower = psd_safe_cholesky(K)
-        return torch.linalg.solve_triangular(lower, eq(z, seen / wide), upper=False)
+            lower = psd_safe_cholesky(K + JITTER * torch.eye(z.shape[1]).to(z))
+        eye = torch.eye(z.shape[1]).to(z).expand_as(lower)
+        return torch.linalg.solve_triangular(lower, eye, upper=False) @ self._kernel(x, precision)
+
+    def _kernel(self, x: Tensor, precision: Tensor) -> Float[Tensor, "r m n"]:
+        """k(X_r, x): exponents are one product of matrices, whose wide factor has no gradient."""
+        z = self.inducing
+        ends = (z.square() * precision).sum(-1, keepdim=True)
+        left = torch.cat([precision.expand_as(z), -2 * precision * z, ends], dim=2)
+        right = torch.cat([x * x, x, torch.ones_like(x[..., :1])], dim=2)
+        if len(x) == 1:
+            product = (left.flatten(0, 1) @ right[0].T).unflatten(0, z.shape[:2])
+        else:
+            product = left @ (right if self.one_each else right[self.view]).mT
+        return (-0.5 * product).exp()
 
     def moments(
         self, x: Float[Tensor, "v n d"]
     ) -> tuple[Float[Tensor, "n r"], Float[Tensor, "n r"]]:
         """Mean and variance of the neurons at each row under q: what the output layer sees."""
-        return self.moments_of(self.projected(x))
-
-    def moments_of(
-        self, P: Float[Tensor, "r m n"]
-    ) -> tuple[Float[Tensor, "n r"], Float[Tensor, "n r"]]:
-        """The same from `projected`."""
+        P = self.projected(x)
         mean = (self.mean.unsqueeze(1) @ P).squeeze(1)
-        variance = (1 + JITTER - P.square().sum(1)).clamp(min=JITTER)
+        variance = (1 + JITTER - (P * P).sum(1)).clamp(min=JITTER)
         root = self.root()
         if root is not None:
             variance = variance + (root.mT @ P).square().sum(1)

@@ -64,23 +64,21 @@ class RBFOutput(nn.Module):
         """Relevance of each neuron: 1 / lengthscale^2."""
         return (-2 * self.log_lengthscale).exp()
 
-    def lower(self) -> Float[Tensor, "m m"]:
-        """The Cholesky factor of k(Z, Z)."""
+    def whiten(self) -> Float[Tensor, "m m"]:
+        """L^-1, with L the Cholesky factor of k(Z, Z)."""
         K = log_kernel(self.inducing, self.inducing, self.precision).exp()
-        K = K + JITTER * torch.eye(len(K)).to(K)
+        eye = torch.eye(len(K)).to(K)
         with noted(self.notes):
-            lower = psd_safe_cholesky(K)
-        return lower * (0.5 * self.log_variance).exp()
+            lower = psd_safe_cholesky(K + JITTER * eye)
+        inverse = torch.linalg.solve_triangular(lower, eye, upper=False)
+        return inverse * (-0.5 * self.log_variance).exp()
 
     def expected(self, mean: Float[Tensor, "n r"], variance: Float[Tensor, "n r"]) -> Expected:
         """Under b_n ~ N(mean_n, diag(variance_n))."""
         args = mean, variance, self.inducing, self.precision
-        lower, height = self.lower(), self.log_variance.exp()
+        white, height = self.whiten(), self.log_variance.exp()
         psi1, psi2 = height * expected_kernel(*args), height.square() * expected_product_sum(*args)
-        half = torch.linalg.solve_triangular(lower, psi2, upper=False)
-        products = torch.linalg.solve_triangular(lower, half.mT, upper=False)
-        features = torch.linalg.solve_triangular(lower.mT, psi1, upper=True, left=False)
-        return Expected(features, products, height * len(mean))
+        return Expected(psi1 @ white.T, white @ psi2 @ white.T, height * len(mean))
 
     def first(
         self, mean: Float[Tensor, "n r"], variance: Float[Tensor, "n r"]
@@ -88,7 +86,7 @@ class RBFOutput(nn.Module):
         """E[phi(b)] of each row."""
         height = self.log_variance.exp()
         psi1 = height * expected_kernel(mean, variance, self.inducing, self.precision)
-        return torch.linalg.solve_triangular(self.lower().mT, psi1, upper=True, left=False)
+        return psi1 @ self.whiten().T
 
     def square(
         self,
@@ -97,9 +95,8 @@ class RBFOutput(nn.Module):
         matrix: Float[Tensor, "m m"],
     ) -> Float[Tensor, " n"]:
         """E[k(b, b) + phi(b)' matrix phi(b)] of each row."""
-        back = torch.linalg.inv(self.lower())
-        height = self.log_variance.exp()
-        inside = (back.mT @ matrix @ back) * height.square()
+        white, height = self.whiten(), self.log_variance.exp()
+        inside = (white.T @ matrix @ white) * height.square()
         args = mean, variance, self.inducing, self.precision
         return height + expected_product_dot(*args, inside)
 
@@ -107,8 +104,7 @@ class RBFOutput(nn.Module):
         """phi(b) and k(b, b) where hidden values are known."""
         height = self.log_variance.exp()
         k = height * log_kernel(b, self.inducing, self.precision).exp()
-        phi = torch.linalg.solve_triangular(self.lower().mT, k, upper=True, left=False)
-        return phi, height.expand(len(b))
+        return k @ self.whiten().T, height.expand(len(b))
 
 
 class LinearOutput(nn.Module):

@@ -48,7 +48,7 @@ class Training:
         self.generator = torch.Generator().manual_seed(0) if generator is None else generator
         self.steps = 0
         learned = [p for p in model.parameters() if p.requires_grad]
-        self._first = torch.optim.Adam(learned, lr=rate)
+        self._first = torch.optim.Adam(learned, lr=rate, fused=True)
         self._then = LBFGS(learned, model.objective)
 
     @property

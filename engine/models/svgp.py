@@ -54,7 +54,7 @@ class SVGP(gpytorch.models.ApproximateGP):
         inducing: Float[Tensor, "m d"],
         ard: bool,
     ) -> None:
-        q = CholeskyVariationalDistribution(len(inducing))
+        q = CholeskyVariationalDistribution(len(inducing), mean_init_std=0.0)  # no random start
         super().__init__(VariationalStrategy(self, inducing, q, learn_inducing_locations=True))
         self.views, self.classes = views, classes
         one, zero = torch.ones_like(y.mean()), torch.zeros_like(y.mean())
