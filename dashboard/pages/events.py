@@ -102,7 +102,7 @@ def views(page: StudyPage) -> Views:
         explore=explore,
         above=tabs(page),
         hides=hides,
-        wide=frozenset({CURVES, "Figures", on.title, row.title, patient.title, OTHERWISE}),
+        wide=frozenset({"Figures", on.title, row.title, patient.title, OTHERWISE}),
         steps=(
             (PROBABILITIES, "Cells that it never saw: how sure is it, and is it right?"),
             (TRUTH, "Every dot was kept from the model."),

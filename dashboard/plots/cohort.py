@@ -8,6 +8,7 @@ from jaxtyping import Float
 from dashboard.plots.base import Plot, columns, put
 from dashboard.plots.theme import BLUE, GREY, VERMILION, models, new_figure, quiet_legend
 
+MOST = 7  # ticks of an axis
 Each = Float[np.ndarray, " p"]
 
 
@@ -23,7 +24,8 @@ class CohortPlot(Plot):
         self.alive = columns("time", "mean", "low", "high")
         self.line = columns("x", "y")
         plot = new_figure("cohort", "observed time", "predicted time", height=340,
-                          x_axis_type="log", y_axis_type="log")  # fmt: skip
+                          x_axis_type="log", y_axis_type="log", x_range=models.Range1d(1, 10),
+                          y_range=models.Range1d(1, 10))  # fmt: skip
         plot.line("x", "y", source=self.line, color=GREY, line_width=1.5)
         looks = ((self.alive, VERMILION, "triangle_pin", "alive when last seen"),
                  (self.died, BLUE, "circle", "died"))  # fmt: skip
@@ -55,6 +57,14 @@ class CohortPlot(Plot):
             return
         ends = [float(time.min()), float(time.max())]
         put(self.line, x=ends, y=ends)
+        plot = self.figures[0]
+        reach = [float(min(low.min(), ends[0])), float(max(high.max(), ends[1]))]
+        for axis, span, (start, end) in (
+            (plot.xaxis[0], plot.x_range, ends),
+            (plot.yaxis[0], plot.y_range, reach),
+        ):
+            span.update(start=start / 1.15, end=end * 1.15)
+            axis.ticker = models.FixedTicker(ticks=_ticks(start / 1.15, end * 1.15))
         words = []
         if dead.any():
             inside = (time >= low) & (time <= high)
@@ -69,3 +79,13 @@ class CohortPlot(Plot):
                 f"{(~dead).sum()} were last seen alive, which the interval allows for {later:.0%}"
             )
         self.describe(f"{'; '.join(words)}.")
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """1, 2 and 5 times powers of ten; powers alone where that would be too many."""
+    powers = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
+    for steps in ((1, 2, 5), (1,)):
+        ticks = [float(m * 10.0**k) for k in powers for m in steps if low <= m * 10.0**k <= high]
+        if len(ticks) <= MOST:
+            break
+    return ticks

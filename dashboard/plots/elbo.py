@@ -121,8 +121,10 @@ class ElboPlot(Plot):
         here = restart == restart[-1]
         words = f"Step {step[-1]}: {_bare(self.objective)} {elbo[-1]:.3f}"
         finite = score[here][np.isfinite(score[here])]
+        if len(finite) and self.score != self.objective:
+            words += f", {_bare(self.score)} {score[-1]:.3f}"
         if len(finite):
-            words += f", {_bare(self.score)} {score[-1]:.3f}, best {finite.max():.3f}"
+            words += f", best {finite.max():.3f}"
         if self.noisy and (scatter := _scatter(elbo[here][-RECENT:])) is not None:
             words += f"; estimates scatter by ± {scatter:.2g} from batch to batch"
         if restart[-1]:

@@ -11,7 +11,7 @@ from dashboard.plots.base import Plot
 from dashboard.plots.theme import BLUE, GREY, models, new_figure
 
 MOST = 24  # bars; of more neurons those with the greatest share
-ROW = 30  # pixels of a bar
+ROW = 38  # pixels of a bar
 
 
 class InfluencePlot(Plot):

@@ -29,8 +29,8 @@ class ViewsOnPlot(Plot):
 
     def __init__(self, title: str) -> None:
         self.dots = models.ColumnDataSource({"label": [], "model": [], "averaged": [], "all": []})
-        plot = new_figure("views", "", "", height=180, y_range=models.FactorRange(factors=[]),
-                          min_border_left=110)  # fmt: skip
+        plot = new_figure("views", "", "", height=180, x_range=models.Range1d(0, 1),
+                          y_range=models.FactorRange(factors=[]), min_border_left=110)  # fmt: skip
         plot.segment("model", "label", "averaged", "label", source=self.dots, color=BLUE,
                      line_alpha=0.3, line_width=2)  # fmt: skip
         for who, column, colour, marker in WHO:
@@ -61,6 +61,10 @@ class ViewsOnPlot(Plot):
         plot.y_range.factors = labels[::-1]
         plot.height = 130 + ROW * len(labels)
         plot.xaxis.axis_label = f"{metric} of held-out rows"
+        scores = np.array([(t.model, t.averaged) for t in tried])
+        low, high = float(np.nanmin(scores)), float(np.nanmax(scores))
+        margin = max(0.1 * (high - low), 0.01)
+        plot.x_range.update(start=low - margin, end=high + margin)
         self.describe("; ".join(_in_words(t, every, metric) for t in tried[-1:]) + _best(tried))
 
     def clear(self) -> None:

@@ -137,3 +137,9 @@ def test_estimates_from_batches_are_points_around_the_line_of_the_whole() -> Non
     assert re.search(r"estimates scatter by ± 0\.(09|1|11)\d* from batch to batch", shown.alt)
     shown.update(trace([1.0, 2.0]), 0)
     assert "scatter" not in shown.alt
+
+
+def test_where_the_objective_itself_chooses_it_is_said_once() -> None:
+    shown = ElboPlot("bound (nats a row)", "bound (nats a row)")
+    shown.update(trace([1.0, 3.0, 2.0]), 0)
+    assert shown.alt == "Step 3: bound 2.000, best 2.500."

@@ -122,6 +122,8 @@ def test_a_cohort_is_judged_by_those_who_died_and_by_what_the_others_allow() -> 
     assert "3 held-out patients died: their times are off by a factor of 2.00" in plot.alt
     assert "interval holds 33% of them" in plot.alt
     assert "1 were last seen alive, which the interval allows for 0%" in plot.alt
+    assert plot.figures[0].xaxis[0].ticker.ticks == [10, 20]
+    assert plot.figures[0].yaxis[0].ticker.ticks == [5, 10, 20, 50]
     none = np.empty(0)
     plot.show(none, none, none, none, none)
     assert plot.alt == "No patient was held out."
