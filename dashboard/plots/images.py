@@ -39,6 +39,7 @@ class GalleryPlot(Tiled):
         most: Pixels beyond which it does not grow.
         lines: Lines of words under each.
         pick: Called with the number of an image that the visitor clicked.
+        rows_of: Images of a row, where there is room for them.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class GalleryPlot(Tiled):
         most: int = 112,
         lines: int = 2,
         pick: Callable[[int], None] | None = None,
+        rows_of: int = 0,
     ) -> None:
         self._pick, self._lines = pick, lines
         self._images: Images = np.empty((0, 1, 1))
@@ -61,7 +63,7 @@ class GalleryPlot(Tiled):
             {"left": [], "right": [], "bottom": [], "top": [], "colour": [], "tip": []}
         )
         self.bars = columns("left", "right", "bottom", "top")
-        super().__init__(title, name, least, most)
+        super().__init__(title, name, least, most, rows_of)
 
     def _high(self, side: float) -> float:
         """Room for image, bar and words; whole pixels of the one picture that holds all images."""

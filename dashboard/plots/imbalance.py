@@ -8,15 +8,16 @@ import numpy as np
 from jaxtyping import Float
 
 from dashboard.plots.base import Plot, put
-from dashboard.plots.theme import DASHES, GROUPS, MARKERS, models, new_figure, quiet_legend
+from dashboard.plots.key import Key, look, width
+from dashboard.plots.theme import models, new_figure
 
 
 class ImbalancePlot(Plot):
     """A line a method over rows of the other classes for each of the rare one."""
 
-    def __init__(self, title: str, height: int = 340) -> None:
+    def __init__(self, title: str, height: int = 420) -> None:
         self.curves = models.ColumnDataSource(
-            {n: [] for n in ("ratio", "score", "colour", "dash", "width", "method")}
+            {n: [] for n in ("ratio", "score", "colour", "dash", "width")}
         )
         self.points = models.ColumnDataSource(
             {n: [] for n in ("ratio", "score", "colour", "marker", "method")}
@@ -27,11 +28,10 @@ class ImbalancePlot(Plot):
         plot.multi_line("ratio", "score", source=self.curves, line_color="colour",
                         line_dash="dash", line_width="width")  # fmt: skip
         dots = plot.scatter("ratio", "score", source=self.points, size=10, color="colour",
-                            marker="marker", legend_field="method")  # fmt: skip
+                            marker="marker")  # fmt: skip
         tips = [("method", "@method"), ("imbalance", "1 : @ratio{0}"), ("score", "@score{0.00}")]
         plot.add_tools(models.HoverTool(renderers=[dots], tooltips=tips))
-        quiet_legend(plot, stacked=True)
-        plot.legend[0].click_policy = "none"  # all methods are one glyph
+        self.key = Key(plot, lines=True, stacked=True)
         super().__init__(title, plot)
 
     def show(
@@ -43,23 +43,22 @@ class ImbalancePlot(Plot):
         """Show the score of m methods at the imbalances that are known by now."""
         ratios = sorted(found)
         each = np.stack([found[r] for r in ratios], axis=1)  # methods, ratios
-        look, names = range(len(methods)), [str(m) for m in methods]
-        colours = [GROUPS[k % len(GROUPS)] for k in look]
+        every, names = range(len(methods)), [str(m) for m in methods]
         self.curves.data = {
-            "ratio": [np.array(ratios, np.float32) for _ in look],
+            "ratio": [np.array(ratios, np.float32) for _ in every],
             "score": [line.astype(np.float32) for line in each],
-            "colour": colours,
-            "dash": [DASHES[k % len(DASHES)] for k in look],
-            "width": [3.0 if k == 0 else 1.8 for k in look],
-            "method": names,
+            "colour": [look(k)[0] for k in every],
+            "dash": [look(k)[2] for k in every],
+            "width": [width(k) for k in every],
         }
+        self.key.name(names)
         many = len(ratios)
         put(
             self.points,
             ratio=np.tile(ratios, len(names)),
             score=each.ravel(),
-            colour=np.repeat(colours, many),
-            marker=np.repeat([MARKERS[k % len(MARKERS)] for k in look], many),
+            colour=np.repeat([look(k)[0] for k in every], many),
+            marker=np.repeat([look(k)[1] for k in every], many),
             method=np.repeat(names, many),
         )
         plot = self.figures[0]

@@ -8,16 +8,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from dashboard.plots.base import Plot, columns, put
-from dashboard.plots.theme import (
-    BLUE,
-    GREY,
-    GROUPS,
-    MARKERS,
-    Figure,
-    models,
-    new_figure,
-    quiet_legend,
-)
+from dashboard.plots.key import Key, look
+from dashboard.plots.theme import BLUE, GREY, Figure, models, new_figure
 
 NAMED = 40  # outputs that get their names beside them; more would hide each other
 LIFTS = (-6, 20, -20, 34)  # pixels by which names of neighbours along x are set apart
@@ -27,7 +19,7 @@ HOLDS = 2 * 5.991**0.5  # deviations across the ellipse that holds 95% of a Gaus
 # The mark follows the pointer at once; the server is told a few times a second.
 _FOLLOW = """
 const {x, y} = cb_obj
-mark.setv({data: {x: [x], y: [y], turn: [0]}}, {sync: false})
+mark.setv({data: {x: [x], y: [y], name: [''], turn: [0]}}, {sync: false})
 const tell = () => { mark.told = Date.now(); told.data = {x: [x], y: [y]} }
 clearTimeout(mark.later)
 const wait = 200 - (Date.now() - (mark.told ?? 0))
@@ -123,20 +115,20 @@ class ClassesPlot(Plot):
         height: int = 320,
     ) -> None:
         self.rows = models.ColumnDataSource({n: [] for n in ROWS})
-        self.mark = columns("x", "y", "turn")
+        self.mark = models.ColumnDataSource({n: [] for n in ("x", "y", "name", "turn")})
         self._turn = 0
         plot = new_figure(name, height=height)
         plot.ellipse("x", "y", "width", "height", source=self.rows, fill_color="colour",
-                     fill_alpha=0.06, line_color="colour", line_alpha=0.25)  # fmt: skip
+                     fill_alpha=0.04, line_color="colour", line_alpha=0.14)  # fmt: skip
         dots = plot.scatter("x", "y", source=self.rows, size=7, fill_color="colour",
-                            line_color="colour", fill_alpha=0.65, marker="marker",
-                            legend_field="group")  # fmt: skip
+                            line_color="colour", fill_alpha=0.65, marker="marker")  # fmt: skip
         plot.add_tools(models.HoverTool(renderers=[dots], tooltips="@group"))
         for size, width, colour in ((20, 6, "#ffffff"), (20, 3, "#000000")):
             plot.scatter("x", "y", source=self.mark, size=size, marker="circle_cross",
                          fill_alpha=0, line_color=colour, line_width=width)  # fmt: skip
-        quiet_legend(plot)
-        plot.legend[0].click_policy = "none"  # all classes are one glyph
+        plot.text("x", "y", "name", source=self.mark, text_color=GREY, text_font_size="12px",
+                  x_offset=14, y_offset=-8)  # fmt: skip
+        self.key = Key(plot)
         if pick is not None:
             self._follow(plot, pick)
         super().__init__(title, plot)
@@ -161,27 +153,29 @@ class ClassesPlot(Plot):
         order = np.argsort(-count[label], kind="stable")
         x, y = mean[order].T
         width, height = HOLDS * std[order].T
-        look = [int(c) for c in label[order]]
+        of = [int(c) for c in label[order]]
         put(
             self.rows,
             x=x,
             y=y,
             width=width,
             height=height,
-            colour=[GROUPS[c % len(GROUPS)] for c in look],
-            marker=[MARKERS[c % len(MARKERS)] for c in look],
-            group=[str(classes[c]) for c in look],
+            colour=[look(c)[0] for c in of],
+            marker=[look(c)[1] for c in of],
+            group=[str(classes[c]) for c in of],
         )
+        self.key.name([str(name) if c in of else "" for c, name in enumerate(classes)])
         plot = self.figures[0]
         for axis, said in zip((plot.xaxis[0], plot.yaxis[0]), axes):
             if axis.axis_label != said:
                 axis.axis_label = said
         self.describe(_apart(mean, label, classes))
 
-    def point(self, x: float, y: float) -> None:
-        """Set the mark; the turn makes it news even where the server last had it there."""
+    def points(self, places: Float[np.ndarray, "m 2"], names: Sequence[str] = ("",)) -> None:
+        """Set the marks; the turn makes them news even where the server last had them there."""
         self._turn += 1
-        self.mark.data = {"x": [x], "y": [y], "turn": [self._turn]}
+        x, y = (column.tolist() for column in np.asarray(places, float).T)
+        self.mark.data = {"x": x, "y": y, "name": list(names), "turn": [self._turn] * len(x)}
 
 
 def _apart(
@@ -189,9 +183,9 @@ def _apart(
 ) -> str:
     """How many rows of each class, and how far their middles are apart, in deviations of rows."""
     seen = [c for c in range(len(classes)) if (label == c).any()]
-    counted = " and ".join(f"{int((label == c).sum())} rows of {classes[c]}" for c in seen[:3])
+    counted = ", ".join(f"{int((label == c).sum())} {classes[c]}" for c in seen[:3])
     more = f" and {len(seen) - 3} more classes" if len(seen) > 3 else ""
-    said = f"{counted}{more}"
+    said = f"Rows: {counted}{more}"
     if len(seen) < 2:
         return f"{said}."
     rare = min(seen, key=lambda c: int((label == c).sum()))

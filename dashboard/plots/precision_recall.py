@@ -8,15 +8,16 @@ import numpy as np
 from jaxtyping import Float
 
 from dashboard.plots.base import Plot, columns, empty, put
-from dashboard.plots.theme import DASHES, GREY, GROUPS, MARKERS, models, new_figure, quiet_legend
+from dashboard.plots.key import Key, look, width
+from dashboard.plots.theme import GREY, models, new_figure
 
 
 class PrecisionRecallPlot(Plot):
     """A curve a method, the first one bold; the dotted line is what guessing comes to."""
 
-    def __init__(self, title: str = "What a threshold trades", height: int = 340) -> None:
+    def __init__(self, title: str = "What a threshold trades", height: int = 420) -> None:
         self.curves = models.ColumnDataSource(
-            {n: [] for n in ("recall", "precision", "colour", "dash", "width", "method")}
+            {n: [] for n in ("recall", "precision", "colour", "dash", "width")}
         )
         self.marks = models.ColumnDataSource(
             {n: [] for n in ("recall", "precision", "colour", "marker", "method", "threshold")}
@@ -28,8 +29,7 @@ class PrecisionRecallPlot(Plot):
                           y_range=models.Range1d(0, 1.02))  # fmt: skip
         plot.line("x", "y", source=self.guess, color=GREY, line_dash="dotted", line_width=2)
         plot.multi_line("recall", "precision", source=self.curves, line_color="colour",
-                        line_dash="dash", line_width="width", line_alpha=0.9,
-                        legend_field="method")  # fmt: skip
+                        line_dash="dash", line_width="width", line_alpha=0.9)  # fmt: skip
         dots = plot.scatter("recall", "precision", source=self.marks, size=11, color="colour",
                             marker="marker", line_color=GREY)  # fmt: skip
         tips = [("method", "@method"), ("threshold", "@threshold{0.000}"),
@@ -37,8 +37,7 @@ class PrecisionRecallPlot(Plot):
         plot.add_tools(models.HoverTool(renderers=[dots], tooltips=tips))
         for axis in plot.axis:
             axis.formatter = models.NumeralTickFormatter(format="0%")
-        quiet_legend(plot, stacked=True)
-        plot.legend[0].click_policy = "none"  # all curves are one glyph
+        self.key = Key(plot, lines=True, stacked=True)
         super().__init__(title, plot)
 
     def show(
@@ -54,28 +53,28 @@ class PrecisionRecallPlot(Plot):
             methods: Their names, that of the run's own model first.
             share: Of the rare class among the rows: the precision of guessing.
         """
-        look = range(len(methods))
+        every = range(len(methods))
         self.curves.data = {
             "recall": [c[2] for c in curves],
             "precision": [c[1] for c in curves],
-            "colour": [GROUPS[k % len(GROUPS)] for k in look],
-            "dash": [DASHES[k % len(DASHES)] for k in look],
-            "width": [3.0 if k == 0 else 1.8 for k in look],
-            "method": [str(m) for m in methods],
+            "colour": [look(k)[0] for k in every],
+            "dash": [look(k)[2] for k in every],
+            "width": [width(k) for k in every],
         }
+        self.key.name(methods)
         put(self.guess, x=[0, 1.02], y=[share, share])
         empty(self.marks)
         self.describe(f"Precision against recall of {len(methods)} methods.")
 
     def mark(self, at: Float[np.ndarray, "m 3"], methods: Sequence[str], reading: str) -> None:
         """Mark a place on each curve: its threshold, precision and recall."""
-        look = range(len(methods))
+        every = range(len(methods))
         put(
             self.marks,
             recall=at[:, 2],
             precision=at[:, 1],
-            colour=[GROUPS[k % len(GROUPS)] for k in look],
-            marker=[MARKERS[k % len(MARKERS)] for k in look],
+            colour=[look(k)[0] for k in every],
+            marker=[look(k)[1] for k in every],
             method=[str(m) for m in methods],
             threshold=at[:, 0],
         )

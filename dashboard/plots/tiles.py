@@ -34,10 +34,11 @@ class Tiled(Plot):
         name: What its saved files are called.
         least: Pixels of a tile's width that are enough to see what is in it.
         most: Pixels beyond which it does not grow.
+        rows_of: Tiles of a row, where there is room for them; else an even part of them.
     """
 
-    def __init__(self, title: str, name: str, least: int, most: int) -> None:
-        self._least, self._most, self._ratio = least, most, 1.0
+    def __init__(self, title: str, name: str, least: int, most: int, rows_of: int = 0) -> None:
+        self._least, self._most, self._ratio, self._rows_of = least, most, 1.0, rows_of
         self._n, self.across, self.side = 0, 1, float(least)
         self._wide = USUAL
         plot = new_figure(name, x_range=models.Range1d(0, 1), y_range=models.Range1d(1, 0))
@@ -76,6 +77,8 @@ class Tiled(Plot):
         if not n:
             return
         across = min(max(1, self._wide // self._least), n)
+        if self._rows_of:
+            across = max(k for k in range(1, across + 1) if self._rows_of % k == 0)
         side = min(self._wide / across, self._most)
         self.across, self.side = across, side
         self._ratio = self._high(side)

@@ -1,0 +1,97 @@
+"""The mitosis page's threshold: what is found, and what is taken for it, as it moves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import panel as pn
+import panel_material_ui as pmui
+
+from dashboard.pages.mitosis_spaces import HALVES, STACKED
+from dashboard.plots.base import BESIDE, Shown
+from dashboard.plots.precision_recall import PrecisionRecallPlot
+from dashboard.plots.table import comparison
+from dashboard.shell import text
+
+if TYPE_CHECKING:
+    from dashboard.live import History
+    from dashboard.pages.study_page import StudyPage
+
+NONE = "No row was held out, so there is nothing to count."
+COUNTED = ("found", "false alarms", "missed", "left alone", "precision", "recall")
+
+
+class Threshold(Shown):
+    """A slider of the probability from which a cell is called rare; every method is counted."""
+
+    title = "Where to draw the line"
+
+    def __init__(self, page: StudyPage) -> None:
+        self._curves = np.empty((0, 3, 0))
+        self._counts = np.empty((0, 4, 0))
+        self._methods: list[str] = []
+        self._rare = ""
+        self._page = page
+        self.plot = PrecisionRecallPlot(self.title)
+        self.figures = self.plot.figures
+        self.slider = pmui.FloatSlider(
+            label="Called rare from this probability on", start=0.0, end=1.0, step=0.005,
+            value=0.5, disabled=True, sizing_mode="stretch_width", max_width=480, margin=(0, 12),
+        )  # fmt: skip
+        self.slider.param.watch(lambda _: self._mark(), "value")
+        self.table = text("")
+        beside = pn.Column(self.plot.panel, self.table, stylesheets=[BESIDE, HALVES],
+                           sizing_mode="stretch_width", margin=0)  # fmt: skip
+        self.panel = pn.Column(
+            self.slider, beside, stylesheets=[STACKED], sizing_mode="stretch_width", margin=0
+        )
+
+    def open(self, run: History) -> None:
+        """Take the curves of the report, and mark the even odds."""
+        assert run.report is not None
+        arrays = run.report.arrays
+        self._curves, self._counts = np.asarray(arrays["pr"]), np.asarray(arrays["confusion"])
+        self._methods, self._rare = list(run.words["methods"]), str(run.words["rare"])
+        if not self._curves.size or not np.isfinite(self._curves[:, 2]).any():
+            self.plot.describe(NONE)
+            return
+        found, _, missed, _ = self._counts[0, :, 0]
+        share = float((found + missed) / max(self._counts[0, :, 0].sum(), 1))
+        self.plot.show(self._curves, self._methods, share)
+        self.slider.disabled = False
+        self.slider.value = 0.5
+        self._mark()
+
+    def clear(self, run: History) -> None:
+        """Forget the run shown before."""
+        self.slider.disabled = True
+        self.table.object = ""
+        self.plot.clear()
+
+    def _mark(self) -> None:
+        """The place of each curve whose threshold is nearest."""
+        if self.slider.disabled:
+            return
+        asked = float(self.slider.value)
+        every = np.arange(len(self._curves))
+        at = np.argmin(np.abs(self._curves[:, 0] - asked), axis=1)
+        marked, counts = self._curves[every, :, at], self._counts[every, :, at]
+        found, alarms, missed, _ = (int(c) for c in counts[0])
+        self.plot.mark(
+            marked,
+            self._methods,
+            f"From a probability of {asked:.3g} on, {self._methods[0]} finds {found} of "
+            f"{found + missed} rows of {self._rare}, and {alarms} of the others are taken for it: "
+            f"precision {_percent(marked[0, 1])}, recall {_percent(marked[0, 2])}.",
+        )
+        rows = {
+            name: [*(f"{int(c)}" for c in count), _percent(place[1]), _percent(place[2])]
+            for name, count, place in zip(self._methods, counts, marked)
+        }
+        self.table.object = comparison(rows, COUNTED)
+        self._page.read(at_once=True)
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}" if np.isfinite(share) else "–"
