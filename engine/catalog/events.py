@@ -59,10 +59,17 @@ class EventsSettings(Settings):
         "view. From 3 on they are the degrees of freedom of the Student-t process as well.",
     )
     inducing_points = param.Integer(10, bounds=(2, 500), doc="Inducing points of every neuron.")
+    components = param.Integer(
+        0,
+        bounds=(0, 500),
+        doc="Principal components of each view that are learnt from, as the publication does with "
+        "tissue; 0: every feature.",
+    )
+    ard = param.Boolean(True, doc="A lengthscale of every feature; otherwise one of each view.")
     log_y = param.Boolean(
         False,
-        doc="Learn the logarithm of y, for values that are above zero and skewed. Times of "
-        "survival are learnt so in any case.",
+        doc="Learn the logarithm of 1 + y, for values that are never below zero and skewed. Times "
+        "of survival are learnt as logarithms in any case.",
     )
     train_share = param.Number(
         0.5,
@@ -76,6 +83,12 @@ class EventsSettings(Settings):
         doc="Scarcity: learn from so many of them at most; 0: all. The held-out rows stay.",
     )
     learning_rate = param.Number(0.05, bounds=(1e-5, 1.0), doc="Step of Adam.")
+    adam_steps = param.Integer(
+        0,
+        bounds=(0, 100_000),
+        doc="Steps of Adam, after which L-BFGS takes over where the bound is not stochastic; 0: "
+        "all. L-BFGS reaches a maximum, and overfits values more easily.",
+    )
     max_steps = param.Integer(100, bounds=(1, 100_000), doc="Steps at most.")
     patience = param.Integer(
         0, bounds=(0, 100_000), doc="Steps without a better bound before it stops; 0: never."
@@ -128,8 +141,8 @@ _MODEL = (
     ArraySpec("influence", "v", "share", "of each neuron in the output kernel's relevance: squared "
               "inverse lengthscale times the neuron's variance over the rows"),
     ArraySpec("predicted", "n", "y", "probability of the class in question, value, or time"),
-    ArraySpec("predicted_std", "n", "y", "deviation of a new value or of the log of a time; of "
-              "the function behind the probability, where classes are learnt"),
+    ArraySpec("predicted_std", "n", "y", "deviation of a new value, or of the log of a time; with "
+              "classes, of the class (0 or 1) itself"),
     ArraySpec("predicted_low", "n", "y", "lower end of the 95% interval; NaN with classes"),
     ArraySpec("predicted_high", "n", "y", "its upper end"),
     ArraySpec("truth", "n", "y", "1 or 0, value, or time"),

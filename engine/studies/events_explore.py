@@ -1,0 +1,185 @@
+"""Answers to what a person asks of a fitted events study, and its predictions of a table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import torch
+from scipy.stats import norm
+
+from engine.datasets.naming import listed
+from engine.datasets.views import of
+from engine.errors import BadInput
+from engine.studies import events_baselines as baselines
+from engine.studies import events_rows as rows
+from engine.studies import events_survival as survival
+from engine.studies.events_report import main
+from engine.studies.events_rows import Looks
+
+if TYPE_CHECKING:
+    from engine.studies.events import Study
+
+VIEW_STEPS = 60  # of a model that is trained anew on some of the views
+VIEW_ROWS = 600  # that it learns from at most
+
+
+def answer(study: Study, question: str, asked: dict[str, Any]) -> dict[str, np.ndarray]:
+    """The arrays that the catalog promises for `question`.
+
+    Raises:
+        BadInput: A question that this study does not know, a view, row or patient that it has not.
+    """
+    if question == "views":
+        return views(study, asked)
+    if question == "row":
+        return row(study, asked)
+    if question == "patient":
+        return patient(study, asked)
+    raise BadInput(f"Nothing is known of {question!r}; ask 'views', 'row' or 'patient'.")
+
+
+def views(study: Study, asked: dict[str, Any]) -> dict[str, np.ndarray]:
+    """The run's model trained anew on some of the table's views, beside their averaged kernels.
+
+    Both learn from the run's rows (at most `VIEW_ROWS`), and are asked of the same held-out ones.
+    """
+    given = asked.get("names", asked.get("views", ""))
+    named = [w.strip() for w in given.split(",")] if isinstance(given, str) else list(given)
+    names = study.seen.only([str(n) for n in named if str(n)]).names
+    learnt = study.learnt
+    if len(learnt) > VIEW_ROWS:
+        rng = np.random.default_rng([study.settings.seed, 53])
+        learnt = np.sort(rng.permutation(learnt)[:VIEW_ROWS])
+    looks = Looks.at(study.seen, names, learnt, study.settings.components)
+    generator = torch.Generator().manual_seed(study.settings.seed)
+    learner = study.learner_of(study.settings.model, learnt, looks, generator)
+    learner.train(min(study.settings.max_steps, VIEW_STEPS))
+    test = study.test
+    own = study.ask(study.seen.x[test], learner, looks)
+    other = baselines.averaged(study, looks, learnt, test)
+    on = np.array([name in names for name in study.seen.names])
+    return {
+        "on": on.astype(np.int64),
+        "score": np.array([main(study, test, *own)]),
+        "averaged": np.array([main(study, test, *other)]),
+        "influence": _by_view(study, names, learner.influence().cpu().numpy()),
+    }
+
+
+def _by_view(study: Study, names: list[str], influence: np.ndarray) -> np.ndarray:
+    """The neurons' influence gathered by view, of all the table's views."""
+    found = np.zeros(len(study.seen.names))
+    for i, share in enumerate(influence):
+        found[study.seen.names.index(names[i % len(names)])] += share
+    return found
+
+
+def row(study: Study, asked: dict[str, Any]) -> dict[str, np.ndarray]:
+    """What the model says of one row of the table, and what its neurons see there."""
+    word = asked.get("index", asked.get("row", 0))
+    try:
+        place = np.flatnonzero(study.places == int(word))
+    except (TypeError, ValueError):
+        place = np.empty(0, dtype=np.int64)
+    if not len(place):
+        raise BadInput(
+            f"index: got {str(word)[:40]!r}; send the number of a row of known target, from "
+            f"{study.places.min()} to {study.places.max()}."
+        )
+    x = study.seen.x[place]
+    hidden, hidden_std = study.hidden(x)
+    predicted, std, low, high = study.told(x)
+    return {
+        "index": study.places[place],
+        "predicted": predicted,
+        "predicted_std": std,
+        "predicted_low": low,
+        "predicted_high": high,
+        "truth": study.seen.target[place],
+        "hidden": hidden[0],
+        "hidden_std": hidden_std[0],
+    }
+
+
+def patient(study: Study, asked: dict[str, Any]) -> dict[str, np.ndarray]:
+    """One patient's predicted time, what each of his rows says, and his survival function."""
+    if study.seen.task != "survival":
+        raise BadInput("This model has learnt no survival, so that there are no patients.")
+    name = str(asked.get("name", asked.get("patient", "")))
+    if name not in study.seen.patients:
+        raise BadInput(f"There is no patient {name!r}; there is {listed(study.seen.patients)}.")
+    own = np.flatnonzero(study.seen.patient == study.seen.patients.index(name))
+    if not len(own):
+        raise BadInput(f"Patient {name!r} has no row of known time.")
+    mean, variance = study.ask(study.seen.x[own])
+    found = survival.patients(study.seen, own, mean, variance)
+    last = float(np.exp(found.mean[0] + survival.WIDE * found.std[0]))
+    grid = np.linspace(0, 1.2 * max(last, float(found.time[0])), survival.TIMES)
+    z = (np.log(np.maximum(grid, 1e-12)) - found.mean[0]) / found.std[0]
+    arrays = found.arrays()
+    return {
+        "time": arrays["patient_time"],
+        "event": arrays["patient_event"],
+        "predicted": arrays["patient_pred"],
+        "low": arrays["patient_low"],
+        "high": arrays["patient_high"],
+        "rows": np.exp(mean),
+        "curve_time": grid,
+        "curve": norm.sf(z),
+    }
+
+
+def predictions(study: Study, table: pd.DataFrame) -> pd.DataFrame:
+    """The table, rows and order kept, with predictions.
+
+    Classes: `label` (or `predicted`, where the table has labels), its `probability`, and a column a
+    class. Values: `mean`, `std`, `low`, `high`. Times: `mean` (of a patient's predicted times, the
+    same in all his rows), `std`, `median`, and the 95% interval `low`, `high`.
+    """
+    seen = study.seen
+    asked = of(
+        table,
+        seen.task,
+        features=seen.features,
+        classes=seen.classes,
+        rows=range(2, len(table) + 2),  # as a spreadsheet counts
+    )
+    x = asked.x[:, [asked.features.index(name) for name in seen.features]]
+    mean, variance = study.ask(x)
+    added: dict[str, Any]
+    if seen.task == "classification":
+        best = (mean >= 0.5).astype(int)
+        added = {
+            "predicted" if "label" in table else "label": [seen.classes[c] for c in best],
+            "probability": np.where(best == 1, mean, 1 - mean),
+            f"p({seen.classes[0]})": 1 - mean,
+            f"p({seen.classes[1]})": mean,
+        }
+    elif seen.task == "regression":
+        added = dict(
+            zip(
+                ("mean", "std", "low", "high"), rows.told(study.settings, seen.task, mean, variance)
+            )
+        )
+    else:
+        added = _lives(asked.patient, mean, variance)
+    frames: list[pd.DataFrame] = [table, pd.DataFrame(added, index=table.index)]
+    return pd.concat(frames, axis="columns")
+
+
+def _lives(owner: np.ndarray, mean: np.ndarray, variance: np.ndarray) -> dict[str, np.ndarray]:
+    """Predicted times of the patients, repeated in each of their rows; moments are log-normal."""
+    count = np.bincount(owner)
+    m = (np.bincount(owner, mean) / count)[owner]
+    v = (np.bincount(owner, variance) / count)[owner]
+    expected = np.exp(m + v / 2)
+    wide = survival.WIDE * np.sqrt(v)
+    return {
+        "mean": expected,
+        "std": expected * np.sqrt(np.expm1(v)),
+        "median": np.exp(m),
+        "low": np.exp(m - wide),
+        "high": np.exp(m + wide),
+    }

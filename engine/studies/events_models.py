@@ -1,0 +1,172 @@
+"""The models of rows in views, built, trained, kept and asked in one way."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Protocol
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from engine.catalog.events import EventsSettings
+from engine.models.dfgp import DFGP
+from engine.models.dfgp_training import Training
+from engine.models.lbfgs import LBFGS
+from engine.models.optimiser_state import recall, remembered
+from engine.models.student_t import StudentT
+from engine.models.svgp import SVGP
+
+STUDENT_STEPS = 20  # of L-BFGS: each costs the cube of the rows
+
+
+class Trainer(Protocol):
+    """What a step and its memory are, whatever the model."""
+
+    @property
+    def stalled(self) -> bool: ...
+    def step(self) -> float: ...
+    def state_dict(self) -> dict[str, Tensor]: ...
+    def load_state_dict(self, state: dict[str, Tensor]) -> None: ...
+
+
+class SparseTraining:
+    """Steps of Adam on the whole bound of GPyTorch's sparse GP.
+
+    Args:
+        model: Trained in place.
+        rate: Of Adam.
+    """
+
+    def __init__(self, model: SVGP, rate: float) -> None:
+        self.model = model
+        self._optimiser = torch.optim.Adam(model.parameters(), lr=rate)
+
+    @property
+    def stalled(self) -> bool:
+        """It never knows."""
+        return False
+
+    def step(self) -> float:
+        """One more step, and the objective where it set out from; NaN without a step."""
+        self.model.train()
+        self._optimiser.zero_grad()
+        with torch.enable_grad():
+            value = self.model.objective()
+        if not bool(torch.isfinite(value)):
+            return math.nan
+        value.backward()  # type: ignore[no-untyped-call]
+        self._optimiser.step()
+        return value.item()
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """What Adam remembers."""
+        return remembered([self._optimiser])
+
+    def load_state_dict(self, state: dict[str, Tensor]) -> None:
+        """Take up another run; load the model's state besides."""
+        recall([self._optimiser], state)
+
+
+class Learner:
+    """A model of one target and what trains it.
+
+    Args:
+        s: Settings.
+        name: One of `engine.catalog.events.MODELS`.
+        views: Rows `"n d"` of each view.
+        y: Targets as learnt: logarithms where those are learnt, classes as 0 and 1.
+        classes: Whether there are two classes.
+        censored: Rows whose target is only known to be above y.
+        generator: A CPU generator, which draws the start and what the stochastic bound needs.
+
+    Raises:
+        BadInput: A target that does not vary.
+    """
+
+    def __init__(
+        self,
+        s: EventsSettings,
+        name: str,
+        views: list[Tensor],
+        y: Float[Tensor, " n"],
+        classes: bool,
+        censored: Bool[Tensor, " n"],
+        generator: torch.Generator,
+    ) -> None:
+        self.layered = name.startswith("dfgp")
+        self.classes = classes
+        self.model: Any
+        self.training: Trainer
+        kind = "bernoulli" if classes else "gaussian"
+        if self.layered:
+            late = censored if s.bound == "stochastic" and bool(censored.any()) else None
+            self.model = DFGP.build(
+                views,
+                y,
+                kind,  # type: ignore[arg-type]
+                "rbf" if name == "dfgp" else "linear",
+                s.inducing_points,
+                generator,
+                neurons=s.neurons,
+                bound=s.bound,
+                ard=s.ard,
+                censored=late,
+            )
+            adam = s.adam_steps or s.max_steps
+            self.training = Training(self.model, adam, s.learning_rate, generator=generator)
+        elif name == "sgp":
+            joined = torch.cat(views, 1)
+            self.model = SVGP.build(joined, y, kind, s.inducing_points, generator, s.ard)  # type: ignore[arg-type]
+            self.training = SparseTraining(self.model, s.learning_rate)
+        else:
+            df = float(s.neurons) if s.neurons > 2 else None
+            self.model = StudentT.build(torch.cat(views, 1), y, df, ard=False)
+            learned = [p for p in self.model.parameters() if p.requires_grad]
+            self.training = LBFGS(learned, self.model.objective)
+
+    def step(self) -> float:
+        """One more step; the bound of a row, in nats."""
+        return -self.training.step()
+
+    def train(self, steps: int) -> None:
+        """So many steps, or fewer where none goes further."""
+        if isinstance(self.model, StudentT):
+            steps = min(steps, STUDENT_STEPS)
+        for _ in range(steps):
+            if self.training.stalled or not math.isfinite(self.step()):
+                return
+
+    @property
+    def notes(self) -> list[str]:
+        """What the model has to say of itself."""
+        return list(self.model.notes)
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """The model's state."""
+        return dict(self.model.state_dict())
+
+    def load_state_dict(self, state: dict[str, Tensor]) -> None:
+        """Take up the state of another model of the same rows."""
+        nn.Module.load_state_dict(self.model, state)
+
+    def ask(self, views: list[Tensor]) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:
+        """Mean and variance of the target as learnt, noise included; of classes, of 0 and 1."""
+        given = views if self.layered else torch.cat(views, 1)
+        found = self.model.predict(given)
+        return found[0].detach(), found[1].detach()
+
+    def hidden(self, views: list[Tensor]) -> tuple[Float[Tensor, "n r"], Float[Tensor, "n r"]]:
+        """Means and deviations of the hidden neurons; no columns where there are none."""
+        if not self.layered:
+            nothing = views[0].new_empty((len(views[0]), 0))
+            return nothing, nothing
+        mean, variance = self.model.hidden(views)
+        return mean, variance.clamp(min=0).sqrt()
+
+    def influence(self) -> Float[Tensor, " r"]:
+        """Share of each neuron in the output kernel's relevance."""
+        if not self.layered:
+            return torch.empty(0, dtype=torch.float64)
+        found = self.model.relevance()
+        return found / found.sum().clamp(min=1e-300)

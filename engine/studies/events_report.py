@@ -1,0 +1,292 @@
+"""The figures an events run ends with: ours, other methods on the same rows and on other splits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from scipy.stats import ttest_rel
+from sklearn.metrics import (
+    accuracy_score,
+    average_precision_score,
+    f1_score,
+    precision_score,
+    recall_score,
+)
+
+from engine import metrics
+from engine.catalog.events import MODELS
+from engine.events import Metric, Report
+from engine.studies import events_baselines as baselines
+from engine.studies import events_rows as rows
+from engine.studies import events_survival as survival
+from engine.studies.events_rows import Looks
+
+if TYPE_CHECKING:
+    from engine.studies.events import Study
+
+Told = tuple[Float[np.ndarray, " t"], Float[np.ndarray, " t"]]
+BOUND = "bound (nats a row)"
+THRESHOLDS = np.linspace(0, 1, 101)
+LEAST_SPLITS = 3  # for a test of the difference
+FIGURES = {  # of the publication, on its own data; the word says which
+    "classification": (
+        "F1",
+        "osteosarcoma films",
+        {
+            "DFGP": (0.80, 0.09),
+            "BEMKL": (0.79, 0.11),
+            "MKGP": (0.70, 0.18),
+            "SVM, averaged kernels": (0.77, 0.12),
+        },
+    ),
+    "regression": (
+        "NMSE",
+        "SO2 in Belfast",
+        {
+            "DFGP": (0.59, 0.03),
+            "DFGP-WP": (0.68, 0.04),
+            "SGP": (0.61, 0.03),
+            "Student-t": (0.67, 0.04),
+        },
+    ),
+}
+
+
+def write_report(study: Study, score: float) -> Report:
+    """Metrics of the held-out rows by every method, arrays for the page.
+
+    Args:
+        score: What training came to, in nats a row.
+    """
+    test = study.test
+    own = study.ask(study.seen.x[test])
+    methods = study.words["methods"]
+    everyone = {"this run": own}
+    for name in methods[1:]:
+        everyone[name] = predicted(study, name, study.learnt, test, study.looks)
+    told = [
+        Metric(name, kind, value, source="run" if name == "this run" else "baseline")
+        for name, found in everyone.items()
+        for kind, value in figures(study, test, *found).items()
+    ]
+    told.insert(len(figures(study, test, *own)), Metric("this run", BOUND, score))
+    table = repeated(study, methods, {n: main(study, test, *f) for n, f in everyone.items()})
+    tests = t_tests(table)
+    return Report(
+        (*told, *spreads(study, methods, table, tests), *published(study)),
+        {
+            **study.snapshot(),
+            **arrays_of(study, own),
+            "pr": pr(study, everyone),
+            "scores": table,
+            "t_test": tests,
+        },
+    )
+
+
+def predicted(
+    study: Study,
+    name: str,
+    learnt: Int[np.ndarray, " n"],
+    asked: Int[np.ndarray, " t"],
+    looks: Looks,
+) -> Told:
+    """What a method that learns from some rows says of others (see `Study.ask`).
+
+    Args:
+        study: The run.
+        name: A model's label, or another of `events_rows.methods_of`; "this run": the run's model.
+        learnt: Rows to learn from.
+        asked: Rows to predict.
+        looks: How they are looked at.
+    """
+    others: dict[str, Callable[..., Told]] = {
+        rows.AVERAGED[study.seen.task]: baselines.averaged,
+        "best single view": baselines.single,
+        "linear": baselines.linear,
+    }
+    if name in others:
+        return others[name](study, looks, learnt, asked)
+    own = {label: model for model, label in MODELS.items()}.get(name, study.settings.model)
+    generator = torch.Generator().manual_seed(study.settings.seed)
+    learner = study.learner_of(own, learnt, looks, generator)
+    learner.train(study.settings.max_steps)
+    return study.ask(study.seen.x[asked], learner, looks)
+
+
+def repeated(study: Study, methods: list[str], first: dict[str, float]) -> Float[np.ndarray, "m r"]:
+    """Main score of every method on the run's split, and on further random ones."""
+    s = study.settings
+    table = np.full((len(methods), s.repeats if s.baselines else 1), np.nan)
+    table[:, 0] = [first[name] for name in methods]
+    for r in range(1, table.shape[1]):
+        learnt, test = rows.split(s, study.seen, r)
+        looks = Looks.at(study.seen, study.looks.names, learnt, s.components)
+        for i, name in enumerate(methods):
+            found = predicted(study, name, learnt, test, looks)
+            table[i, r] = main(study, test, *found)
+    return table
+
+
+def t_tests(table: Float[np.ndarray, "m r"]) -> Float[np.ndarray, " m"]:
+    """p of paired t-tests of the first method against each, over the splits."""
+    found = np.full(len(table), np.nan)
+    for i in range(1, len(table)):
+        both = np.isfinite(table[[0, i]]).all(0)
+        if both.sum() >= LEAST_SPLITS and np.ptp(table[0, both] - table[i, both]) > 0:
+            found[i] = ttest_rel(table[0, both], table[i, both]).pvalue
+    return found
+
+
+def spreads(
+    study: Study,
+    methods: list[str],
+    table: Float[np.ndarray, "m r"],
+    tests: Float[np.ndarray, " m"],
+) -> list[Metric]:
+    """Mean and deviation of the main score over the splits, and p of the tests."""
+    count = table.shape[1]
+    if count < 2:
+        return []
+    name = f"{study.words['score']}, {count} splits"
+    labels = [MODELS[study.settings.model], *methods[1:]]
+    found = [
+        Metric(label, name, float(np.nanmean(own)), float(np.nanstd(own, ddof=1)), "baseline")
+        for label, own in zip(labels, table)
+    ]
+    against = f"p of a paired t-test against {labels[0]}"
+    return found + [
+        Metric(label, against, float(p), source="baseline")
+        for label, p in zip(labels, tests)
+        if np.isfinite(p)
+    ]
+
+
+def main(
+    study: Study, test: Int[np.ndarray, " t"], mean: np.ndarray, variance: np.ndarray
+) -> float:
+    """The main score of the task: F1, NMSE, or NMSE by patient on the log scale."""
+    return figures(study, test, mean, variance).get(study.words["score"], float("nan"))
+
+
+def figures(
+    study: Study, test: Int[np.ndarray, " t"], mean: np.ndarray, variance: np.ndarray
+) -> dict[str, float]:
+    """All scores of the task.
+
+    Args:
+        study: The run.
+        test: The rows that are predicted.
+        mean: Of the target as learnt; of classes, the probability.
+        variance: Likewise, noise included.
+    """
+    if study.seen.task == "classification":
+        return of_classes(study.seen.target[test], mean)
+    if study.seen.task == "survival":
+        return of_patients(survival.patients(study.seen, test, mean, variance))
+    y, learnt = study.seen.target[test], study.y[test]
+    slope = np.log1p(y) if study.settings.log_y else np.zeros(len(y))
+    found = {
+        "NMSE": metrics.nmse(y, rows.told(study.settings, "regression", mean, variance)[0]),
+        # A density of the logarithm becomes one of y by its slope, 1 / (1 + y).
+        "NLPD": metrics.nlpd(learnt, mean, variance) + float(slope.mean()),
+    }
+    return found | covered(learnt, mean, variance)
+
+
+def covered(y: np.ndarray, mean: np.ndarray, variance: np.ndarray) -> dict[str, float]:
+    """Coverage of central intervals, in per cent."""
+    held = metrics.coverage(y, mean, variance)
+    return {f"coverage of the {100 * n:.0f}% interval": 100 * share for n, share in held.T}
+
+
+def of_classes(y: Float[np.ndarray, " t"], p: Float[np.ndarray, " t"]) -> dict[str, float]:
+    """Scores of probabilities of class 1; the class is predicted from one half on."""
+    best = (p >= 0.5).astype(float)
+    sure = np.clip(np.where(y == 1, p, 1 - p), 1e-300, 1)
+    return {
+        "F1": float(f1_score(y, best, zero_division=0.0)),
+        "precision": float(precision_score(y, best, zero_division=0.0)),
+        "recall": float(recall_score(y, best, zero_division=0.0)),
+        "average precision": float(average_precision_score(y, p)),
+        "accuracy": float(accuracy_score(y, best)),
+        "mean log probability (nats)": float(np.log(sure).mean()),
+        "ECE": metrics.expected_calibration_error(np.maximum(p, 1 - p), (best == y).astype(float)),
+    }
+
+
+def of_patients(found: survival.Patients) -> dict[str, float]:
+    """Scores by patient: errors of those who died, order and curve of all."""
+    died = found.event
+    told = {
+        "concordance": survival.concordance(found.time, died, found.mean),
+        "p of the log-rank test": survival.log_rank(found),
+    }
+    if died.sum() < 2 or np.ptp(found.time[died]) == 0:
+        return told
+    y, mean = np.log(found.time[died]), found.mean[died]
+    return {
+        rows.SCORE["survival"]: metrics.nmse(y, mean),
+        "NMSE by patient": metrics.nmse(found.time[died], np.exp(mean)),
+        "NLPD (log time)": metrics.nlpd(y, mean, found.std[died] ** 2),
+        **told,
+        **covered(y, mean, found.std[died] ** 2),
+    }
+
+
+def arrays_of(study: Study, own: Told) -> dict[str, np.ndarray]:
+    """The held-out rows, one by one, and how far the run's uncertainty can be believed."""
+    test, task = study.test, study.seen.task
+    predicted_, std, low, high = rows.told(study.settings, task, *own)
+    pit, cover, reliable = np.empty(0), np.empty((2, 0)), np.empty((3, 0))
+    if task == "classification":
+        reliable = metrics.reliability(own[0], study.seen.target[test])
+    else:
+        y, mean, variance = study.y[test], *own
+        if task == "survival":
+            found = survival.patients(study.seen, test, *own)
+            died = found.event
+            y, mean, variance = np.log(found.time[died]), found.mean[died], found.std[died] ** 2
+        if len(y):
+            pit, cover = metrics.pit(y, mean, variance), metrics.coverage(y, mean, variance)
+    return {
+        "test_index": study.places[test],
+        "test_truth": study.seen.target[test],
+        "test_predicted": predicted_,
+        "test_std": std,
+        "test_low": low,
+        "test_high": high,
+        "pit": pit,
+        "coverage": cover,
+        "reliability": reliable,
+    }
+
+
+def pr(study: Study, everyone: dict[str, Told]) -> Float[np.ndarray, "m 3 t"]:
+    """Threshold, precision and recall of every method; precision is 1 where nothing is named."""
+    if study.seen.task != "classification":
+        return np.empty((len(everyone), 3, 0))
+    y = study.seen.target[study.test]
+    found = []
+    for p, _ in everyone.values():
+        named = p[:, None] >= THRESHOLDS
+        right = (named & (y[:, None] == 1)).sum(0)
+        count = named.sum(0)
+        precision = np.where(count > 0, right / np.maximum(count, 1), 1.0)
+        found.append([THRESHOLDS, precision, right / max(int(y.sum()), 1)])
+    return np.array(found)
+
+
+def published(study: Study) -> list[Metric]:
+    """The publication's figures of the same task, each named as of other data."""
+    if study.seen.task not in FIGURES:
+        return []
+    name, where, theirs = FIGURES[study.seen.task]
+    return [
+        Metric(f"{method} (published, {where})", name, value, spread, "published")
+        for method, (value, spread) in theirs.items()
+    ]

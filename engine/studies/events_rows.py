@@ -1,0 +1,317 @@
+"""What the events study makes of a table: rows to learn from, views as learnt, words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from engine.catalog.events import LAYERED, MODELS, SHOWN, EventsSettings
+from engine.datasets.naming import listed
+from engine.datasets.views import Views
+from engine.errors import BadInput
+from engine.studies.events_survival import WIDE
+
+TRIES = 200  # of a random split, until both classes are on both sides
+LEAST = 8  # rows to learn from
+SCORE = {"classification": "F1", "regression": "NMSE", "survival": "NMSE by patient (log time)"}
+EXACT_ROWS = 1200  # up to which a Student-t process, which costs their cube, is compared
+SINGLE_NEURONS = 3  # of one view, as `DFGP.build` has it
+AVERAGED = {
+    "classification": "SVM, averaged kernels",
+    "regression": "ridge, averaged kernels",
+    "survival": "ridge, averaged kernels",
+}
+
+
+@dataclass(frozen=True)
+class Looks:
+    """How rows are learnt from: some views, each by its features or by principal components.
+
+    Attributes:
+        names: The views.
+        columns: The columns of each.
+        centre, width: Of those columns over the rows that were learnt from.
+        basis: Principal directions of each view; empty where its features are learnt from.
+    """
+
+    names: list[str]
+    columns: list[Int[np.ndarray, " d"]]
+    centre: list[Float[np.ndarray, " d"]]
+    width: list[Float[np.ndarray, " d"]]
+    basis: list[Float[np.ndarray, "d k"]]
+
+    @classmethod
+    def at(cls, seen: Views, names: list[str], rows: np.ndarray, components: int) -> Looks:
+        """The looks of some rows through some views, with so many components of each; 0: all."""
+        columns = [np.flatnonzero(seen.view == seen.names.index(name)) for name in names]
+        centre, width, basis = [], [], []
+        for own in columns:
+            x = seen.x[np.ix_(rows, own)]
+            spread = x.std(0)
+            centre.append(x.mean(0))
+            width.append(np.where(spread > 1e-9, spread, 1.0))
+            basis.append(_directions((x - centre[-1]) / width[-1], components))
+        return cls(names, columns, centre, width, basis)
+
+    def of(self, x: Float[np.ndarray, "n f"], device: torch.device) -> list[Tensor]:
+        """Rows as the models take them, a tensor `"n d"` of each view."""
+        found = []
+        for own, centre, width, basis in zip(self.columns, self.centre, self.width, self.basis):
+            z = (x[:, own] - centre) / width
+            found.append(torch.as_tensor(z @ basis if basis.size else z).to(device))
+        return found
+
+    def tensors(self) -> dict[str, Tensor]:
+        """What `back` needs to give the same looks again."""
+        parts = {"columns": self.columns, "centre": self.centre, "width": self.width}
+        return {
+            f"{kind}.{i}": torch.as_tensor(values)
+            for kind, all_of in (*parts.items(), ("basis", self.basis))
+            for i, values in enumerate(all_of)
+        }
+
+    @classmethod
+    def back(cls, names: list[str], tensors: Mapping[str, Tensor]) -> Looks:
+        """The looks of which these are the tensors."""
+        parts = [
+            [tensors[f"{kind}.{i}"].cpu().numpy() for i in range(len(names))]
+            for kind in ("columns", "centre", "width", "basis")
+        ]
+        return cls(names, *parts)
+
+
+def _directions(z: Float[np.ndarray, "n d"], components: int) -> Float[np.ndarray, "d k"]:
+    if not components or components >= z.shape[1]:
+        return np.empty((0, 0))
+    _, _, rows = np.linalg.svd(z, full_matrices=False)
+    largest = np.take_along_axis(rows, np.abs(rows).argmax(1)[:, None], 1)
+    return np.asarray((rows * np.sign(largest))[:components].T)
+
+
+def known(seen: Views) -> Int[np.ndarray, " m"]:
+    """The rows whose target the table says.
+
+    Raises:
+        BadInput: There are too few.
+    """
+    rows = np.flatnonzero(np.isfinite(seen.target))
+    if len(rows) < 2 * LEAST:
+        raise BadInput(
+            f"Only {len(rows)} rows say what is to be learnt, and at least {2 * LEAST} are needed; "
+            "add rows."
+        )
+    return rows
+
+
+def split(
+    s: EventsSettings, seen: Views, repeat: int = 0
+) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, " t"]]:
+    """Rows to learn from and rows that are held out; whole groups where there are several.
+
+    The held-out rows are the same whatever `train_rows` is, and fewer rows are among more.
+
+    Args:
+        s: Settings.
+        seen: Rows of known target.
+        repeat: Which of the random splits; 0 is the run's own.
+
+    Raises:
+        BadInput: One class cannot be on both sides, or too few rows are left to learn from.
+    """
+    rng = np.random.default_rng([s.seed, 51, repeat])
+    own = np.unique(seen.group)
+    block = seen.group if len(own) > 1 else np.arange(len(seen))
+    for _ in range(TRIES):
+        learnt = np.flatnonzero(_chosen(rng, s, seen, block))
+        test = np.setdiff1d(np.arange(len(seen)), learnt)
+        learnt = _teaching(s, seen, learnt)
+        if s.train_rows and len(learnt) > s.train_rows:
+            learnt = np.sort(_fewest(rng, seen, learnt)[: s.train_rows])
+        if _both(seen, learnt) and _both(seen, test):
+            break
+    else:
+        raise BadInput(
+            "No split of the groups has both classes to learn from and to be asked; change "
+            "'train_share' or 'train_rows', or leave the column 'group' out."
+        )
+    if len(learnt) < LEAST:
+        raise BadInput(
+            f"Only {len(learnt)} rows are left to learn from, and at least {LEAST} are needed; "
+            "raise 'train_share' or 'train_rows'."
+        )
+    return learnt, test
+
+
+def _chosen(
+    rng: np.random.Generator, s: EventsSettings, seen: Views, block: np.ndarray
+) -> Bool[np.ndarray, " n"]:
+    """Rows of the blocks that may be learnt from; single rows are drawn class by class."""
+    names = np.unique(block)
+    if len(names) == len(seen) and seen.task == "classification":
+        parts = [np.flatnonzero(seen.target == c) for c in (0.0, 1.0)]
+    else:
+        parts = [names]
+    picked = []
+    for part in parts:
+        count = min(max(1, round(s.train_share * len(part))), len(part) - 1)
+        picked.append(rng.permutation(part)[:count])
+    return np.isin(block, np.concatenate(picked))
+
+
+def _teaching(s: EventsSettings, seen: Views, rows: np.ndarray) -> Int[np.ndarray, " m"]:
+    """Rows that can be learnt from: a censored time only by a bound that takes it."""
+    return rows if learns_censored(s, seen.task) else rows[seen.event[rows]]
+
+
+def learns_censored(s: EventsSettings, task: str) -> bool:
+    """Whether the model learns from times of which only a lower end is known."""
+    return task != "survival" or (s.bound == "stochastic" and s.model in LAYERED)
+
+
+def _fewest(rng: np.random.Generator, seen: Views, rows: np.ndarray) -> Int[np.ndarray, " m"]:
+    """The rows in an order of which any beginning has its share of both classes."""
+    mixed = rng.permutation(rows)
+    if seen.task != "classification":
+        return mixed
+    place = np.empty(len(mixed))
+    for c in (0.0, 1.0):
+        own = np.flatnonzero(seen.target[mixed] == c)
+        place[own] = (np.arange(len(own)) + 0.5) / max(len(own), 1)
+    return mixed[np.argsort(place, kind="stable")]
+
+
+def _both(seen: Views, rows: np.ndarray) -> bool:
+    return seen.task != "classification" or len(np.unique(seen.target[rows])) == 2
+
+
+def views_of(s: EventsSettings, seen: Views) -> list[str]:
+    """The views that the settings name, in the table's order.
+
+    Raises:
+        BadInput: There is no such view.
+    """
+    wanted = [w.strip() for w in s.views.split(",") if w.strip()]
+    return seen.only(wanted).names if wanted else list(seen.names)
+
+
+def shown(test: Int[np.ndarray, " t"]) -> Int[np.ndarray, " n"]:
+    """Held-out rows that a snapshot shows, evenly spread."""
+    return test[np.unique(np.linspace(0, len(test) - 1, min(len(test), SHOWN)).astype(int))]
+
+
+def neurons_of(s: EventsSettings, views: list[str]) -> list[str]:
+    """Names of the hidden neurons: those of their views, numbered where one has several."""
+    if s.model not in LAYERED:
+        return []
+    count = s.neurons or (len(views) if len(views) > 1 else SINGLE_NEURONS)
+    if count <= len(views):
+        return views[:count]
+    return [f"{views[i % len(views)]} {i // len(views) + 1}" for i in range(count)]
+
+
+def methods_of(s: EventsSettings, task: str, learnt: int) -> list[str]:
+    """What the run is compared with, the run itself first."""
+    if not s.baselines:
+        return ["this run"]
+    models = [m for m in MODELS if m != s.model]
+    if task == "classification" or learnt > EXACT_ROWS:
+        models = [m for m in models if m != "student-t"]
+    others = ["best single view"] if task == "classification" else ["linear"]
+    return ["this run", *(MODELS[m] for m in models), AVERAGED[task], *others]
+
+
+def words_of(
+    s: EventsSettings, seen: Views, learnt: np.ndarray, test: np.ndarray
+) -> dict[str, Any]:
+    """What labels the arrays on a page (`events.Started`)."""
+    views = views_of(s, seen)
+    held = list(dict.fromkeys(seen.patient[test].tolist())) if seen.task == "survival" else []
+    return {
+        "task": seen.task,
+        "model": MODELS[s.model],
+        "views": list(seen.names),
+        "looked": views,
+        "neurons": neurons_of(s, views),
+        "features": list(seen.features),
+        "classes": list(seen.classes),
+        "patients": [seen.patients[p] for p in held],
+        "methods": methods_of(s, seen.task, len(learnt)),
+        "score": SCORE[seen.task],
+        "rows": {"training": len(learnt), "test": len(test)},
+    }
+
+
+def notes(s: EventsSettings, seen: Views, learnt: np.ndarray) -> list[str]:
+    """What a person should know of how the table was taken."""
+    said = []
+    if seen.task == "survival":
+        censored = ~seen.event
+        lost = len(np.unique(seen.patient[censored]))
+        if censored.any() and not learns_censored(s, seen.task):
+            said.append(
+                f"{lost:,} patients were last seen alive: their rows are not learnt from, and "
+                "enter the survival curves; the stochastic bound of DFGP learns from them as well."
+            )
+    flat = [
+        name
+        for i, name in enumerate(seen.names)
+        if not np.ptp(seen.x[np.ix_(learnt, np.flatnonzero(seen.view == i))], axis=0).any()
+    ]
+    if flat:
+        said.append(f"Nothing varies in {listed(flat)} among the rows that are learnt from.")
+    if len(np.unique(seen.group)) == 1 and len(seen.groups) == 1:
+        said.append("There is one group only, so that rows are held out one by one.")
+    return said
+
+
+def as_learnt(s: EventsSettings, seen: Views) -> Float[np.ndarray, " n"]:
+    """Targets on the scale on which they are learnt.
+
+    Raises:
+        BadInput: A logarithm is asked for of a value below zero.
+    """
+    if seen.task == "survival":
+        return np.log(seen.target)
+    if not s.log_y or seen.task != "regression":
+        return seen.target
+    if (seen.target < 0).any():
+        raise BadInput(
+            f"Setting 'log_y' is on, and a y is {seen.target.min():g}: only values that are never "
+            "below zero have such a logarithm; set it to false."
+        )
+    return np.log1p(seen.target)
+
+
+def told(
+    s: EventsSettings, task: str, mean: Float[np.ndarray, " n"], variance: Float[np.ndarray, " n"]
+) -> Float[np.ndarray, "4 n"]:
+    """Prediction, deviation, and the ends of the 95% interval, in the table's unit.
+
+    Of a value that is learnt as a logarithm the prediction is the mean; of a time it is the median,
+    and the deviation that of its logarithm. Classes have no interval.
+
+    Args:
+        s: Settings.
+        task: What is learnt.
+        mean: On the scale on which it is learnt.
+        variance: Likewise, noise included.
+    """
+    std = np.sqrt(variance)
+    low, high = mean - WIDE * std, mean + WIDE * std
+    if task == "classification":
+        nothing = np.full(len(mean), np.nan)
+        return np.stack([mean, std, nothing, nothing])
+    if task == "survival":
+        return np.stack([np.exp(mean), std, np.exp(low), np.exp(high)])
+    if s.log_y:
+        expected = np.exp(mean + variance / 2)
+        return np.stack(
+            [expected - 1, expected * np.sqrt(np.expm1(variance)), np.expm1(low), np.expm1(high)]
+        )
+    return np.stack([mean, std, low, high])
