@@ -193,7 +193,11 @@ def _frame(visit: Visit, content: Content) -> pmui.Page:
         theme_config=_theme(),
         template=_template(),
         raw_css=[style("page"), _variables(visit.present)],
-        sx={"& .MuiToolbar-root": {"minHeight": "56px !important"}},
+        sx={
+            "& .MuiToolbar-root": {"minHeight": "56px !important"},
+            # On a phone the links scroll; they must not push the button of the theme off the page.
+            "& .MuiToolbar-root > .MuiBox-root": {"minWidth": 0},
+        },
     )
     made.param.watch(lambda event: visit.theme(event.new), "dark_theme")
     visit.doc.on_session_destroyed(lambda _: release(made))

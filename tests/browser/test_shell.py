@@ -168,3 +168,4 @@ def test_no_page_scrolls_sideways(page: Page, app_url: str, path: str) -> None:
         page.wait_for_function(f"() => document.documentElement.scrollWidth <= {width}")
         widest = page.locator(".main-content").evaluate("(n) => n.scrollWidth - n.clientWidth")
         assert widest <= 0
+        expect(page.locator("header button")).to_be_in_viewport(ratio=1)
