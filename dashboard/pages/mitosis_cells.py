@@ -70,8 +70,8 @@ class Covariances(Shown):
             label,
             classes,
             f"Among {len(label)} rows sorted by class ({counted}) the private part is zero between "
-            f"classes by design; in the sum two rows of one class covary {within:.2g} on average, two of "
-            f"different ones {between:.2g}.",
+            f"classes by design; in the sum two rows of one class covary {within:.2g} on average, "
+            f"two of different ones {between:.2g}.",
         )
 
 

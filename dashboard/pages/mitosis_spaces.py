@@ -10,7 +10,7 @@ import panel as pn
 import panel_material_ui as pmui
 from jaxtyping import Float
 
-from dashboard.plots.base import Shown
+from dashboard.plots.base import BESIDE, Shown
 from dashboard.plots.latent import ClassesPlot
 
 if TYPE_CHECKING:
@@ -22,6 +22,10 @@ STACKED = """
 :host, :host > * { min-width: 0; max-width: 100%; }
 """
 HALVES = ":host { grid-template-columns: repeat(auto-fit, minmax(min(100%, 340px), 1fr)); }"
+CONTROLS = """
+:host { grid-template-columns: repeat(auto-fit, minmax(118px, 1fr)); max-width: 30em; }
+:host { padding-top: 4px; }
+"""
 FIRST, SECOND = -1, -2  # the dimensions of greatest relevance, whichever they are by now
 Arrays = Mapping[str, np.ndarray]
 
@@ -37,14 +41,14 @@ class Space(Shown):
         self.plot = ClassesPlot(self.title, self.kind)
         self.figures = self.plot.figures
         self.across, self.up = (
-            pmui.Select(label=label, options={"most relevant": FIRST, "second": SECOND},
-                        value=value, width=138, size="small", margin=0)
+            pmui.Select(label=label, options={"strongest": FIRST, "second": SECOND},
+                        value=value, sizing_mode="stretch_width", size="small", margin=0)
             for label, value in (("Across", FIRST), ("Up", SECOND))
         )  # fmt: skip
         for control in (self.across, self.up):
             control.param.watch(lambda _: self._show(), "value")
-        controls = pn.FlexBox(*self._controls(), gap="8px", margin=0,
-                              sizing_mode="stretch_width")  # fmt: skip
+        controls = pn.Column(*self._controls(), stylesheets=[BESIDE, CONTROLS],
+                             sizing_mode="stretch_width", margin=0)  # fmt: skip
         self.panel = pn.Column(
             controls, self.plot.panel, stylesheets=[STACKED], sizing_mode="stretch_width", margin=0
         )
@@ -66,7 +70,7 @@ class Space(Shown):
     def _offer(self, words: Mapping[str, Any]) -> None:
         """The dimensions there are; what was chosen stays, if it is there."""
         count = len(self._dimensions(words))
-        options = {"most relevant": FIRST, "second": SECOND}
+        options = {"strongest": FIRST, "second": SECOND}
         options |= {str(i + 1): i for i in range(count)}
         for control, usual in ((self.across, FIRST), (self.up, SECOND)):
             if control.options != options:
@@ -107,7 +111,8 @@ class Private(Space):
     kind = "private"
 
     def __init__(self) -> None:
-        self.of = pmui.Select(label="Class", options=[], width=122, size="small", margin=0)
+        self.of = pmui.Select(label="Class", options=[], sizing_mode="stretch_width",
+                              size="small", margin=0)  # fmt: skip
         super().__init__()
         self.of.param.watch(lambda _: self._show(), "value")
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 NOTHING = "Nothing to show yet."
 FEW = 32
+KEPT = "kept"  # a tag of sources that a legend is drawn from, which needs a row even of nothing
 BESIDE = """
 :host { display: grid !important; gap: 12px; max-height: none !important;
   grid-template-columns: repeat(auto-fit, minmax(min(100%, 220px), 1fr)); }
@@ -75,7 +76,8 @@ class Plot(View):
         """Forget what is shown."""
         for f in self.figures:
             for source in {r.data_source for r in f.renderers if hasattr(r, "data_source")}:
-                empty(source)
+                if KEPT not in source.tags:
+                    empty(source)
         self.describe(NOTHING)
 
 

@@ -11,6 +11,8 @@ from dashboard.plots.base import Plot, put
 from dashboard.plots.key import Key, look, width
 from dashboard.plots.theme import models, new_figure
 
+TICKS = [1, 3, 10, 30, 100, 300]
+
 
 class ImbalancePlot(Plot):
     """A line a method over rows of the other classes for each of the rare one."""
@@ -23,7 +25,7 @@ class ImbalancePlot(Plot):
             {n: [] for n in ("ratio", "score", "colour", "marker", "method")}
         )
         plot = new_figure("imbalance", "rows of the others for each of the rare class", "",
-                          height=height, x_axis_type="log",
+                          height=height, x_axis_type="log", x_range=models.Range1d(0.8, 400),
                           y_range=models.Range1d(0, 1.02))  # fmt: skip
         plot.multi_line("ratio", "score", source=self.curves, line_color="colour",
                         line_dash="dash", line_width="width")  # fmt: skip
@@ -31,6 +33,8 @@ class ImbalancePlot(Plot):
                             marker="marker")  # fmt: skip
         tips = [("method", "@method"), ("imbalance", "1 : @ratio{0}"), ("score", "@score{0.00}")]
         plot.add_tools(models.HoverTool(renderers=[dots], tooltips=tips))
+        plot.xaxis[0].ticker = models.FixedTicker(ticks=TICKS)
+        plot.xaxis[0].major_label_overrides = {r: f"1:{r}" for r in TICKS}
         self.key = Key(plot, lines=True, stacked=True)
         super().__init__(title, plot)
 
@@ -63,8 +67,6 @@ class ImbalancePlot(Plot):
         )
         plot = self.figures[0]
         plot.yaxis[0].axis_label = f"{score} of the rare class"
-        plot.xaxis[0].ticker = models.FixedTicker(ticks=ratios)
-        plot.xaxis[0].major_label_overrides = {r: f"1:{r}" for r in ratios}
         self.describe(_in_words(ratios, each, names, score))
 
 

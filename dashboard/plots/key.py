@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import nan
+from typing import Any
 
-from dashboard.plots.base import columns
+from dashboard.plots.base import KEPT
 from dashboard.plots.theme import DASHES, GROUPS, MARKERS, Figure, models, quiet_legend
 
 LOOKS = tuple(zip(GROUPS, MARKERS, DASHES))
@@ -20,8 +22,9 @@ class Key:
     """
 
     def __init__(self, plot: Figure, lines: bool = False, stacked: bool = False) -> None:
-        none = columns("x", "y")
-        self.items = []
+        none = models.ColumnDataSource({"x": [nan], "y": [nan]}, tags=[KEPT])
+        self.items: list[Any] = []
+        self.names = [""] * len(LOOKS)
         for k, (colour, marker, dash) in enumerate(LOOKS):
             looks = [plot.scatter("x", "y", source=none, color=colour, marker=marker, size=8)]
             if lines:
@@ -35,9 +38,11 @@ class Key:
 
     def name(self, names: Sequence[str]) -> None:
         """Name the groups there are."""
-        for item, said in zip(self.items, [*map(str, names), *[""] * len(LOOKS)]):
-            if item.label != {"value": said} or item.visible != bool(said):
+        fresh = [*map(str, names), *[""] * len(LOOKS)][: len(LOOKS)]
+        for item, said, before in zip(self.items, fresh, self.names):
+            if said != before:
                 item.update(label={"value": said}, visible=bool(said))
+        self.names = fresh
 
 
 def look(group: int) -> tuple[str, str, str]:

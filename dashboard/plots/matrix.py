@@ -28,7 +28,7 @@ class MatrixPlot(Tiled):
         most: Pixels beyond which it does not grow.
     """
 
-    def __init__(self, title: str, least: int = 190, most: int = 320) -> None:
+    def __init__(self, title: str, least: int = 190, most: int = 420) -> None:
         self._shown: tuple[UInt8[np.ndarray, "m k k"], list[str], list[int]] | None = None
         self.pictures = models.ColumnDataSource({n: [] for n in ("image", "x", "y", "dw", "dh")})
         self.heads = models.ColumnDataSource({"x": [], "y": [], "text": []})

@@ -120,6 +120,7 @@ def test_the_curve_of_imbalance_grows_and_names_who_is_better() -> None:
     assert "1:100 0.20 (best of them: SVM, 0.60)" in plot.alt
     assert [list(r) for r in plot.curves.data["ratio"]] == [[10, 100]] * 2
     assert plot.points.data["score"].tolist() == pytest.approx([0.8, 0.2, 0.7, 0.6])
-    assert plot.figures[0].xaxis[0].major_label_overrides == {10: "1:10", 100: "1:100"}
+    assert [item.visible for item in plot.key.items] == [True] * 2 + [False] * 4
+    assert plot.key.items[1].label.value == "SVM"
     plot.show({1: np.array([0.5, np.nan])}, ["SCLVM", "SVM"], "F1")
     assert "nan" not in plot.alt
