@@ -52,17 +52,17 @@ HARD = Look(black=0.12, long=0.12, stain=0.2, blur=(0.7, 1.5), noise=0.04, clump
 
 
 def demo(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
-    """100 dividing cells and 2,000 others on 20 slides.
+    """120 dividing cells and 1,200 others on 24 slides.
 
     Returns:
         `label` (mitosis, other), `group` (slide), `p0 … p899`.
     """
-    return _table(cells(settings.seed, 20, (5, 100), EASY), rows)
+    return _table(cells(settings.seed, 24, (5, 50), EASY), rows)
 
 
 def hard(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
     """As many, of which more of the others look like dividing ones; stain and focus vary more."""
-    return _table(cells(settings.seed, 20, (5, 100), HARD), rows)
+    return _table(cells(settings.seed, 24, (5, 50), HARD), rows)
 
 
 def large(settings: Seeded, rows: int | None = None) -> pd.DataFrame:

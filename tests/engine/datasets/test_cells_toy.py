@@ -25,8 +25,8 @@ def demo() -> Cells:
 def test_the_demonstration(demo: Cells) -> None:
     assert demo.pixels
     own = demo.label == demo.classes.index("mitosis")
-    assert (own.sum(), (~own).sum()) == (100, 2000)
-    assert np.bincount(demo.group[own]).tolist() == [5] * 20
+    assert (own.sum(), (~own).sum()) == (120, 1200)
+    assert np.bincount(demo.group[own]).tolist() == [5] * 24
     assert 0 <= demo.x.min() < demo.x.max() <= 1
     assert 0.5 < demo.x.mean() < 0.8  # dark on light
 

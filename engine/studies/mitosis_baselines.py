@@ -1,0 +1,108 @@
+"""Every method on the same rows: for honesty, one after the other and bounded in time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from sklearn.linear_model import LogisticRegression
+
+from engine.catalog.mitosis import MODELS, MOST_DGPLVM, OTHERS
+from engine.studies import mitosis_models as models
+from engine.studies.mitosis_rows import Columns
+
+if TYPE_CHECKING:
+    from engine.studies.mitosis import Study
+
+STEPS = {"sclvm": 200, "bgplvm": 200, "dgplvm": 60}
+MOST_ROWS = 2500  # up to which latent variable models are trained as well
+LINEAR_STEPS = 500
+FALLBACK = 60  # components that classifiers are given where the model is given pixels
+
+
+class Told(NamedTuple):
+    """What a method says of the held-out rows."""
+
+    method: str
+    p: Float[np.ndarray, "n c"] | None  # None: left out
+    decided: Int[np.ndarray, " n"] | None
+    threshold: float
+    note: str = ""
+
+
+def compared(
+    study: Study,
+    learnt: Int[np.ndarray, " m"],
+    asked: Int[np.ndarray, " n"],
+    only: Sequence[str],
+    hurry: float = 1.0,
+) -> Iterator[Told]:
+    """What the methods say that learn from some rows.
+
+    Args:
+        study: Whose rows, settings and columns they are.
+        learnt: Rows to learn from.
+        asked: Rows to classify.
+        only: Those that are asked for, by name.
+        hurry: Part of the usual steps.
+    """
+    for name, method in MODELS.items():
+        if method not in only:
+            continue
+        most = MOST_DGPLVM if name == "dgplvm" else MOST_ROWS
+        if len(learnt) > most:
+            said = f"{method} is left out of the comparison: with {len(learnt):,} rows to learn "
+            yield Told(method, None, None, np.nan, said + "from it takes too long.")
+            continue
+        steps = max(20, round(hurry * min(STEPS[name], study.settings.max_steps)))
+        yield latent(study, name, learnt, asked, steps)
+    if set(OTHERS) & set(only):
+        yield from plain(study, learnt, asked)
+
+
+def latent(
+    study: Study,
+    name: str,
+    learnt: Int[np.ndarray, " m"],
+    asked: Int[np.ndarray, " n"],
+    steps: int,
+) -> Told:
+    """A latent variable model, trained anew."""
+    s = study.settings
+    generator = torch.Generator().manual_seed(104729 * s.seed)
+    label = torch.tensor(study.label[learnt])
+    z = study.given(learnt, name).cpu()
+    model = models.build(s, name, z, label, study.n_classes, generator).to(study.device)
+    models.fit(model, steps)
+    reader, chances, _ = study.settle(model, learnt, name)
+    return told(MODELS[name], chances, reader.place(study.given(asked, name)).evidence)
+
+
+def plain(
+    study: Study, learnt: Int[np.ndarray, " m"], asked: Int[np.ndarray, " n"]
+) -> Iterator[Told]:
+    """Class-weighted classifiers of the principal components that the model is given."""
+    spared = study.split.validation
+    x, held, new = (study.filled(study.z[which]) for which in (learnt, spared, asked))
+    if study.image is not None and not len(study.columns.axes):
+        turned = Columns.of(x, FALLBACK, pixels=True)
+        x, held, new = (turned.forward(v) for v in (x, held, new))
+    label, c = study.label[learnt], study.n_classes
+    machine, _ = models.best_svm(x, label, held, study.label[spared], c)
+    width = np.where(x.std(0) > 1e-9, x.std(0), 1.0)
+    x, line = x / width, LogisticRegression(class_weight="balanced", max_iter=LINEAR_STEPS)
+    line.fit(x, label)
+    prior = study.prior(learnt)
+    for method, classifier, scale in zip(OTHERS, (machine, line), (1.0, width)):
+        evidence = [models.decisions(classifier, v / scale, c) for v in (held, new)]
+        found = models.tempered(evidence[0][: len(held)], study.label[spared], prior, None)
+        yield told(method, found, evidence[1])
+
+
+def told(method: str, chances: models.Chances, evidence: Float[np.ndarray, "n c"]) -> Told:
+    """Probabilities and decisions of a method, from its evidence."""
+    p = chances.of(evidence)
+    return Told(method, p, chances.decide(p), chances.threshold)

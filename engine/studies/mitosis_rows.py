@@ -1,0 +1,366 @@
+"""What the mitosis study makes of a table: rows to learn from, rows held out, fewer columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from engine.catalog.mitosis import MitosisSettings
+from engine.datasets.characters import area, side
+from engine.datasets.naming import listed
+from engine.datasets.nuclei import Cells
+from engine.errors import BadInput
+
+SHADES = 255  # of a pixel: images are kept as whole parts of this
+MOST_TEST = 1000  # held-out rows that are scored, as published
+MOST_VALIDATION = 500
+VALIDATION_SHARE = 0.25  # of what is not held out, for temperatures and thresholds
+LEAST_RARE = 8  # rows of the rare class without which none are spared for that
+COMPLETED = 8  # rounds in which missing cells and principal components are found in turn
+FEW = 2  # rows of a class without which it is not learnt
+
+Rows = Int[np.ndarray, " _"]
+
+
+@dataclass(frozen=True)
+class Split:
+    """Rows by what they are for; `learnt` is part of `pool`, which nothing was taken from."""
+
+    pool: Rows
+    learnt: Rows
+    validation: Rows
+    test: Rows
+
+
+def chosen(s: MitosisSettings, cells: Cells) -> tuple[Cells, Rows]:
+    """The rows that have a class, the rare class first; and their places in the table.
+
+    Raises:
+        BadInput: One class only, the rare one is not among them, or it is too rare to be split.
+    """
+    count = np.bincount(cells.label[cells.label >= 0], minlength=len(cells.classes))
+    known = [i for i in range(len(count)) if count[i]]
+    if len(known) < 2:
+        raise BadInput(
+            f"The table has only one class ({listed([cells.classes[i] for i in known])}), and one "
+            "class is no choice; add rows of another."
+        )
+    rare = min(known, key=lambda i: (count[i], i))
+    if s.rare:
+        if s.rare not in cells.classes:
+            raise BadInput(
+                f"Setting 'rare' is {s.rare!r}, and the table's classes are "
+                f"{listed(cells.classes)}; name one of them, or none."
+            )
+        rare = cells.classes.index(s.rare)
+    order = [rare, *(i for i in known if i != rare)]
+    few = next((i for i in order if count[i] < FEW + (s.test_share > 0)), None)
+    if few is not None:
+        raise BadInput(
+            f"Class {cells.classes[few]!r} has {count[few]} row{'s' * (count[few] > 1)}, too few "
+            "to learn from some and hold out others; add rows of it, or leave it out."
+        )
+    number = np.full(len(count) + 1, -1)
+    number[order] = np.arange(len(order))
+    places = np.flatnonzero(number[cells.label] >= 0)
+    taken = cells.take(places)
+    names = [cells.classes[i] for i in order]
+    return Cells(names, number[taken.label], taken.groups, taken.group, taken.x, taken.features), (
+        places
+    )
+
+
+def as_learnt(
+    s: MitosisSettings, cells: Cells, drawn: tuple[int, int] | None
+) -> tuple[Float[np.ndarray, "n d"], tuple[int, int] | None]:
+    """Numbers as the model learns them: images small, grey in whole parts of `SHADES`.
+
+    Args:
+        s: Settings.
+        cells: The table.
+        drawn: Height and width of its images; None: its columns are no pixels.
+    """
+    if drawn is None:
+        return cells.x, None
+    x = cells.x / SHADES if np.nanmax(cells.x, initial=0.0) > 2 else cells.x
+    images = x.reshape(-1, *drawn)
+    small = images if max(drawn) <= s.size else area(images, s.size)
+    shaded = np.round(np.clip(small.reshape(len(x), -1), 0, 1) * SHADES) / SHADES
+    return shaded, (small.shape[1], small.shape[2])
+
+
+def shape(s: MitosisSettings, cells: Cells) -> tuple[int, int] | None:
+    """Height and width of a table's images; None where its columns are no pixels."""
+    return side(len(cells.features), s.width, s.height) if cells.pixels else None
+
+
+def split(s: MitosisSettings, cells: Cells) -> tuple[Split, list[str]]:
+    """Rows held out, rows for temperature and threshold, rows learnt from; and what to know of it.
+
+    Held-out rows are the same whatever the imbalance is, and fewer rows are among more.
+
+    Raises:
+        BadInput: A class is left without two rows to learn from.
+    """
+    rng, notes = np.random.default_rng([s.seed, 41]), []
+    every = np.arange(len(cells))
+    test, whole = _held(rng, cells, every, s.test_share)
+    rest = np.setdiff1d(every, test)
+    spared = np.empty(0, dtype=np.int64)
+    if s.tempered and (cells.label[rest] == 0).sum() >= LEAST_RARE:
+        spared, whole_too = _held(rng, cells, rest, VALIDATION_SHARE)
+        whole = whole and whole_too
+    elif s.tempered:
+        notes.append(
+            f"The rare class has fewer than {LEAST_RARE} rows beside those held out, so that none "
+            "are spared: probabilities are not tempered, and a row has its most probable class."
+        )
+    if cells.groups and not whole:
+        notes.append(
+            "Groups could not be held out whole, for a class would be left with too few rows: rows "
+            "of one group are learnt from and held out."
+        )
+    pool = np.setdiff1d(rest, spared)
+    learnt = thinned(s, cells, pool, s.imbalance)
+    found = Split(
+        pool, learnt, some(rng, cells, spared, MOST_VALIDATION), some(rng, cells, test, MOST_TEST)
+    )
+    if len(found.test) < len(test):
+        notes.append(
+            f"Of {len(test):,} rows held out, {len(found.test):,} are scored: all of the rare "
+            "class, or half of them, and others at random."
+        )
+    return found, notes
+
+
+def thinned(s: MitosisSettings, cells: Cells, pool: Rows, ratio: float) -> Rows:
+    """The rows of a pool that are learnt from, the others `ratio` times the rare ones (0: all).
+
+    Raises:
+        BadInput: A class is left without two rows.
+    """
+    rng = np.random.default_rng([s.seed, 42])
+    own = [rng.permutation(pool[cells.label[pool] == c]) for c in range(len(cells.classes))]
+    own[0] = own[0][: s.rare_rows or None]
+    others = sum(len(rows) for rows in own[1:])
+    wanted = others
+    if ratio:
+        wanted = min(others, round(ratio * len(own[0])))
+        own[0] = own[0][: max(FEW, round(wanted / ratio))]
+    kept = [own[0]]
+    kept += [rows[: max(FEW, round(wanted * len(rows) / max(others, 1)))] for rows in own[1:]]
+    for c, rows in enumerate(kept):
+        if len(rows) < FEW:
+            raise BadInput(
+                f"Class {cells.classes[c]!r} is left with {len(rows)} rows to learn from, and "
+                f"{FEW} are needed; add rows of it, or hold out fewer ('test_share')."
+            )
+    return np.sort(np.concatenate(kept))
+
+
+def some(rng: np.random.Generator, cells: Cells, rows: Rows, most: int) -> Rows:
+    """At most so many rows: those of the rare class, up to half, and others at random."""
+    if len(rows) <= most:
+        return rows
+    mixed = rng.permutation(rows)
+    rare, others = mixed[cells.label[mixed] == 0], mixed[cells.label[mixed] != 0]
+    rare = rare[: most // 2]
+    return np.sort(np.concatenate([rare, others[: most - len(rare)]]))
+
+
+def _held(rng: np.random.Generator, cells: Cells, rows: Rows, share: float) -> tuple[Rows, bool]:
+    """About that share of every class, in whole groups where they can be; and whether they are."""
+    if not share:
+        return np.empty(0, dtype=np.int64), True
+    label, least = cells.label[rows], FEW
+    if cells.groups:
+        member = np.zeros((len(cells.groups), len(cells.classes)), dtype=int)
+        np.add.at(member, (cells.group[rows], label), 1)
+        order = rng.permutation(len(cells.groups))
+        taken = np.cumsum(member[order], axis=0)
+        enough = int(np.argmax(taken[:, 0] >= share * taken[-1, 0]))
+        if (taken[-1] - taken[enough] >= least).all() and (taken[enough] >= 1).all():
+            inside = np.isin(cells.group[rows], order[: enough + 1])
+            return rows[inside], True
+    held = []
+    for c in range(len(cells.classes)):
+        mixed = rng.permutation(rows[label == c])
+        held.append(mixed[: max(0, min(len(mixed) - least, max(1, round(share * len(mixed)))))])
+    return np.sort(np.concatenate(held)), False
+
+
+@dataclass(frozen=True)
+class Columns:
+    """From a row's columns to what a model learns, and back: features standardised, then turned.
+
+    Attributes:
+        centre: Of each column; zero where nothing is turned and the columns are pixels.
+        scale: 1 for pixels.
+        axes: Principal components, rows of unit length; empty: columns are learnt as they are.
+        variance: Of each component.
+        left: Variance of a column that the components leave.
+    """
+
+    centre: Float[np.ndarray, " d"]
+    scale: Float[np.ndarray, " d"]
+    axes: Float[np.ndarray, "k d"]
+    variance: Float[np.ndarray, " k"]
+    left: float
+
+    @classmethod
+    def of(cls, x: Float[np.ndarray, "n d"], components: int, pixels: bool) -> Columns:
+        """Fitted to rows, of which cells may be missing (NaN).
+
+        Args:
+            x: Rows to learn from.
+            components: How many; 0, or as many as columns that are no pixels: none are turned.
+            pixels: Whether the columns are pixels, which are all of one scale.
+
+        Raises:
+            BadInput: The rows are all the same, or a column has no value.
+        """
+        seen = np.isfinite(x)
+        empty = np.flatnonzero(~seen.any(0))
+        if len(empty):
+            raise BadInput(
+                f"Of the rows that are learnt from, none has a value in feature {empty[0] + 1}; "
+                "leave the column out, or fill it."
+            )
+        centre = np.nanmean(x, axis=0)
+        spread = np.ones(x.shape[1]) if pixels else np.nanstd(x, axis=0)
+        scale = np.where(spread > 1e-12, spread, 1.0)
+        z = np.where(seen, (x - centre) / scale, 0.0)
+        if not np.abs(z).max() > 1e-9:
+            raise BadInput("The rows that are learnt from are all the same; nothing to tell apart.")
+        count = min(components, len(x) - 1, x.shape[1])
+        if not count or (not pixels and components >= x.shape[1]):
+            none = np.empty((0, x.shape[1]))
+            return cls(centre, scale, none, np.empty(0), 0.0)
+        found = cls(centre, scale, *_axes(z, count))
+        for _ in range(COMPLETED if not seen.all() else 0):
+            z = np.where(seen, z, found._scores(np.where(seen, z, np.nan)) @ found.axes)
+            found = cls(centre, scale, *_axes(z, count))
+        axes = found.axes.astype(np.float32).astype(np.float64)  # as they are kept
+        return cls(centre, scale, axes, found.variance, found.left)
+
+    def forward(self, x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n k"]:
+        """What is learnt of rows; NaN where a cell is missing and nothing is turned.
+
+        In whole steps of single precision, so that a model that was kept sees the very same.
+        """
+        z = (x - self.centre) / self.scale
+        made = z if not len(self.axes) else self._scores(z)
+        return made.astype(np.float32).astype(np.float64)
+
+    def back(self, z: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n d"]:
+        """Rows of what was learnt."""
+        own = z @ self.axes if len(self.axes) else z
+        return np.asarray(own * self.scale + self.centre)
+
+    def spread(self, variance: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n d"]:
+        """Standard deviation of rows, from variances of what was learnt."""
+        own = variance @ self.axes**2 + self.left if len(self.axes) else variance
+        return np.asarray(np.sqrt(own) * self.scale)
+
+    def _scores(self, z: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n k"]:
+        """Components; where cells are missing, their mean given the others (probabilistic PCA)."""
+        seen = np.isfinite(z)
+        found = np.where(seen, z, 0.0) @ self.axes.T
+        prior = np.diag(max(self.left, 1e-9) / np.maximum(self.variance, 1e-12))
+        for i in np.flatnonzero(~seen.all(1)):
+            part = self.axes[:, seen[i]]
+            found[i] = np.linalg.solve(part @ part.T + prior, part @ z[i, seen[i]])
+        return np.asarray(found)
+
+
+def _axes(
+    z: Float[np.ndarray, "n d"], count: int
+) -> tuple[Float[np.ndarray, "k d"], Float[np.ndarray, " k"], float]:
+    """Leading principal components, their variances, and the variance of a column that is left."""
+    from scipy.linalg import eigh
+
+    n, d = z.shape
+    if d <= n:
+        values, vectors = eigh(z.T @ z, subset_by_index=(d - count, d - 1))
+        axes = vectors.T[::-1]
+    else:
+        values, vectors = eigh(z @ z.T, subset_by_index=(n - count, n - 1))
+        axes = vectors.T[::-1] @ z
+    values = np.maximum(values[::-1], 0.0)
+    length = np.linalg.norm(axes, axis=1, keepdims=True)
+    axes = axes / np.where(length > 1e-12, length, 1.0)
+    left = max((z**2).sum() - values.sum(), 0.0) / (n * max(d - count, 1))
+    # An eigenvector's sign is anybody's; its largest entry decides, the same on every machine.
+    sign = np.sign(axes[np.arange(count), np.abs(axes).argmax(1)])
+    return axes * sign[:, None], values / n, float(left)
+
+
+def notes(
+    cells: Cells,
+    drawn: tuple[int, int] | None,
+    image: tuple[int, int] | None,
+    found: Split,
+    columns: Columns,
+) -> list[str]:
+    """What a person should know of how the table was taken."""
+    said = []
+    if drawn is not None and image is not None and drawn != image:
+        said.append(
+            f"Images of {drawn[1]} x {drawn[0]} pixels were brought to {image[1]} x {image[0]} by "
+            "averages over area."
+        )
+    if drawn is not None and np.nanmax(cells.x, initial=0.0) > 2:
+        said.append(f"Pixels were taken as whole parts of {SHADES}.")
+    missing = int(np.isnan(cells.x).sum())
+    if missing:
+        how = "filled in by principal components" if len(columns.axes) else "left to the model"
+        said.append(f"{missing:,} cells are missing; they are {how}.")
+    if not len(found.test):
+        said.append("No row is held out, so there is nothing to score; set 'test_share' above 0.")
+    return said
+
+
+def words_of(
+    s: MitosisSettings,
+    cells: Cells,
+    image: tuple[int, int] | None,
+    found: Split,
+    methods: list[str],
+) -> dict[str, Any]:
+    """What labels the arrays on a page (`events.Started`)."""
+    count = np.bincount(cells.label[found.learnt], minlength=len(cells.classes))
+    pool = np.bincount(cells.label[found.pool], minlength=len(cells.classes))
+    private = s.private if s.model == "sclvm" else 0
+    return {
+        "classes": list(cells.classes),
+        "rare": cells.classes[0],
+        "size": list(image or ()),
+        "features": list(cells.features) if image is None else [],
+        "n_shared": s.shared + s.private - private,
+        "n_private": private,
+        "methods": methods,
+        "rows": {
+            "training": len(found.learnt),
+            "validation": len(found.validation),
+            "test": len(found.test),
+        },
+        "counts": count.tolist(),
+        "pool": pool.tolist(),
+        "ratio": float(count[1:].sum() / count[0]),
+        "grouped": bool(cells.groups),
+    }
+
+
+def shown(label: Int[np.ndarray, " n"], most: int) -> Int[np.ndarray, " k"]:
+    """At most so many rows, sorted by class; classes have equal parts as far as they reach."""
+    own = [np.flatnonzero(label == c) for c in np.unique(label)]
+    room, kept = most, []
+    for left, rows in zip(range(len(own), 0, -1), sorted(own, key=len)):
+        take = min(len(rows), room // left)
+        kept.append(rows[np.linspace(0, len(rows) - 1, take).round().astype(int)])
+        room -= take
+    found = np.concatenate(kept)
+    return found[np.argsort(label[found], kind="stable")]
