@@ -19,7 +19,7 @@ from dashboard.pages.events_result import (
     WITHIN,
     result,
 )
-from dashboard.pages.events_row import OneRow
+from dashboard.pages.events_row import OneRow, target_of
 from dashboard.pages.mitosis_tabs import tabs
 from dashboard.pages.views import Views
 from dashboard.plots.base import Fed
@@ -107,7 +107,7 @@ def views(page: StudyPage) -> Views:
             (PROBABILITIES, "Cells that it never saw: how sure is it, and is it right?"),
             (TRUTH, "Every dot was kept from the model."),
             (CURVES, "Would these patients have lived as long as was predicted?"),
-            (NEURONS, "One number a view: which of them pull the classes apart?"),
+            (NEURONS, "One number a view: which of them goes with what is asked?"),
             (SHARES, "How far does it go by each?"),
             (on.title, "Guess first: which view can be spared?"),
             (patient.title, "How long, and how sure?"),
@@ -125,7 +125,7 @@ def hides(run: History) -> set[str]:
     hidden = set().union(*OF.values()) - OF.get(task, set())
     if not words.get("neurons"):
         hidden |= {NEURONS, SHARES, OneRow.title}
-    if len(words.get("all_views", ())) < 2:
+    if len(words.get("views", ())) < 2:
         hidden |= {ViewsOn.title}
     if run.report is not None:
         a = run.report.arrays
@@ -163,7 +163,6 @@ def _patients() -> Fed:
 
     def feed(told: Snapshot, words: Mapping[str, Any]) -> None:
         a = told.arrays
-        plot.name(str(words.get("target") or "time"))
         plot.show(*(a[f"patient_{name}"] for name in ("time", "event", "pred", "low", "high")))
 
     return Fed(plot, feed)
@@ -174,7 +173,6 @@ def _survival() -> Fed:
 
     def feed(told: Snapshot, words: Mapping[str, Any]) -> None:
         a = told.arrays
-        plot.name(str(words.get("target") or "time"))
         plot.show(*(a[f"km_{name}"] for name in ("time", "true", "predicted", "expected")))
 
     return Fed(plot, feed)
@@ -191,7 +189,7 @@ def _neurons() -> Fed:
             words["neurons"],
             a["influence"],
             words.get("classes") or (),
-            str(words.get("target") or "target"),
+            target_of(words),
         )
 
     return Fed(plot, feed)

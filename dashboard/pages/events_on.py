@@ -54,8 +54,8 @@ class ViewsOn(Shown):
 
     def open(self, run: History) -> None:
         """Take the run's views."""
-        names = [str(name) for name in run.words["all_views"]]
-        on = [str(name) for name in run.words["views"]]
+        names = [str(name) for name in run.words["views"]]
+        on = [str(name) for name in run.words["looked"]]
         self._metric = str(run.words["score"])
         self.views.param.update(options=names, value=on, disabled=False)
         self.button.disabled = False

@@ -46,7 +46,6 @@ class Patient(Shown):
         if not names:
             self.plot.describe(NOBODY)
             return
-        self.plot.name(str(run.words.get("target") or "time"))
         self._quiet = True
         self.who.param.update(options=names, value=names[0], disabled=False)
         self._quiet = False

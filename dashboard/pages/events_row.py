@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,11 @@ from dashboard.plots.hidden import HiddenPlot
 if TYPE_CHECKING:
     from dashboard.live import History
     from dashboard.pages.study_page import StudyPage
+
+
+def target_of(words: Mapping[str, Any]) -> str:
+    """What a row's target is called on an axis."""
+    return "time" if words["task"] == "survival" else "value"
 
 
 class OneRow(Shown):
@@ -60,7 +66,7 @@ class OneRow(Shown):
             words["neurons"],
             a["influence"],
             words.get("classes") or (),
-            str(words.get("target") or "target"),
+            target_of(words),
         )
         self.row.param.update(end=max(len(hidden), 2), value=1, disabled=len(hidden) < 2)
         # A crowd that watches one run should not ask all at once when it ends.

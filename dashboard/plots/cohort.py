@@ -41,11 +41,6 @@ class CohortPlot(Plot):
         quiet_legend(plot)
         super().__init__(title, plot)
 
-    def name(self, time: str) -> None:
-        """Name the axes, with the unit of time."""
-        plot = self.figures[0]
-        plot.xaxis.axis_label, plot.yaxis.axis_label = f"observed {time}", f"predicted {time}"
-
     def show(self, time: Each, died: Each, predicted: Each, low: Each, high: Each) -> None:
         """Show p patients; `died` is 1 where the time is that of death."""
         dead = died > 0.5

@@ -69,7 +69,7 @@ class MethodsPlot(Plot):
         self.splits.data = dict(
             zip(("method", "value", "colour"), map(list, zip(*kept)), strict=False)
         )
-        less = score in LOWER
+        less = score.split(" ")[0] in LOWER
         plot = self.figures[0]
         plot.y_range.factors = names[::-1]
         plot.height = 90 + ROW * len(names)

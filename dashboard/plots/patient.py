@@ -38,10 +38,6 @@ class PatientPlot(Plot):
         quiet_legend(plot)
         super().__init__(title, plot)
 
-    def name(self, time: str) -> None:
-        """Name the axis of time, with its unit."""
-        self.figures[0].xaxis.axis_label = time
-
     def show(
         self,
         who: str,

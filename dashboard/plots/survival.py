@@ -36,10 +36,6 @@ class SurvivalPlot(Plot):
         quiet_legend(plot, stacked=True)
         super().__init__(title, plot)
 
-    def name(self, time: str) -> None:
-        """Name the axis of time, with its unit."""
-        self.figures[0].xaxis.axis_label = time
-
     def show(
         self,
         time: Times,

@@ -20,17 +20,16 @@ from engine.events import Metric, Report
 
 WORDS: dict[str, Any] = {
     "task": "classification",
-    "views": ["outline", "texture"],
-    "all_views": ["outline", "texture", "noise"],
+    "views": ["outline", "texture", "noise"],
+    "looked": ["outline", "texture"],
     "neurons": ["outline", "texture"],
     "classes": ["none", "event"],
     "methods": ["DFGP", "SGP"],
     "score": "F1",
-    "target": "",
     "patients": ["P1", "P2"],
     "rows": {"training": 100, "test": 4},
 }
-SURVIVAL = {"task": "survival", "classes": [], "target": "time (months)", "score": "NMSE"}
+SURVIVAL = {"task": "survival", "classes": [], "score": "NMSE (log time)"}
 
 
 def arrays() -> dict[str, np.ndarray]:
@@ -92,7 +91,7 @@ def test_what_belongs_to_another_task_is_kept_off_the_page() -> None:
     survival = hides(run(SURVIVAL, report=False))
     assert {PROBABILITIES, TRUTH, RELIABLE, TRADES, DOUBT} <= survival
     assert not {CURVES, PATIENTS, Patient.title, PIT, SPLIT} & survival
-    flat = hides(run({"task": "regression", "neurons": [], "all_views": ["features"]}, False))
+    flat = hides(run({"task": "regression", "neurons": [], "views": ["features"]}, False))
     assert {NEURONS, SHARES, OneRow.title, ViewsOn.title, PATIENTS} <= flat
     assert TRUTH not in flat
     unknown = SimpleNamespace(words={}, report=None)
