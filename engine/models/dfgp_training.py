@@ -6,14 +6,11 @@ import torch
 from torch import Tensor
 
 from engine.errors import BadInput
+from engine.models.adam_lbfgs import RATE, AdamLBFGS
 from engine.models.dfgp import DFGP
-from engine.models.lbfgs import LBFGS
-from engine.models.optimiser_state import recall, remembered
-
-RATE = 0.03
 
 
-class Training:
+class Training(AdamLBFGS):
     """A run of steps that can be kept and taken up again.
 
         training = Training(model)
@@ -41,50 +38,23 @@ class Training:
         batch: int | None = None,
         generator: torch.Generator | None = None,
     ) -> None:
-        self.drawn = model.kind == "stochastic"
-        if batch is not None and (batch < 1 or not self.drawn):
+        drawn = model.kind == "stochastic"
+        if batch is not None and (batch < 1 or not drawn):
             raise BadInput(f"Batches are of a row at least, with the stochastic bound: {batch}.")
-        self.model, self.adam, self.batch = model, adam, batch
+        self.model = model
         self.generator = torch.Generator().manual_seed(0) if generator is None else generator
-        self.steps = 0
-        learned = [p for p in model.parameters() if p.requires_grad]
-        self._first = torch.optim.Adam(learned, lr=rate, fused=True)
-        self._then = LBFGS(learned, model.objective)
-
-    @property
-    def stalled(self) -> bool:
-        """Whether no step finds a lower point."""
-        return not self.drawn and self.steps >= self.adam and self._then.stalled
-
-    def step(self) -> float:
-        """One more step, and the objective: where Adam set out from, or where L-BFGS arrived.
-
-        Adam takes no step where the objective is not finite, and gives NaN.
-        """
-        self.steps += 1
-        if self.steps > self.adam and not self.drawn:
-            return self._then.step()
-        self._first.zero_grad()
-        with torch.enable_grad():
-            value = self.model.objective(self.generator, self.batch)
-        if not bool(torch.isfinite(value)):
-            if not self.drawn:
-                self.steps = self.adam  # L-BFGS turns back where Adam cannot
-            return float("nan")
-        value.backward()  # type: ignore[no-untyped-call]
-        self._first.step()
-        return value.item()
+        super().__init__(
+            model.parameters(),
+            lambda: model.objective(self.generator, batch),
+            None if drawn else adam,
+            rate,
+        )
 
     def state_dict(self) -> dict[str, Tensor]:
         """All that the next step depends on besides the model's state, as tensors."""
-        later = {f"lbfgs.{k}": v for k, v in self._then.state_dict().items()}
-        own = {"steps": torch.tensor(self.steps), "generator": self.generator.get_state()}
-        return {**own, **remembered([self._first]), **later}
+        return {**super().state_dict(), "generator": self.generator.get_state()}
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
         """Take up another run; load the model's state besides."""
-        self.steps = int(state["steps"])
+        super().load_state_dict(state)
         self.generator.set_state(state["generator"].cpu())
-        recall([self._first], state)
-        later = {k.removeprefix("lbfgs."): v for k, v in state.items() if k.startswith("lbfgs.")}
-        self._then.load_state_dict(later)
