@@ -48,7 +48,7 @@ class Threshold(Shown):
         )
 
     def open(self, run: History) -> None:
-        """Take the curves of the report, and mark the even odds."""
+        """Take the curves of the report, and mark where the run itself draws the line."""
         assert run.report is not None
         arrays = run.report.arrays
         self._curves, self._counts = np.asarray(arrays["pr"]), np.asarray(arrays["confusion"])
@@ -60,7 +60,7 @@ class Threshold(Shown):
         share = float((found + missed) / max(self._counts[0, :, 0].sum(), 1))
         self.plot.show(self._curves, self._methods, share)
         self.slider.disabled = False
-        self.slider.value = 0.5
+        self.slider.value = float(np.clip(np.nan_to_num(arrays["threshold"][0], nan=0.5), 0, 1))
         self._mark()
 
     def clear(self, run: History) -> None:
@@ -86,11 +86,15 @@ class Threshold(Shown):
             f"precision {_percent(marked[0, 1])}, recall {_percent(marked[0, 2])}.",
         )
         rows = {
-            name: [*(f"{int(c)}" for c in count), _percent(place[1]), _percent(place[2])]
+            name: [*(_whole(c) for c in count), _percent(place[1]), _percent(place[2])]
             for name, count, place in zip(self._methods, counts, marked)
         }
         self.table.object = comparison(rows, COUNTED)
         self._page.read(at_once=True)
+
+
+def _whole(count: float) -> str:
+    return f"{count:.0f}" if np.isfinite(count) else "–"  # a method that was left out
 
 
 def _percent(share: float) -> str:

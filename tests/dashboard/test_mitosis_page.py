@@ -54,6 +54,7 @@ def arrays() -> dict[str, np.ndarray]:
         "real_class": np.array([0, 0, 1, 1]),
         "test_label": np.array([0, 1, 0, 1]),
         "pr": pr,
+        "threshold": np.array([0.6, np.nan]),
         "confusion": np.array([[[2, 1, 0], [2, 0, 0], [0, 1, 2], [0, 2, 2]]] * 2),
     }
 
@@ -259,7 +260,7 @@ def test_without_images_none_can_be_brought(model: Any) -> None:
 def test_the_threshold_counts_what_is_found_and_what_is_taken_for_it(model: Any) -> None:
     view = Threshold(model)
     view.open(run())
-    assert "From a probability of 0.5 on, SCLVM finds 1 of 2 rows of mitosis" in view.alt
+    assert "From a probability of 0.6 on, SCLVM finds 1 of 2 rows of mitosis" in view.alt
     assert "0 of the others are taken for it: precision 75%, recall 50%" in view.alt
     view.slider.value = 0.12
     assert "SCLVM finds 2 of 2 rows of mitosis, and 2 of the others" in view.alt
