@@ -31,6 +31,7 @@ from dashboard.plots.late import Late
 from dashboard.plots.scatter import ScatterPlot
 from dashboard.plots.separation import SeparationPlot
 from dashboard.plots.survival import SurvivalPlot
+from engine.catalog.events import LAYERED
 
 if TYPE_CHECKING:
     from dashboard.live import History
@@ -84,6 +85,7 @@ OTHERWISE = "What if it were trained otherwise?"
 CLASSES = {PROBABILITIES, RELIABLE, TRADES, DOUBT}
 VALUES = {TRUTH, WITHIN, PIT, SPLIT}
 SURVIVAL = {PATIENTS, CURVES, Patient.title, WITHIN, PIT, SPLIT}
+TASKS = {"demo": "classification", "so2": "regression", "survival": "survival"}  # by source
 OF = {"classification": CLASSES, "regression": VALUES, "survival": SURVIVAL}  # by task
 
 
@@ -116,16 +118,15 @@ def views(page: StudyPage) -> Views:
 
 
 def hides(run: History) -> set[str]:
-    """Titles that have nothing to show of this run: of other tasks, of neurons it does not have.
-
-    A run that has only been queued does not know its task yet, where that is for its table to say.
-    """
-    words = run.words
-    task = words.get("task", "")
+    """Titles that have nothing to show of this run: of other tasks, of neurons it does not have."""
+    words, used = run.words, run.record.settings
+    # A run that has not started yet is taken for what it will be, so that nothing jumps when it has.
+    asked = used["task"] if used["task"] != "auto" else TASKS.get(run.record.data, "")
+    task, layered = words.get("task", asked), used["model"] in LAYERED
     hidden = set().union(*OF.values()) - OF.get(task, set())
-    if not words.get("neurons"):
+    if not layered:
         hidden |= {NEURONS, SHARES, OneRow.title}
-    if len(words.get("views", ())) < 2:
+    if words and len(words["views"]) < 2:
         hidden |= {ViewsOn.title}
     if run.report is not None:
         a = run.report.arrays

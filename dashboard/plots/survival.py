@@ -24,8 +24,9 @@ class SurvivalPlot(Plot):
         self.curves = columns("time", "observed", "times", "expected")
         plot = new_figure("survival", "time", "share that lives", height=340,
                           y_range=models.Range1d(0, 1.02))  # fmt: skip
-        plot.varea_step("time", "low", "high", step_mode="after", source=self.band,
-                        fill_color=GREY, fill_alpha=0.3, legend_label="its 95%")  # fmt: skip
+        # Corner by corner: Bokeh's own area of steps hangs the browser while it has no rows.
+        plot.varea("time", "low", "high", source=self.band, fill_color=GREY, fill_alpha=0.3,
+                   legend_label="its 95%")  # fmt: skip
         looks = (("observed", GREY, "solid", "observed (Kaplan-Meier)"),
                  ("times", BLUE, "dashed", "predicted times"),
                  ("expected", GREEN, "solid", "predicted, with its doubt"))  # fmt: skip
@@ -54,7 +55,12 @@ class SurvivalPlot(Plot):
         share, low, high = observed
         # A band of no width draws nothing, where a missing bound would break its outline.
         low, high = (np.where(np.isfinite(b), b, share) for b in (low, high))
-        put(self.band, time=time, low=low, high=high)
+        put(
+            self.band,
+            time=np.repeat(time, 2)[1:],
+            low=np.repeat(low, 2)[:-1],
+            high=np.repeat(high, 2)[:-1],
+        )
         put(self.curves, time=time, observed=share, times=predicted, expected=expected)
         if not len(time):
             self.describe("No patient was held out.")

@@ -79,7 +79,7 @@ def run(words: dict[str, Any] | None = None, report: bool = True, **settings: An
         id="r",
         words=WORDS | (words or {}),
         report=Report((Metric("this run", "F1", 0.8),), arrays()) if report else None,
-        record=SimpleNamespace(settings=EventsSettings.parse(settings).values()),
+        record=SimpleNamespace(settings=EventsSettings.parse(settings).values(), data="demo"),
         recorded=False,
     )
 
@@ -91,11 +91,23 @@ def test_what_belongs_to_another_task_is_kept_off_the_page() -> None:
     survival = hides(run(SURVIVAL, report=False))
     assert {PROBABILITIES, TRUTH, RELIABLE, TRADES, DOUBT} <= survival
     assert not {CURVES, PATIENTS, Patient.title, PIT, SPLIT} & survival
-    flat = hides(run({"task": "regression", "neurons": [], "views": ["features"]}, False))
+    flat = hides(run({"task": "regression", "views": ["features"]}, False, model="sgp"))
     assert {NEURONS, SHARES, OneRow.title, ViewsOn.title, PATIENTS} <= flat
     assert TRUTH not in flat
-    unknown = SimpleNamespace(words={}, report=None)
-    assert {PROBABILITIES, TRUTH, CURVES, NEURONS} <= hides(unknown)  # type: ignore[arg-type]
+
+
+def test_a_run_that_has_not_started_is_taken_for_what_its_source_or_settings_say() -> None:
+    new = run(report=False)
+    new.words = {}
+    assert PROBABILITIES not in hides(new)
+    assert {TRUTH, CURVES} <= hides(new)
+    new.record.data = "so2"
+    assert TRUTH not in hides(new)
+    assert NEURONS not in hides(new)
+    new.record.data = "upload:1"
+    assert {PROBABILITIES, TRUTH, CURVES} <= hides(new)
+    new.record.settings["task"] = "survival"
+    assert CURVES not in hides(new)
 
 
 def test_views_are_switched_and_each_combination_adds_a_line(model: Any) -> None:

@@ -104,6 +104,9 @@ def test_survival_tells_medians_and_how_far_apart_the_curves_are() -> None:
     # at the first time there is no bound but the estimate itself, which the curve meets
     assert "within its bounds 100% of the time" in plot.alt
     assert plot.band.data["low"][0] == 1
+    # the band is a staircase: as high as at the time before, until the next
+    assert plot.band.data["time"].tolist() == [0, 5, 5, 10, 10, 20, 20, 30, 30]
+    assert plot.band.data["low"].tolist() == pytest.approx([1, 1, 0.7, 0.7, 0.4, 0.4, 0.2, 0.2, 0])
     none = SurvivalPlot()
     none.show(np.empty(0), np.empty((3, 0)), np.empty(0), np.empty(0))
     assert none.alt == "No patient was held out."
