@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from engine.models.adam_lbfgs import AdamLBFGS
 from engine.models.bgplvm import BGPLVM
+from engine.models.dgplvm import DGPLVM
 
 
 class Training(AdamLBFGS):
@@ -19,10 +20,10 @@ class Training(AdamLBFGS):
             value = training.step()       # minus the bound of a row, in nats
 
     Args:
-        model: A `BGPLVM` or `SCLVM`.
+        model: A `BGPLVM` or `SCLVM`; or a `DGPLVM`, which has no need of Adam.
         adam: Steps of Adam, an evaluation each, before those of L-BFGS.
     """
 
-    def __init__(self, model: BGPLVM, adam: int = 300) -> None:
+    def __init__(self, model: BGPLVM | DGPLVM, adam: int = 300) -> None:
         self.model = model
         super().__init__(model.parameters(), model.objective, adam)

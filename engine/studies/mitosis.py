@@ -167,7 +167,7 @@ class Study:
         return {
             "generated": np.concatenate(each),
             "generated_class": np.repeat(np.arange(self.n_classes), STRIP),
-            "real": np.stack([self.picture(row) for row in real]),
+            "real": np.stack([self.picture(row) for row in real.tolist()]),
             "real_class": self.label[real],
         }
 
@@ -187,7 +187,7 @@ class Study:
 
     def picture(self, row: int) -> np.ndarray:
         """A row as the table shows it; the image itself where it was kept, else as it is learnt."""
-        at = np.searchsorted(self.pictured, row)
+        at = int(np.searchsorted(self.pictured, row))
         if self.image is not None and at < len(self.pictured) and self.pictured[at] == row:
             return self.images[at].reshape(self.image)
         return self.drawn(self.filled(self.z[[row]]))[0]

@@ -66,9 +66,7 @@ def build(
 
 def trainer(model: Model, steps: int) -> Training:
     """Steps of Adam for two thirds, then of L-BFGS; of L-BFGS alone for DGPLVM."""
-    training: Any = Training
-    made: Training = training(model, 0 if isinstance(model, DGPLVM) else -(-2 * steps // 3))
-    return made
+    return Training(model, 0 if isinstance(model, DGPLVM) else -(-2 * steps // 3))
 
 
 def fit(model: Model, steps: int) -> Model:

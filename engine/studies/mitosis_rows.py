@@ -59,9 +59,10 @@ def chosen(s: MitosisSettings, cells: Cells) -> tuple[Cells, Rows]:
     order = [rare, *(i for i in known if i != rare)]
     few = next((i for i in order if count[i] < FEW + (s.test_share > 0)), None)
     if few is not None:
+        said = f"{count[few]} row{'s' if count[few] > 1 else ''}"
         raise BadInput(
-            f"Class {cells.classes[few]!r} has {count[few]} row{'s' * (count[few] > 1)}, too few "
-            "to learn from some and hold out others; add rows of it, or leave it out."
+            f"Class {cells.classes[few]!r} has {said}, too few to learn from some and hold out "
+            "others; add rows of it, or leave it out."
         )
     number = np.full(len(count) + 1, -1)
     number[order] = np.arange(len(order))
