@@ -120,7 +120,7 @@ def views(page: StudyPage) -> Views:
 def hides(run: History) -> set[str]:
     """Titles that have nothing to show of this run: of other tasks, of neurons it does not have."""
     words, used = run.words, run.record.settings
-    # A run that has not started yet is taken for what it will be, so that nothing jumps when it has.
+    # A run that has not started is taken for what it will be, so that nothing jumps once it has.
     asked = used["task"] if used["task"] != "auto" else TASKS.get(run.record.data, "")
     task, layered = words.get("task", asked), used["model"] in LAYERED
     hidden = set().union(*OF.values()) - OF.get(task, set())
