@@ -25,6 +25,8 @@ from engine.studies import mitosis_models as models
 from engine.studies import mitosis_rows as rows
 from engine.studies.mitosis_rows import Columns, Split
 
+PICTURED = 50  # held-out rows of each class whose images are kept
+
 
 class Study:
     """One model of a few classes on one table (see `engine.studies.Study` for how it is driven)."""
@@ -53,8 +55,7 @@ class Study:
             methods += [*(n for k, n in MODELS.items() if k != s.model), *OTHERS]
         self.words = rows.words_of(s, cells, image, split, methods)
         self._follow(s, cells.label, columns.forward(x), split, columns, image, device)
-        strip = self.learnt[rows.shown(self.label[self.learnt], STRIP * len(cells.classes))]
-        self.pictured = np.union1d(split.test, strip) if image else np.empty(0, dtype=np.int64)
+        self.pictured = self._pictured() if image else np.empty(0, dtype=np.int64)
         self.images = np.nan_to_num(x[self.pictured]) if image else np.empty((0, 0))
         self.shares = np.bincount(cells.label) / len(cells)
         self.notes += [
@@ -191,6 +192,12 @@ class Study:
         if self.image is not None and at < len(self.pictured) and self.pictured[at] == row:
             return self.images[at].reshape(self.image)
         return self.drawn(self.filled(self.z[[row]]))[0]
+
+    def _pictured(self) -> Int[np.ndarray, " m"]:
+        """Rows whose images are kept: those beside generated ones, and some held out."""
+        strip = self.learnt[rows.shown(self.label[self.learnt], STRIP * self.n_classes)]
+        held = [self.test[self.label[self.test] == c][:PICTURED] for c in range(self.n_classes)]
+        return np.unique(np.concatenate([strip, *held]))
 
     # --- afterwards -----------------------------------------------------------------------------
 
