@@ -39,16 +39,16 @@ class Look:
         clump: Share of clumps among the dividing; they look most like black nuclei.
     """
 
-    black: float = 0.05
-    long: float = 0.05
+    black: float = 0.08
+    long: float = 0.08
     stain: float = 0.10
-    blur: tuple[float, float] = (0.5, 1.0)
+    blur: tuple[float, float] = (0.7, 1.3)
     noise: float = 0.025
     clump: float = 0.25
 
 
 EASY = Look()
-HARD = Look(black=0.12, long=0.12, stain=0.2, blur=(0.7, 1.5), noise=0.04, clump=0.4)
+HARD = Look(black=0.16, long=0.16, stain=0.2, blur=(0.9, 1.7), noise=0.04, clump=0.4)
 
 
 def demo(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
@@ -144,7 +144,7 @@ def _scene(rng: np.random.Generator, kind: Int[np.ndarray, " n"]) -> Float[np.nd
     """Stain of whole patches: 0 none, about 1 what is black. Kinds: `_SHAPES`."""
     n = len(kind)
     fields = _grain(rng, n, 3.0)
-    stain = 0.16 + 0.09 * _grain(rng, n, 5.0) + 0.03 * fields  # cytoplasm
+    stain = 0.2 + 0.12 * _grain(rng, n, 4.0) + 0.05 * fields  # cytoplasm
     for _ in range(2):  # nuclei at the edge, cut off by it
         angle = rng.uniform(0, 2 * np.pi, n)
         away = rng.uniform(15, 22, n)
@@ -152,7 +152,7 @@ def _scene(rng: np.random.Generator, kind: Int[np.ndarray, " n"]) -> Float[np.nd
         stain = np.maximum(stain, _nucleus(rng, np.full(n, 3), at))
     halo = np.isin(kind, (0, 1, 2))
     at = rng.normal(0, 0.8, (n, 2))
-    clear = 1 - 0.55 * halo[:, None, None] * _inside(_radius(at, np.full((n, 2), 9.5)), 0.25)
+    clear = 1 - 0.55 * halo[:, None, None] * _inside(_radius(at, np.full((n, 2), 12.0)), 0.25)
     own = np.zeros((n, SIDE, SIDE))
     if halo.any():
         own[halo] = _chromosomes(rng, kind[halo], at[halo])
@@ -166,11 +166,11 @@ def _nucleus(
 ) -> Float[np.ndarray, "n h w"]:
     """Cells at rest: 3 round with membrane and grains, 4 small and black, 5 long and dark."""
     n = len(kind)
-    size = rng.uniform(5.5, 9.0, n)
+    size = rng.uniform(6.5, 11.0, n)
     long = np.exp(rng.normal(0, 0.12, n))
     dark = rng.uniform(0.36, 0.56, n)
     black, slim = kind == 4, kind == 5
-    size = np.where(black, rng.uniform(3.2, 5.2, n), np.where(slim, rng.uniform(4.2, 5.6, n), size))
+    size = np.where(black, rng.uniform(4.0, 6.5, n), np.where(slim, rng.uniform(5.0, 7.0, n), size))
     long = np.where(slim, rng.uniform(1.5, 2.2, n), long)
     dark = np.where(black, rng.uniform(0.8, 1.05, n), dark)
     dark = np.where(slim, rng.uniform(0.65, 1.0, n), dark)
@@ -189,9 +189,9 @@ def _chromosomes(
     n = len(kind)
     angle = rng.uniform(0, 2 * np.pi, n)
     across = np.stack([-np.sin(angle), np.cos(angle)], 1)
-    apart = np.where(kind == 1, rng.uniform(2.8, 5.5, n), 0.0)
-    length = np.where(kind == 2, rng.uniform(4.2, 6.0, n), rng.uniform(5.5, 8.0, n))
-    width = np.where(kind == 2, length * rng.uniform(0.7, 0.95, n), rng.uniform(1.9, 3.0, n))
+    apart = np.where(kind == 1, rng.uniform(4.0, 7.0, n), 0.0)
+    length = np.where(kind == 2, rng.uniform(5.0, 7.5, n), rng.uniform(6.5, 10.0, n))
+    width = np.where(kind == 2, length * rng.uniform(0.7, 0.95, n), rng.uniform(2.6, 4.4, n))
     width = np.where(kind == 1, 0.8 * width, width)
     found = np.zeros((n, SIDE, SIDE))
     for side in (-1.0, 1.0):
