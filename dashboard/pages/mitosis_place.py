@@ -43,11 +43,11 @@ class Place:
         self._run: History | None = None
         self._words: dict[str, Any] = {}
         self._asked = ""
+        self._axes = [0, 1]
         self._quiet = False
         self.seen = GalleryPlot("The cell, and what the model makes of it", "cell",
                                 least=104, most=140)  # fmt: skip
         self.plane = ClassesPlot("Where it would lie", "place", height=340)
-        self.plane.panel.visible = False
         self.figures = (*self.seen.figures, *self.plane.figures)
         self.reading = text("")
         self.numbers = text("")
@@ -92,6 +92,7 @@ class Place:
         images = bool(self._words.get("size"))
         self.reading.object = f"<p class='quiet'>{HELP if images else NO_IMAGES}</p>"
         self.file.param.update(disabled=not images, visible=images)
+        self._lay(classes)
         self._quiet = True
         self.row.param.update(options={NONE: -1, **options}, value=-1, disabled=not options)
         self._quiet = False
@@ -104,7 +105,6 @@ class Place:
         self._run = None
         self.seen.clear()
         self.plane.clear()
-        self.plane.panel.visible = False
         self.numbers.object = ""
         self.row.disabled = self.file.disabled = True
 
@@ -179,28 +179,31 @@ class Place:
         rows = {c: [f"{a:.1%}", f"{e:.1f}"] for c, a, e in zip(classes, p, evidence)}
         self.numbers.object = comparison(rows, ["probability", "bound on ln p(y* | class) (nats)"])
 
-    def _locate(self, answer: dict[str, np.ndarray], classes: list[str], best: int) -> None:
-        """The two most relevant dimensions that all classes share, with a place under each."""
+    def _lay(self, classes: list[str]) -> None:
+        """Show the two most relevant dimensions that all classes share, with the rows there."""
         assert self._run is not None
         assert self._run.report is not None
         arrays, shared = self._run.report.arrays, int(self._words["n_shared"])
         count = shared or arrays["latent_mean"].shape[1]
         relevance = np.asarray(arrays["relevance"], float)[:count]
         chosen = [int(i) for i in np.argsort(-relevance, kind="stable")[:2]]
-        chosen += [count] * (2 - len(chosen))
-        every = range(count)
-        mean, std = (at(arrays[n], every, chosen) for n in ("latent_mean", "latent_std"))
+        self._axes = [*chosen, *[count] * (2 - len(chosen))]
+        mean, std = (at(arrays[n], range(count), self._axes) for n in ("latent_mean", "latent_std"))
         kind = "shared" if shared else "private"
-        axes = [f"{kind} dimension {i + 1}" if i < count else "" for i in chosen]
+        axes = [f"{kind} dimension {i + 1}" if i < count else "" for i in self._axes]
         label = np.asarray(arrays["latent_class"], int)
         self.plane.show(mean, std, label, classes, (axes[0], axes[1]))
-        places = at(np.asarray(answer["mean"], float), every, chosen)
+
+    def _locate(self, answer: dict[str, np.ndarray], classes: list[str], best: int) -> None:
+        """Mark the place under each class; one mark where they are the same."""
+        mean = np.asarray(answer["mean"], float)
+        count = int(self._words["n_shared"]) or mean.shape[1]
+        places = at(mean, range(count), self._axes)
         once = bool(np.allclose(places, places[:1]))
         names = [""] if once else [f"if {short(c, 12)}" for c in classes]
         self.plane.points(places[: len(names)], names)
-        self.plane.panel.visible = True
         x, y = places[best]
         self.plane.describe(
-            f"As {classes[best]} it would lie at {x:.2f}, {y:.2f}, among {len(label)} rows learnt "
-            f"from; crosses mark its place under each class."
+            f"As {classes[best]} it would lie at {x:.2f}, {y:.2f}; crosses mark its place under "
+            "each class, among rows learnt from."
         )

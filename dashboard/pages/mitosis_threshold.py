@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import panel as pn
 import panel_material_ui as pmui
+from jaxtyping import Float
 
 from dashboard.pages.mitosis_spaces import HALVES, STACKED
 from dashboard.plots.base import BESIDE, Shown
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from dashboard.pages.study_page import StudyPage
 
 NONE = "No row was held out, so there is nothing to count."
+ASIDE = (
+    "<p class='quiet'>At first each method stands where it draws its own line, found on rows "
+    "spared for that; the slider sets one probability for all.</p>"
+)
 COUNTED = ("found", "false alarms", "missed", "left alone", "precision", "recall")
 
 
@@ -44,11 +49,16 @@ class Threshold(Shown):
         beside = pn.Column(self.plot.panel, self.table, stylesheets=[BESIDE, HALVES],
                            sizing_mode="stretch_width", margin=0)  # fmt: skip
         self.panel = pn.Column(
-            self.slider, beside, stylesheets=[STACKED], sizing_mode="stretch_width", margin=0
+            self.slider,
+            text(ASIDE),
+            beside,
+            stylesheets=[STACKED],
+            sizing_mode="stretch_width",
+            margin=0,
         )
 
     def open(self, run: History) -> None:
-        """Take the curves of the report, and mark where the run itself draws the line."""
+        """Take the curves of the report, and mark where each method draws its own line."""
         assert run.report is not None
         arrays = run.report.arrays
         self._curves, self._counts = np.asarray(arrays["pr"]), np.asarray(arrays["confusion"])
@@ -59,9 +69,11 @@ class Threshold(Shown):
         found, _, missed, _ = self._counts[0, :, 0]
         share = float((found + missed) / max(self._counts[0, :, 0].sum(), 1))
         self.plot.show(self._curves, self._methods, share)
+        own = np.clip(np.nan_to_num(arrays["threshold"], nan=0.5), 0, 1)
+        self.slider.disabled = True  # what is set here moves no mark
+        self.slider.value = float(own[0])
         self.slider.disabled = False
-        self.slider.value = float(np.clip(np.nan_to_num(arrays["threshold"][0], nan=0.5), 0, 1))
-        self._mark()
+        self._mark(own)
 
     def clear(self, run: History) -> None:
         """Forget the run shown before."""
@@ -69,19 +81,20 @@ class Threshold(Shown):
         self.table.object = ""
         self.plot.clear()
 
-    def _mark(self) -> None:
-        """The place of each curve whose threshold is nearest."""
+    def _mark(self, asked: Float[np.ndarray, " m"] | None = None) -> None:
+        """The place of each curve whose threshold is nearest; without any: to the slider's."""
         if self.slider.disabled:
             return
-        asked = float(self.slider.value)
         every = np.arange(len(self._curves))
-        at = np.argmin(np.abs(self._curves[:, 0] - asked), axis=1)
+        if asked is None:
+            asked = np.full(len(every), float(self.slider.value))
+        at = np.argmin(np.abs(self._curves[:, 0] - asked[:, None]), axis=1)
         marked, counts = self._curves[every, :, at], self._counts[every, :, at]
         found, alarms, missed, _ = (int(c) for c in counts[0])
         self.plot.mark(
             marked,
             self._methods,
-            f"From a probability of {asked:.3g} on, {self._methods[0]} finds {found} of "
+            f"From a probability of {asked[0]:.3g} on, {self._methods[0]} finds {found} of "
             f"{found + missed} rows of {self._rare}, and {alarms} of the others are taken for it: "
             f"precision {_percent(marked[0, 1])}, recall {_percent(marked[0, 2])}.",
         )
