@@ -19,6 +19,7 @@ from engine.errors import BadInput
 from engine.studies import mitosis_baselines as baselines
 from engine.studies import mitosis_models as models
 from engine.studies import mitosis_rows as rows
+from engine.studies.asked import whole
 from engine.studies.mitosis_report import of_rare
 
 if TYPE_CHECKING:
@@ -43,8 +44,8 @@ def answer(study: Study, question: str, asked: dict[str, Any]) -> dict[str, np.n
         row = row_of(study, asked)
         return placed(study, study.z[row], study.picture(row).ravel(), int(study.label[row]))
     if question == "generate":
-        count = _whole(asked.get("count", STRIP), "count", 1, 64)
-        seed = _whole(asked.get("seed", 0), "seed", 0, 2**31 - 1)
+        count = whole(asked.get("count", STRIP), "count", 1, 64)
+        seed = whole(asked.get("seed", 0), "seed", 0, 2**31 - 1)
         return {"generated": study.generate(_class(study, asked), count, seed)}
     if question == "imbalance":
         return imbalanced(study, asked)
@@ -127,7 +128,7 @@ def row_of(study: Study, asked: dict[str, Any]) -> int:
         which = study.learnt[rows.shown(study.label[study.learnt], SHOWN)]
     if not len(which):
         raise BadInput("No row is held out; set 'test_share' above 0, or ask for one 'shown'.")
-    return int(which[_whole(asked.get("index", 0), "index", 0, len(which) - 1)])
+    return int(which[whole(asked.get("index", 0), "index", 0, len(which) - 1)])
 
 
 def imbalanced(study: Study, asked: dict[str, Any]) -> dict[str, np.ndarray]:
@@ -231,13 +232,3 @@ def _numbers(
             f"{name}: got {len(found):,} and {why}, all finite; send {count:,} finite numbers."
         )
     return found
-
-
-def _whole(word: Any, name: str, low: int, high: int) -> int:
-    try:
-        number = int(word)
-    except (TypeError, ValueError):
-        number = low - 1
-    if not low <= number <= high:
-        raise BadInput(f"{name}: got {str(word)[:40]!r}; send a whole number from {low} to {high}.")
-    return number

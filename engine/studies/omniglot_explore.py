@@ -19,6 +19,7 @@ from engine.studies import omniglot_baselines as baselines
 from engine.studies import omniglot_matrices as matrices
 from engine.studies import omniglot_models as models
 from engine.studies import omniglot_rows as rows
+from engine.studies.asked import whole
 
 if TYPE_CHECKING:
     from engine.studies.omniglot import Study
@@ -36,7 +37,7 @@ def answer(study: Study, question: str, asked: dict[str, Any]) -> dict[str, np.n
     if question == "draw":
         return respond(study, drawn(study, asked.get("pixels", "")), asked)
     if question == "response":
-        row = _whole(asked.get("row", 0), "row", 0, len(study.seen) - 1)
+        row = whole(asked.get("row", 0), "row", 0, len(study.seen) - 1)
         return respond(study, study.seen.x[row], asked)
     if question == "block":
         return block(study, asked)
@@ -137,7 +138,7 @@ def block(study: Study, asked: dict[str, Any]) -> dict[str, np.ndarray]:
         raise BadInput(f"There is no output {lost[0]!r}; there is {listed(study.seen.outputs)}.")
     outputs = np.array([study.seen.outputs.index(name) for name in dict.fromkeys(named)])
     factors = study.factors()
-    q = _whole(asked.get("latent", 0), "latent", 0, len(factors) - 1)
+    q = whole(asked.get("latent", 0), "latent", 0, len(factors) - 1)
     classes = np.concatenate(
         [study.seen.offset[d] + np.arange(study.sizes[d]) for d in outputs.tolist()]
     )
@@ -157,7 +158,7 @@ def shots(study: Study, asked: dict[str, Any]) -> dict[str, np.ndarray]:
         BadInput: No row is held out, or k is no such number.
     """
     most = int(study.words["shots_most"])
-    k = _whole(asked.get("k", asked.get("shots", 1)), "k", 1, most)
+    k = whole(asked.get("k", asked.get("shots", 1)), "k", 1, most)
     if not len(study.test):
         raise BadInput("No row is held out, so there is nothing to score; set 'test_share'.")
     few = rows.few(study.settings, study.seen, study.test, k)
@@ -228,13 +229,3 @@ def rows_to_predict(study: Study, table: pd.DataFrame) -> Characters:
             f"{study.image[1]} x {study.image[0]}; bring them to that size."
         )
     return Characters(asked.outputs, asked.classes, asked.output, asked.label, x, seen.features)
-
-
-def _whole(word: Any, name: str, low: int, high: int) -> int:
-    try:
-        number = int(word)
-    except (TypeError, ValueError):
-        number = low - 1
-    if not low <= number <= high:
-        raise BadInput(f"{name}: got {str(word)[:40]!r}; send a whole number from {low} to {high}.")
-    return number
