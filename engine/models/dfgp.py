@@ -42,17 +42,13 @@ from torch import Tensor, nn
 from engine.errors import BadInput
 from engine.models.dfgp_bounds import class_bound, optimal, target_bound, weight_divergence
 from engine.models.dfgp_hidden import Hidden, Views
-from engine.models.dfgp_likelihoods import (
-    censored_expectation,
-    gaussian_expectation,
-    probit_expectation,
-)
+from engine.models.dfgp_likelihoods import Likelihood, check, expected_likelihood
 from engine.models.dfgp_output import Expected, LinearOutput, Output, RBFOutput
 
-Likelihood = Literal["gaussian", "bernoulli"]
 Bound = Literal["published", "closed", "stochastic"]
 LEAST_NOISE = 1e-6  # of the target's variance
-START_NOISE = 0.5
+START_NOISE = 0.5  # of a standardised target
+START_CLASS_NOISE = 4.0  # large, since L_c else starts where the best is to learn nothing
 SINGLE_VIEW_NEURONS = 3
 
 
@@ -103,7 +99,8 @@ class DFGP(nn.Module):
             mean, _ = hidden.moments(x)
         wide = output == "rbf"
         self.output = RBFOutput(mean, inducing, generator) if wide else LinearOutput(mean)
-        self.log_noise = nn.Parameter(y.new_tensor(START_NOISE).log())
+        noise = START_CLASS_NOISE if classes and bound != "stochastic" else START_NOISE
+        self.log_noise = nn.Parameter(y.new_tensor(noise).log())
         self.mean: nn.Parameter | None = None
         self.root: nn.Parameter | None = None
         if classes or bound == "stochastic":
@@ -112,7 +109,9 @@ class DFGP(nn.Module):
     def _start(self) -> None:
         """E[w] and, where it is sampled, the factor of cov(w), by least squares to the targets."""
         with torch.no_grad():
-            mean, covariance = optimal(self._expected(), self.y, self.log_noise.exp())
+            scale = (self.log_noise.exp() / START_NOISE).sqrt()
+            noise = torch.full_like(scale, START_NOISE)
+            mean, covariance = optimal(self._expected(), self.y * scale, noise)
         self.mean = nn.Parameter(mean)
         if self.kind == "stochastic":
             self.root = nn.Parameter(torch.linalg.cholesky(covariance))
@@ -162,10 +161,12 @@ class DFGP(nn.Module):
         learned = Views(views)
         x = learned(views)
         censored = torch.zeros_like(y, dtype=torch.bool) if censored is None else censored
-        _check(x, y, likelihood, bound, censored, inducing)
+        check(x.shape[1], y, likelihood)
         count = neurons or (len(views) if len(views) > 1 else SINGLE_VIEW_NEURONS)
-        if count < 1:
-            raise BadInput(f"There must be at least one hidden neuron, got {count}.")
+        if min(count, inducing) < 1:
+            raise BadInput(f"At least one neuron and inducing input, got {count} and {inducing}.")
+        if bool(censored.any()) and (bound != "stochastic" or likelihood != "gaussian"):
+            raise BadInput("Censored rows need a Gaussian likelihood and the stochastic bound.")
         view = torch.arange(count).to(x.device) % len(views)
         spike = bound == "published"
         hidden = Hidden(x, learned.sizes, view, inducing, spike, ard, move, generator)
@@ -235,17 +236,11 @@ class DFGP(nn.Module):
         w, root = cast(Tensor, self.mean), cast(Tensor, self.root).tril()
         f = phi @ w
         spread = height - phi.square().sum(1) + (phi @ root).square().sum(1)
-        total = self._likelihood(y, late, f, spread.clamp(min=0)).sum() * (n / len(y))
+        args = y, late, f, spread.clamp(min=0), self.noise
+        total = expected_likelihood(self.likelihood, *args).sum() * (n / len(y))
+        if self.likelihood == "gaussian":
+            total = total - (~self.censored).sum() * self.scale.log()
         return total - weight_divergence(w, root) - self.hidden_layer.divergence()
-
-    def _likelihood(self, y: Tensor, late: Tensor, f: Tensor, spread: Tensor) -> Tensor:
-        """E[ln p(y|f)] of each row, f ~ N(f, spread)."""
-        if self.likelihood == "bernoulli":
-            return probit_expectation(y, f, spread)
-        value = gaussian_expectation(y, f, spread, self.noise) - self.scale.log()
-        if not bool(late.any()):
-            return value
-        return torch.where(late, censored_expectation(y, f, spread, self.noise), value)
 
     def objective(
         self, generator: torch.Generator | None = None, batch: int | None = None
@@ -297,20 +292,3 @@ class DFGP(nn.Module):
         """
         mean, _ = self.hidden_layer.moments(self.x)
         return mean.var(0) * self.output.precision
-
-
-def _check(
-    x: Tensor, y: Tensor, likelihood: str, bound: str, censored: Tensor, inducing: int
-) -> None:
-    if inducing < 1:
-        raise BadInput(f"There must be at least one inducing input, got {inducing}.")
-    if x.shape[1] < 2 or x.shape[1] != len(y):
-        raise BadInput(f"Two rows at least, with a target each; got {x.shape[1]} and {len(y)}.")
-    if not bool(torch.isfinite(y).all()):
-        raise BadInput("A target is missing or not finite.")
-    if likelihood == "bernoulli" and sorted(y.unique().tolist()) != [0.0, 1.0]:
-        raise BadInput("Classes must be 0 and 1, with rows of both.")
-    if float(y.std()) < 1e-12:
-        raise BadInput("The target is the same in all rows; there is nothing to learn.")
-    if bool(censored.any()) and (bound != "stochastic" or likelihood != "gaussian"):
-        raise BadInput("Censored rows need a Gaussian likelihood and the stochastic bound.")

@@ -20,6 +20,7 @@ from engine.models.jitter import noted
 
 JITTER = 1e-6
 START_STD = 0.3  # of q(v_r)
+START_WIDTH = 1.0  # lengthscales, in deviations of the view's rows
 
 
 class Views(nn.Module):
@@ -112,7 +113,7 @@ class Hidden(nn.Module):
             self.inducing = nn.Parameter(subsets)
         else:
             self.register_buffer("inducing", subsets)
-        width = torch.tensor(sizes).to(x)[view].sqrt().log()
+        width = (START_WIDTH * torch.tensor(sizes).to(x)[view].sqrt()).log()
         columns = x.shape[2] if ard else 1
         self.log_lengthscale = nn.Parameter(width[:, None].repeat(1, columns))
         self.mean = nn.Parameter(x.new_zeros(len(view), m))

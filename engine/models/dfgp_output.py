@@ -25,6 +25,7 @@ from engine.models.gpz_basis import start_centres
 from engine.models.jitter import noted
 
 JITTER = 1e-6
+START_WIDTH = 2.0  # lengthscales, in deviations of the hidden values
 Output = Literal["rbf", "linear"]
 
 
@@ -50,9 +51,10 @@ class RBFOutput(nn.Module):
     ) -> None:
         super().__init__()
         self.inducing = nn.Parameter(start_centres(mean, inducing, generator))
-        spread = mean.std(0).clamp(min=1e-3)
+        # So wide that the output starts near a plane: neurons are regressions on y already.
+        spread = START_WIDTH * mean.std(0).clamp(min=1e-3)
         self.log_lengthscale = nn.Parameter((spread * mean.shape[1] ** 0.5).log())
-        self.log_variance = nn.Parameter(mean.new_zeros(()))
+        self.log_variance = nn.Parameter(mean.new_tensor(START_WIDTH).log())
         self.notes: list[str] = []
 
     @property
