@@ -37,14 +37,16 @@ class ViewsOn(Shown):
         self._metric = "score"
         self.plot = ViewsOnPlot(self.title)
         self.figures = self.plot.figures
-        self.plot.panel.visible = False  # until there is something to see
+        self.drawn = pn.Column(
+            self.plot.panel, visible=False, sizing_mode="stretch_width", margin=0
+        )
         self.views = pmui.CheckBoxGroup(label="Views that are on", inline=True, disabled=True,
                                         margin=0)  # fmt: skip
         self.button = pmui.Button(label="Train with these", variant="outlined", disabled=True,
                                   margin=0)  # fmt: skip
         self.button.on_click(lambda _: self._train())
         self.panel = pn.Column(
-            self.views, self.button, text(ASIDE), self.plot.panel, stylesheets=[STACKED],
+            self.views, self.button, text(ASIDE), self.drawn, stylesheets=[STACKED],
             sizing_mode="stretch_width", margin=0,
         )  # fmt: skip
 
@@ -64,7 +66,7 @@ class ViewsOn(Shown):
         """Forget the run shown before."""
         self._tried = []
         self.plot.clear()
-        self.plot.panel.visible = False
+        self.drawn.visible = False
         self.views.disabled = self.button.disabled = True
 
     def _train(self) -> None:
@@ -79,5 +81,5 @@ class ViewsOn(Shown):
     def _trained(self, on: tuple[str, ...], answer: dict[str, np.ndarray]) -> None:
         model, averaged = (float(answer[name][0]) for name in ("score", "averaged"))
         self._tried.append(Tried(on, model, averaged))
-        self.plot.panel.visible = True
+        self.drawn.visible = True
         self.plot.show(self._tried, list(self.views.options), self._metric)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from dashboard.live import History
     from dashboard.pages.study_page import StudyPage
 
+HELP = "Choose a patient whom the model has not seen."
+CHOOSE = "none chosen"
 NOBODY = "No patient was held out; choose a smaller share to train on."
 
 
@@ -31,31 +33,41 @@ class Patient(Shown):
         self._quiet = False
         self.plot = PatientPlot(self.title)
         self.figures = self.plot.figures
+        self.drawn = pn.Column(
+            self.plot.panel, visible=False, sizing_mode="stretch_width", margin=0
+        )
+        self._said = HELP
         self.who = pmui.Select(
             label="Patient", options=[], disabled=True, size="small", margin=0,
             sizing_mode="stretch_width", max_width=280,
         )  # fmt: skip
         self.who.param.watch(lambda _: self._ask(), "value")
         self.panel = pn.Column(
-            self.who, self.plot.panel, stylesheets=[STACKED], sizing_mode="stretch_width", margin=0
+            self.who, self.drawn, stylesheets=[STACKED], sizing_mode="stretch_width", margin=0
         )
+
+    @property
+    def alt(self) -> str:
+        return str(self.plot.alt) if self.drawn.visible else self._said
 
     def open(self, run: History) -> None:
         """Take the run's held-out patients; a visitor who trained it sees one at once."""
         names = [str(name) for name in run.words["patients"]]
-        if not names:
-            self.plot.describe(NOBODY)
-            return
-        self._quiet = True
-        self.who.param.update(options=names, value=names[0], disabled=False)
-        self._quiet = False
+        self._said = HELP if names else NOBODY
         # A crowd that watches one run should not ask all at once when it ends.
-        if run.recorded or self._page.mine:
-            self._ask()
+        at_once = bool(names) and (run.recorded or self._page.mine)
+        self._quiet = True
+        options = {CHOOSE: "", **{name: name for name in names}}
+        self.who.param.update(
+            options=options, value=names[0] if at_once else "", disabled=not names
+        )
+        self._quiet = False
+        self._ask()
 
     def clear(self, run: History) -> None:
         """Forget the run shown before."""
         self.plot.clear()
+        self.drawn.visible = False
         self.who.disabled = True
 
     def _ask(self) -> None:
@@ -67,4 +79,5 @@ class Patient(Shown):
         median = tuple(float(answer[name][0]) for name in ("predicted", "low", "high"))
         curve = (answer["curve_time"], answer["curve"])
         truth, died = float(answer["time"][0]), bool(answer["event"][0] > 0.5)
+        self.drawn.visible = True
         self.plot.show(who, median, answer["rows"], curve, truth, died)

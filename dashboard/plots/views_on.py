@@ -72,18 +72,21 @@ class ViewsOnPlot(Plot):
         super().clear()
 
 
-def _short(views: Sequence[str], every: Sequence[str]) -> str:
+def _named(views: Sequence[str], every: Sequence[str]) -> str:
     """A combination's name: the views that are on, or those that are off where these are fewer."""
     off = [v for v in every if v not in views]
     if not off:
         return "all views" if len(every) > 1 else str(every[0])
-    said = f"no {', '.join(off)}" if len(off) < len(views) else ", ".join(views)
+    return f"all but {', '.join(off)}" if len(off) < len(views) else ", ".join(views)
+
+
+def _short(views: Sequence[str], every: Sequence[str]) -> str:
+    said = _named(views, every)
     return said if len(said) <= LETTERS else f"{said[: LETTERS - 1]}…"
 
 
 def _in_words(tried: Tried, every: Sequence[str], metric: str) -> str:
-    with_ = "all views" if len(tried.views) == len(every) > 1 else ", ".join(tried.views)
-    words = f"With {with_} {metric} is {tried.model:.3f}"
+    words = f"With {_named(tried.views, every)} {metric} is {tried.model:.3f}"
     if np.isfinite(tried.averaged):
         words += f" against {tried.averaged:.3f} of averaged kernels"
     return words

@@ -12,6 +12,7 @@ import pytest
 from dashboard.pages.events import CURVES, NEURONS, PATIENTS, PROBABILITIES, SHARES, TRUTH, hides
 from dashboard.pages.events_on import HELP, ViewsOn
 from dashboard.pages.events_otherwise import otherwise
+from dashboard.pages.events_patient import HELP as HELP_PATIENT
 from dashboard.pages.events_patient import NOBODY, Patient
 from dashboard.pages.events_result import BESIDE, DOUBT, PIT, RELIABLE, SPLIT, TRADES, result
 from dashboard.pages.events_row import OneRow
@@ -120,7 +121,8 @@ def test_views_are_switched_and_each_combination_adds_a_line(model: Any) -> None
     view._train()
     assert model.asked == [("views", {"views": ["outline", "noise"]})]
     model.then({"score": np.array([0.7]), "averaged": np.array([0.6])})
-    assert "With outline, noise F1 is 0.700 against 0.600" in view.alt
+    assert view.drawn.visible
+    assert "With all but texture F1 is 0.700 against 0.600" in view.alt
     view._train()
     assert len(model.asked) == 1  # known already
     view.views.value = []
@@ -152,9 +154,12 @@ def test_a_row_is_asked_for_by_its_place_in_the_table(model: Any) -> None:
 
 def test_a_crowd_asks_nothing_by_itself(model: Any) -> None:
     model.mine = False
-    for view in (OneRow(model), Patient(model)):
-        view.open(run(SURVIVAL))
+    row, patient = OneRow(model), Patient(model)
+    row.open(run(SURVIVAL))
+    patient.open(run(SURVIVAL))
     assert model.asked == []
+    assert patient.alt == HELP_PATIENT
+    assert not patient.drawn.visible
 
 
 def test_a_patient_is_asked_for_by_name(model: Any) -> None:
@@ -170,6 +175,7 @@ def test_a_patient_is_asked_for_by_name(model: Any) -> None:
     })  # fmt: skip
     assert "P2: 10 predicted, between 5 and 20" in view.alt
     assert "died at 12, within the interval" in view.alt
+    view.clear(None)  # type: ignore[arg-type]
     view.open(run(SURVIVAL | {"patients": []}))
     assert view.alt == NOBODY
 

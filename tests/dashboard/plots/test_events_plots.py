@@ -208,8 +208,8 @@ def test_combinations_of_views_are_named_by_what_is_shorter() -> None:
     assert plot.alt.startswith("With texture F1 is 0.700 against 0.650 of averaged kernels")
     assert "over 2 combinations the two differ by +0.075 on average" in plot.alt
     plot.show([Tried(("intensity", "texture"), 0.8, float("nan"))], VIEWS, "F1")
-    assert plot.dots.data["label"] == ["1. no noise"]
-    assert plot.alt == "With intensity, texture F1 is 0.800."
+    assert plot.dots.data["label"] == ["1. all but noise"]
+    assert plot.alt == "With all but noise F1 is 0.800."
 
 
 def test_a_patient_is_read_with_its_interval_and_what_happened() -> None:
