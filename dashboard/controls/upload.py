@@ -22,11 +22,8 @@ from engine.store import UPLOAD_DAYS
 if TYPE_CHECKING:
     from dashboard.pages.study_page import StudyPage
     from engine.datasets import Preview, Table
+    from engine.datasets.tables import TableSchema
 
-IMAGES = (
-    f", or a ZIP of at most {IMAGE_LIMIT_BYTES // 10**6} MB with images in folders "
-    "<code>alphabet/character/</code>, brought to the size in the settings"
-)
 PROBLEMS = 8  # shown at once
 LIMIT_BYTES = 100_000_000  # of one file
 SIDE, MOST_SIDE = 20, 105  # pixels of an image, if the settings do not say, and at most
@@ -58,7 +55,7 @@ class Upload:
         self._drop.param.watch(lambda event: self._dropped(event.new), "value")
         self._terms = text(
             f"<p class='quiet'>A CSV file of at most {LIMIT_BYTES // 10**6} MB with a header row"
-            f"{IMAGES if self._takes_images else ''}. "
+            f"{_images(page.entry.table) if self._takes_images else ''}. "
             "It goes to this server's data folder and nowhere else; only you, and whoever has the "
             f"link of a run on it, can reach it. It is deleted after {UPLOAD_DAYS:.0f} days, or "
             f"when you say so. <a href='./templates/{page.entry.name}.csv' download>"
@@ -142,7 +139,7 @@ class Upload:
         self._images, self._file = images, (self._file[0], b"")
         self._say(
             _list(images.notes[:PROBLEMS], "quiet", "note")
-            + pictured(images)
+            + pictured(images, self._page.entry.table)
             + self._page.estimate.of(*images.frame.shape)
         )
         self._use.visible = True
@@ -260,6 +257,17 @@ class Upload:
         """The side of an image as the settings have it."""
         word = str(self._page.form.words().get("size", ""))
         return int(word) if word.isdigit() and 2 <= int(word) <= MOST_SIDE else SIDE
+
+
+def _images(table: TableSchema) -> str:
+    """What a ZIP may hold: folders stand for the columns that a table would have."""
+    needed = "/".join(column.name for column in table.columns if column.required)
+    every = "/".join(column.name for column in table.columns)
+    more = f" or <code>{every}/</code>" if every != needed else ""
+    return (
+        f", or a ZIP of at most {IMAGE_LIMIT_BYTES // 10**6} MB with images in folders "
+        f"<code>{needed}/</code>{more}, brought to the size in the settings"
+    )
 
 
 def _whereabouts(record: Any) -> str:

@@ -1,62 +1,101 @@
-"""What the upload wizard shows of a ZIP of images: counts by alphabet, and a few of them."""
+"""What the upload wizard shows of a ZIP of images: counts by folder, and a few of them."""
 
 from __future__ import annotations
 
 import html
 from base64 import b64encode
+from collections.abc import Sequence
 from io import BytesIO
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float
 from PIL import Image
 
 from engine.datasets import Table
+from engine.datasets.tables import TableSchema
 
-LISTED = 12  # outputs
+LISTED = 12  # folders
 PICTURED = 16  # images
 MAGNIFIED = 44  # pixels of the page that an image takes
 
 
-def pictured(table: Table) -> str:
+def pictured(table: Table, schema: TableSchema) -> str:
     """A table of images as HTML: how many of what, and examples spread over the classes."""
-    outer, inner = list(table.frame.columns[:2])
+    levels = [column.name for column in schema.columns if column.required]
+    if len(levels) == 1:
+        return _classes(table, levels[0], schema.turned)
+    outer, inner = levels
     counts = table.frame.groupby([outer, inner], sort=False).size()
     outputs = list(dict.fromkeys(table.frame[outer]))
-    rows = ""
+    rows = []
     for output in outputs[:LISTED]:
         each = counts[output]
         few, many = int(each.min()), int(each.max())
         spread = f"{few}" if few == many else f"{few} to {many}"
-        cells = "".join(f"<td class='number'>{c}</td>" for c in (len(each), each.sum(), spread))
-        rows += f"<tr><th scope='row'>{html.escape(str(output))}</th>{cells}</tr>"
-    names = (outer, "classes", "images", "a class")
-    head = "".join(f"<th scope='col'>{html.escape(n)}</th>" for n in names)
+        rows.append((str(output), len(each), int(each.sum()), spread))
     more = f", of which the first {LISTED} are" if len(outputs) > LISTED else ""
     said = (
         f"{len(table.frame):,} images of {len(counts):,} classes in {len(outputs):,} "
         f"{'folder' if len(outputs) == 1 else 'folders'}{more}:"
     )
+    first = table.frame.drop_duplicates([outer, inner])
+    shown = first.iloc[np.unique(np.linspace(0, len(first) - 1, PICTURED).astype(int))]
+    alts = [f"{label} of {output}" for output, label in zip(shown[outer], shown[inner])]
     return (
-        f"<p class='quiet'>{said}</p><div class='scroll'><table><thead><tr>{head}</tr></thead>"
-        f"<tbody>{rows}</tbody></table></div>{_examples(table, outer, inner)}"
+        _listed(said, (outer, "classes", "images", "a class"), rows)
+        + f"<p aria-label='The first image of some classes'>{_examples(table, shown, alts)}</p>"
     )
 
 
-def _examples(table: Table, outer: str, inner: str) -> str:
-    """The first image of some classes, ink dark on paper in either theme."""
-    first = table.frame.drop_duplicates([outer, inner])
-    spread = np.unique(np.linspace(0, len(first) - 1, PICTURED).astype(int))
+def _classes(table: Table, label: str, turned: bool) -> str:
+    """As `pictured`, of images whose folders are their classes, the rarest first."""
+    frame = table.frame
+    counts = frame[label].value_counts(ascending=True)
+    groups = [c for c in frame.columns if c not in table.features and c != label]
+    rows = [
+        (
+            str(name),
+            int(count),
+            *(int(frame.loc[frame[label] == name, g].nunique()) for g in groups),
+        )
+        for name, count in counts.iloc[:LISTED].items()
+    ]
+    said = f"{len(frame):,} images of {len(counts):,} classes, the rarest first:"
+    each = max(2, PICTURED // len(counts))
+    shown = pd.concat([frame[frame[label] == name].head(each) for name in counts.index[:LISTED]])
+    alts = [str(name) for name in shown[label]]
+    return (
+        _listed(said, (label, "images", *(f"{g}s" for g in groups)), rows)
+        + "<p aria-label='The first images of each class'>"
+        + f"{_examples(table, shown, alts, turned)}</p>"
+    )
+
+
+def _listed(said: str, names: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    head = "".join(f"<th scope='col'>{html.escape(n)}</th>" for n in names)
+    body = ""
+    for first, *others in rows:
+        cells = "".join(f"<td class='number'>{c}</td>" for c in others)
+        body += f"<tr><th scope='row'>{html.escape(str(first))}</th>{cells}</tr>"
+    return (
+        f"<p class='quiet'>{said}</p><div class='scroll'><table><thead><tr>{head}</tr></thead>"
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def _examples(table: Table, shown: pd.DataFrame, alts: Sequence[str], turned: bool = True) -> str:
+    """Some rows as images: ink dark on paper in either theme, or their grey as it is."""
     side = round(len(table.features) ** 0.5)
-    shown = first.iloc[spread]
     images = shown[list(table.features)].to_numpy(np.float64).reshape(-1, side, side)
     made = ""
-    for image, output, label in zip(images, shown[outer], shown[inner]):
-        alt = html.escape(f"{label} of {output}", quote=True)
+    for image, said in zip(images if turned else 1 - images, alts):
+        alt = html.escape(said, quote=True)
         made += (
             f"<img src='{drawn(image)}' width='{MAGNIFIED}' height='{MAGNIFIED}' alt='{alt}' "
             f"title='{alt}' style='image-rendering: pixelated; margin: 0 6px 6px 0'>"
         )
-    return f"<p aria-label='The first image of some classes'>{made}</p>"
+    return made
 
 
 def drawn(image: Float[np.ndarray, "h w"]) -> str:

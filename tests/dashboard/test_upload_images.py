@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import io
+import zipfile
+from base64 import b64decode
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,11 +15,15 @@ import numpy as np
 import pytest
 from bokeh.document import Document
 from panel.io.state import set_curdoc
+from PIL import Image
 
 from dashboard.app import Site
+from dashboard.controls.upload_images import pictured
 from dashboard.pages.study_page import StudyPage
 from dashboard.shell import Visit
 from engine.catalog import entry
+from engine.datasets import read_image_table
+from engine.datasets.nuclei import TABLE as CELLS
 from engine.store import Store
 from tests.dashboard.fakes import FakeService, views
 from tests.dashboard.test_fetching import until
@@ -79,3 +86,31 @@ def test_a_csv_is_still_taken_and_a_broken_zip_is_one_sentence(site: Site) -> No
         assert "8 rows, 4 columns" in upload._found.object
 
     wizard(site, act)
+
+
+def cells(groups: bool) -> bytes:
+    """Three light images with a dark row: two of one class, one of another."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as packed:
+        for i, label in enumerate(("other", "other", "<i>")):
+            pixels = np.full((4, 4), 204, np.uint8)
+            pixels[i] = 51
+            file = io.BytesIO()
+            Image.fromarray(pixels).save(file, "PNG")
+            folder = f"{label}/slide {i}" if groups else label
+            packed.writestr(f"{folder}/{i}.png", file.getvalue())
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("groups", [False, True])
+def test_a_zip_of_classes_is_counted_rarest_first_and_its_grey_is_kept(groups: bool) -> None:
+    schema = replace(CELLS, minimum_rows=2)
+    table = read_image_table(cells(groups), schema, size=4, name="mine.zip")
+    said = pictured(table, schema)
+    assert "3 images of 2 classes, the rarest first" in said
+    assert said.index("&lt;i&gt;") < said.index("other")
+    assert ("groups" in said) == groups
+    assert "<td class='number'>2</td>" in said
+    assert said.count("<img") == 3
+    grey = np.asarray(Image.open(io.BytesIO(b64decode(said.split("base64,")[1].split("'")[0]))))
+    assert sorted(np.unique(grey)) == [51, 204]
