@@ -17,7 +17,7 @@ from engine.studies.mitosis_rows import Columns
 if TYPE_CHECKING:
     from engine.studies.mitosis import Study
 
-STEPS = {"sclvm": 200, "bgplvm": 200, "dgplvm": 60}
+STEPS = {"sclvm": 200, "bgplvm": 150, "dgplvm": 60}
 MOST_ROWS = 2500  # up to which latent variable models are trained as well
 LINEAR_STEPS = 500
 FALLBACK = 60  # components that classifiers are given where the model is given pixels
