@@ -131,9 +131,9 @@ def estimate(settings: MitosisSettings, rows: int, columns: int) -> tuple[float,
     test = min(s.test_share * rows, 1000)
     m, q = 2 * s.inducing_points, s.shared + s.private
     width = min(n, s.components or min(columns, s.size**2))
-    step = 0.004 + 2.5e-10 * n * m * m * q + 1.5e-9 * n * m * width
+    step = 0.004 + 1e-9 * n * m * m * q + 1.5e-9 * n * m * width
     if s.model == "dgplvm":
-        step = 0.003 + 6e-9 * min(n, MOST_DGPLVM) ** 3 / 10
+        step = 0.003 + 2e-10 * min(n, MOST_DGPLVM) ** 3
     placing = 2 * 1.5e-8 * test * m * m * q
     others = (s.max_steps * step + 4) if s.baselines else 1.0
     held = 8 * (3 * rows * min(columns, 2000) + 6 * n * m + 4 * n * width)

@@ -211,7 +211,7 @@ def test_the_template_can_be_fitted() -> None:
     [
         ({"shared": 0, "private": 0}, "need a place to be"),
         ({"imbalance": 0.5}, "1 or more, or to 0"),
-        ({"components": 3}, "raise 'components'"),
+        ({"components": 3, "shared": 5}, "raise 'components'"),
         ({"private": 0}, "choose bgplvm"),
         ({"max_steps": 0}, "at least 1"),
         ({"prior": "mine"}, "one of as in training"),
