@@ -334,8 +334,8 @@ ENTRY = Entry(
         "mitoses, labelled by pathologists), which can be dropped here as a ZIP; it names no "
         "licence, so nothing of it is shipped or fetched. Where we cut cells that do not divide "
         "from the same pictures for our tables, no pathologist labelled them: they are presumed.",
-        "With fewer than some ten rows of the rare class a space of its own is badly known: the "
-        "imbalance slider then often shows a weighted SVM, or DGPLVM, ahead.",
+        "With ten rows of the rare class or fewer its own space is badly known: which method is "
+        "ahead then changes from one draw of rows to the next, and often it is the SVM.",
         f"DGPLVM learns from {MOST_DGPLVM:,} rows at most, for its cost is cubic in them.",
     ),
     objective="bound on the log density (nats a row)",
