@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
+from scipy.ndimage import gaussian_filter, rotate
 
 from engine.datasets.coarsening import Seeded, thinned
 
@@ -141,7 +142,11 @@ def views(frames: Float[np.ndarray, "n t h w"]) -> pd.DataFrame:
         pattern = local_binary_pattern(grey, 8, 1, "nri_uniform").astype(int)
         return np.bincount(pattern.ravel(), minlength=59)[:58] / pattern.size
 
-    columns: dict[str, Float[np.ndarray, "n b"]] = {}
+    def gradient(image: Float[np.ndarray, "h w"]) -> Float[np.ndarray, " b"]:
+        cells = {"pixels_per_cell": (13, 13), "cells_per_block": (4, 4)}
+        return np.asarray(hog(_upright(image), orientations=8, **cells))
+
+    columns: dict[str, Float[np.ndarray, "n _"]] = {}
     edges = np.linspace(-0.5, 0.5, BINS + 1)
     for ending, t in STEPS.items():
         now, change = frames[:, t], frames[:, t] - frames[:, t - 1]
@@ -150,19 +155,24 @@ def views(frames: Float[np.ndarray, "n t h w"]) -> pd.DataFrame:
         columns[f"intensity{ending}"] = np.log1p(count)
         columns[f"texture{ending}"] = np.stack([texture(image) for image in now])
         columns[f"change{ending}"] = np.stack([texture(0.5 + image) for image in change])
-        columns[f"gradient{ending}"] = np.stack(
-            [
-                hog(image, orientations=8, pixels_per_cell=(13, 13), cells_per_block=(4, 4))
-                for image in change
-            ]
-        )
+        columns[f"gradient{ending}"] = np.stack([gradient(image) for image in change])
     return pd.concat(
         [
             pd.DataFrame(values, columns=[f"{view}.f{i:03}" for i in range(values.shape[1])])
             for view, values in columns.items()
         ],
         axis=1,
-    ).round(5)
+    ).round(4)
+
+
+def _upright(image: Float[np.ndarray, "h w"]) -> Float[np.ndarray, "h w"]:
+    """A patch turned so that its edges run along the same way, as SIFT turns its patches."""
+    grid = np.linspace(-2, 2, SIDE)
+    near = np.exp(-0.5 * (grid[:, None] ** 2 + grid**2))
+    down, across = np.gradient(gaussian_filter(image, 1.0))
+    xx, yy, xy = ((near * v).sum() for v in (across**2, down**2, across * down))
+    angle = 0.5 * np.arctan2(2 * xy, xx - yy)
+    return np.asarray(rotate(image, np.degrees(angle), reshape=False, order=1, mode="nearest"))
 
 
 # --- what is seen ---------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ from engine.studies import events_survival as survival
 from engine.studies.events_models import Learner
 from engine.studies.events_rows import Looks
 
+ROWS = "x"  # in a model's state: the rows that it has learnt from, as it sees them
 KEPT = ("view", "x", "target", "event", "patient", "group")  # of the table, in the fitted model
 
 
@@ -111,7 +112,8 @@ class Study:
         return Step(self.bound, self.bound)
 
     def parameters(self) -> Tensors:
-        return self.learner.state_dict()
+        """The model's state, but for its rows: `begin` makes them anew from the table's."""
+        return {k: v for k, v in self.learner.state_dict().items() if k != ROWS}
 
     def state(self) -> Tensors:
         at = torch.tensor([self.bound], dtype=torch.float64)
@@ -123,7 +125,8 @@ class Study:
         self.learner.training.load_state_dict({k: v for k, v in state.items() if k != "bound"})
 
     def _take(self, parameters: Tensors) -> None:
-        self.learner.load_state_dict({k: v.to(self.device) for k, v in parameters.items()})
+        own = {k: v for k, v in self.learner.state_dict().items() if k == ROWS}
+        self.learner.load_state_dict(own | {k: v.to(self.device) for k, v in parameters.items()})
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """Everything that a page shows of the model as it is (see the catalog)."""
@@ -198,7 +201,7 @@ class Study:
         return write_report(self, score)
 
     def fitted(self) -> tuple[Tensors, dict[str, Any]]:
-        tensors = {f"model.{k}": v for k, v in self.learner.state_dict().items()}
+        tensors = {f"model.{k}": v for k, v in self.parameters().items()}
         tensors |= {f"looks.{k}": v for k, v in self.looks.tensors().items()}
         tensors |= {f"rows.{k}": torch.tensor(getattr(self.seen, k)) for k in KEPT}
         for name in ("learnt", "test", "places"):

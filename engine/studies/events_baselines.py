@@ -16,7 +16,7 @@ from engine.studies.events_rows import Looks
 if TYPE_CHECKING:
     from engine.studies.events import Study
 
-Kernel = Float[np.ndarray, "n m"]
+Kernel = Float[np.ndarray, "_ _"]
 Told = tuple[Float[np.ndarray, " t"], Float[np.ndarray, " t"]]
 COSTS = (0.3, 1.0, 3.0, 10.0)
 PENALTIES = (0.03, 0.1, 0.3, 1.0, 3.0)

@@ -111,8 +111,11 @@ class Learner:
                 neurons=s.neurons,
                 bound=s.bound,
                 ard=s.ard,
+                move=classes if s.inducing_inputs == "auto" else s.inducing_inputs == "learnt",
                 censored=late,
             )
+            for p in self.model.parameters():
+                p.data = p.data.contiguous()  # as it comes back from a checkpoint, to the last bit
             adam = s.adam_steps or s.max_steps
             self.training = Training(self.model, adam, s.learning_rate, generator=generator)
         elif name == "sgp":

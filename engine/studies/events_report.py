@@ -266,7 +266,7 @@ def arrays_of(study: Study, own: Told) -> dict[str, np.ndarray]:
     }
 
 
-def pr(study: Study, everyone: dict[str, Told]) -> Float[np.ndarray, "m 3 t"]:
+def pr(study: Study, everyone: dict[str, Told]) -> Float[np.ndarray, "m 3 h"]:
     """Threshold, precision and recall of every method; precision is 1 where nothing is named."""
     if study.seen.task != "classification":
         return np.empty((len(everyone), 3, 0))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from engine.catalog.events import LAYERED, MODELS, SHOWN, EventsSettings
@@ -17,6 +17,7 @@ from engine.datasets.views import Views
 from engine.errors import BadInput
 from engine.studies.events_survival import WIDE
 
+SHARE = {"classification": 0.5, "regression": 0.5, "survival": 0.25}  # as published
 TRIES = 200  # of a random split, until both classes are on both sides
 LEAST = 8  # rows to learn from
 SCORE = {"classification": "F1", "regression": "NMSE", "survival": "NMSE by patient (log time)"}
@@ -41,10 +42,10 @@ class Looks:
     """
 
     names: list[str]
-    columns: list[Int[np.ndarray, " d"]]
-    centre: list[Float[np.ndarray, " d"]]
-    width: list[Float[np.ndarray, " d"]]
-    basis: list[Float[np.ndarray, "d k"]]
+    columns: list[Int[np.ndarray, "_"]]
+    centre: list[Float[np.ndarray, "_"]]
+    width: list[Float[np.ndarray, "_"]]
+    basis: list[Float[np.ndarray, "_ _"]]
 
     @classmethod
     def at(cls, seen: Views, names: list[str], rows: np.ndarray, components: int) -> Looks:
@@ -86,7 +87,7 @@ class Looks:
         return cls(names, *parts)
 
 
-def _directions(z: Float[np.ndarray, "n d"], components: int) -> Float[np.ndarray, "d k"]:
+def _directions(z: Float[np.ndarray, "n d"], components: int) -> Float[np.ndarray, "e k"]:
     if not components or components >= z.shape[1]:
         return np.empty((0, 0))
     _, _, rows = np.linalg.svd(z, full_matrices=False)
@@ -124,14 +125,14 @@ def split(
     Raises:
         BadInput: One class cannot be on both sides, or too few rows are left to learn from.
     """
-    rng = np.random.default_rng([s.seed, 51, repeat])
     own = np.unique(seen.group)
     block = seen.group if len(own) > 1 else np.arange(len(seen))
-    for _ in range(TRIES):
-        learnt = np.flatnonzero(_chosen(rng, s, seen, block))
+    for attempt in range(TRIES):
+        learnt = np.flatnonzero(np.isin(block, _chosen(s, seen, block, repeat, attempt)))
         test = np.setdiff1d(np.arange(len(seen)), learnt)
         learnt = _teaching(s, seen, learnt)
         if s.train_rows and len(learnt) > s.train_rows:
+            rng = np.random.default_rng([s.seed, 54, repeat])
             learnt = np.sort(_fewest(rng, seen, learnt)[: s.train_rows])
         if _both(seen, learnt) and _both(seen, test):
             break
@@ -149,19 +150,23 @@ def split(
 
 
 def _chosen(
-    rng: np.random.Generator, s: EventsSettings, seen: Views, block: np.ndarray
-) -> Bool[np.ndarray, " n"]:
-    """Rows of the blocks that may be learnt from; single rows are drawn class by class."""
+    s: EventsSettings, seen: Views, block: Int[np.ndarray, " n"], repeat: int, attempt: int
+) -> Int[np.ndarray, " b"]:
+    """The blocks that may be learnt from; single rows are drawn class by class.
+
+    Splits that follow each other learn from other blocks, as long as there are some.
+    """
     names = np.unique(block)
-    if len(names) == len(seen) and seen.task == "classification":
-        parts = [np.flatnonzero(seen.target == c) for c in (0.0, 1.0)]
-    else:
-        parts = [names]
+    classes, alone = seen.task == "classification", len(names) == len(seen)
+    share = s.train_share or (0.0 if classes and not alone else SHARE[seen.task])
+    parts = [np.flatnonzero(seen.target == c) for c in (0.0, 1.0)] if classes and alone else [names]
     picked = []
     for part in parts:
-        count = min(max(1, round(s.train_share * len(part))), len(part) - 1)
-        picked.append(rng.permutation(part)[:count])
-    return np.isin(block, np.concatenate(picked))
+        count = min(max(1, round(share * len(part))), len(part) - 1)
+        turn, place = divmod(repeat, len(part) // count)
+        mixed = np.random.default_rng([s.seed, 51, turn, attempt]).permutation(part)
+        picked.append(mixed[place * count : (place + 1) * count])
+    return np.concatenate(picked)
 
 
 def _teaching(s: EventsSettings, seen: Views, rows: np.ndarray) -> Int[np.ndarray, " m"]:

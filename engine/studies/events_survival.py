@@ -5,6 +5,7 @@ Kaplan-Meier curves, their intervals and the log-rank test are SciPy's.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -121,7 +122,8 @@ def kaplan_meier(
     if not event.any():
         return np.ones((3, len(grid)))
     found = ecdf(CensoredData.right_censored(time, ~event)).sf
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
+        warnings.simplefilter("ignore", RuntimeWarning)  # undefined at 0 and 1, as said above
         ends = found.confidence_interval(0.95, method="log-log")
     rows = [found.probabilities]
     for end in (ends.low.probabilities, ends.high.probabilities):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import f1_score
@@ -28,9 +30,23 @@ def test_every_source_is_a_table_of_the_study(source) -> None:
     assert table.notes == ()
     data = of(table.frame)
     assert np.isfinite(data.target).all()
-    assert frame.equals(sample(ENTRY, source.name, 10**6, seed=3))
-    assert not frame.equals(sample(ENTRY, source.name, 10**6, seed=4))
-    assert len(sample(ENTRY, source.name, 50)) == 50
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda seed: events_toy.candidates(seed, 2, 8),
+        lambda seed: so2_toy.ahead(so2_toy.hourly(seed, 100)),
+        lambda seed: survival_toy.cohort(seed, 5),
+    ],
+)
+def test_a_seed_is_a_table(make: Callable[[int], pd.DataFrame]) -> None:
+    assert make(3).equals(make(3))
+    assert not make(3).equals(make(4))
+
+
+def test_fewer_rows_are_some_of_all() -> None:
+    assert len(sample(ENTRY, "survival", 50)) == 50
 
 
 def test_making_the_catalog_and_the_schema_imports_nothing_heavy() -> None:
