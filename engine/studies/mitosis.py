@@ -23,7 +23,8 @@ from engine.events import Report
 from engine.studies import Step, Tensors
 from engine.studies import mitosis_models as models
 from engine.studies import mitosis_rows as rows
-from engine.studies.mitosis_rows import Columns, Split
+from engine.studies.mitosis_columns import Columns
+from engine.studies.mitosis_rows import Split
 
 PICTURED = 50  # held-out rows of each class whose images are kept
 

@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 from engine.catalog.mitosis import MODELS, MOST_DGPLVM, OTHERS
 from engine.studies import mitosis_models as models
-from engine.studies.mitosis_rows import Columns
+from engine.studies.mitosis_columns import Columns
 
 if TYPE_CHECKING:
     from engine.studies.mitosis import Study

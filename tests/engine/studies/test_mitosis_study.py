@@ -253,7 +253,7 @@ def test_missing_pixels_are_allowed(cells: pd.DataFrame, components: int) -> Non
 
 
 def test_filled_in_pixels_resemble_what_was_there(cells: pd.DataFrame) -> None:
-    from engine.studies.mitosis_rows import Columns
+    from engine.studies.mitosis_columns import Columns
 
     x = cells[[c for c in cells if c[0] == "p"]].to_numpy()
     holes = np.where(np.random.default_rng(1).uniform(size=x.shape) < 0.2, np.nan, x)
