@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import panel as pn
+import panel_material_ui as pmui
 
-from dashboard.pages.mitosis_spaces import HALVES
+from dashboard.pages.mitosis_spaces import HALVES, STACKED
 from dashboard.plots.base import BESIDE, Shown
 from dashboard.plots.images import GalleryPlot
 from dashboard.plots.matrix import MatrixPlot
@@ -45,13 +46,31 @@ class Covariances(Shown):
     title = "What each space ties together"
 
     def __init__(self) -> None:
+        self._told: tuple[Mapping[str, np.ndarray], Mapping[str, Any]] | None = None
         self.plot = MatrixPlot(self.title)
-        self.figures, self.panel = self.plot.figures, self.plot.panel
+        self.figures = self.plot.figures
+        self.stretch = pmui.Checkbox(label="Stretch each to its own range", value=False, margin=0,
+                                     size="small")  # fmt: skip
+        self.stretch.param.watch(lambda _: self._show(), "value")
+        self.panel = pn.Column(self.stretch, self.plot.panel, stylesheets=[STACKED],
+                               sizing_mode="stretch_width", margin=0)  # fmt: skip
+
+    def clear(self, run: History) -> None:
+        """Forget the run shown before."""
+        self._told = None
+        self.plot.clear()
 
     def update(self, told: Snapshot | Report, words: Mapping[str, Any]) -> None:
         """Show the covariances of a snapshot."""
-        matrices = np.asarray(told.arrays["covariance"], float)
-        label = np.asarray(told.arrays["covariance_class"], int)
+        self._told = told.arrays, words
+        self._show()
+
+    def _show(self) -> None:
+        if self._told is None:
+            return
+        arrays, words = self._told
+        matrices = np.asarray(arrays["covariance"], float)
+        label = np.asarray(arrays["covariance_class"], int)
         if not matrices.size:
             self.plot.describe("This model has no covariance to show.")
             return
@@ -72,6 +91,7 @@ class Covariances(Shown):
             f"Among {len(label)} rows sorted by class ({counted}) the private part is zero between "
             f"classes by design; in the sum two rows of one class covary {within:.2g} on average, "
             f"two of different ones {between:.2g}.",
+            stretch=bool(self.stretch.value),
         )
 
 

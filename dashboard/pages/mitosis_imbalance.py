@@ -53,10 +53,11 @@ class Imbalance(Shown):
                                  size="small", margin=0)  # fmt: skip
         self.score.param.watch(lambda _: self._show(), "value")
         self.table = text("")
-        self.beside = pn.Column(self.plot.panel, self.table, stylesheets=[BESIDE, HALVES],
-                                sizing_mode="stretch_width", margin=0, visible=False)  # fmt: skip
+        self.plot.panel.visible = False
+        beside = pn.Column(self.plot.panel, self.table, stylesheets=[BESIDE, HALVES],
+                           sizing_mode="stretch_width", margin=0)  # fmt: skip
         self.panel = pn.Column(
-            self.slider, text(ASIDE), self.score, self.beside, stylesheets=[STACKED],
+            self.slider, text(ASIDE), self.score, beside, stylesheets=[STACKED],
             sizing_mode="stretch_width", margin=0,
         )  # fmt: skip
 
@@ -74,7 +75,7 @@ class Imbalance(Shown):
         self._found, self._last = {}, (0, "")
         self.slider.disabled = True
         self.table.object = ""
-        self.beside.visible = False
+        self.plot.panel.visible = False
         self.plot.clear()
 
     def _ask(self, ratio: int) -> None:
@@ -94,7 +95,7 @@ class Imbalance(Shown):
         name = str(self.score.value)
         column = SCORES.index(name)
         self.plot.show({r: s[:, column] for r, s in self._found.items()}, self._methods, name)
-        self.beside.visible = True
+        self.plot.panel.visible = True
         ratio, said = self._last
         rows = {
             method: [f"{v:.2f}" if np.isfinite(v) else "–" for v in values]

@@ -13,6 +13,8 @@ from dashboard.plots.theme import GREY, GROUPS, Figure, models
 from dashboard.plots.tiles import Tiled
 
 LEVELS = 255
+COMMON = "covariance, share of the greatest"
+STRETCHED = "covariance, from the least (not zero) to the greatest of each"
 HEAD = 20  # pixels of the words above an image
 STRIP, GAP = 0.035, 0.06  # of a tile's width: the classes' colours, the margin
 
@@ -50,9 +52,9 @@ class MatrixPlot(Tiled):
         plot.text("x", "y", "text", source=self.heads, text_color=GREY, text_font_size="12px",
                   text_baseline="bottom")  # fmt: skip
         plot.add_tools(models.HoverTool(renderers=[strips], tooltips="@name"))
-        bar = models.ColorBar(
+        self.bar = models.ColorBar(
             color_mapper=models.LinearColorMapper(palette=list(Cividis256), low=0, high=1),
-            title="covariance, share of the greatest",
+            title=COMMON,
             title_text_font_style="normal",
             title_text_font_size="12px",
             height=8,
@@ -61,7 +63,7 @@ class MatrixPlot(Tiled):
             ticker=models.FixedTicker(ticks=[0, 0.5, 1]),
             formatter=models.NumeralTickFormatter(format="0%"),
         )
-        plot.add_layout(bar, "below")
+        plot.add_layout(self.bar, "below")
 
     def show(
         self,
@@ -70,6 +72,7 @@ class MatrixPlot(Tiled):
         label: Int[np.ndarray, " k"],
         classes: Sequence[str],
         reading: str,
+        stretch: bool = False,
     ) -> None:
         """Show m matrices among k rows, which stand class by class.
 
@@ -79,9 +82,18 @@ class MatrixPlot(Tiled):
             label: The class of each row.
             classes: The classes' names.
             reading: What they show, in one or two sentences.
+            stretch: Whether each is shown from its least entry that is not zero to its greatest,
+                in place of all from zero to the greatest of all.
         """
-        greatest = float(np.max(matrices, initial=0.0)) or 1.0
-        level = np.round(LEVELS * np.clip(matrices / greatest, 0, 1)).astype(np.uint8)
+        low, high = np.zeros((len(matrices), 1, 1)), np.max(matrices, initial=0.0)
+        if stretch:
+            positive = np.where(matrices > 0, matrices, np.inf)
+            low = positive.min((1, 2), keepdims=True, initial=np.inf)
+            low = np.where(np.isfinite(low), low, 0.0)
+            high = matrices.max((1, 2), keepdims=True, initial=0.0)
+        share = (matrices - low) / np.maximum(high - low, 1e-300)
+        level = np.round(LEVELS * np.clip(share, 0, 1)).astype(np.uint8)
+        self.bar.title = STRETCHED if stretch else COMMON
         self._shown, self._classes = (level, list(heads), label.tolist()), list(classes)
         self._lay(len(matrices))
         self._draw()

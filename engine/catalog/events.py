@@ -291,4 +291,5 @@ ENTRY = Entry(
     objective="bound (nats a row)",
     score="bound (nats a row)",
     estimate=estimate,
+    tab_of="mitosis",
 )  # fmt: skip

@@ -22,6 +22,7 @@ from dashboard.pages.mitosis_tabs import TABS, tabs
 from dashboard.pages.mitosis_threshold import NONE, Threshold
 from dashboard.pages.mitosis_walk import Walk
 from dashboard.plots.base import NOTHING
+from dashboard.shell import Content, _header
 from engine.catalog.mitosis import MitosisSettings
 from engine.errors import BadInput
 from engine.events import Report, Snapshot
@@ -158,6 +159,10 @@ def test_covariances_within_and_between_classes_are_said() -> None:
     view = Covariances()
     view.update(Snapshot(1, arrays()), WORDS)
     assert "two rows of one class covary 1 on average, two of different ones 1" in view.alt
+    before = view.plot.pictures.data["image"][0]
+    view.stretch.value = True
+    assert not np.array_equal(before, view.plot.pictures.data["image"][2])
+    assert "from the least" in view.plot.bar.title
     view.update(Snapshot(1, arrays() | {"covariance": np.empty((3, 0, 0))}), WORDS)
     assert "no covariance" in view.alt
 
@@ -315,3 +320,11 @@ def test_tabs_link_to_each_other(model: Any, monkeypatch: pytest.MonkeyPatch) ->
     assert "./events?present'" in tabs(model).object  # type: ignore[attr-defined]
     monkeypatch.setattr("dashboard.pages.mitosis_tabs.STUDIES", ("mitosis",))
     assert "events" not in tabs(model).object  # type: ignore[attr-defined]
+
+
+def test_the_navigation_names_the_page_once() -> None:
+    visit: Any = SimpleNamespace(present=True)
+    bar = _header(visit, Content("Many views", [], study="events")).object
+    assert "<a href='./mitosis?present' aria-current='page'>Mitosis</a>" in bar
+    assert "./events" not in bar
+    assert "<a href='./genes?present'>Genes</a>" in bar

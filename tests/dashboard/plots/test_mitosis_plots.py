@@ -86,6 +86,10 @@ def test_covariances_share_a_scale_and_travel_as_bytes() -> None:
     said = plot.strips.data["name"]
     assert said == [*["2 rows of other"] * 2, *["1 row of mitosis"] * 2] * 3
     assert plot.alt == "Said."
+    plot.show(three, ["s", "p", "sum"], np.array([0, 0, 1]), CLASSES, "Said.", stretch=True)
+    shared_image, private_image, _ = plot.pictures.data["image"]
+    assert shared_image.tolist() == (LEVELS * np.eye(3)).tolist()
+    assert private_image[0].tolist() == [LEVELS, 0, 0]  # the least that is not zero, and zero
     plot.clear()
     assert plot.alt == NOTHING
     assert len(plot.pictures.data["image"]) == 0
