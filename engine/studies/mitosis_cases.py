@@ -31,7 +31,8 @@ class Case:
         slide: Of each row; no slide has rows in two parts of a split.
         learn: Rare and other rows to learn from.
         test: Rare and other rows of a test set.
-        sets: Test sets, drawn from the rows of the test slides without putting back.
+        splits: Of the slides.
+        sets: Test sets of each, drawn from the rows of its test slides.
         steps: Of training.
         inducing: Inducing inputs of a class, where it is not as published.
     """
@@ -41,6 +42,7 @@ class Case:
     slide: Int[np.ndarray, " n"]
     learn: tuple[int, int] = (440, 5000)
     test: tuple[int, int] = (110, 890)
+    splits: int = 1
     sets: int = 10
     steps: int = 150
     inducing: int = 30
@@ -99,7 +101,7 @@ def drawn(seed: int = 0) -> Case:
 
 
 def real(folder: Path) -> Iterator[tuple[str, Case]]:
-    """Mitoses of AMi-Br: as many rows as published, ever fewer rare ones, and the harder task.
+    """Mitoses of AMi-Br: as many rows as published, fewer and ever fewer, and the harder task.
 
     Args:
         folder: Holds `mitosis_amibr/patches_gray30.npz`: `images`, `label` (1: mitosis), `atypical`
@@ -117,8 +119,10 @@ def real(folder: Path) -> Iterator[tuple[str, Case]]:
         atypical = found["atypical"] == 1
     published = Case(x, rare, slide)
     yield "AMi-Br, 440 + 5,000", published
+    yield "AMi-Br, 440 + 1,200", replace(published, learn=(440, 1200), splits=3)
     for ratio in (30, 100, 300):
-        yield f"AMi-Br, 1:{ratio}", replace(published, learn=(3000 // ratio, 3000))
+        fewer = replace(published, learn=(round(1000 / ratio), 1000), splits=3)
+        yield f"AMi-Br, {fewer.learn[0]} + 1,000", fewer
     among = {"x": x[rare], "rare": atypical[rare], "slide": slide[rare]}
     yield (
         "AMi-Br, atypical among mitoses",

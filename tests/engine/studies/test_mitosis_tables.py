@@ -24,7 +24,9 @@ needs_data = pytest.mark.skipif(
 def small() -> cases.Case:
     made = cells(0, 12, (6, 25))
     sizes = {"learn": (30, 100), "test": (10, 40)}
-    return cases.Case(made.x, made.label == 0, made.group, **sizes, sets=3, steps=4, inducing=4)
+    return cases.Case(
+        made.x, made.label == 0, made.group, **sizes, splits=2, sets=3, steps=4, inducing=4
+    )
 
 
 def test_no_slide_is_in_two_parts() -> None:
@@ -49,7 +51,7 @@ def test_too_few_rows_to_test_are_said() -> None:
 
 def test_every_method_is_scored_on_every_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cases, "drawn", small)
-    monkeypatch.setattr(tables, "COMPONENTS", (6,))
+    monkeypatch.setattr(tables, "COMPONENTS", 6)
     monkeypatch.setattr(tables, "WIDER", (6,))
     found = tables.reproduce(quick=True, data=None)
     assert len(found["method"].unique()) == 10
@@ -98,8 +100,8 @@ def test_the_measured_data_are_as_imbalanced_as_published() -> None:
     parts = cases.split(published, 0)
     assert np.bincount(published.rare[parts.learn]).tolist() == [5000, 440]
     assert 0.0 <= published.x.min() < published.x.max() <= 1.0
-    rarest = cases.split(found["AMi-Br, 1:300"], 0)
-    assert np.bincount(published.rare[rarest.learn]).tolist() == [3000, 10]
+    rarest = cases.split(found["AMi-Br, 3 + 1,000"], 0)
+    assert np.bincount(published.rare[rarest.learn]).tolist() == [1000, 3]
     for case in found.values():
         assert len(list(cases.sets_of(case, cases.split(case, 0).test, 0))) == 10
 
