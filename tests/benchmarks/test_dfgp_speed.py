@@ -1,4 +1,4 @@
-"""Speed of DFGP beside GPyTorch's SVGP: `pytest -m benchmark tests/benchmarks/test_dfgp_speed.py`."""
+"""Speed of DFGP and others: `pytest -m benchmark tests/benchmarks/test_dfgp_speed.py`."""
 
 import pytest
 import torch

@@ -1,0 +1,75 @@
+"""The publication's experiments on views: every model is scored on the same splits."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn.linear_model import LinearRegression
+
+from engine.datasets import events_toy, so2_toy
+from engine.studies import events_tables
+
+DATA = Path(os.environ.get("SCANT_REAL_DATA", Path(__file__).parents[4] / "shared" / "data"))
+SO2 = DATA / "so2_beijing_standin"
+
+
+@pytest.fixture
+def brief(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("STEPS", "SGP_STEPS", "EXACT_STEPS"):
+        monkeypatch.setattr(events_tables, name, 2)
+    monkeypatch.setattr(events_tables, "ROWS", 60)
+    hours, candidates = so2_toy.hourly(0, 400), events_toy.candidates(0, 3, 24)
+    monkeypatch.setattr(so2_toy, "hourly", lambda: hours)
+    monkeypatch.setattr(events_toy, "candidates", lambda: candidates)
+
+
+@pytest.mark.usefixtures("brief")
+def test_every_model_is_scored_in_its_experiment() -> None:
+    found = events_tables.reproduce(quick=True, data=None)
+    names = {"SO2, simulated": set(events_tables.REGRESSIONS)}
+    names["SO2, simulated, 30 inducing inputs"] = {"DFGP", "DFGP-WP", "SGP"}
+    names["cell events, simulated"] = set(events_tables.CLASSIFIERS)
+    for experiment, methods in names.items():
+        part = found[(found["experiment"] == experiment) & found["ours"].notna()]
+        assert set(part["method"]) == methods
+        assert len(part) == 2 * len(methods)
+        assert part.loc[part["method"] == "DFGP", "p"].isna().all()
+        assert np.isfinite(part[["ours", "spread"]].to_numpy(float)).all()
+    published = found.set_index(["method", "metric"])["theirs"].dropna()
+    assert published["DFGP", "NMSE"] == 0.59
+    assert published["MKGP (not here)", "F1"] == 0.70
+    assert len(published) == len(events_tables.THEIRS)
+
+
+@pytest.mark.usefixtures("brief")
+def test_splits_are_shared_and_repeatable() -> None:
+    table = so2_toy.ahead(so2_toy.hourly())
+    once, again = (events_tables.regression_scores(table, 2) for _ in range(2))
+    assert once == again
+    assert len(once["SGP", "NMSE"]) == 2
+    assert once["SGP", "NMSE"][0] != once["SGP", "NMSE"][1]
+
+
+@pytest.mark.skipif(not SO2.is_dir(), reason="SCANT_REAL_DATA names no folder so2_beijing_standin")
+def test_real_levels_are_predicted_better_than_by_a_plane(monkeypatch: pytest.MonkeyPatch) -> None:
+    for method in ("Student-t", "SGP"):
+        monkeypatch.delitem(events_tables.REGRESSIONS, method)
+    monkeypatch.setitem(events_tables.REGRESSIONS, "plane", _plane)
+    table = pd.read_parquet(SO2 / "so2_24h_ahead.parquet").drop(columns="time")
+    scores = events_tables.regression_scores(table.rename(columns={"so2_plus24h": "y"}), 1)
+    for method in ("DFGP", "DFGP-WP"):
+        for metric in ("NMSE", "NLPD of ln(1 + y)"):
+            assert scores[method, metric][0] < scores["plane", metric][0], (method, metric)
+
+
+def _plane(x: Any, y: Any, new: Any, inducing: int, seed: int) -> Any:
+    fitted = LinearRegression().fit(x.numpy(), y.numpy())
+    variance = float(np.var(y.numpy() - fitted.predict(x.numpy())))
+    mean = torch.as_tensor(fitted.predict(new.numpy()))
+    return mean, torch.full_like(mean, variance)
