@@ -159,7 +159,7 @@ def otherwise(run: History) -> tuple[str, list[Other]]:
         if name != used["model"]
     ]
     others += [
-        Other(f"with 1:{ratio}", "the same slides, fewer to learn the rare class from.",
+        Other(f"with 1:{ratio}", f"{ratio} of the others for each rare row.",
               {"imbalance": float(ratio)})
         for ratio in (1, 30, 100)
         if ratio != used["imbalance"]

@@ -83,14 +83,15 @@ class Covariances(Shown):
         counted = ", ".join(
             f"{int((label == c).sum())} {classes[c]}" for c in dict.fromkeys(label.tolist())
         )
+        parts = bool(words["n_private"])
+        own = "the private part is zero between classes by design; in the sum " if parts else ""
         self.plot.show(
-            matrices,
-            HEADS,
+            matrices if parts else matrices[2:],
+            HEADS if parts else ("of a model that knows no classes",),
             label,
             classes,
-            f"Among {len(label)} rows sorted by class ({counted}) the private part is zero between "
-            f"classes by design; in the sum two rows of one class covary {within:.2g} on average, "
-            f"two of different ones {between:.2g}.",
+            f"Among {len(label)} rows sorted by class ({counted}) {own}two rows of one class "
+            f"covary {within:.2g} on average, two of different ones {between:.2g}.",
             stretch=bool(self.stretch.value),
         )
 

@@ -177,7 +177,8 @@ class Place:
     def _list(self, answer: dict[str, np.ndarray], classes: list[str], p: np.ndarray) -> None:
         evidence = np.asarray(answer["evidence"], float)
         rows = {c: [f"{a:.1%}", f"{e:.1f}"] for c, a, e in zip(classes, p, evidence)}
-        self.numbers.object = comparison(rows, ["probability", "bound on ln p(y* | class) (nats)"])
+        what = "bound on ln p(y* | class) (nats)" if self._words["n_private"] else "SVM's decision"
+        self.numbers.object = comparison(rows, ["probability", what])
 
     def _lay(self, classes: list[str]) -> None:
         """Show the two most relevant dimensions that all classes share, with the rows there."""

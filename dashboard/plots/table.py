@@ -61,12 +61,13 @@ def table(metrics: Sequence[Metric]) -> str:
 
 
 def in_words(metrics: Sequence[Metric]) -> str:
-    """The first two metrics that the run shares with a baseline, side by side."""
+    """The first two metrics that the run shares with a baseline, side by side; else its own."""
     said = []
     for own in (m for m in metrics if m.source == "run"):
         other = next((m for m in metrics if m.source == "baseline" and m.name == own.name), None)
         if other is not None:
             said.append(f"{own.name} {figure(own)} against {figure(other)} of {other.method}")
+    said = said or [f"{m.name} {figure(m)}" for m in metrics if m.source == "run"]
     return "This run: " + "; ".join(said[:2]) + "." if said else NOTHING
 
 

@@ -163,6 +163,9 @@ def test_covariances_within_and_between_classes_are_said() -> None:
     view.stretch.value = True
     assert not np.array_equal(before, view.plot.pictures.data["image"][2])
     assert "from the least" in view.plot.bar.title
+    view.update(Snapshot(1, arrays()), WORDS | {"n_shared": 3, "n_private": 0})
+    assert "by design" not in view.alt
+    assert len(view.plot.pictures.data["image"]) == 1
     view.update(Snapshot(1, arrays() | {"covariance": np.empty((3, 0, 0))}), WORDS)
     assert "no covariance" in view.alt
 

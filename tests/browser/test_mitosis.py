@@ -1,0 +1,66 @@
+"""The mitosis page end to end, as a visitor lives through it, in a real browser."""
+
+from __future__ import annotations
+
+import re
+from io import BytesIO
+
+import numpy as np
+import pytest
+from PIL import Image
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.visiting import PATIENCE, come_to, reading, status
+
+SHARED = "The space that all classes share"
+WALK, CELL, LINE = "Walk through the latent space", "Bring a cell", "Where to draw the line"
+
+pytestmark = pytest.mark.usefixtures("nothing_complains")
+
+
+def figure(page: Page, title: str) -> Locator:
+    return page.locator(".figure").filter(has=page.get_by_role("heading", name=title))
+
+
+def cell() -> bytes:
+    """A dark plate on light ground, larger than what the model has learnt from."""
+    grey = np.full((70, 70), 200, np.uint8)
+    grey[30:40, 15:55] = 60
+    file = BytesIO()
+    Image.fromarray(grey).save(file, "PNG")
+    return file.getvalue()
+
+
+def test_it_opens_alive_and_a_cell_is_decoded_placed_and_judged(page: Page, app_url: str) -> None:
+    page.goto(f"{app_url}/mitosis")
+    expect(status(page)).to_contain_text("recorded", timeout=PATIENCE)
+    tabs = page.get_by_role("navigation", name="Parts of this page")
+    expect(tabs.get_by_role("link", name="A rare class")).to_have_attribute("aria-current", "page")
+    expect(reading(page, SHARED)).to_contain_text("the middle of mitosis is", timeout=PATIENCE)
+
+    said = come_to(page, WALK)
+    expect(said).to_contain_text("What the model expects of mitosis", timeout=PATIENCE)
+    before = said.inner_text()
+    slider = figure(page, WALK).get_by_role("slider").first
+    for _ in range(3):
+        slider.press("ArrowRight")
+    expect(said).not_to_have_text(before, timeout=PATIENCE)
+    before = said.inner_text()
+    plane = figure(page, WALK).locator(".bk-Figure").first
+    plane.click(position={"x": 200, "y": 120}, timeout=PATIENCE)
+    expect(said).not_to_have_text(before, timeout=PATIENCE)
+
+    said = come_to(page, CELL)
+    expect(said).to_contain_text("This held-out row is", timeout=PATIENCE)
+    chosen = figure(page, CELL).locator("input[type=file]")
+    chosen.set_input_files({"name": "mine.png", "mimeType": "image/png", "buffer": cell()})
+    expect(said).to_contain_text(re.compile(r"mine\.png is \w+ with probability"), timeout=PATIENCE)
+    chosen.set_input_files({"name": "bad.png", "mimeType": "image/png", "buffer": b"no image"})
+    alert = page.locator("p.error[role=alert]")
+    expect(alert).to_contain_text("bad.png is not an image", timeout=PATIENCE)
+
+    said = come_to(page, LINE)
+    expect(said).to_contain_text("SCLVM finds", timeout=PATIENCE)
+    before = said.inner_text()
+    figure(page, LINE).get_by_role("slider").press("End")
+    expect(said).not_to_have_text(before, timeout=PATIENCE)
