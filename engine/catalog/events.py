@@ -15,7 +15,7 @@ MODELS = {
     "sgp": "SGP",
     "student-t": "Student-t",
 }
-BOUNDS = ["published", "closed", "stochastic"]
+BOUNDS = ["auto", "published", "closed", "stochastic"]
 LAYERED = ("dfgp", "dfgp-wp")
 SHOWN = 300  # held-out rows of a snapshot
 
@@ -38,11 +38,12 @@ class EventsSettings(Settings):
         "Wishart process), sgp is one sparse GP on all features, student-t a Student-t process.",
     )
     bound = param.Selector(
-        default="published",
+        default=BOUNDS[0],
         objects=BOUNDS,
         doc="Published: inducing outputs of hidden neurons are points. Closed: they are uncertain, "
         "which makes it a bound on the evidence. Stochastic: hidden values are drawn in every "
-        "step; censored times are then learnt from as well.",
+        "step; censored times are then learnt from as well. Auto: stochastic where survival is "
+        "learnt, else published.",
     )
     positive = param.String(
         "",
@@ -58,12 +59,16 @@ class EventsSettings(Settings):
         doc="Hidden neurons, which take the views in turn; 0: one a view, or 3 where there is one "
         "view. From 3 on they are the degrees of freedom of the Student-t process as well.",
     )
-    inducing_points = param.Integer(20, bounds=(2, 500), doc="Inducing points of every neuron.")
+    inducing_points = param.Integer(
+        0,
+        bounds=(0, 500),
+        doc="Inducing points of every neuron; 0: 20 with classes, else 10 as published.",
+    )
     inducing_inputs = param.Selector(
         default="auto",
         objects=["auto", "learnt", "fixed"],
         doc="Of hidden neurons. Fixed: they stay a random part of the rows, as published. Learnt: "
-        "they move, which tells classes better and overfits values; auto: as the task has it.",
+        "they move, which tells classes better and overfits values; auto: learnt with classes.",
     )
     components = param.Integer(
         0,
@@ -72,10 +77,11 @@ class EventsSettings(Settings):
         "tissue; 0: every feature.",
     )
     ard = param.Boolean(True, doc="A lengthscale of every feature; otherwise one of each view.")
-    log_y = param.Boolean(
-        False,
-        doc="Learn the logarithm of 1 + y, for values that are never below zero and skewed. Times "
-        "of survival are learnt as logarithms in any case.",
+    log_y = param.Selector(
+        default="auto",
+        objects=["auto", "yes", "no"],
+        doc="Learn the logarithm of 1 + y: for values that are never below zero and skewed, which "
+        "auto looks for. Times of survival are learnt as logarithms in any case.",
     )
     train_share = param.Number(
         0.5,
@@ -116,13 +122,18 @@ class EventsSettings(Settings):
                 "Setting 'model' is student-t, which learns values and no classes; choose another "
                 "model, or another task."
             )
-        if self.bound != BOUNDS[0] and self.model not in LAYERED:
+        if self.bound in BOUNDS[2:] and self.model not in LAYERED:
             raise BadInput(
                 f"Setting 'bound' is about networks of two layers, and {self.model} has one; "
-                f"choose the bound {BOUNDS[0]}, or the model dfgp or dfgp-wp."
+                "choose the bound auto, or the model dfgp or dfgp-wp."
             )
-        if self.log_y and self.task == "classification":
+        if self.log_y == "yes" and self.task == "classification":
             raise BadInput("Setting 'log_y' is about values, and classes have no logarithm.")
+        if self.inducing_points == 1:
+            raise BadInput(
+                "Setting 'inducing_points' is 1, and one point makes no function; set it to 2 or "
+                "more, or to 0 for what the task asks for."
+            )
         if self.positive and self.task in ("regression", "survival"):
             raise BadInput(
                 f"Setting 'positive' names a class, and the task is {self.task}; leave it empty, "
@@ -134,7 +145,7 @@ def estimate(settings: EventsSettings, rows: int, columns: int) -> tuple[float, 
     """Seconds and bytes that a fit takes on one core, good to a factor of three."""
     learnt = rows * (settings.train_share or 0.4)
     learnt = min(learnt, settings.train_rows or learnt)
-    m, neurons = settings.inducing_points, settings.neurons or 5
+    m, neurons = settings.inducing_points or 20, settings.neurons or 5
     step = 0.004 + 2e-9 * learnt * m * (columns + neurons * (m + 20))
     fits = settings.restarts + (3 * settings.repeats if settings.baselines else 0)
     return 3 + fits * settings.max_steps * step, 450e6 + 8 * rows * (3 * columns + 6 * m * neurons)
@@ -255,6 +266,8 @@ ENTRY = Entry(
         "quick": {"max_steps": 40, "baselines": False},
         "as published": {
             "train_share": 0.0,
+            "bound": "published",
+            "log_y": "no",
             "inducing_points": 10,
             "inducing_inputs": "fixed",
             "repeats": 20,
@@ -279,8 +292,8 @@ ENTRY = Entry(
     limits=(
         "Two classes are told apart; of more, those named in 'positive' count as one and the rest "
         "as the other.",
-        "Times that are censored are learnt from with the stochastic bound only, and by DFGP and "
-        "DFGP-WP only; otherwise they enter the Kaplan-Meier curve of the truth and the "
+        "Times that are censored are learnt from with the stochastic bound only, by DFGP and "
+        "DFGP-WP; otherwise they enter the Kaplan-Meier curve of the truth and the "
         "concordance. Where many are left out, predicted times are too short.",
         "A patient's rows are taken for as uncertain together as each is alone, since what they do "
         "not show of him none of them does.",

@@ -43,6 +43,7 @@ class Study:
         whole = of(table, settings.task, settings.positive)
         self.places = rows.known(whole)
         seen = whole.take(self.places)
+        settings = rows.settled(settings, seen)
         learnt, test = rows.split(settings, seen)
         looks = Looks.at(seen, rows.views_of(settings, seen), learnt, settings.components)
         self._follow(settings, seen, learnt, test, looks, device)
@@ -58,12 +59,7 @@ class Study:
         looks: Looks,
         device: torch.device,
     ) -> None:
-        if settings.model == "student-t" and seen.task == "classification":
-            raise BadInput(
-                "Setting 'model' is student-t, which learns values, and this table has classes; "
-                "choose dfgp, dfgp-wp or sgp."
-            )
-        self.settings, self.device = settings, device
+        self.settings, self.device = rows.settled(settings, seen), device
         self.seen, self.learnt, self.test, self.looks = seen, learnt, test, looks
         self.notes: list[str] = []
         self.restarts, self.max_steps = settings.restarts, settings.max_steps

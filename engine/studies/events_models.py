@@ -72,7 +72,7 @@ class Learner:
     """A model of one target and what trains it.
 
     Args:
-        s: Settings.
+        s: Settings, settled (`events_rows.settled`).
         name: One of `engine.catalog.events.MODELS`.
         views: Rows `"n d"` of each view.
         y: Targets as learnt: logarithms where those are learnt, classes as 0 and 1.
@@ -111,7 +111,7 @@ class Learner:
                 neurons=s.neurons,
                 bound=s.bound,
                 ard=s.ard,
-                move=classes if s.inducing_inputs == "auto" else s.inducing_inputs == "learnt",
+                move=s.inducing_inputs == "learnt",
                 censored=late,
             )
             for p in self.model.parameters():

@@ -189,7 +189,7 @@ def figures(
     if study.seen.task == "survival":
         return of_patients(survival.patients(study.seen, test, mean, variance))
     y, learnt = study.seen.target[test], study.y[test]
-    slope = np.log1p(y) if study.settings.log_y else np.zeros(len(y))
+    slope = np.log1p(y) if rows.logs(study.settings, "regression") else np.zeros(len(y))
     found = {
         "NMSE": metrics.nmse(y, rows.told(study.settings, "regression", mean, variance)[0]),
         # A density of the logarithm becomes one of y by its slope, 1 / (1 + y).

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Float, Int
+from scipy.stats import skew
 from torch import Tensor
 
 from engine.catalog.events import LAYERED, MODELS, SHOWN, EventsSettings
@@ -18,6 +19,8 @@ from engine.errors import BadInput
 from engine.studies.events_survival import WIDE
 
 SHARE = {"classification": 0.5, "regression": 0.5, "survival": 0.25}  # as published
+POINTS = {"classification": 20, "regression": 10, "survival": 10}  # published: 10
+MOST_SKEW = 1.0  # of values that are learnt as they are
 TRIES = 200  # of a random split, until both classes are on both sides
 LEAST = 8  # rows to learn from
 SCORE = {"classification": "F1", "regression": "NMSE", "survival": "NMSE by patient (log time)"}
@@ -93,6 +96,46 @@ def _directions(z: Float[np.ndarray, "n d"], components: int) -> Float[np.ndarra
     _, _, rows = np.linalg.svd(z, full_matrices=False)
     largest = np.take_along_axis(rows, np.abs(rows).argmax(1)[:, None], 1)
     return np.asarray((rows * np.sign(largest))[:components].T)
+
+
+def settled(s: EventsSettings, seen: Views) -> EventsSettings:
+    """The settings with what they leave open chosen by what is learnt, and of what.
+
+    Raises:
+        BadInput: A model, or a logarithm, that does not go with what is learnt.
+    """
+    classes = seen.task == "classification"
+    if s.model == "student-t" and classes:
+        raise BadInput(
+            "Setting 'model' is student-t, which learns values, and this table has classes; "
+            "choose dfgp, dfgp-wp or sgp."
+        )
+    values = s.values() | {"task": seen.task}
+    if s.bound == "auto":
+        late = seen.task == "survival" and s.model in LAYERED
+        values["bound"] = "stochastic" if late else "published"
+    if not s.inducing_points:
+        values["inducing_points"] = POINTS[seen.task]
+    if s.inducing_inputs == "auto":
+        values["inducing_inputs"] = "learnt" if classes else "fixed"
+    if s.log_y == "auto":
+        values["log_y"] = "yes" if seen.task == "regression" and _skewed(seen.target) else "no"
+    if values["log_y"] == "yes" and seen.task == "regression" and np.nanmin(seen.target) < 0:
+        raise BadInput(
+            f"Setting 'log_y' is yes, and a y is {np.nanmin(seen.target):g}: only values that are "
+            "never below zero have such a logarithm; set it to no."
+        )
+    found = type(s)(**values)
+    return found
+
+
+def _skewed(y: Float[np.ndarray, " n"]) -> bool:
+    """Whether values are never below zero, skewed, and less so as logarithms."""
+    own = y[np.isfinite(y)]
+    if not len(own) or own.min() < 0:
+        return False
+    tail, after = float(skew(own)), float(skew(np.log1p(own)))
+    return tail > MOST_SKEW and abs(after) < tail
 
 
 def known(seen: Views) -> Int[np.ndarray, " m"]:
@@ -240,6 +283,8 @@ def words_of(
     return {
         "task": seen.task,
         "model": MODELS[s.model],
+        "bound": s.bound,
+        "logarithm": logs(s, seen.task),
         "views": list(seen.names),
         "looked": views,
         "neurons": neurons_of(s, views),
@@ -255,6 +300,8 @@ def words_of(
 def notes(s: EventsSettings, seen: Views, learnt: np.ndarray) -> list[str]:
     """What a person should know of how the table was taken."""
     said = []
+    if logs(s, seen.task):
+        said.append("The logarithm of 1 + y is learnt; predictions are told in the unit of y.")
     if seen.task == "survival":
         censored = ~seen.event
         lost = len(np.unique(seen.patient[censored]))
@@ -276,21 +323,15 @@ def notes(s: EventsSettings, seen: Views, learnt: np.ndarray) -> list[str]:
 
 
 def as_learnt(s: EventsSettings, seen: Views) -> Float[np.ndarray, " n"]:
-    """Targets on the scale on which they are learnt.
-
-    Raises:
-        BadInput: A logarithm is asked for of a value below zero.
-    """
+    """Targets on the scale on which they are learnt, by settled settings."""
     if seen.task == "survival":
         return np.log(seen.target)
-    if not s.log_y or seen.task != "regression":
-        return seen.target
-    if (seen.target < 0).any():
-        raise BadInput(
-            f"Setting 'log_y' is on, and a y is {seen.target.min():g}: only values that are never "
-            "below zero have such a logarithm; set it to false."
-        )
-    return np.log1p(seen.target)
+    return np.log1p(seen.target) if logs(s, seen.task) else seen.target
+
+
+def logs(s: EventsSettings, task: str) -> bool:
+    """Whether logarithms of values are learnt, by settled settings."""
+    return task == "regression" and s.log_y == "yes"
 
 
 def told(
@@ -314,7 +355,7 @@ def told(
         return np.stack([mean, std, nothing, nothing])
     if task == "survival":
         return np.stack([np.exp(mean), std, np.exp(low), np.exp(high)])
-    if s.log_y:
+    if logs(s, task):
         expected = np.exp(mean + variance / 2)
         return np.stack(
             [expected - 1, expected * np.sqrt(np.expm1(variance)), np.expm1(low), np.expm1(high)]

@@ -82,7 +82,9 @@ def fitted(request: pytest.FixtureRequest) -> dict[str, tuple[Study, Report]]:
     found = {}
     for kind in TABLES:
         study = Study(
-            settings(max_steps=40, baselines=True, repeats=3), request.getfixturevalue(kind), CPU
+            settings(max_steps=40, baselines=True, repeats=3, bound="published", log_y="no"),
+            request.getfixturevalue(kind),
+            CPU,
         )
         found[kind] = study, run(study)
     return found
@@ -118,7 +120,7 @@ def test_rows_are_drawn_class_by_class_without_groups(classes: pd.DataFrame) -> 
 def test_patients_are_held_out_whole_and_censored_ones_are_not_learnt_from(
     lives: pd.DataFrame,
 ) -> None:
-    study = Study(settings(), lives, CPU)
+    study = Study(settings(bound="published"), lives, CPU)
     seen = study.seen
     assert not set(seen.patient[study.learnt]) & set(seen.patient[study.test])
     assert seen.event[study.learnt].all()
@@ -126,7 +128,7 @@ def test_patients_are_held_out_whole_and_censored_ones_are_not_learnt_from(
     assert any("last seen alive: their rows are not learnt from" in n for n in study.notes)
     held = list(dict.fromkeys(seen.patient[study.test].tolist()))
     assert study.words["patients"] == [seen.patients[p] for p in held]
-    late = Study(settings(bound="stochastic"), lives, CPU)
+    late = Study(settings(), lives, CPU)
     assert not late.seen.event[late.learnt].all()
     assert not any("not learnt from" in n for n in late.notes)
     late.begin(0, 0, None)
@@ -169,9 +171,14 @@ def test_components_are_of_the_rows_that_are_learnt_from(classes: pd.DataFrame) 
         ("classes", lambda t: t.assign(group=t["label"]), {}, "No split of the groups has both"),
         ("classes", lambda t: t, {"train_rows": 4}, "Only 4 rows are left to learn from"),
         ("classes", lambda t: t, {"task": "survival"}, "learns a column 'time'"),
-        ("values", lambda t: t.assign(y=t["y"] - 3), {"log_y": True}, "never below zero"),
+        ("values", lambda t: t.assign(y=t["y"] - 3), {"log_y": "yes"}, "never below zero"),
         ("values", lambda t: t.assign(y=[1.0] * 9 + [None] * 151), {}, "Only 9 rows say what"),
-        ("lives", lambda t: t.assign(event=0), {}, "Only 0 rows are left to learn from"),
+        (
+            "lives",
+            lambda t: t.assign(event=0),
+            {"bound": "closed"},
+            "Only 0 rows are left to learn from",
+        ),
     ],
 )
 def test_tables_and_settings_that_cannot_be_are_said(
@@ -186,13 +193,32 @@ def test_tables_and_settings_that_cannot_be_are_said(
     [
         ({"model": "student-t", "task": "classification"}, "learns values and no classes"),
         ({"model": "sgp", "bound": "stochastic"}, "networks of two layers, and sgp has one"),
-        ({"task": "classification", "log_y": True}, "classes have no logarithm"),
+        ({"task": "classification", "log_y": "yes"}, "classes have no logarithm"),
         ({"task": "survival", "positive": "event"}, "'positive' names a class"),
+        ({"inducing_points": 1}, "one point makes no function"),
     ],
 )
 def test_settings_that_do_not_fit_together_are_said(given: dict[str, Any], said: str) -> None:
     with pytest.raises(BadInput, match=said):
         settings(**given)
+
+
+def test_what_settings_leave_open_follows_from_what_is_learnt(
+    classes: pd.DataFrame, values: pd.DataFrame, lives: pd.DataFrame
+) -> None:
+    free = {"inducing_points": 0}
+    found = [Study(settings(**free), table, CPU).settings for table in (classes, values, lives)]
+    assert [s.task for s in found] == ["classification", "regression", "survival"]
+    assert [s.bound for s in found] == ["published", "published", "stochastic"]
+    assert [s.inducing_points for s in found] == [20, 10, 10]
+    assert [s.inducing_inputs for s in found] == ["learnt", "fixed", "fixed"]
+    assert [s.log_y for s in found] == ["no", "yes", "no"]
+    plain = Study(settings(), values.assign(y=np.log(values["y"])), CPU)
+    assert plain.settings.log_y == "no"
+    assert Study(settings(model="sgp"), lives, CPU).settings.bound == "published"
+    chosen = {"bound": "closed", "log_y": "no", "inducing_inputs": "learnt"}
+    own = Study(settings(**chosen), values, CPU).settings
+    assert {name: getattr(own, name) for name in chosen} == chosen
 
 
 def test_a_view_in_which_nothing_varies_teaches_nothing_and_breaks_nothing(
@@ -306,7 +332,7 @@ def test_values_are_learnt_and_intervals_hold_them(
     inside = (a["test_low"] <= a["test_truth"]) & (a["test_truth"] <= a["test_high"])
     assert inside.mean() == pytest.approx(a["coverage"][1, 2])
     assert inside.mean() > 0.8
-    log = Study(settings(log_y=True, max_steps=60), values, CPU)
+    log = Study(settings(log_y="yes", max_steps=60), values, CPU)
     other = run(log)
     assert value(other, "NMSE") < 0.4
     assert value(other, "NLPD") < value(report, "NLPD")  # the noise is multiplicative
@@ -317,7 +343,7 @@ def test_values_are_learnt_and_intervals_hold_them(
 
 def test_a_density_of_the_logarithm_is_told_as_one_of_the_value(values: pd.DataFrame) -> None:
     """By hand: y = exp(s) - 1 with s Gaussian has p(y) = N(s) / (1 + y)."""
-    study = Study(settings(log_y=True), values, CPU)
+    study = Study(settings(log_y="yes"), values, CPU)
     report = run(study)
     mean, variance = study.ask(study.seen.x[study.test])
     y = study.seen.target[study.test]
@@ -471,7 +497,7 @@ def test_a_patient_is_told_as_in_the_snapshot(fitted: dict[str, tuple[Study, Rep
     [
         ("classes", {"components": 2, "views": "shape,noise"}),
         ("classes", {"model": "sgp"}),
-        ("values", {"model": "student-t", "log_y": True}),
+        ("values", {"model": "student-t", "log_y": "yes"}),
         ("lives", {"bound": "stochastic"}),
     ],
 )
