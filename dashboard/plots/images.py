@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from jaxtyping import Float, UInt8
+from jaxtyping import Float, UInt8, UInt32
 
 from dashboard.plots.base import columns, empty, put
 from dashboard.plots.theme import BLUE, DEVIATION, GREY, INK, PAPER, Figure, models
 from dashboard.plots.tiles import Tiled
 
 Images = Float[np.ndarray, "k h w"]
+Coloured = Float[np.ndarray, "k h w 3"]
 
 LEVELS = 255  # of ink; one more stands for no image at all
 FINE = 24  # pixels of a tile's picture at least, so that margins can be a few of them
@@ -53,7 +54,7 @@ class GalleryPlot(Tiled):
         rows_of: int = 0,
     ) -> None:
         self._pick, self._lines = pick, lines
-        self._images: Images = np.empty((0, 1, 1))
+        self._images: Images | Coloured = np.empty((0, 1, 1))
         self._words: list[list[str]] = []
         self._marks: list[str] = []
         self._bars: np.ndarray | None = None
@@ -67,18 +68,26 @@ class GalleryPlot(Tiled):
 
     def _high(self, side: float) -> float:
         """Room for image, bar and words; whole pixels of the one picture that holds all images."""
-        h, w = self._images.shape[1:]
+        h, w = self._images.shape[1:3]
         self._scale = -(-FINE // w)
         self._step = round(w * self._scale * (1 + MARGIN))
         self._size = np.array([w, h]) * self._scale / self._step
         below = (self._lines * LINE + BAR + 8) / side
         return round((self._size[1] + below) * self._step) / self._step
 
-    def _compose(self, plot: Figure) -> None:
+    def _sheet(self, plot: Figure) -> None:
+        """Add the glyph of the one picture that holds all images."""
         ink = models.LinearColorMapper(
             palette=shades(), low=0, high=LEVELS - 1, high_color="#00000000"
         )
         plot.image("image", "x", "y", "dw", "dh", source=self.picture, color_mapper=ink)
+
+    def _pixels(self) -> tuple[UInt8[np.ndarray, "k h w"] | UInt32[np.ndarray, "k h w"], int]:
+        """The images as that glyph takes them, and what stands for no image."""
+        return np.round(self._images * (LEVELS - 1)).astype(np.uint8), LEVELS
+
+    def _compose(self, plot: Figure) -> None:
+        self._sheet(plot)
         box = ("left", "right", "bottom", "top")
         plot.quad(*box, source=self.bars, color=BLUE, line_width=0)
         frames = plot.quad(*box, source=self.frames, fill_alpha=0, line_color="colour",
@@ -97,7 +106,7 @@ class GalleryPlot(Tiled):
 
     def show(
         self,
-        images: Images,
+        images: Images | Coloured,
         words: Sequence[Sequence[str]],
         reading: str,
         marks: Sequence[str] | None = None,
@@ -160,12 +169,12 @@ class GalleryPlot(Tiled):
 
     def _paint(self, left: np.ndarray, top: np.ndarray) -> None:
         """All images as one; it is sent only if it has changed."""
-        k, h, w = self._images.shape
-        fine = np.repeat(np.repeat(self._images, self._scale, 1), self._scale, 2)
-        level = np.round(fine * (LEVELS - 1)).astype(np.uint8)
+        pixels, none = self._pixels()
+        k, h, w = pixels.shape
+        level = np.repeat(np.repeat(pixels, self._scale, 1), self._scale, 2)
         down = round(self._ratio * self._step)
         shape = (down * (1 + int(top.max() / self._ratio + 0.5)), self._step * self.across)
-        sheet: UInt8[np.ndarray, "y x"] = np.full(shape, LEVELS, np.uint8)
+        sheet = np.full(shape, none, level.dtype)
         for image, x, y in zip(level, np.arange(k) % self.across, np.arange(k) // self.across):
             sheet[y * down : y * down + h * self._scale, x * self._step : x * self._step
                   + w * self._scale] = image  # fmt: skip
@@ -179,6 +188,24 @@ class GalleryPlot(Tiled):
             "dw": [float(self.across)],
             "dh": [shape[0] / down * self._ratio],
         }
+
+
+class PhotographsPlot(GalleryPlot):
+    """The same with images in colour: red, green and blue, by default from 0 to 1."""
+
+    def _sheet(self, plot: Figure) -> None:
+        plot.image_rgba("image", "x", "y", "dw", "dh", source=self.picture)
+
+    def _pixels(self) -> tuple[UInt32[np.ndarray, "k h w"], int]:
+        return rgba(np.round(self._images * 255).astype(np.uint8)), 0
+
+
+def rgba(image: UInt8[np.ndarray, "... h w 3"]) -> UInt32[np.ndarray, "... h w"]:
+    """Pixels as Bokeh takes them, four bytes in one number."""
+    opaque = np.full((*image.shape[:-1], 1), 255, np.uint8)
+    four = np.ascontiguousarray(np.concatenate([image, opaque], axis=-1))
+    pixels: np.ndarray = four.view(np.uint32)[..., 0]
+    return pixels
 
 
 class ResponsePlot(Tiled):

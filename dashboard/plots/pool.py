@@ -1,0 +1,100 @@
+"""All rows of a pool in a plane, coloured by what the model thinks; those asked are marked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from dashboard.plots.base import KEPT, Plot, columns, empty, put
+from dashboard.plots.theme import DEVIATION, GREEN, GREY, models, new_figure, quiet_legend
+
+SHAPES = ("square", "triangle")  # of the two classes' labels
+
+
+class PoolPlot(Plot):
+    """A dot a row; a square or triangle round each labelled one; a cross on those asked next.
+
+    Args:
+        title: The heading.
+        pick: Called with the number of a row that the visitor clicked.
+    """
+
+    def __init__(self, title: str, pick: Callable[[int], None] | None = None) -> None:
+        self.rows = columns("x", "y", "p", "row")
+        self.given = [columns("x", "y") for _ in SHAPES]
+        self.next = columns("x", "y")
+        plot = new_figure("pool", "first principal component", "second principal component",
+                          height=380, tools="tap" if pick else "")  # fmt: skip
+        self.colours = models.LinearColorMapper(palette=list(DEVIATION), low=0, high=1)
+        dots = plot.scatter("x", "y", source=self.rows, size=6, line_color=None,
+                            fill_color={"field": "p", "transform": self.colours}, fill_alpha=0.75,
+                            nonselection_fill_alpha=0.75)  # fmt: skip
+        unlabelled = ["", ""]
+        for source, shape in zip(self.given, SHAPES):
+            plot.scatter("x", "y", source=source, marker=shape, size=13, fill_alpha=0,
+                         line_color=GREY, line_width=2)  # fmt: skip
+        plot.scatter("x", "y", source=self.next, marker="x", size=13, line_color=GREEN,
+                     line_width=3)  # fmt: skip
+        none = models.ColumnDataSource({"x": [np.nan], "y": [np.nan]}, tags=[KEPT])
+        looks = [(shape, GREY) for shape in SHAPES] + [("x", GREEN)]
+        self.items = [
+            models.LegendItem(
+                label={"value": said},
+                renderers=[plot.scatter("x", "y", source=none, marker=marker, size=11, fill_alpha=0,
+                                        line_color=colour, line_width=2)],
+            )
+            for (marker, colour), said in zip(looks, [*unlabelled, "asked next"])
+        ]  # fmt: skip
+        plot.add_layout(models.Legend(items=self.items))
+        quiet_legend(plot)
+        plot.legend[0].click_policy = "none"
+        self.bar = models.ColorBar(color_mapper=self.colours, width=8, padding=4, title="p",
+                                   title_text_font_style="normal", title_text_font_size="12px",
+                                   border_line_alpha=0)  # fmt: skip
+        plot.add_layout(self.bar, "right")
+        tips = [("row", "@row{0}"), ("p", "@p{0.00}")]
+        plot.add_tools(models.HoverTool(renderers=[dots], tooltips=tips))
+        if pick:
+            self.rows.selected.on_change(
+                "indices", lambda _attr, _old, new: pick(int(self.rows.data["row"][new[0]]))
+                if new else None
+            )  # fmt: skip
+        super().__init__(title, plot)
+
+    def show(
+        self,
+        xy: Float[np.ndarray, "n 2"],
+        p: Float[np.ndarray, " n"],
+        rows: Int[np.ndarray, " n"],
+        given: Sequence[Sequence[int]],
+        queue: Sequence[int],
+        classes: Sequence[str],
+    ) -> None:
+        """Show n rows.
+
+        Args:
+            xy: Their places.
+            p: Their probability of the second class.
+            rows: Their numbers in the table.
+            given: Numbers of the rows labelled as the first class, and as the second.
+            queue: Those asked next.
+            classes: Two names.
+        """
+        at = {int(row): i for i, row in enumerate(rows)}
+        put(self.rows, x=xy[:, 0], y=xy[:, 1], p=p, row=rows)
+        for source, some in zip((*self.given, self.next), (*given, queue)):
+            places = [at[int(r)] for r in some if int(r) in at]
+            if places:
+                put(source, x=xy[places, 0], y=xy[places, 1])
+            else:
+                empty(source)
+        for item, name in zip(self.items, classes):
+            item.label = {"value": f"labelled {name}"}
+        many = sum(map(len, given))
+        unsure = int(np.sum(np.abs(p - 0.5) < 0.25))
+        self.describe(
+            f"{many} of {len(p):,} patches are labelled; of all, {int(np.sum(p > 0.5)):,} are "
+            f"thought to show {classes[1]}, and {unsure:,} lie between p = 0.25 and 0.75."
+        )
