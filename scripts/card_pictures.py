@@ -19,7 +19,7 @@ import numpy as np
 from bokeh.palettes import Cividis256
 from PIL import Image
 
-from dashboard.plots.theme import BLUE, DEVIATION, GREEN, GREY
+from dashboard.plots.theme import BLUE, DEVIATION, GREEN, GREY, GROUPS, VERMILION
 from engine.events import Report
 from engine.store import Store
 
@@ -134,9 +134,68 @@ def omniglot(report: Report, words: Words) -> str:
     return "".join(parts)
 
 
+def events(report: Report, words: Words) -> str:
+    """A lane for each hidden neuron, with its value at every row, and bars of its contribution."""
+    a = report.arrays
+    hidden, truth = a["hidden"], a["truth"] > 0.5
+    low, high = np.quantile(hidden, [0.005, 0.995])
+    lanes, bars = hidden.shape[1], 0.74  # where the bars begin
+    within = (np.arange(len(hidden)) * 0.618) % 1
+    dots = {VERMILION: "", BLUE: ""}
+    parts = []
+    for v, share in enumerate(a["influence"] / a["influence"].max()):
+        for k, value in enumerate(np.clip((hidden[:, v] - low) / (high - low), 0, 1)):
+            lift = (0.44 - 0.36 * within[k]) if truth[k] else (0.52 + 0.36 * within[k])
+            place = f'cx="{_x(value * 0.7)}" cy="{_y(1 - (v + lift) / lanes)}"'
+            dots[BLUE if truth[k] else VERMILION] += f'<circle {place} r="1.4"/>'
+        x, y, wide = float(_x(bars)), _y(1 - (v + 0.22) / lanes), share * (1 - bars)
+        parts.append(
+            f'<rect x="{x}" y="{y}" width="{wide * (WIDTH - 2 * MARGIN):.1f}" '
+            f'height="{0.56 * (HEIGHT - 2 * MARGIN) / lanes:.1f}" fill="{BLUE}"/>'
+        )
+    groups = [f'<g fill="{c}" fill-opacity=".6">{d}</g>' for c, d in dots.items()]
+    return "".join([*groups, *parts])
+
+
+def mitosis(report: Report, words: Words) -> str:
+    """Rows where they lie in the space that classes share; cells that the model has drawn."""
+    a, tall = report.arrays, HEIGHT - 2 * MARGIN
+    share = 1 - (4 * tall / 3) / (WIDTH - 2 * MARGIN)  # of the width, for the scatter
+    shared = int(words["n_shared"])
+    first = np.argsort(-a["relevance"][:shared])[:2]
+    places, label = a["latent_mean"][:, first], a["latent_class"].astype(int)
+    low, high = np.quantile(places, [0.01, 0.99], axis=0)
+    at = (places - low) / (high - low)
+    rare = list(words["classes"]).index(words["rare"])
+    parts = []
+    for k in np.argsort(label == rare, kind="stable"):  # the rare ones on top
+        if (np.abs(at[k] - 0.5) <= 0.5).all():
+            x, y = _x(0.97 * share * at[k, 0]), _y(at[k, 1])
+            colour = GROUPS[label[k] % len(GROUPS)]
+            parts.append(f'<circle cx="{x}" cy="{y}" r="2.6" fill="{colour}" fill-opacity=".7"/>')
+    size = tall / 3
+    kinds = [np.flatnonzero(a["generated_class"] == c) for c in (rare, int(rare == 0))]
+    for k, cell in enumerate([*kinds[0][:6], *kinds[1][:6]]):
+        column, row = k // 3, k % 3
+        file = BytesIO()
+        grey = np.round(255 * np.clip(a["generated"][cell], 0, 1)).astype(np.uint8)
+        Image.fromarray(grey).save(file, "PNG")
+        x, y = WIDTH - MARGIN - (4 - column) * size + 3, MARGIN + row * size
+        colour = GROUPS[int(a["generated_class"][cell]) % len(GROUPS)]
+        parts.append(
+            f'<image x="{x:.1f}" y="{y:.1f}" width="{size - 5:.1f}" height="{size - 5:.1f}" '
+            f'href="data:image/png;base64,{b64encode(file.getvalue()).decode()}"/>'
+            f'<path d="M{x:.1f} {y:.1f}h{size - 5:.1f}v{size - 5:.1f}h-{size - 5:.1f}z" '
+            f'fill="none" stroke="{colour}" stroke-width="1.5"/>'
+        )
+    return "".join(parts)
+
+
 PICTURES: dict[str, Callable[[Report, Words], str]] = {
     "aggregation": aggregation,
+    "events": events,
     "genes": genes,
+    "mitosis": mitosis,
     "omniglot": omniglot,
     "redshift": redshift,
 }

@@ -11,8 +11,12 @@ from engine.catalog import STUDIES, Entry, entry
 PICTURES = {
     "aggregation": "Birth rates by age and year on single cells, with the boxes of five years by "
     "five of which only the averages were known.",
+    "events": "Dots of two kinds in eight lanes, one for each view of a cell: some lanes keep the "
+    "kinds apart, and bars beside them say how far the model goes by each.",
     "genes": "Curves of three simulated genes in four embryos with their bands; rings are values "
     "that the model has not seen.",
+    "mitosis": "Cells as dots in a plane, few that divide among many that do not; beside them six "
+    "of each kind that the model has drawn.",
     "omniglot": "A matrix of squares, white where invented characters are alike, beside "
     "nine characters that the model had not seen.",
     "redshift": "Predicted against true redshift of test galaxies: a cloud around the diagonal.",
