@@ -17,21 +17,24 @@ KNOWS = {
     "student-t": "one process with heavier tails, whose width follows the data",
 }
 BOUNDS = {
-    "published": "hidden values go through the output kernel as in the publication.",
-    "stochastic": "hidden values are drawn, and what they do not know counts.",
+    "published": "what hidden neurons are at their inducing points is taken for certain.",
+    "closed": "it is uncertain, which makes it a bound on the evidence.",
+    "stochastic": "hidden values are drawn in every step; censored times are learnt from as well.",
 }
 
 
 def otherwise(run: History) -> tuple[str, list[Other]]:
     """Other models, another bound, fewer rows to learn from."""
     used, words = run.record.settings, run.words
-    model = str(used["model"])
+    model, bound = str(used["model"]), str(used["bound"])
+    if bound == "auto":
+        bound = "stochastic" if words.get("task") == "survival" else "published"
     others = [
         Other(
             f"the same with {MODELS[name]}",
             f"{knows}.",
-            # The stochastic bound is of networks alone.
-            {"model": name} if name in LAYERED else {"model": name, "bound": "published"},
+            # The other bounds are of networks alone.
+            {"model": name} if name in LAYERED else {"model": name, "bound": "auto"},
         )
         for name, knows in KNOWS.items()
         if name != model and (name != "student-t" or words.get("task") != "classification")
@@ -40,7 +43,7 @@ def otherwise(run: History) -> tuple[str, list[Other]]:
         others += [
             Other(f"with the {name} bound", effect, {"bound": name})
             for name, effect in BOUNDS.items()
-            if name != used["bound"]
+            if name != bound
         ]
     rows = int((words.get("rows") or {}).get("training", 0))
     others += [
