@@ -21,8 +21,8 @@ from engine.events import Report
 from engine.studies import Step, Tensors
 from engine.studies import events_rows as rows
 from engine.studies import events_survival as survival
+from engine.studies.events_looks import Looks
 from engine.studies.events_models import Learner
-from engine.studies.events_rows import Looks
 
 ROWS = "x"  # in a model's state: the rows that it has learnt from, as it sees them
 KEPT = ("view", "x", "target", "event", "patient", "group")  # of the table, in the fitted model
@@ -252,3 +252,10 @@ class Study:
         from engine.studies.events_explore import answer
 
         return answer(self, question, asked)
+
+
+def reproduce(quick: bool = False, data: str | None = None) -> pd.DataFrame:
+    """The publication's experiments beside ours (see `events_tables`)."""
+    from engine.studies import events_tables
+
+    return events_tables.reproduce(quick, data)

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.model_selection import StratifiedKFold, cross_val_predict, cross_val_score
 from sklearn.svm import SVC
 
-from engine.studies.events_rows import Looks
+from engine.studies.events_looks import Looks
 
 if TYPE_CHECKING:
     from engine.studies.events import Study

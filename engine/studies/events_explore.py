@@ -15,8 +15,8 @@ from engine.errors import BadInput
 from engine.studies import events_baselines as baselines
 from engine.studies import events_rows as rows
 from engine.studies import events_survival as survival
+from engine.studies.events_looks import Looks
 from engine.studies.events_report import main
-from engine.studies.events_rows import Looks
 
 if TYPE_CHECKING:
     from engine.studies.events import Study

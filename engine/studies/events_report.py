@@ -23,7 +23,7 @@ from engine.events import Metric, Report
 from engine.studies import events_baselines as baselines
 from engine.studies import events_rows as rows
 from engine.studies import events_survival as survival
-from engine.studies.events_rows import Looks
+from engine.studies.events_looks import Looks
 
 if TYPE_CHECKING:
     from engine.studies.events import Study
