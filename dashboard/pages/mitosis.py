@@ -102,7 +102,7 @@ def views(page: StudyPage) -> Views:
             (walk.title, "What lies between two cells?"),
             (place.title, "Does this one divide?"),
             (threshold.title, "How many false alarms is a find worth?"),
-            (imbalance.title, "How rare may it be?"),
+            (imbalance.title, "Fifty of them? Ten? Three?"),
         ),
         hides=hidden,
     )
