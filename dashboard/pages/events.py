@@ -50,9 +50,9 @@ by their average.
 
 **What to look at.** While it trains, neurons of useful views pull the classes apart and useless
 ones stay behind. Afterwards take views away and see what each was worth, beside kernels that are
-simply averaged. The same network predicts values and times of survival: choose
-[sulphur dioxide a day ahead](./events?data=so2) or [patients](./events?data=survival) and press
-Train.
+simply averaged, which are hard to beat. The same network predicts values and times of survival:
+choose [sulphur dioxide a day ahead](./events?data=so2) or [patients](./events?data=survival) and
+press Train.
 """
 
 EQUATIONS = r"""
