@@ -26,7 +26,8 @@ class Advice:
     """Whether to stop, and why.
 
     Attributes:
-        stop: F1 has come to rest (where it is known) and predictions have settled.
+        stop: Predictions have settled, and F1 has come to rest; where F1 is not known, the next
+            batch is not expected to change more than a few.
         flips: Share of the pool whose predicted class the last batch changed; NaN before one.
         expected: Rows whose predicted class the next batch is expected to change.
         plateau: Batches since F1 last rose by more than the tolerance.
@@ -120,7 +121,8 @@ def advise(
         words = "Go on: only one class has been seen, and nothing is told apart yet."
         return Advice(False, flipped, expected, 0, words)
     rest = plateau(f1, tolerance) if f1 else 0
-    calm = flipped <= FLIPS and expected <= max(1.0, FLIPS * rows)
+    # What is expected counts surprises that hardly ever come; F1, where it is known, does not.
+    calm = flipped <= FLIPS and (bool(f1) or expected <= max(1.0, FLIPS * rows))
     stop = calm and (rest >= patience or not f1)
     said = []
     if f1 and rest >= patience:

@@ -170,4 +170,5 @@ def test_advice_in_words() -> None:
     assert not stopping.advise([0.8, 0.8], 0.0, 0.0, 700).stop
     assert stopping.advise([], 0.0, 0.0, 700).stop  # nobody measures F1, and nothing changes
     assert not stopping.advise([], math.nan, 0.0, 700).stop
+    assert not stopping.advise([], 0.0, 30.0, 700).stop
     assert "only one class" in stopping.advise([0.9], 0.0, 0.0, 9, both=False).words

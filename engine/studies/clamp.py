@@ -1,0 +1,332 @@
+"""Clamps: a labelling session with a Gaussian process that asks (Yousefi 2021, chapter 4).
+
+With a simulated expert one round is: answer the batch, learn, score, ask again. Sessions that draw
+their patches at random run beside it on the same number of labels. With a person the run prepares
+the pool and ends; what is asked next is then a question to the fitted study (`explore("ask")`).
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from engine.catalog.clamp import COMPARED, METHODS, QUEUE, ClampSettings
+from engine.datasets.patches import Pool, pixels
+from engine.errors import BadInput
+from engine.events import Report
+from engine.models import stopping
+from engine.studies import Step, Tensors
+from engine.studies import clamp_pictures as pictures
+from engine.studies import clamp_rows as rows_of
+from engine.studies.clamp_models import Session, start_of
+from engine.studies.clamp_rows import Rows
+
+TURN = 0.25  # seconds at most that a simulated expert who takes his time keeps the run waiting
+HISTORY = ("labels", "validation_f1", "evidence", "flips", "expected")
+
+
+class Study:
+    """One labelling session on one pool (see `engine.studies.Study` for how it is driven)."""
+
+    restarts = 1
+    stages = 1
+    scheduled = False
+    tolerance = 0.005
+
+    def __init__(
+        self, settings: ClampSettings, table: pd.DataFrame | None, device: torch.device
+    ) -> None:
+        if table is None:
+            raise BadInput("The clamp study needs a table; name a file or a data set.")
+        rows = rows_of.prepare(settings, Pool.of(table, positive=settings.positive))
+        self._follow(settings, rows, pictures.mosaics(rows.pool, settings.picture_width), device)
+        self.words = self._words()
+        self.notes += [*table.attrs.get("notes", ()), *rows_of.notes(settings, rows, len(table))]
+        if settings.expert == "you":
+            self.notes.append("Waiting for your labels: the first patches are drawn at random.")
+
+    def _follow(
+        self,
+        settings: ClampSettings,
+        rows: Rows,
+        shown: pictures.Mosaics,
+        device: torch.device,
+    ) -> None:
+        self.settings, self.rows, self.shown, self.device = settings, rows, shown, device
+        self.notes: list[str] = []
+        self.x = torch.as_tensor(rows.x, dtype=torch.float64).to(device)
+        label = rows.pool.label
+        self.active = self._session(0, settings.acquisition)
+        self.random: list[Session] = []
+        self.measured: dict[str, list[Any]] = {name: [] for name in (*HISTORY, *METHODS)}
+        s, self.chunk = settings, settings.batch
+        if s.expert == "you":
+            # What the table says counts at once, unless it says all: then it is the answer book.
+            whole = len(rows.answerable) == len(rows.askable)
+            self.first = np.empty(0, dtype=np.int64) if whole else rows.answerable
+            self.max_steps = 1
+            return
+        self.first, _ = start_of(label, rows.answerable, s.start, s.seed, 0)
+        if s.pace:
+            self.chunk = max(1, min(s.batch, int(s.pace * TURN)))
+        budget = min(s.budget, len(rows.answerable))
+        batches = -(-max(0, budget - len(self.first)) // s.batch)
+        self.max_steps = 1 + batches * -(-s.batch // self.chunk)
+
+    def _session(self, repeat: int, method: str) -> Session:
+        """Begun with the start rows of that repeat."""
+        s, rows = self.settings, self.rows
+        person = s.expert == "you"
+        askable = rows.askable if person else rows.answerable
+        order = None
+        if not person:
+            _, order = start_of(rows.pool.label, askable, s.start, s.seed, repeat)
+        seed = 1_000_003 * s.seed + repeat
+        return Session(s, self.x, askable, seed, method, order)
+
+    def _words(self) -> dict[str, Any]:
+        pool, rows = self.rows.pool, self.rows
+        roles = np.bincount(rows.role, minlength=3).tolist()
+        return {
+            "classes": list(pool.classes),
+            "methods": list(METHODS),
+            "compared": list(COMPARED),
+            "pictures": list(pool.pictures),
+            "features": rows.given,
+            "columns": list(pool.features) if rows.given == "columns" else [],
+            "images": bool(pool.images),
+            "size": list(pixels(pool.images[0]).shape[:2]) if pool.images else [],
+            "expert": self.settings.expert,
+            "rows": {"pool": roles[0], "validation": roles[1], "test": roles[2]},
+        }
+
+    @property
+    def patience(self) -> int:
+        """Steps without a better F1: they count once predictions have settled as well."""
+        if self.settings.expert == "you":
+            return 1  # the run has done its part
+        steps = self.settings.patience * -(-self.settings.batch // self.chunk)
+        return steps if steps and self.advice().stop else 0
+
+    # --- rounds ---------------------------------------------------------------------------------
+
+    def begin(self, restart: int, stage: int, best: Tensors | None) -> None:
+        s = self.settings
+        self.active = self._session(0, s.acquisition)
+        repeats = 0 if s.expert == "you" else s.repeats
+        self.random = [self._session(r, "random") for r in range(repeats)]
+        self.measured = {name: [] for name in (*HISTORY, *METHODS)}
+
+    def step(self) -> Step:
+        s = self.settings
+        if s.expert == "you":
+            return self._prepared()
+        if not self.active.rows:
+            return self._round(self.first.tolist())
+        now = self.active.pending[: self.chunk]
+        if s.pace:
+            time.sleep(len(now) / s.pace)
+        if len(now) == len(self.active.pending):
+            return self._round(now)
+        self._answer(self.active, now)
+        self.active.pending = self.active.pending[len(now) :]
+        return Step(self.active.evidence, self.measured["validation_f1"][-1])
+
+    def _prepared(self) -> Step:
+        """For a person: what labels there are, and that it is their turn."""
+        session = self.active
+        if len(self.first):
+            self._answer(session, self.first.tolist())
+            session.fit()
+            self._measure()
+        return Step(session.evidence if session.rows else 0.0, float("nan"))
+
+    def _answer(self, session: Session, which: list[int]) -> None:
+        session.answer(which, [int(c) for c in self.rows.pool.label[which]])
+
+    def _round(self, answered: list[int]) -> Step:
+        """Learn from the labels that came, score, and ask again; the random sessions alike."""
+        s, session = self.settings, self.active
+        self._answer(session, answered)
+        session.fit()
+        count = len(session.rows)
+        budget = min(s.budget, len(self.rows.answerable))
+        session.ask(min(s.batch, budget - count))
+        for other in self.random:
+            assert other.order is not None
+            first = other.order[max(len(other.rows), 0) : count].tolist()
+            self._answer(other, first)
+            if len(set(other.labels)) > 1:
+                other.fit()
+        self._measure()
+        score = self.measured["validation_f1"][-1]
+        return Step(session.evidence, score)
+
+    def _measure(self) -> None:
+        rows, session, found = self.rows, self.active, self.measured
+        p = self.active.p.cpu().numpy()
+        found["labels"].append(len(session.rows))
+        found["validation_f1"].append(
+            rows_of.scores(rows.pool.label[rows.validation], p[rows.validation])[0]
+        )
+        for name in HISTORY[2:]:
+            found[name].append(getattr(session, name))
+        own = self.scores(session)
+        found[METHODS[0]].append(own)
+        found[METHODS[1]].append([self.scores(other) for other in self.random])
+
+    def scores(self, session: Session) -> tuple[float, float, float]:
+        """F1, precision and recall of a session on the held-out rows."""
+        at = self.rows.scored
+        return rows_of.scores(self.rows.pool.label[at], session.p.cpu().numpy()[at])
+
+    def advice(self) -> stopping.Advice:
+        """Whether to go on, by the rounds so far."""
+        found, session = self.measured, self.active
+        known = found["validation_f1"] if len(self.rows.validation) else []
+        return stopping.advise(
+            [0.0 if np.isnan(v) else v for v in known],
+            session.flips,
+            session.expected,
+            len(session.askable),
+            patience=max(1, self.settings.patience),
+            tolerance=self.tolerance,
+            both=len(set(session.labels)) > 1,
+        )
+
+    # --- what the loop keeps --------------------------------------------------------------------
+
+    def parameters(self) -> Tensors:
+        """Everything: a session that goes on, or is shown, needs all of its labels."""
+        kept = {f"active.{k}": v for k, v in self.active.state().items()}
+        for r, session in enumerate(self.random):
+            kept |= {f"random{r}.{k}": v for k, v in session.state().items()}
+        for name, values in self.measured.items():
+            kept[f"measured.{name}"] = torch.tensor(values, dtype=torch.float64)
+        return kept
+
+    def state(self) -> Tensors:
+        return {}
+
+    def load(self, parameters: Tensors, state: Tensors) -> None:
+        def part(prefix: str) -> Tensors:
+            return {k[len(prefix) :]: v for k, v in parameters.items() if k.startswith(prefix)}
+
+        self.active.load(part("active."))
+        for r, session in enumerate(self.random):
+            session.load(part(f"random{r}."))
+        self.measured = {k: v.tolist() for k, v in part("measured.").items()}
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """Everything that a page shows of the session as it is (see the catalog)."""
+        found, session, rows = self.measured, self.active, self.rows
+        rounds = len(found["labels"])
+        own = np.array(found[METHODS[0]], dtype=float).reshape(rounds, 3)
+        others = np.array(found[METHODS[1]], dtype=float).reshape(rounds, len(self.random), 3)
+        means = others.mean(1) if others.shape[1] else np.full((rounds, 3), np.nan)
+        both = np.stack([own, means])
+        queue = np.array(session.pending[:QUEUE], dtype=np.int64)
+        p = session.p.cpu().numpy()
+        arrays = {name: np.array(found[name], dtype=float) for name in HISTORY}
+        xy = np.zeros((len(rows.x), 2))
+        xy[:, : min(2, rows.x.shape[1])] = rows.x[:, :2]
+        return {
+            **arrays,
+            "f1": both[..., 0],
+            "precision": both[..., 1],
+            "recall": both[..., 2],
+            "f1_random_sd": others[..., 0].std(1) if others.shape[1] else means[:, 0],
+            "pool_xy": xy,
+            "pool_p": p,
+            "role": rows.role,
+            "row": rows.row,
+            "truth": rows.pool.label,
+            "asked": np.array(session.rows, dtype=np.int64),
+            "asked_label": np.array(session.labels, dtype=np.int64),
+            "queue": queue,
+            "queue_p": p[queue],
+        }
+
+    # --- afterwards -----------------------------------------------------------------------------
+
+    def conclude(self, kept: list[tuple[float, Tensors]]) -> Report:
+        from engine.studies.clamp_report import write_report
+
+        # The session as it stands, and not the round of the best score: no label is thrown away.
+        if not self.measured["labels"] and self.settings.expert != "you":
+            self.begin(0, 0, None)
+            self.load(max(kept, key=lambda pair: pair[0])[1], {})
+        return write_report(self)
+
+    def fitted(self) -> tuple[Tensors, dict[str, Any]]:
+        rows, pool = self.rows, self.rows.pool
+        kept: dict[str, np.ndarray] = {
+            "x": rows.x,
+            "row": rows.row,
+            "role": rows.role,
+            "label": pool.label,
+            "picture": pool.picture,
+            "place": pool.place,
+            "columns": pool.x if rows.given == "columns" else pool.x[:, :0],
+            **{f"scaling.{k}": v for k, v in rows.scaling._asdict().items()},
+            **self.shown.arrays(),
+        }
+        tensors = {f"rows.{k}": torch.tensor(v) for k, v in kept.items()}
+        tensors |= {f"active.{k}": v for k, v in self.active.state().items()}
+        return tensors, {"words": self.words}
+
+    @classmethod
+    def restore(
+        cls,
+        settings: ClampSettings,
+        tensors: Tensors,
+        meta: dict[str, Any],
+        device: torch.device,
+    ) -> Study:
+        study = cls.__new__(cls)
+        words = study.words = meta["words"]
+        kept = {k[5:]: v.cpu().numpy() for k, v in tensors.items() if k.startswith("rows.")}
+        pool = Pool(
+            words["classes"], kept["label"], words["pictures"], kept["picture"], kept["place"],
+            [], kept["columns"], words["columns"],
+        )  # fmt: skip
+        names = rows_of.Scaling._fields
+        scaling = rows_of.Scaling(**{name: kept[f"scaling.{name}"] for name in names})
+        rows = Rows(pool, kept["row"], kept["role"], words["features"], scaling, kept["x"])
+        study._follow(settings, rows, pictures.Mosaics.of(kept), device)
+        own = {k[7:]: v for k, v in tensors.items() if k.startswith("active.")}
+        study.active.load(own)
+        return study
+
+    def predict(self, table: pd.DataFrame) -> pd.DataFrame:
+        """The table with the class that each row is taken for, and its probability.
+
+        The class is called `label`, or `predicted` where the table has labels.
+
+        Raises:
+            BadInput: A column is absent, or images are; nothing has been labelled.
+        """
+        from engine.studies.clamp_explore import predictions
+
+        return predictions(self, table)
+
+    def explore(self, question: str, **asked: Any) -> dict[str, np.ndarray]:
+        """Answers "ask", "patch" and "picture" (see the catalog)."""
+        from engine.studies.clamp_explore import answer
+
+        return answer(self, question, asked)
+
+    def labelled_in_table(self) -> np.ndarray:
+        """Rows of the pool whose labels the table gives to a person's session from the start."""
+        return self.first if self.settings.expert == "you" else np.empty(0, dtype=np.int64)
+
+
+def reproduce(quick: bool = False, data: str | None = None) -> pd.DataFrame:
+    """The publication's comparison on pictures that are not confidential (`clamp_tables`)."""
+    from engine.studies import clamp_tables
+
+    return clamp_tables.reproduce(quick, data)

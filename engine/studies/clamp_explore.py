@@ -1,0 +1,223 @@
+"""What a labelling session answers: what to ask next, a patch, a picture, predictions."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import torch
+from jaxtyping import Float
+
+from engine.catalog.clamp import QUEUE
+from engine.datasets.features import features
+from engine.datasets.patches import Pool
+from engine.errors import BadInput
+from engine.models import stopping
+from engine.models.laplace import LaplaceGPC
+from engine.studies import clamp_rows as rows_of
+from engine.studies.clamp_models import Session
+from engine.studies.clamp_patches import patches
+
+if TYPE_CHECKING:
+    from engine.studies.clamp import Study
+
+FOLDS = 4  # where nothing is held out
+FEW = 12  # labels, below which not even folds tell anything
+MOST_QUEUE = 100
+
+
+def answer(study: Study, question: str, asked: dict[str, Any]) -> dict[str, np.ndarray]:
+    """See `Study.explore`.
+
+    Raises:
+        BadInput: Another question, or a row, class or number that cannot be.
+    """
+    if question == "patch":
+        return {"image": study.shown.patch(_row(study, asked))}
+    if question == "patches":
+        most = len(study.rows.row) - 1
+        return patches(study, [_whole(r, "rows", 0, most) for r in asked.get("rows", [])])
+    if question == "picture":
+        if asked.get("labels"):
+            continued(study, _labels(study, asked["labels"]))
+        return picture(study, _row(study, asked))
+    if question == "ask":
+        return ask(study, asked)
+    raise BadInput(f"Nothing is known of {question!r}; ask for ask, patch, patches or picture.")
+
+
+def ask(study: Study, asked: dict[str, Any]) -> dict[str, np.ndarray]:
+    """What to label next, after the labels that were sent; without any sent, after the run's.
+
+    Args:
+        study: The study.
+        asked: `labels`: all that count, as [row, class index], in the order in which they were
+            given; "picture" takes them, too. `batch`: how many rows to ask about. `f1`: scores that
+            were answered before, in order, for the advice.
+    """
+    k = _whole(asked.get("batch", QUEUE), "batch", 1, MOST_QUEUE)
+    if "labels" in asked:
+        continued(study, _labels(study, asked["labels"]))
+    session = study.active
+    both = len(set(session.labels)) > 1
+    if both:
+        queue = session.ask(k)
+    else:
+        order = np.random.default_rng([study.settings.seed, 63, 0]).permutation(session.askable)
+        queue = [int(i) for i in order[~np.isin(order, session.rows)][:k]]
+        session.expected = float("nan")
+    (f1, precision, recall), held_out = measured(study, session)
+    past = [float(v) for v in asked.get("f1", [])]
+    advice = stopping.advise(
+        [v for v in [*past, f1] if not math.isnan(v)] if both else [],
+        session.flips if session.rows else math.nan,
+        session.expected,
+        len(session.askable),
+        patience=max(1, study.settings.patience),
+        tolerance=study.tolerance,
+        both=both,
+    )
+    p = session.p.cpu().numpy()
+    words = advice.words if queue else "Every patch of the pool is labelled."
+    numbers = {
+        "evidence": session.evidence * len(session.rows) if session.rows else math.nan,
+        "f1": f1,
+        "precision": precision,
+        "recall": recall,
+        "held_out": float(held_out),
+        "flips": session.flips,
+        "expected": session.expected,
+        "stop": float(advice.stop or not queue),
+    }
+    return {
+        "queue": np.array(queue, dtype=np.int64),
+        "queue_p": p[queue],
+        "reason": np.array(session.reasons(queue), dtype=str),
+        "p": p,
+        **{name: np.array([value], dtype=float) for name, value in numbers.items()},
+        "advice": np.array([words]),
+    }
+
+
+def continued(study: Study, pairs: list[tuple[int, int]]) -> None:
+    """Give the study these labels, and fit it.
+
+    Its session goes on where the labels begin with those that it knows; otherwise another one
+    begins, with the kernel of the last. Nothing else is remembered.
+    """
+    given = study.labelled_in_table()
+    own = {row for row, _ in pairs}  # a person corrects what the table says
+    start = [(int(r), int(study.rows.pool.label[r])) for r in given if int(r) not in own]
+    every = [*start, *pairs]
+    session = study.active
+    known = list(zip(session.rows, session.labels))
+    if every[: len(known)] != known or session.model is None:
+        before = session
+        session = study.active = study._session(0, study.settings.acquisition)
+        session.like = before.model or before.like
+    new = every[len(session.rows) :]
+    if new:
+        session.answer([r for r, _ in new], [c for _, c in new])
+        session.fit()
+
+
+def measured(study: Study, session: Session) -> tuple[tuple[float, float, float], bool]:
+    """F1, precision and recall; and whether they are of held-out rows.
+
+    Where none is held out they are of the labels themselves, each predicted from the others by
+    folds, hyperparameters as they are. Rows that were asked about are the hard ones.
+    """
+    if not session.rows:
+        return (math.nan,) * 3, False
+    at = study.rows.scored
+    if len(at):
+        p = session.p.cpu().numpy()[at]
+        return rows_of.scores(study.rows.pool.label[at], p), True
+    label = np.array(session.labels)
+    if len(label) < FEW or min(np.bincount(label, minlength=2)) < 2 or session.model is None:
+        return (math.nan,) * 3, False
+    return rows_of.scores(label, by_folds(session.model)), False
+
+
+def by_folds(model: LaplaceGPC) -> Float[np.ndarray, " n"]:
+    """p of each row of a model, learnt from the rows of the other folds."""
+    fold = torch.arange(len(model.y)) % FOLDS
+    p = torch.zeros_like(model.y)
+    for i in range(FOLDS):
+        out = fold == i
+        part = LaplaceGPC.build(
+            model.x[~out], (model.y[~out] > 0).long(), model.link_name, model.ard
+        )
+        part.kernel.load_state_dict(model.kernel.state_dict())
+        part.a = model.a[~out].clone()
+        p[out] = part.probability(model.x[out])
+    found: np.ndarray = p.cpu().numpy()
+    return found
+
+
+def picture(study: Study, row: int) -> dict[str, np.ndarray]:
+    """The picture of a row, with all its patches."""
+    own = np.flatnonzero(study.shown.picture == study.shown.picture[row])
+    p = study.active.p.cpu().numpy()[own]
+    empty = np.empty((0, 0, 3), dtype=np.uint8)
+    shown = study.shown.whole(int(study.shown.picture[row])) if study.shown.files else empty
+    return {
+        "image": shown,
+        "boxes": study.shown.boxes[own],
+        "p": p,
+        "rows": own,
+        "truth": study.rows.pool.label[own],
+        "verdict": np.array([p.max()]),
+    }
+
+
+def predictions(study: Study, table: pd.DataFrame) -> pd.DataFrame:
+    """The table with predictions (see `Study.predict`)."""
+    session, rows = study.active, study.rows
+    if session.model is None:
+        raise BadInput("Nothing has been labelled yet, so nothing can be predicted; label first.")
+    if rows.given != "columns" and "image" not in table:
+        raise BadInput("The model has learnt from images, and the table has none; add them.")
+    columns = rows.pool.features if rows.given == "columns" else []
+    at = range(2, len(table) + 2)
+    pool = Pool.of(table, classes=rows.pool.classes, features=columns, rows=at)
+    x = pool.x if rows.given == "columns" else features(pool.images, rows.given)
+    p = session.model.probability(torch.as_tensor(rows.scaling.of(x)).to(study.x)).cpu().numpy()
+    best = (p > 0.5).astype(int)
+    classes = rows.pool.classes
+    added = {
+        "predicted" if "label" in table else "label": [classes[c] for c in best],
+        "probability": np.where(best == 1, p, 1 - p),
+        f"p({classes[1]})": p,
+    }
+    frames: list[pd.DataFrame] = [table, pd.DataFrame(added, index=table.index)]
+    return pd.concat(frames, axis="columns")
+
+
+def _labels(study: Study, sent: Any) -> list[tuple[int, int]]:
+    """Labels that count; the last of a row where there are several."""
+    most, last = len(study.rows.row) - 1, dict[int, int]()
+    try:
+        pairs = [(row, label) for row, label in sent]
+    except (TypeError, ValueError):
+        raise BadInput("labels: send a list of pairs of a row and a class index.") from None
+    for row, label in pairs:
+        at = _whole(row, "labels", 0, most)
+        last[at] = _whole(label, "labels, class", 0, 1)
+    return list(last.items())
+
+
+def _row(study: Study, asked: dict[str, Any]) -> int:
+    return _whole(asked.get("row"), "row", 0, len(study.rows.row) - 1)
+
+
+def _whole(word: Any, name: str, low: int, high: int) -> int:
+    try:
+        number = int(word)
+    except (TypeError, ValueError):
+        number = low - 1
+    if not low <= number <= high:
+        raise BadInput(f"{name}: got {str(word)[:40]!r}; send a whole number from {low} to {high}.")
+    return number
