@@ -295,6 +295,8 @@ ENTRY = Entry(
         "Times that are censored are learnt from with the stochastic bound only, by DFGP and "
         "DFGP-WP; otherwise they enter the Kaplan-Meier curve of the truth and the "
         "concordance. Where many are left out, predicted times are too short.",
+        "Errors by patient are of those who died, since of the others nobody knows; who lives on "
+        "counts in the concordance and in the curves, and in what is learnt.",
         "A patient's rows are taken for as uncertain together as each is alone, since what they do "
         "not show of him none of them does.",
         "The published figures were measured on other data (Belfast's air, films of osteosarcoma "
