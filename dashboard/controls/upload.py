@@ -15,7 +15,8 @@ from dashboard.controls.upload_images import pictured
 from dashboard.pages.place import column
 from dashboard.shell import text
 from engine.datasets import inspect_table, read_image_table, read_table
-from engine.datasets.images import IMAGE_LIMIT_BYTES, is_archive
+from engine.datasets.archives import IMAGE_LIMIT_BYTES
+from engine.datasets.images import SIDE, is_archive
 from engine.errors import NotFound
 from engine.store import UPLOAD_DAYS
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 PROBLEMS = 8  # shown at once
 LIMIT_BYTES = 100_000_000  # of one file
-SIDE, MOST_SIDE = 20, 105  # pixels of an image, if the settings do not say, and at most
+MOST_SIDE = 105  # pixels of an image
 
 
 class Upload:
@@ -261,12 +262,15 @@ class Upload:
 
 def _images(table: TableSchema) -> str:
     """What a ZIP may hold: folders stand for the columns that a table would have."""
+    size = f", or a ZIP of at most {IMAGE_LIMIT_BYTES // 10**6} MB"
+    if table.cut:
+        return f"{size} of photographs (JPEG or PNG), which are cut into patches"
     needed = "/".join(column.name for column in table.columns if column.required)
     every = "/".join(column.name for column in table.columns)
     more = f" or <code>{every}/</code>" if every != needed else ""
     return (
-        f", or a ZIP of at most {IMAGE_LIMIT_BYTES // 10**6} MB with images in folders "
-        f"<code>{needed}/</code>{more}, brought to the size in the settings"
+        f"{size} with images in folders <code>{needed}/</code>{more}, brought to the size in the "
+        "settings"
     )
 
 

@@ -22,6 +22,8 @@ MAGNIFIED = 44  # pixels of the page that an image takes
 
 def pictured(table: Table, schema: TableSchema) -> str:
     """A table of images as HTML: how many of what, and examples spread over the classes."""
+    if schema.cut:
+        return _patches(table)
     levels = [column.name for column in schema.columns if column.required]
     if len(levels) == 1:
         return _classes(table, levels[0], schema.turned)
@@ -69,6 +71,22 @@ def _classes(table: Table, label: str, turned: bool) -> str:
         _listed(said, (label, "images", *(f"{g}s" for g in groups)), rows)
         + "<p aria-label='The first images of each class'>"
         + f"{_examples(table, shown, alts, turned)}</p>"
+    )
+
+
+def _patches(table: Table) -> str:
+    """As `pictured`, of photographs that were cut: how many, and patches from here and there."""
+    frame = table.frame
+    shown = frame.iloc[np.unique(np.linspace(0, len(frame) - 1, PICTURED).astype(int))]
+    made = "".join(
+        f"<img src='data:image/jpeg;base64,{html.escape(image, quote=True)}' "
+        f"width='{2 * MAGNIFIED}' alt='{html.escape(str(name), quote=True)}' "
+        "style='margin: 0 6px 6px 0'>"
+        for image, name in zip(shown["image"], shown["picture"])
+    )
+    return (
+        f"<p class='quiet'>{len(frame):,} patches of {frame['picture'].nunique():,} photographs, "
+        f"none of them labelled yet:</p><p aria-label='Some of the patches'>{made}</p>"
     )
 
 

@@ -35,6 +35,9 @@ _BROKEN = (
 )
 
 
+IMAGE_LIMIT_BYTES = 2 * LIMIT_BYTES  # of one archive; images are packed already
+
+
 @dataclass(frozen=True)
 class ArchiveLimits:
     """What an archive may hold; the defaults take the whole of Omniglot."""

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from engine.datasets.archives import read_images
-from engine.datasets.decoding import LIMIT_BYTES
+from engine.datasets.archives import IMAGE_LIMIT_BYTES, read_images
+from engine.datasets.photographs import read_photographs
 from engine.datasets.reading import read_frame
 from engine.datasets.tables import Table, TableSchema
 
-IMAGE_LIMIT_BYTES = 2 * LIMIT_BYTES  # of one archive; images are packed already
+SIDE = 20  # of an image, where nothing is said
 PIXEL = "p"  # p0, p1, ... are the columns of an image, row by row
 
 
@@ -27,13 +27,15 @@ def read_image_table(
     source: Path | bytes,
     schema: TableSchema,
     *,
-    size: int = 20,
+    size: int = SIDE,
     name: str | None = None,
     purpose: str = "fit",
     features: Sequence[str] | None = None,
     limit_bytes: int = IMAGE_LIMIT_BYTES,
 ) -> Table:
     """A ZIP of `alphabet/character/*.png`, or `class/*.png`, as a table, checked as a CSV file is.
+
+    Where the schema wants them cut, images are photographs: see `read_photographs`.
 
     Args:
         source: A path or the archive's bytes.
@@ -52,6 +54,8 @@ def read_image_table(
     Raises:
         BadInput: As `read_images` and `read_frame` raise it.
     """
+    if schema.cut:
+        return read_photographs(source, name=name, purpose=purpose, limit_bytes=limit_bytes)
     file = name or (source.name if isinstance(source, Path) else "file.zip")
     levels = tuple(column.name for column in schema.columns if column.required)
     inner = tuple(column.name for column in schema.columns if not column.required)

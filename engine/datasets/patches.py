@@ -65,6 +65,7 @@ TABLE = TableSchema(
     features=True,
     images=True,
     turned=False,
+    cut=True,
     minimum_rows=8,
 )
 

@@ -10,9 +10,8 @@ import numpy as np
 from PIL import Image
 
 from engine.datasets import archives
-from engine.datasets.archives import ArchiveLimits
+from engine.datasets.archives import IMAGE_LIMIT_BYTES, ArchiveLimits
 from engine.datasets.decoding import load
-from engine.datasets.images import IMAGE_LIMIT_BYTES
 from engine.datasets.patches import SIDE, TABLE, bring, cut, table_of
 from engine.datasets.reading import read_frame
 from engine.datasets.tables import Table

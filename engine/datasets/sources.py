@@ -10,7 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 import pandas as pd
 import platformdirs
 
-from engine.datasets.images import read_image_table
+from engine.datasets.images import SIDE, read_image_table
 from engine.datasets.reading import read_frame, read_table
 from engine.datasets.tables import TableSchema
 from engine.errors import BadInput
@@ -98,7 +98,7 @@ def open_to_predict(entry: Entry, path: Path, settings: Any) -> pd.DataFrame:
         BadInput: No such file, or a table that cannot be used.
     """
     if _holds_images(path, entry):
-        return read_image_table(path, entry.table, size=settings.size, purpose="predict").frame
+        return read_image_table(path, entry.table, size=_side(settings), purpose="predict").frame
     return read_table(path, entry.table, name=path.name, purpose="predict").frame
 
 
@@ -149,9 +149,14 @@ def _holds_images(path: Path, entry: Entry) -> bool:
     return entry.table.images and path.suffix.lower() == ".zip"
 
 
+def _side(settings: Any) -> int:
+    """The side of an image, where the study brings all to one."""
+    return int(getattr(settings, "size", SIDE))
+
+
 def _read_file(path: Path, entry: Entry, settings: Any, target: str | None) -> pd.DataFrame:
     if _holds_images(path, entry):
-        table = read_image_table(path, entry.table, size=settings.size)
+        table = read_image_table(path, entry.table, size=_side(settings))
         table.frame.attrs["notes"] = list(table.notes)
         return table.frame
     if path.suffix.lower() != ".parquet":

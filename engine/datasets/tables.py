@@ -54,6 +54,8 @@ class TableSchema:
             which constant ones are kept.
         turned: Whether images that are light on the whole are turned over, so that what is dark
             is 1; otherwise their grey stays as it is.
+        cut: Whether images are photographs, which are cut into patches, a row each, in place of
+            being brought to one size.
         maximum_columns: More are refused before they are read.
     """
 
@@ -66,6 +68,7 @@ class TableSchema:
     target_setting: str = ""
     images: bool = False
     turned: bool = True
+    cut: bool = False
     maximum_columns: int = 4096
 
     def with_target(self, name: str | None) -> TableSchema:

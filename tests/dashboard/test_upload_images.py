@@ -24,6 +24,7 @@ from dashboard.shell import Visit
 from engine.catalog import entry
 from engine.datasets import read_image_table
 from engine.datasets.nuclei import TABLE as CELLS
+from engine.datasets.patches import TABLE as PATCHES
 from engine.store import Store
 from tests.dashboard.fakes import FakeService, views
 from tests.dashboard.test_fetching import until
@@ -100,6 +101,20 @@ def cells(groups: bool) -> bytes:
             folder = f"{label}/slide {i}" if groups else label
             packed.writestr(f"{folder}/{i}.png", file.getvalue())
     return out.getvalue()
+
+
+def test_a_zip_of_photographs_is_counted_in_patches() -> None:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as packed:
+        for name in ("one", "<two>"):
+            file = io.BytesIO()
+            Image.new("RGB", (640, 360), (90, 120, 60)).save(file, "PNG")
+            packed.writestr(f"{name}.png", file.getvalue())
+    table = read_image_table(out.getvalue(), PATCHES, name="mine.zip")
+    said = pictured(table, PATCHES)
+    assert "42 patches of 2 photographs" in said
+    assert said.count("<img src='data:image/jpeg;base64,") == 16
+    assert "&lt;two&gt;" in said
 
 
 @pytest.mark.parametrize("groups", [False, True])
