@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
+from engine.datasets.finite import finite
 from engine.datasets.naming import listed
 from engine.datasets.tables import Column, TableSchema
 from engine.errors import BadInput
@@ -144,7 +145,7 @@ def of(
         raise BadInput(
             f"{name} lacks the column {absent[0]!r} that the model was trained on; add it."
         )
-    return Characters(known, own, output, label, _numbers(frame, columns, name, at), columns)
+    return Characters(known, own, output, label, finite(frame, columns, name, at), columns)
 
 
 def columns_of(frame: pd.DataFrame, name: str = "the table") -> list[str]:
@@ -237,20 +238,3 @@ def _labels(
                 found[d].setdefault(word, len(found[d]))
     label = [UNKNOWN if w is None else found[d].get(w, UNKNOWN) for d, w in zip(output, words)]
     return [list(names) for names in found], np.array(label, dtype=np.int64)
-
-
-def _numbers(
-    frame: pd.DataFrame, columns: list[str], name: str, at: np.ndarray
-) -> Float[np.ndarray, "n v"]:
-    try:
-        x = frame[columns].to_numpy(dtype=np.float64, copy=True)
-    except (TypeError, ValueError):
-        x = frame[columns].apply(pd.to_numeric, errors="coerce").to_numpy(dtype=np.float64)
-    lost = np.argwhere(~np.isfinite(x))
-    if len(lost):
-        row, column = lost[0]
-        raise BadInput(
-            f"{name}, column {columns[column]!r}, row {at[row]}: there is no finite number; give "
-            "one or drop the row."
-        )
-    return x

@@ -20,6 +20,7 @@ import pandas as pd
 from jaxtyping import Float, Int, UInt8
 from PIL import Image
 
+from engine.datasets.finite import finite
 from engine.datasets.naming import listed
 from engine.datasets.tables import Column, TableSchema
 from engine.errors import BadInput
@@ -146,13 +147,12 @@ class Pool:
         place = np.zeros((len(frame), 3), dtype=np.int64)
         for i, column in enumerate(PLACE):
             if column in frame:
-                place[:, i] = _finite(frame, column, name, at).round().astype(np.int64)
+                place[:, i] = finite(frame, [column], name, at)[:, 0].round().astype(np.int64)
         columns = _numeric(frame) if features is None else list(features)
         absent = [c for c in columns if c not in frame]
         if absent:
             raise BadInput(f"{name} lacks the column {absent[0]!r} that the model learnt; add it.")
-        x = [_finite(frame, c, name, at) for c in columns]
-        matrix = np.array(x).T.reshape(len(frame), len(columns))
+        matrix = finite(frame, columns, name, at)
         kept = np.ones(len(columns), dtype=bool)
         if features is None and len(frame):
             kept = np.ptp(matrix, axis=0) > 0
@@ -265,19 +265,6 @@ def _classes(words: Sequence[str], positive: str, name: str) -> list[str]:
 def _numeric(frame: pd.DataFrame) -> list[str]:
     own = {c.name for c in TABLE.columns} | set(PLACE)
     return [str(c) for c in frame if c not in own and pd.api.types.is_numeric_dtype(frame[c])]
-
-
-def _finite(
-    frame: pd.DataFrame, column: str, name: str, at: Int[np.ndarray, " n"]
-) -> Float[np.ndarray, " n"]:
-    values = frame[column].to_numpy(dtype=np.float64)
-    bad = np.flatnonzero(~np.isfinite(values))
-    if len(bad):
-        raise BadInput(
-            f"{name}, column {column!r}, row {at[bad[0]]}: there is no finite number; fill it in "
-            "or drop the row."
-        )
-    return values
 
 
 def _images(frame: pd.DataFrame, name: str, at: Int[np.ndarray, " n"]) -> list[bytes]:

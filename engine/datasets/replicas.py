@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 
+from engine.datasets.finite import finite
 from engine.datasets.naming import listed
 from engine.datasets.tables import Column, TableSchema
 from engine.errors import BadInput
@@ -159,7 +160,7 @@ def of(
         output=output,
         replica=np.array([places[d].get(r, NEW) for d, r in zip(output, repeats)], dtype=np.int64),
         sample=_index(repeats, seen),
-        x=_inputs(frame, name, at),
+        x=finite(frame, ["x"], name, at)[:, 0],
         y=_values(frame),
         test=_marked(frame, name, at),
     )
@@ -263,17 +264,6 @@ def _spare_one(data: Replicas, out: Rows) -> None:
 def _index(words: Sequence[str], known: Sequence[str]) -> Int[np.ndarray, " n"]:
     place = {word: i for i, word in enumerate(known)}
     return np.array([place.get(word, NEW) for word in words], dtype=np.int64)
-
-
-def _inputs(frame: pd.DataFrame, name: str, at: np.ndarray) -> Float[np.ndarray, " n"]:
-    x = pd.to_numeric(frame["x"], errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-    lost = np.flatnonzero(~np.isfinite(x))
-    if len(lost):
-        raise BadInput(
-            f"{name}, column 'x', row {at[lost[0]]}: there is no finite number; give one or drop "
-            "the row."
-        )
-    return x
 
 
 def _values(frame: pd.DataFrame) -> Float[np.ndarray, " n"]:

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 
+from engine.datasets.finite import finite
 from engine.datasets.naming import listed
 from engine.datasets.tables import Column, TableSchema
 from engine.errors import BadInput
@@ -242,14 +243,7 @@ def _bounds(
                 f"{name} lacks the dimension {dim!r}; give the column {dim!r} or both "
                 f"'{dim}_lo' and '{dim}_hi'."
             )
-    lo, hi = _numbers(frame, names[0]), _numbers(frame, names[1])
-    for column, values in zip(names, (lo, hi)):
-        lost = np.flatnonzero(~np.isfinite(values))
-        if len(lost):
-            raise BadInput(
-                f"{name}, column {column!r}, row {rows[lost[0]]}: there is no finite number; "
-                "give one or drop the row."
-            )
+    lo, hi = finite(frame, names, name, rows).T
     wrong = np.flatnonzero(hi < lo)
     if len(wrong):
         i = wrong[0]

@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 
+from engine.datasets.finite import finite
 from engine.datasets.naming import listed
 from engine.datasets.tables import Column, TableSchema
 from engine.errors import BadInput
@@ -193,7 +194,7 @@ def of(
         names=names,
         features=columns,
         view=view,
-        x=_numbers(frame, columns, name, at),
+        x=finite(frame, columns, name, at),
         target=target,
         classes=own,
         event=_events(frame),
@@ -321,20 +322,3 @@ def _agree(seen: Views, name: str, at: np.ndarray) -> None:
                 f"{name}, row {at[j]}: patient {seen.patients[seen.patient[i]]!r} has another time "
                 f"or event here than in row {at[i]}; a patient has one."
             )
-
-
-def _numbers(
-    frame: pd.DataFrame, columns: list[str], name: str, at: np.ndarray
-) -> Float[np.ndarray, "n f"]:
-    try:
-        x = frame[columns].to_numpy(dtype=np.float64, copy=True)
-    except (TypeError, ValueError):
-        x = frame[columns].apply(pd.to_numeric, errors="coerce").to_numpy(dtype=np.float64)
-    lost = np.argwhere(~np.isfinite(x))
-    if len(lost):
-        row, column = lost[0]
-        raise BadInput(
-            f"{name}, column {columns[column]!r}, row {at[row]}: there is no finite number; give "
-            "one or drop the row."
-        )
-    return x
