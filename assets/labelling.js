@@ -21,7 +21,7 @@ export function render({model, el}) {
   let bare = false  // whether what is on show still lacks its card
   let shown = null, again = false, turn = 0, waiting = null, pressed = 0
 
-  const root = make('div', 'desk'), left = make('div'), right = make('div')
+  const root = make('div', 'bench'), left = make('div'), right = make('div')
   const patch = make('div', 'patch'), why = make('p', 'why'), status = make('p', 'status')
   const choices = make('div', 'choices'), aside = make('div', 'aside')
   const named = make('label', 'name', 'Your name'), name = make('input')
@@ -148,6 +148,7 @@ export function render({model, el}) {
     const heard = data ?? message
     if (heard.turn !== waiting) return
     waiting = null
+    root.dataset.heard = (performance.now() - pressed).toFixed(1)
     buttons.forEach((button) => button.classList.remove('pressed'))
     if (heard.error) { tell(heard.error, true); return }
     tell(heard.said)

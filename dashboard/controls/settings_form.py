@@ -107,7 +107,7 @@ class SettingsForm:
         rest = [n for n in self.widgets if n not in first]
         parts: list[Any] = []
         if self._preset:
-            row = ":host { display: flex !important; flex-direction: row; gap: 8px; }"
+            row = ":host { display: flex !important; flex-flow: row wrap; gap: 8px; }"
             parts = [column(*self._preset.values(), css=row), column(css=":host { height: 14px; }")]
         for name in first:
             if name == SCARCITY and self.scarcity is not None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
-from dashboard.plots.base import Plot, columns, empty, put
+from dashboard.plots.base import NOTHING, Plot, columns, empty, put
 from dashboard.plots.key import LOOKS, Key, width
 from dashboard.plots.theme import models, new_figure
 
@@ -19,7 +19,8 @@ class LabelEfficiencyPlot(Plot):
 
     def __init__(self, title: str, name: str = "label-efficiency", height: int = 380) -> None:
         self.sources = [columns("labels", "score", "low", "high") for _ in range(MOST)]
-        plot = new_figure(name, "labels", "", height=height, y_range=models.Range1d(0, 1.02))
+        plot = new_figure(name, "labels", "", height=height)
+        plot.y_range.update(start=0, end=1.02)
         drawn = []
         for k, source in enumerate(self.sources):
             colour, marker, dash = LOOKS[k]
@@ -55,7 +56,8 @@ class LabelEfficiencyPlot(Plot):
                 high=np.clip(scores[k, at] + spread[k, at], 0, 1))  # fmt: skip
         self.key.name([n if known[k].any() else "" for k, n in enumerate(names)])
         self.figures[0].yaxis[0].axis_label = score
-        self.describe(_in_words(labels, scores, known, names, score))
+        any_known = known[: len(names)].any()
+        self.describe(_in_words(labels, scores, known, names, score) if any_known else NOTHING)
 
 
 def _in_words(
@@ -70,7 +72,7 @@ def _in_words(
         for k, name in enumerate(names)
         if known[k].any()
     ]
-    words = f"{score} by labels: {', '.join(said)}." if said else f"{score} is not known yet."
+    words = f"{score} by labels: {', '.join(said)}."
     both = known[0] & known[1] if len(names) > 1 else np.zeros(0, bool)
     if both.sum() > 1:
         steps = labels[both]

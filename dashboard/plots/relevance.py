@@ -14,9 +14,16 @@ from dashboard.plots.theme import BLUE, VERMILION, models, new_figure, quiet_leg
 class BasisPlot(Plot):
     """Each basis function's share of the signal, greatest first; ARD switched off the tail."""
 
-    def __init__(self, title: str = "Basis functions at work") -> None:
+    def __init__(
+        self,
+        title: str = "Basis functions at work",
+        what: str = "basis functions",
+        of: str = "signal",
+    ) -> None:
+        self._what, self._of = what, of
         self.bars = columns("rank", "share")
-        plot = new_figure("basis", "basis functions, sorted", "share of the signal", height=300)
+        name = what.split(" ")[0]
+        plot = new_figure(name, f"{what}, sorted", f"share of the {of}", height=300)
         plot.vbar("rank", 0.8, "share", source=self.bars, color=BLUE, fill_alpha=0.85, line_width=0)
         plot.yaxis.formatter = models.NumeralTickFormatter(format="0%")
         plot.y_range.start = 0
@@ -27,7 +34,7 @@ class BasisPlot(Plot):
         ordered = np.sort(share)[::-1]
         put(self.bars, rank=np.arange(1, len(share) + 1), share=ordered)
         needed = int(np.searchsorted(np.cumsum(ordered), 0.9 * ordered.sum()) + 1)
-        self.describe(f"{needed} of {len(share)} basis functions carry 90% of the signal.")
+        self.describe(f"{needed} of {len(share)} {self._what} carry 90% of the {self._of}.")
 
 
 class FeaturePlot(Plot):

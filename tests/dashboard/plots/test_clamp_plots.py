@@ -44,7 +44,7 @@ def test_scores_by_labels_are_compared_and_unknown_ones_left_out() -> None:
     assert len(plot.sources[2].data["labels"]) == 0
     assert plot.key.names[:3] == ["active", "random", ""]
     plot.show(labels[:0], scores[:, :0], ["active", "random", "none"], "F1")
-    assert plot.alt == "F1 is not known yet."
+    assert plot.alt == NOTHING
     assert len(plot.sources[0].data["labels"]) == 0
 
 
