@@ -11,6 +11,8 @@ from dashboard.plots.base import NOTHING, View
 from dashboard.shell import text
 from engine.events import Metric
 
+# A table too wide for its place scrolls, with the keys as well.
+SCROLL = "<div class='scroll' tabindex='0' role='group' aria-label='Figures'>"
 GROUPS = {"run": "This run", "baseline": "Baselines, same rows", "published": "Published"}
 
 
@@ -54,7 +56,7 @@ def table(metrics: Sequence[Metric]) -> str:
     head = "".join(f"<th scope='col' class='number'>{symbol(name)}</th>" for name in shared)
     also = ", ".join(f"{symbol(m.name)} {figure(m)}" for m in alone)
     return (
-        f"<div class='scroll'><table><thead><tr><td colspan='2'></td>{head}</tr></thead>"
+        f"{SCROLL}<table><thead><tr><td colspan='2'></td>{head}</tr></thead>"
         f"<tbody>{rows}</tbody></table></div>"
         + (f"<p class='quiet'>Also of this run: {also}.</p>" if also else "")
     )
@@ -85,7 +87,7 @@ def comparison(rows: Mapping[str, Sequence[str]], names: Sequence[str]) -> str:
         for label, values in rows.items()
     )
     return (
-        f"<div class='scroll'><table><thead><tr><td></td>{head}</tr></thead>"
+        f"{SCROLL}<table><thead><tr><td></td>{head}</tr></thead>"
         f"<tbody>{body}</tbody></table></div>"
     )
 

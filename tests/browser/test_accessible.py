@@ -41,6 +41,7 @@ def violations(page: Page) -> list[str]:
         ("/genes", "What do hierarchy and correlation each contribute?"),
         ("/omniglot", "What if it were trained otherwise?"),
         ("/mitosis", "What if it were trained otherwise?"),
+        ("/events", "What if it were trained otherwise?"),
     ],
 )
 def test_axe_finds_nothing_against_our_pages(
