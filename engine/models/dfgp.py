@@ -114,7 +114,8 @@ class DFGP(nn.Module):
             mean, covariance = optimal(self._expected(), self.y * scale, noise)
         self.mean = nn.Parameter(mean)
         if self.kind == "stochastic":
-            self.root = nn.Parameter(torch.linalg.cholesky(covariance))
+            # Row by row, as it comes back from a checkpoint: sums then agree to the last bit.
+            self.root = nn.Parameter(torch.linalg.cholesky(covariance).contiguous())
             if self.likelihood == "bernoulli":
                 self.log_noise.requires_grad_(False)
 

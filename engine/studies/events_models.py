@@ -114,8 +114,6 @@ class Learner:
                 move=s.inducing_inputs == "learnt",
                 censored=late,
             )
-            for p in self.model.parameters():
-                p.data = p.data.contiguous()  # as it comes back from a checkpoint, to the last bit
             adam = s.adam_steps or s.max_steps
             self.training = Training(self.model, adam, s.learning_rate, generator=generator)
         elif name == "sgp":
