@@ -87,8 +87,7 @@ def comparison(rows: Mapping[str, Sequence[str]], names: Sequence[str]) -> str:
         for label, values in rows.items()
     )
     return (
-        f"{SCROLL}<table><thead><tr><td></td>{head}</tr></thead>"
-        f"<tbody>{body}</tbody></table></div>"
+        f"{SCROLL}<table><thead><tr><td></td>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
 
