@@ -282,6 +282,8 @@ ENTRY = Entry(
         "Patches overlap, and pictures are held out as a whole; the scores are of other pictures "
         "than those asked about.",
         "The verdict on a picture is that of its most suspicious patch.",
+        "Amplitude and lengthscales have a weak prior, which the publication does not speak of: "
+        "without it, a few labels told apart without error let the amplitude grow without end.",
         "Laplace's approximation is cubic in the labels: a thousand are quick, five thousand are "
         "not.",
     ),

@@ -14,14 +14,13 @@ from __future__ import annotations
 
 import hashlib
 import io
-import os
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float, UInt8
 
+from engine.datasets.keeping import keep
 from engine.datasets.patches import pixels
 from engine.datasets.sources import data_dir
 from engine.errors import BadInput
@@ -58,7 +57,9 @@ def features(
             pass  # it was cut off: made anew
     made = handmade(images) if kind == KINDS[0] else inception(images)
     made = made.astype(np.float32).astype(np.float64)  # as it will be read again
-    _keep(path, made)
+    out = io.BytesIO()
+    np.save(out, made.astype(np.float32), allow_pickle=False)
+    keep(path, out.getvalue())
     return made
 
 
@@ -138,17 +139,3 @@ def inception(images: Sequence[bytes]) -> Float[np.ndarray, "n d"]:
             ]
             found.append(model(torch.stack([prepare(b) for b in batch])).double().numpy())
     return np.concatenate(found)
-
-
-def _keep(path: Path, made: Float[np.ndarray, "n d"]) -> None:
-    """Written whole or not at all; where nothing can be written, nothing is kept."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        out = io.BytesIO()
-        np.save(out, made.astype(np.float32), allow_pickle=False)
-        handle, half = tempfile.mkstemp(dir=path.parent)
-        with os.fdopen(handle, "wb") as file:
-            file.write(out.getvalue())
-        os.replace(half, path)
-    except OSError:
-        return

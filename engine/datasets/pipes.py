@@ -9,7 +9,9 @@ nothing of them is copied. What is cut from pictures is labelled by how much of 
 
 from __future__ import annotations
 
+import io
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -17,7 +19,9 @@ from jaxtyping import Bool, Float, UInt8
 from PIL import Image
 
 from engine.datasets.coarsening import Seeded, thinned
+from engine.datasets.keeping import keep
 from engine.datasets.patches import CLAMP, NO_CLAMP, Cut, cut, table_of
+from engine.datasets.sources import data_dir
 
 WIDTH, HEIGHT = 1280, 720
 SCALE = 2  # pictures are drawn at half their size and enlarged, as a lens would blur them
@@ -25,6 +29,7 @@ KINDS = ("ring", "metal pinch", "plastic pinch")
 HELD = 0.3  # of a clamp's area: a patch that holds as much counts as showing it
 WITHOUT = 0.15  # share of pictures that have no clamp
 DEMO, LARGE = 36, 80  # pictures
+VERSION = 1  # of the pictures: raise it when they change, and those kept are forgotten
 _PIPES = ((0.92, 0.78, 0.18), (0.20, 0.38, 0.68), (0.16, 0.17, 0.19))
 _JAWS = ((0.95, 0.42, 0.08), (0.80, 0.12, 0.12), (0.08, 0.50, 0.35))
 
@@ -53,12 +58,28 @@ def demo(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
     Returns:
         `label` (clamp, no clamp), `picture`, `left`, `top`, `size` (pixels), `image`.
     """
-    return thinned(patches(settings.seed, DEMO), rows)
+    return thinned(kept(settings.seed, DEMO), rows)
 
 
 def large(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
     """80 pictures: enough for one patch with a clamp among twenty without."""
-    return thinned(patches(settings.seed, LARGE), rows)
+    return thinned(kept(settings.seed, LARGE), rows)
+
+
+def kept(seed: int, count: int, folder: Path | None = None) -> pd.DataFrame:
+    """`patches`, read from the data directory where they were drawn before."""
+    name = f"pipes-{VERSION}-{seed}-{count}.parquet"
+    path = (folder or data_dir()) / "generated" / name
+    if path.is_file():
+        try:
+            return pd.read_parquet(path)
+        except (OSError, ValueError):
+            pass  # it was cut off: drawn anew
+    made = patches(seed, count)
+    out = io.BytesIO()
+    made.to_parquet(out)
+    keep(path, out.getvalue())
+    return made
 
 
 def patches(seed: int, count: int) -> pd.DataFrame:

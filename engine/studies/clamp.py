@@ -43,7 +43,7 @@ class Study:
         if table is None:
             raise BadInput("The clamp study needs a table; name a file or a data set.")
         rows = rows_of.prepare(settings, Pool.of(table, positive=settings.positive))
-        self._follow(settings, rows, pictures.mosaics(rows.pool, settings.picture_width), device)
+        self._follow(settings, rows, None, device)
         self.words = self._words()
         self.notes += [*table.attrs.get("notes", ()), *rows_of.notes(settings, rows, len(table))]
         if settings.expert == "you":
@@ -53,10 +53,10 @@ class Study:
         self,
         settings: ClampSettings,
         rows: Rows,
-        shown: pictures.Mosaics,
+        shown: pictures.Mosaics | None,
         device: torch.device,
     ) -> None:
-        self.settings, self.rows, self.shown, self.device = settings, rows, shown, device
+        self.settings, self.rows, self._shown, self.device = settings, rows, shown, device
         self.notes: list[str] = []
         self.x = torch.as_tensor(rows.x, dtype=torch.float64).to(device)
         label = rows.pool.label
@@ -111,6 +111,13 @@ class Study:
             return 1  # the run has done its part
         steps = self.settings.patience * -(-self.settings.batch // self.chunk)
         return steps if steps and self.advice().stop else 0
+
+    @property
+    def shown(self) -> pictures.Mosaics:
+        """Pictures to look at; put together when they are first asked for."""
+        if self._shown is None:
+            self._shown = pictures.mosaics(self.rows.pool, self.settings.picture_width)
+        return self._shown
 
     # --- rounds ---------------------------------------------------------------------------------
 

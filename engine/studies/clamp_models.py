@@ -15,6 +15,7 @@ from engine.models.laplace import LaplaceGPC
 from engine.studies import Tensors
 
 FIRST, FURTHER = 40, 6  # steps of L-BFGS with the first labels, and with more
+AMPLITUDE, SPREADS = 3.0, (1.5, 1.0)  # of f a priori; deviations of ln amplitude^2, ln lengthscale
 UNIT = 1.0  # inverse strength of logistic regression's prior, as scikit-learn has it
 
 
@@ -28,6 +29,32 @@ def start_of(
     order = np.random.default_rng([seed, 63, repeat]).permutation(askable)
     first = [int(np.flatnonzero(label[order] == c)[0]) + 1 for c in (0, 1)]
     return order[: max(count, *first)], order
+
+
+class Steady(LaplaceGPC):
+    """The classifier with a weak prior on its hyperparameters: log-normal, each by itself.
+
+    The few labels of a session can often be told apart without an error, and then the evidence
+    alone would have the amplitude of f grow without end, until nothing can be factorised.
+    """
+
+    def objective(self) -> Float[Tensor, ""]:
+        """Minus the log evidence and the log prior, up to a constant."""
+        inner = self.kernel.base_kernel
+        scale = (self.kernel.outputscale / AMPLITUDE**2).log() / SPREADS[0]
+        length = (inner.lengthscale / max(self.x.shape[1], 1) ** 0.5).log() / SPREADS[1]
+        prior: Tensor = 0.5 * (scale.square() + length.square().sum())
+        return prior - self.log_evidence()
+
+    @classmethod
+    def after(cls, last: LaplaceGPC, x: Float[Tensor, "n q"], label: Int[Tensor, " n"]) -> Steady:
+        """A model of rows of which the first may be those of another, beginning where it stands."""
+        made = cls.build(x, label, last.link_name, last.ard)
+        assert isinstance(made, Steady)
+        made.kernel.load_state_dict(last.kernel.state_dict())
+        known = min(len(last.a), len(x))
+        made.a[:known] = last.a[:known]
+        return made
 
 
 class Session:
@@ -71,23 +98,24 @@ class Session:
 
     def fit(self) -> None:
         """Learn from the labels that have come since the last fit, beginning there."""
+        s, last = self.settings, self.model or self.like
         known = 0 if self.model is None else len(self.model.y)
-        new = torch.tensor(self.rows[known:], dtype=torch.long, device=self.x.device)
-        label = torch.tensor(self.labels[known:], dtype=torch.long, device=self.x.device)
-        s = self.settings
-        if self.model is None:
-            self.model = LaplaceGPC.build(self.x[new], label, s.link, s.ard)
-            if self.like is not None:
-                self.model.kernel.load_state_dict(self.like.kernel.state_dict())
-            value = self.model.fit(FIRST if self.like is None else FURTHER)
+        x, label = self._learnt(len(self.rows))
+        if last is None:
+            self.model = Steady.build(x, label, s.link, s.ard)
         else:
-            self.model = self.model.observe(self.x[new], label) if len(new) else self.model
-            value = self.model.fit(FURTHER)
+            self.model = Steady.after(last, x, label)
+        value = self.model.fit(FIRST if last is None else FURTHER)
         self.evidence = float(value.detach()) / len(self.rows)
         before = self.p
         self.p = self.model.probability(self.x)
         at = torch.as_tensor(self.askable, device=self.x.device)
         self.flips = stopping.flips(before[at], self.p[at]) if known else float("nan")
+
+    def _learnt(self, count: int) -> tuple[Float[Tensor, "k q"], Int[Tensor, " k"]]:
+        """The first rows that were labelled, and their labels."""
+        at = torch.tensor(self.rows[:count], dtype=torch.long, device=self.x.device)
+        return self.x[at], torch.tensor(self.labels[:count], device=self.x.device).long()
 
     def free(self) -> Int[Tensor, " f"]:
         """Rows that may still be asked about."""
@@ -159,11 +187,8 @@ class Session:
         self.generator.set_state(state["generator"].cpu())
         self.model = None
         if "a" in state:
-            known = len(state["a"])
-            at = torch.tensor(self.rows[:known], dtype=torch.long, device=self.x.device)
-            label = torch.tensor(self.labels[:known], dtype=torch.long, device=self.x.device)
             s = self.settings
-            self.model = LaplaceGPC.build(self.x[at], label, s.link, s.ard)
+            self.model = Steady.build(*self._learnt(len(state["a"])), s.link, s.ard)
             kernel = {k[7:]: v for k, v in state.items() if k.startswith("kernel.")}
             self.model.kernel.load_state_dict(kernel)
             self.model.a = state["a"].to(self.x)

@@ -19,8 +19,7 @@ from engine.datasets.patches import TABLE
 from engine.datasets.reading import read_frame
 from engine.errors import BadInput
 from engine.studies.clamp import Study
-from engine.studies.clamp_report import PUBLISHED, SCORES, area
-from engine.training import train
+from engine.studies.clamp_report import PUBLISHED, SCORES, area, compare
 
 SEEDS, QUICK_SEEDS = 10, 2
 HOLE, SCREW = "hole", "screw"
@@ -91,13 +90,12 @@ def session(table: pd.DataFrame, values: dict[str, Any]) -> tuple[list[int], np.
         table: Patches.
         values: Settings; one session a seed.
     """
-    from engine.studies.clamp_report import compare
-
     settings = ClampSettings.parse(values)
     assert isinstance(settings, ClampSettings)
-    study: Any = Study(settings, read_frame(table, TABLE).frame, torch.device("cpu"))
-    for _ in train(study):
-        pass
+    study = Study(settings, read_frame(table, TABLE).frame, torch.device("cpu"))
+    study.begin(0, 0, None)
+    for _ in range(study.max_steps):
+        study.step()
     _, scores, _ = compare(study)
     return [int(v) for v in study.measured["labels"]], scores.mean(1)
 

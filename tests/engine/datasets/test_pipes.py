@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
+import pandas as pd
 import pytest
 
 from engine.datasets import pipes
@@ -69,3 +72,13 @@ def test_one_patch_in_five_holds_a_clamp() -> None:
     assert pixels(pool.images[0]).shape == (299, 299, 3)
     assert set(pool.place[:, 2].tolist()) == {299}
     assert pool.features == []
+
+
+def test_pictures_are_drawn_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = pipes.kept(0, 1, tmp_path)
+    (path,) = (tmp_path / "generated").iterdir()
+    monkeypatch.setattr(pipes, "patches", lambda *_: pytest.fail("drawn again"))
+    pd.testing.assert_frame_equal(pipes.kept(0, 1, tmp_path), made, check_dtype=False)
+    monkeypatch.undo()
+    path.write_bytes(path.read_bytes()[:500])
+    pd.testing.assert_frame_equal(pipes.kept(0, 1, tmp_path), made, check_dtype=False)

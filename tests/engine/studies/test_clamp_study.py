@@ -18,6 +18,7 @@ from engine.events import Finished, Note, Progress, Report, Snapshot, State
 from engine.models import acquisition
 from engine.studies import clamp_report, clamp_rows
 from engine.studies.clamp import Study
+from engine.studies.clamp_models import Steady
 from engine.training import train
 from tests.engine.studies.studying import resumed, run, value
 
@@ -217,6 +218,19 @@ def test_it_stops_when_nothing_changes() -> None:
     assert "0.005 in 3 steps" in events[-1].reason
     assert any(note.startswith("You may stop: F1 has not") for note in events[-1].report.notes)
     assert len([e for e in events if isinstance(e, Progress)]) < 14
+
+
+def test_labels_told_apart_without_an_error_do_not_break_the_fit() -> None:
+    x = torch.cat([torch.zeros(30, 2), torch.full((30, 2), 9.0)]).double()
+    x += 0.01 * torch.randn(60, 2, generator=torch.Generator().manual_seed(0)).double()
+    label = (x[:, 0] > 4).long()
+    model = Steady.build(x, label)
+    model.fit(100)
+    assert 1 < float(model.kernel.outputscale.detach()) < 1000
+    assert (model.probability(x)[:30] < 0.1).all()
+    more = Steady.after(model, torch.cat([x, x[:1]]), torch.cat([label, label[:1]]))
+    assert torch.equal(more.a[:60], model.a)
+    assert more.fit(5) < 0
 
 
 def test_a_pause_changes_nothing(table: pd.DataFrame) -> None:
