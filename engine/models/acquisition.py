@@ -26,6 +26,7 @@ SHAPES = {
     "probit": ((1.0, math.pi * math.log(2) / 2),),
     "logistic": ((0.544, 1.981), (0.456, 6.078)),
 }
+DOUBT = 0.35  # from p = 0.5: beyond it a class is hardly in doubt
 NEAR, FAR = 0.8, 0.3  # prior correlation with the nearest labelled row
 
 
@@ -192,7 +193,9 @@ def reasons(
             words.append("drawn at random")
         elif method == "band" and abs(chance - 0.5) > delta:
             words.append(f"the nearest to 0.5 outside the band of {delta:g}")
-        if close < FAR:
+        if abs(chance - 0.5) > DOUBT:
+            words.append("hardly in doubt: what is left says little more")
+        elif close < FAR:
             words.append("far from every labelled patch")
         elif close > NEAR:
             words.append("much like a labelled patch, and still undecided")

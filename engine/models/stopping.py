@@ -129,8 +129,8 @@ def advise(
         said.append(f"F1 has not risen by more than {tolerance:g} in {rest} batches")
     elif f1 and rest:
         said.append(f"F1 last rose {rest} batch{'es' if rest > 1 else ''} ago")
-    elif f1:
-        said.append("F1 still rises" if len(f1) > 1 else "F1 has been measured once")
+    elif len(f1) > 1:
+        said.append("F1 still rises")
     if not math.isnan(flipped):
         said.append(f"the last batch changed {flipped:.1%} of the pool's predictions")
     count = f"{expected:.0f} of {rows:,}" if expected >= 0.5 else f"none of {rows:,}"

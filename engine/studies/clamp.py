@@ -58,6 +58,7 @@ class Study:
     ) -> None:
         self.settings, self.rows, self._shown, self.device = settings, rows, shown, device
         self.notes: list[str] = []
+        self.heard: dict[int, float] = {}  # F1 by batch, of a person's session
         self.x = torch.as_tensor(rows.x, dtype=torch.float64).to(device)
         label = rows.pool.label
         self.active = self._session(0, settings.acquisition)

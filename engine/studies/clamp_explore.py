@@ -55,7 +55,8 @@ def ask(study: Study, asked: dict[str, Any]) -> dict[str, np.ndarray]:
         study: The study.
         asked: `labels`: all that count, as [row, class index], in the order in which they were
             given; "picture" takes them, too. `batch`: how many rows to ask about. `f1`: scores that
-            were answered before, in order, for the advice.
+            were answered before, in order, for the advice; where they are not sent, those that this
+            worker remembers.
     """
     k = _whole(asked.get("batch", QUEUE), "batch", 1, MOST_QUEUE)
     if "labels" in asked:
@@ -69,9 +70,9 @@ def ask(study: Study, asked: dict[str, Any]) -> dict[str, np.ndarray]:
         queue = [int(i) for i in order[~np.isin(order, session.rows)][:k]]
         session.expected = float("nan")
     (f1, precision, recall), held_out = measured(study, session)
-    past = [float(v) for v in asked.get("f1", [])]
+    past = [float(v) for v in asked["f1"]] + [f1] if "f1" in asked else heard(study, f1)
     advice = stopping.advise(
-        [v for v in [*past, f1] if not math.isnan(v)] if both else [],
+        [v for v in past if not math.isnan(v)] if both else [],
         session.flips if session.rows else math.nan,
         session.expected,
         len(session.askable),
@@ -121,6 +122,16 @@ def continued(study: Study, pairs: list[tuple[int, int]]) -> None:
     if new:
         session.answer([r for r, _ in new], [c for _, c in new])
         session.fit()
+
+
+def heard(study: Study, f1: float) -> list[float]:
+    """F1 so far, once for each batch of labels as the settings have it, the present one last.
+
+    Kept by a warm worker alone: a cold one begins anew, and advises to go on a while longer.
+    """
+    now = len(study.active.rows) // study.settings.batch
+    study.heard = {batch: v for batch, v in study.heard.items() if batch < now} | {now: f1}
+    return [study.heard[batch] for batch in sorted(study.heard)]
 
 
 def measured(study: Study, session: Session) -> tuple[tuple[float, float, float], bool]:

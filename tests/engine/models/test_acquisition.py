@@ -113,6 +113,8 @@ def test_reasons_say_where_a_row_stands() -> None:
     assert "outside the band" in told[2]
     assert "say little yet" in told[2]
     assert told[3].endswith("between labelled patches of both kinds")
+    sure = acquisition.reasons(p[:1] + 0.45, near[1:2], share[1:2], "entropy")
+    assert sure == ["p = 0.97, hardly in doubt: what is left says little more"]
     assert "drawn at random" in acquisition.reasons(p, near, share, "random")[0]
     model, new = fitted()
     assert acquisition.nearness(model, model.x[:2], model.x).tolist() == pytest.approx([1, 1])
@@ -168,6 +170,7 @@ def test_advice_in_words() -> None:
     assert rest.words.endswith("none of 700.")
     assert not stopping.advise([0.4, *[0.8] * 6], 0.1, 0.2, 700).stop  # it is not settled
     assert not stopping.advise([0.8, 0.8], 0.0, 0.0, 700).stop
+    assert "F1" not in stopping.advise([0.8], 0.0, 0.0, 700).words
     assert stopping.advise([], 0.0, 0.0, 700).stop  # nobody measures F1, and nothing changes
     assert not stopping.advise([], math.nan, 0.0, 700).stop
     assert not stopping.advise([], 0.0, 30.0, 700).stop

@@ -319,6 +319,24 @@ def test_the_same_labels_are_answered_alike_by_another_worker(
     assert "only one class" in none["advice"][0]
 
 
+def test_a_person_is_told_when_to_stop() -> None:
+    table = clouds(400)
+    table.loc[table["label"] == "clamp", [f"f{i}" for i in range(6)]] += 3
+    study = Study(settings(expert="you", patience=3, validation_share=0.3), table, CPU)
+    run(study)
+    labels: list[list[int]] = []
+    stops = []
+    for _ in range(20):
+        told = study.explore("ask", labels=labels, batch=5)
+        stops.append(bool(told["stop"][0]))
+        labels += [[int(i), int(study.rows.pool.label[i])] for i in told["queue"]]
+    assert not any(stops[:6])  # three batches of ten have not passed
+    assert stops[-1]
+    assert told["advice"][0].startswith("You may stop: F1 has not risen")
+    study.explore("ask", labels=labels[:12])
+    assert sorted(study.heard) == [0, 1]  # what was undone is forgotten
+
+
 def test_labels_of_the_table_count_from_the_start(table: pd.DataFrame) -> None:
     some = table.assign(label=table["label"].where(np.arange(240) % 2 == 0))
     study = Study(settings(expert="you", validation_share=0.2, test_share=0.2), some, CPU)
