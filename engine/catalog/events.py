@@ -186,6 +186,12 @@ _TEST = (
     ArraySpec("test_std", "n_test", "y", "as `predicted_std`"),
     ArraySpec("test_low", "n_test", "y", "lower end of the 95% interval; NaN with classes"),
     ArraySpec("test_high", "n_test", "y", "its upper end"),
+    ArraySpec("test_entropy", "n_test", "nats", "of the predicted classes; empty without classes"),
+    ArraySpec("test_information", "n_test", "nats", "the part of it that more data would remove"),
+    ArraySpec("test_std_model", "n_test", "y", "the part of `test_std` that more data would "
+              "remove; empty with classes, and with models that do not tell it"),
+    ArraySpec("test_std_noise", "n_test", "y", "and the part that they would not; their squares "
+              "add up"),
     ArraySpec("pit", "n_test", "probability", "probability integral transform of the held-out "
               "values; of the patients that died, where survival is learnt; empty with classes"),
     ArraySpec("coverage", "2 c", "share", "nominal and observed coverage of intervals, likewise"),

@@ -163,6 +163,19 @@ class Study:
         mean, variance = (values.cpu().numpy() for values in found)
         return mean, np.maximum(variance, 1e-300)
 
+    def doubt(
+        self, x: Float[np.ndarray, "n f"]
+    ) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
+        """How unsure the model is of rows, and how much of it more data would remove.
+
+        Nothing of a model that does not tell (`Learner.doubt`).
+        """
+        found = self.learner.doubt(self.looks.of(x, self.device)) if len(x) else None
+        if found is None:
+            return np.empty(0), np.empty(0)
+        whole, part = (values.cpu().numpy() for values in found)
+        return whole, part
+
     def told(self, x: Float[np.ndarray, "n f"]) -> Float[np.ndarray, "4 n"]:
         """Prediction, deviation and interval in the table's unit (see `events_rows.told`)."""
         return rows.told(self.settings, self.seen.task, *self.ask(x))

@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from engine.catalog.events import EventsSettings
+from engine.models import acquisition
 from engine.models.dfgp import DFGP
 from engine.models.dfgp_training import Training
 from engine.models.lbfgs import LBFGS
@@ -164,6 +165,23 @@ class Learner:
             return nothing, nothing
         mean, variance = self.model.hidden(views)
         return mean, variance.clamp(min=0).sqrt()
+
+    @torch.no_grad()
+    def doubt(self, views: list[Tensor]) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]] | None:
+        """How unsure the model is of each row, and how much of it more data would remove.
+
+        Of classes, entropy and mutual information with f, in nats; of values, variances on the
+        standardised scale. None of a model that does not tell the two apart.
+        """
+        if not self.layered:
+            return None
+        mean, variance = self.model.latent(views)
+        noise = self.model.noise
+        if not self.classes:
+            return variance + noise, variance
+        p, wide = self.model.probability(views), 1 + noise
+        pool = acquisition.Pool(p, mean / wide.sqrt(), variance / wide)
+        return acquisition.entropy(p), acquisition.information(pool, "probit")
 
     def influence(self) -> Float[Tensor, " r"]:
         """Share of each neuron in the output kernel's relevance."""

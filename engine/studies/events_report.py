@@ -253,6 +253,10 @@ def arrays_of(study: Study, own: Told) -> dict[str, np.ndarray]:
             y, mean, variance = np.log(found.time[died]), found.mean[died], found.std[died] ** 2
         if len(y):
             pit, cover = metrics.pit(y, mean, variance), metrics.coverage(y, mean, variance)
+    whole, part = study.doubt(study.seen.x[test])
+    classes = task == "classification"
+    share = np.empty(0) if classes else part / whole
+    std_told = std[: len(share)]  # none where the model does not tell the two apart
     return {
         "test_index": study.places[test],
         "test_truth": study.seen.target[test],
@@ -260,6 +264,10 @@ def arrays_of(study: Study, own: Told) -> dict[str, np.ndarray]:
         "test_std": std,
         "test_low": low,
         "test_high": high,
+        "test_entropy": whole if classes else np.empty(0),
+        "test_information": part if classes else np.empty(0),
+        "test_std_model": std_told * np.sqrt(share),
+        "test_std_noise": std_told * np.sqrt(1 - share),
         "pit": pit,
         "coverage": cover,
         "reliability": reliable,

@@ -323,6 +323,32 @@ def test_classes_are_learnt(fitted: dict[str, tuple[Study, Report]]) -> None:
     assert report.arrays["reliability"][2].sum() == len(truth)
 
 
+def test_what_more_data_would_remove_is_as_sampled(
+    fitted: dict[str, tuple[Study, Report]],
+) -> None:
+    study, report = fitted["classes"]
+    a = report.arrays
+    views = study.looks.of(study.seen.x[study.test], study.device)
+    mean, variance = study.learner.model.latent(views)
+    generator = torch.Generator().manual_seed(0)
+    draws = torch.randn(20_000, len(mean), generator=generator, dtype=torch.float64)
+    wide = (1 + study.learner.model.noise.detach()).sqrt()
+    p = torch.special.ndtr((mean + variance.sqrt() * draws) / wide)
+
+    def entropy(p: torch.Tensor) -> torch.Tensor:
+        return torch.special.entr(p) + torch.special.entr(1 - p)
+
+    whole = entropy(p.mean(0))
+    np.testing.assert_allclose(a["test_entropy"], whole, atol=0.01)
+    np.testing.assert_allclose(a["test_information"], whole - entropy(p).mean(0), atol=0.02)
+    assert not len(a["test_std_model"])
+    values = fitted["values"][1].arrays
+    squares = values["test_std_model"] ** 2 + values["test_std_noise"] ** 2
+    np.testing.assert_allclose(squares, values["test_std"] ** 2)
+    assert (values["test_std_model"] > 0).all()
+    assert not len(values["test_entropy"])
+
+
 def test_values_are_learnt_and_intervals_hold_them(
     fitted: dict[str, tuple[Study, Report]], values: pd.DataFrame
 ) -> None:
