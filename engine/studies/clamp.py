@@ -337,4 +337,4 @@ def reproduce(quick: bool = False, data: str | None = None) -> pd.DataFrame:
     """The publication's comparison on pictures that are not confidential (`clamp_tables`)."""
     from engine.studies import clamp_tables
 
-    return clamp_tables.reproduce(quick, data)
+    return clamp_tables.reproduce(Study, quick, data)

@@ -6,7 +6,7 @@ import base64
 import io
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -18,8 +18,10 @@ from engine.datasets import pipes
 from engine.datasets.patches import TABLE
 from engine.datasets.reading import read_frame
 from engine.errors import BadInput
-from engine.studies.clamp import Study
 from engine.studies.clamp_report import PUBLISHED, SCORES, area, compare
+
+if TYPE_CHECKING:
+    from engine.studies.clamp import Study
 
 SEEDS, QUICK_SEEDS = 10, 2
 HOLE, SCREW = "hole", "screw"
@@ -27,10 +29,11 @@ SESSION: dict[str, Any] = {"repeats": 1, "patience": 0, "start": 30, "budget": 2
 GAIN = "mean gain of F1"  # area between the curves over the range of labels
 
 
-def reproduce(quick: bool, data: str | None) -> pd.DataFrame:
+def reproduce(kind: type[Study], quick: bool, data: str | None) -> pd.DataFrame:
     """Four methods on the same labels, over seeds that change pictures held out and starts.
 
     Args:
+        kind: The study.
         quick: Two seeds and 24 invented pictures in place of ten seeds and 80.
         data: A folder with `clamp_standin_screws`: photographs of four places where a screw is, or
             a hole. None: invented pictures alone.
@@ -42,7 +45,7 @@ def reproduce(quick: bool, data: str | None) -> pd.DataFrame:
     found: dict[tuple[str, str, str], list[float]] = {}
     for name, table, values in experiments(quick, None if data is None else Path(data)):
         for seed in range(QUICK_SEEDS if quick else SEEDS):
-            for method, metric, value in figures(table, {**SESSION, **values, "seed": seed}):
+            for method, metric, value in figures(kind, table, {**SESSION, **values, "seed": seed}):
                 found.setdefault((name, method, metric), []).append(value)
     return pd.DataFrame(
         [
@@ -73,9 +76,11 @@ def experiments(
         yield "screws, 1 : 4", screws(folder), {"imbalance": 4.0, "positive": HOLE, **less}
 
 
-def figures(table: pd.DataFrame, values: dict[str, Any]) -> Iterator[tuple[str, str, float]]:
+def figures(
+    kind: type[Study], table: pd.DataFrame, values: dict[str, Any]
+) -> Iterator[tuple[str, str, float]]:
     """Method, metric and value of one seed."""
-    labels, curves = session(table, values)
+    labels, curves = session(kind, table, values)
     for name, curve in zip(COMPARED, curves):
         for i, score in enumerate(SCORES):
             yield name, score, float(curve[-1, i])
@@ -83,16 +88,19 @@ def figures(table: pd.DataFrame, values: dict[str, Any]) -> Iterator[tuple[str, 
         yield COMPARED[0], f"{GAIN} over {name}", area(labels, curves[0][:, 0] - curve[:, 0])
 
 
-def session(table: pd.DataFrame, values: dict[str, Any]) -> tuple[list[int], np.ndarray]:
+def session(
+    kind: type[Study], table: pd.DataFrame, values: dict[str, Any]
+) -> tuple[list[int], np.ndarray]:
     """Numbers of labels, and F1, precision and recall of every method at each: [method, round, 3].
 
     Args:
+        kind: The study.
         table: Patches.
         values: Settings; one session a seed.
     """
     settings = ClampSettings.parse(values)
     assert isinstance(settings, ClampSettings)
-    study = Study(settings, read_frame(table, TABLE).frame, torch.device("cpu"))
+    study = kind(settings, read_frame(table, TABLE).frame, torch.device("cpu"))
     study.begin(0, 0, None)
     for _ in range(study.max_steps):
         study.step()
@@ -100,9 +108,9 @@ def session(table: pd.DataFrame, values: dict[str, Any]) -> tuple[list[int], np.
     return [int(v) for v in study.measured["labels"]], scores.mean(1)
 
 
-def curves(table: pd.DataFrame, seeds: int, **values: Any) -> pd.DataFrame:
+def curves(kind: type[Study], table: pd.DataFrame, seeds: int, **values: Any) -> pd.DataFrame:
     """F1 by number of labels: columns `method`, `labels`, `F1`, `spread` over the seeds."""
-    runs = [session(table, {**SESSION, **values, "seed": seed}) for seed in range(seeds)]
+    runs = [session(kind, table, {**SESSION, **values, "seed": seed}) for seed in range(seeds)]
     rounds = min(len(labels) for labels, _ in runs)
     f1 = np.stack([scores[:, :rounds, 0] for _, scores in runs])
     labels = np.mean([labels[:rounds] for labels, _ in runs], axis=0).round().astype(int)

@@ -12,6 +12,7 @@ import pytest
 from engine.catalog.clamp import COMPARED
 from engine.errors import BadInput
 from engine.studies import clamp_tables as tables
+from engine.studies.clamp import Study
 from tests.engine.studies.test_clamp_study import clouds
 
 DATA = Path(os.environ.get("SCANT_REAL_DATA", Path(__file__).parents[4] / "shared" / "data"))
@@ -25,7 +26,7 @@ SMALL = {"start": 20, "budget": 40, "components": 5}
 def test_every_experiment_is_run_with_every_method(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables.pipes, "patches", lambda seed, count: clouds())
     monkeypatch.setattr(tables, "SESSION", {**tables.SESSION, **SMALL})
-    found = tables.reproduce(quick=True, data=None)
+    found = tables.reproduce(Study, quick=True, data=None)
     assert list(found["experiment"].unique()) == ["trenches, 1 : 4", "trenches, 1 : 20"]
     scores = found[found["metric"].isin(["F1", "precision", "recall"])]
     assert set(scores["method"]) == set(COMPARED)
@@ -39,10 +40,11 @@ def test_every_experiment_is_run_with_every_method(monkeypatch: pytest.MonkeyPat
 
 def test_curves_are_those_of_the_sessions() -> None:
     table = clouds()
-    found = tables.curves(table, 2, **SMALL)
+    found = tables.curves(Study, table, 2, **SMALL)
     assert list(found["labels"].unique()) == [20, 30, 40]
     values = [
-        tables.session(table, {**tables.SESSION, **SMALL, "seed": s})[1][0, 2, 0] for s in (0, 1)
+        tables.session(Study, table, {**tables.SESSION, **SMALL, "seed": s})[1][0, 2, 0]
+        for s in (0, 1)
     ]
     last = found[(found["method"] == COMPARED[0]) & (found["labels"] == 40)]
     assert last["F1"].item() == pytest.approx(np.mean(values))
@@ -61,6 +63,6 @@ def test_holes_are_found_with_few_labels(tmp_path: Path, monkeypatch: pytest.Mon
     assert table["label"].value_counts()["hole"] == pytest.approx(140, abs=8)
     assert isinstance(table, pd.DataFrame)
     values = {"positive": "hole", "imbalance": 4.0, "start": 20, "budget": 60, "seed": 0}
-    labels, scores = tables.session(table, {**tables.SESSION, **values})
+    labels, scores = tables.session(Study, table, {**tables.SESSION, **values})
     assert labels[-1] == 60
     assert scores[0, -1, 0] > 0.7
