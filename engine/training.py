@@ -170,6 +170,8 @@ class _Loop:
 
     def verdict(self) -> tuple[State, str]:
         study = self.study
+        if study.reason:
+            return State.CONVERGED, study.reason
         if study.scheduled and self.at.step == study.restarts * study.max_steps:
             return State.CONVERGED, (
                 f"The learning rate has come to rest after {study.max_steps} steps; more of them "

@@ -20,9 +20,9 @@ from engine.datasets.decoding import LIMIT_BYTES, load
 from engine.errors import BadInput
 
 _IMAGES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff"})
-_FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF")
+FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF")
 # What zipfile and Pillow raise on damaged bytes (UnidentifiedImageError is an OSError).
-_BROKEN = (
+BROKEN = (
     zipfile.BadZipFile,
     Image.DecompressionBombError,
     zlib.error,
@@ -82,10 +82,10 @@ def read_images(
     data = load(source, file, limit_bytes)
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))
-    except _BROKEN:
+    except BROKEN:
         raise BadInput(f"{file} is not a ZIP archive; pack the folders of images again.") from None
     with archive:
-        members = _checked(archive, file, limits or ArchiveLimits())
+        members = checked(archive, file, limits or ArchiveLimits())
         values, most = len(members) * size[0] * size[1], (limits or ArchiveLimits()).values
         if values > most:
             raise BadInput(
@@ -121,7 +121,7 @@ def _deeper(paths: Sequence[PurePosixPath], levels: int) -> int:
     return max(0, deep.pop() - levels) if len(deep) == 1 else 0
 
 
-def _checked(
+def checked(
     archive: zipfile.ZipFile, file: str, limits: ArchiveLimits
 ) -> list[tuple[zipfile.ZipInfo, PurePosixPath]]:
     """The images of an archive by path, after every member was found harmless."""
@@ -175,7 +175,7 @@ def _pixels(
     where = f"{file}, {member.filename[:80]!r}"
     try:
         content = archive.read(member)
-    except _BROKEN:
+    except BROKEN:
         raise BadInput(f"{where} is not an image that can be read; replace it.") from None
     return read_image(content, name=where, size=size, limits=limits)
 
@@ -196,7 +196,7 @@ def read_image(
     """
     most = (limits or ArchiveLimits()).pixels
     try:
-        with Image.open(io.BytesIO(content), formats=_FORMATS) as image:
+        with Image.open(io.BytesIO(content), formats=FORMATS) as image:
             if image.width * image.height > most:
                 raise BadInput(
                     f"{name} has {image.width:,} x {image.height:,} pixels and the limit is "
@@ -205,6 +205,6 @@ def read_image(
             grey = image.convert("L").resize(size, Image.Resampling.BOX)
     except BadInput:
         raise
-    except _BROKEN:
+    except BROKEN:
         raise BadInput(f"{name} is not an image that can be read; replace it.") from None
     return np.asarray(grey, dtype=np.float32) / np.float32(255)

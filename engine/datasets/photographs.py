@@ -9,8 +9,13 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from engine.datasets import archives
-from engine.datasets.archives import IMAGE_LIMIT_BYTES, ArchiveLimits
+from engine.datasets.archives import (
+    BROKEN,
+    FORMATS,
+    IMAGE_LIMIT_BYTES,
+    ArchiveLimits,
+    checked,
+)
 from engine.datasets.decoding import load
 from engine.datasets.patches import SIDE, TABLE, bring, cut, table_of
 from engine.datasets.reading import read_frame
@@ -49,11 +54,11 @@ def read_photographs(
     data = load(source, file, limit_bytes)
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))
-    except archives._BROKEN:
+    except BROKEN:
         raise BadInput(f"{file} is not a ZIP archive; pack the photographs again.") from None
     cuts, folders, stretched = [], set(), 0
     with archive:
-        members = archives._checked(archive, file, limits)
+        members = checked(archive, file, limits)
         if len(members) > MOST_PICTURES:
             raise BadInput(
                 f"{file} holds {len(members):,} photographs and the limit is {MOST_PICTURES:,}; "
@@ -85,7 +90,7 @@ def _picture(
     archive: zipfile.ZipFile, member: zipfile.ZipInfo, where: str, limits: ArchiveLimits
 ) -> tuple[Image.Image, bool]:
     try:
-        with Image.open(io.BytesIO(archive.read(member)), formats=archives._FORMATS) as image:
+        with Image.open(io.BytesIO(archive.read(member)), formats=FORMATS) as image:
             if image.width * image.height > limits.pixels:
                 raise BadInput(
                     f"{where} has {image.width:,} x {image.height:,} pixels and the limit is "
@@ -94,5 +99,5 @@ def _picture(
             return bring(image)
     except BadInput:
         raise
-    except archives._BROKEN:
+    except BROKEN:
         raise BadInput(f"{where} is not an image that can be read; replace it.") from None

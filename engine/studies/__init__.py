@@ -69,6 +69,7 @@ class Study(FittedStudy, Protocol):
     max_steps: int  # of one restart, shared by its stages
     patience: int  # steps without a better score before a stage counts as converged; 0: never
     scheduled: bool  # whether steps come to rest at max_steps, so that a restart is then done
+    reason: str  # why it is done, in a sentence, where it knows better than the loop; else empty
     tolerance: float  # how much better a score must be to count
 
     def __init__(

@@ -35,6 +35,7 @@ class Study:
     """MTGPA on one table in long form (see `engine.studies.Study` for how it is driven)."""
 
     scheduled = False
+    reason = ""
     tolerance = 1e-4
     restarts = 1
     stages = 1

@@ -114,6 +114,14 @@ class Study:
         return steps if steps and self.advice().stop else 0
 
     @property
+    def reason(self) -> str:
+        """Why the session is over, for now or by the advice."""
+        if self.settings.expert == "you":
+            return "It waits for your labels."
+        found = self.advice()
+        return found.words if found.stop else ""
+
+    @property
     def shown(self) -> pictures.Mosaics:
         """Pictures to look at; put together when they are first asked for."""
         if self._shown is None:

@@ -32,6 +32,7 @@ class Study:
     """One model of one target on one table (see `engine.studies.Study` for how it is driven)."""
 
     scheduled = False
+    reason = ""
     tolerance = 1e-4
     stages = 1
 

@@ -33,6 +33,7 @@ class Study:
     """One model of a few classes on one table (see `engine.studies.Study` for how it is driven)."""
 
     scheduled = False
+    reason = ""
     tolerance = 1e-3
     stages = 1
 

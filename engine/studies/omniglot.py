@@ -34,6 +34,7 @@ class Study:
     """One model of classes on one table (see `engine.studies.Study` for how it is driven)."""
 
     scheduled = True
+    reason = ""
     tolerance = 1e-4
     stages = 1
 

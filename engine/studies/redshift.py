@@ -43,6 +43,7 @@ class Study:
     """GPz on one table (see `engine.studies.Study` for how it is driven)."""
 
     scheduled = False
+    reason = ""
     tolerance = 1e-4
 
     def __init__(

@@ -169,6 +169,13 @@ def test_a_schedule_that_has_come_to_rest_is_an_end(monkeypatch: pytest.MonkeyPa
     assert "20 steps" in early.reason
 
 
+def test_a_study_that_knows_why_it_is_done_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(study_class("toy"), "reason", "It waits for you.")
+    end = list(engine.fit("toy", max_steps=8))[-1]
+    assert end.state is State.CONVERGED
+    assert end.reason == "It waits for you."
+
+
 def test_one_restart_that_hits_the_limit_is_enough_not_to_have_converged() -> None:
     events = list(engine.fit("toy", max_steps=60, patience=12, restarts=3, seed=2))
     lengths = [sum(p.restart == r for p in of(Progress, events)) for r in range(3)]

@@ -24,6 +24,7 @@ class Study:
 
     patience: int
     scheduled = False
+    reason = ""
     tolerance = 1e-9
     stages = 1
 

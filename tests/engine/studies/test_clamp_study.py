@@ -215,7 +215,7 @@ def test_it_stops_when_nothing_changes() -> None:
     table.loc[table["label"] == "clamp", [f"f{i}" for i in range(6)]] += 20
     events = list(train(Study(settings(budget=150, patience=3, baselines=False), table, CPU)))
     assert events[-1].state is State.CONVERGED
-    assert "0.005 in 3 steps" in events[-1].reason
+    assert "0.005 in 3 batches" in events[-1].reason
     assert any(note.startswith("You may stop: F1 has not") for note in events[-1].report.notes)
     assert len([e for e in events if isinstance(e, Progress)]) < 14
 
