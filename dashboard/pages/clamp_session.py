@@ -87,10 +87,7 @@ class Session:
         self._classes = [str(c) for c in run.words["classes"]]
         self._features = [str(f) for f in run.words.get("columns", ())]
         self._batch = int(run.record.settings["batch"])
-        self.desk.param.update(
-            classes=self._classes, cards=[], queue=[], history=[], open=True, undoable=False,
-            idle=WAIT, session=self.desk.session + 1,
-        )  # fmt: skip
+        self._lay_out()
         self._read(first=True)
         if self._timer is None:
             self._timer = self._page.visit.doc.add_periodic_callback(self._read, LOOK)
@@ -104,10 +101,26 @@ class Session:
             self._page.visit.doc.remove_periodic_callback(self._timer)
             self._timer = None
 
+    def _lay_out(self) -> None:
+        """Send the browser everything anew.
+
+        What was said before a page is up is lost on it, and what is equal is not said again: so all
+        is taken away first.
+        """
+        nothing: dict[str, Any] = {"classes": ["", ""], "cards": [], "queue": [], "history": []}
+        self.desk.param.update(**nothing, open=False, undoable=False, idle="")
+        self._sent.clear()
+        self.desk.param.update(
+            classes=self._classes, open=True, idle=WAIT, session=self.desk.session + 1
+        )
+
     def choose(self, of: str) -> None:
         """Ask about what the model needs, or about what others have labelled."""
         self.of = of
-        self._queue()
+        if self.run is not None:
+            self._lay_out()  # else the patch on show would stay
+            self._show()
+            self._queue()
 
     # --- what the person does ---
 
@@ -118,7 +131,7 @@ class Session:
             return
         if act in ("ready", "who"):
             if act == "ready":
-                self._sent.clear()
+                self._lay_out()
             self._show()
             self._queue()
         elif act == "label":
