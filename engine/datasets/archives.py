@@ -79,12 +79,7 @@ def read_images(
         BadInput: Not a ZIP, encrypted, too much inside, paths that lead out, links, broken images.
     """
     file = name or (source.name if isinstance(source, Path) else "file.zip")
-    data = load(source, file, limit_bytes)
-    try:
-        archive = zipfile.ZipFile(io.BytesIO(data))
-    except BROKEN:
-        raise BadInput(f"{file} is not a ZIP archive; pack the folders of images again.") from None
-    with archive:
+    with opened(source, file, limit_bytes) as archive:
         members = checked(archive, file, limits or ArchiveLimits())
         values, most = len(members) * size[0] * size[1], (limits or ArchiveLimits()).values
         if values > most:
@@ -119,6 +114,19 @@ def _deeper(paths: Sequence[PurePosixPath], levels: int) -> int:
         shared += 1
     deep = {len(f) - shared for f in folders}
     return max(0, deep.pop() - levels) if len(deep) == 1 else 0
+
+
+def opened(source: Path | bytes, file: str, limit_bytes: int) -> zipfile.ZipFile:
+    """An archive of images that is in memory.
+
+    Raises:
+        BadInput: No such file, too large, or not a ZIP.
+    """
+    data = load(source, file, limit_bytes)
+    try:
+        return zipfile.ZipFile(io.BytesIO(data))
+    except BROKEN:
+        raise BadInput(f"{file} is not a ZIP archive; pack the images again.") from None
 
 
 def checked(

@@ -15,8 +15,8 @@ from engine.datasets.archives import (
     IMAGE_LIMIT_BYTES,
     ArchiveLimits,
     checked,
+    opened,
 )
-from engine.datasets.decoding import load
 from engine.datasets.patches import SIDE, TABLE, bring, cut, table_of
 from engine.datasets.reading import read_frame
 from engine.datasets.tables import Table
@@ -51,13 +51,8 @@ def read_photographs(
         BadInput: Not a ZIP, encrypted, too much inside, paths that lead out, links, broken images.
     """
     file = name or (source.name if isinstance(source, Path) else "file.zip")
-    data = load(source, file, limit_bytes)
-    try:
-        archive = zipfile.ZipFile(io.BytesIO(data))
-    except BROKEN:
-        raise BadInput(f"{file} is not a ZIP archive; pack the photographs again.") from None
     cuts, folders, stretched = [], set(), 0
-    with archive:
+    with opened(source, file, limit_bytes) as archive:
         members = checked(archive, file, limits)
         if len(members) > MOST_PICTURES:
             raise BadInput(

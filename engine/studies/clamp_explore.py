@@ -17,6 +17,7 @@ from engine.errors import BadInput
 from engine.models import stopping
 from engine.models.laplace import LaplaceGPC
 from engine.studies import clamp_rows as rows_of
+from engine.studies.asked import whole
 from engine.studies.clamp_models import Session
 from engine.studies.clamp_patches import patches
 
@@ -38,7 +39,7 @@ def answer(study: Study, question: str, asked: dict[str, Any]) -> dict[str, np.n
         return {"image": study.shown.patch(_row(study, asked))}
     if question == "patches":
         most = len(study.rows.row) - 1
-        return patches(study, [_whole(r, "rows", 0, most) for r in asked.get("rows", [])])
+        return patches(study, [whole(r, "rows", 0, most) for r in asked.get("rows", [])])
     if question == "picture":
         if asked.get("labels"):
             continued(study, _labels(study, asked["labels"]))
@@ -58,7 +59,7 @@ def ask(study: Study, asked: dict[str, Any]) -> dict[str, np.ndarray]:
             were answered before, in order, for the advice; where they are not sent, those that this
             worker remembers.
     """
-    k = _whole(asked.get("batch", QUEUE), "batch", 1, MOST_QUEUE)
+    k = whole(asked.get("batch", QUEUE), "batch", 1, MOST_QUEUE)
     if "labels" in asked:
         continued(study, _labels(study, asked["labels"]))
     session = study.active
@@ -215,20 +216,10 @@ def _labels(study: Study, sent: Any) -> list[tuple[int, int]]:
     except (TypeError, ValueError):
         raise BadInput("labels: send a list of pairs of a row and a class index.") from None
     for row, label in pairs:
-        at = _whole(row, "labels", 0, most)
-        last[at] = _whole(label, "labels, class", 0, 1)
+        at = whole(row, "labels", 0, most)
+        last[at] = whole(label, "labels, class", 0, 1)
     return list(last.items())
 
 
 def _row(study: Study, asked: dict[str, Any]) -> int:
-    return _whole(asked.get("row"), "row", 0, len(study.rows.row) - 1)
-
-
-def _whole(word: Any, name: str, low: int, high: int) -> int:
-    try:
-        number = int(word)
-    except (TypeError, ValueError):
-        number = low - 1
-    if not low <= number <= high:
-        raise BadInput(f"{name}: got {str(word)[:40]!r}; send a whole number from {low} to {high}.")
-    return number
+    return whole(asked.get("row"), "row", 0, len(study.rows.row) - 1)
