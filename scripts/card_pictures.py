@@ -191,8 +191,38 @@ def mitosis(report: Report, words: Words) -> str:
     return "".join(parts)
 
 
+def clamp(report: Report, words: Words) -> str:
+    """The pool by its probability with what was asked about; F1 by labels, asked and at random."""
+    a, half = report.arrays, 0.5
+    xy, p = a["pool_xy"], a["pool_p"]
+    low, high = np.quantile(xy, [0.01, 0.99], axis=0)
+    at = (xy - low) / (high - low)
+    inside = (np.abs(at - 0.5) <= 0.5).all(1)
+    parts = []
+    for k in np.flatnonzero(inside)[:POINTS]:
+        colour = DEVIATION[round(float(p[k]) * (len(DEVIATION) - 1))]
+        x, y = _x(half * at[k, 0]), _y(at[k, 1])
+        parts.append(f'<circle cx="{x}" cy="{y}" r="2" fill="{colour}" fill-opacity=".8"/>')
+    for k in a["asked"].astype(int):
+        if inside[k]:
+            x, y = float(_x(half * at[k, 0])) - 3, float(_y(at[k, 1])) - 3
+            parts.append(f'<path d="M{x:.1f} {y:.1f}h6v6h-6z" fill="none" stroke="{GREY}"/>')
+    labels, f1 = a["labels"], a["f1"]
+    along = 1.08 * half + (1 - 1.08 * half) * (labels - labels[0]) / (labels[-1] - labels[0])
+    top, sd = np.nanmax(f1) + 0.1, np.nan_to_num(a["f1_random_sd"])
+    band = [(x, v) for x, v in zip(along, f1[1] + sd)]
+    band += [(x, v) for x, v in zip(along[::-1], (f1[1] - sd)[::-1])]
+    edge = "L".join(f"{_x(x)} {_y(min(max(v / top, 0), 1))}" for x, v in band)
+    parts.append(f'<path d="M{edge}Z" fill="{VERMILION}" fill-opacity=".18"/>')
+    for line, colour in ((f1[1], VERMILION), (f1[0], BLUE)):
+        curve = "L".join(f"{_x(x)} {_y(v / top)}" for x, v in zip(along, line))
+        parts.append(f'<path d="M{curve}" fill="none" stroke="{colour}" stroke-width="2.5"/>')
+    return "".join(parts)
+
+
 PICTURES: dict[str, Callable[[Report, Words], str]] = {
     "aggregation": aggregation,
+    "clamp": clamp,
     "events": events,
     "genes": genes,
     "mitosis": mitosis,

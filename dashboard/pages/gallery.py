@@ -11,6 +11,8 @@ from engine.catalog import STUDIES, Entry, entry
 PICTURES = {
     "aggregation": "Birth rates by age and year on single cells, with the boxes of five years by "
     "five of which only the averages were known.",
+    "clamp": "Patches as dots in a plane, the asked ones framed; beside them F1 by labels, higher "
+    "where patches are asked about than where they are drawn at random.",
     "events": "Dots of two kinds in eight lanes, one for each view of a cell: some lanes keep the "
     "kinds apart, and bars beside them say how far the model goes by each.",
     "genes": "Curves of three simulated genes in four embryos with their bands; rings are values "

@@ -12,7 +12,15 @@ from engine.errors import NotFound
 __all__ = ["STUDIES", "ArraySpec", "Citation", "Entry", "Settings", "Source", "entry"]
 
 # In the order of the gallery. A page is added by one file here, one in studies/, one in pages/.
-STUDIES: tuple[str, ...] = ("aggregation", "redshift", "genes", "omniglot", "mitosis", "events")
+STUDIES: tuple[str, ...] = (
+    "aggregation",
+    "redshift",
+    "genes",
+    "omniglot",
+    "mitosis",
+    "events",
+    "clamp",
+)
 
 
 def entry(name: str) -> Entry:

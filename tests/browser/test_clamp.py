@@ -1,0 +1,165 @@
+"""The clamp page end to end: labels by keys, a reload, a second window, a killed server."""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+import signal
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from engine.labels import standing
+from engine.store import Store
+from tests.browser.conftest import Served, serving
+from tests.browser.visiting import PATIENCE, button, come_to, drop, status
+
+YOURS = "expert=you&components=4"
+
+
+def pool(n: int = 48) -> bytes:
+    """Patches of noise, every fourth with a bright square, six of a picture; none is labelled."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for i in range(n):
+        pixels = rng.integers(0, 120, (64, 64, 3)).astype(np.uint8)
+        if i % 4 == 0:
+            pixels[16:48, 16:48] = 230
+        file = io.BytesIO()
+        Image.fromarray(pixels).save(file, "JPEG")
+        place = {"left": 64 * (i % 3), "top": 64 * (i % 6 // 3), "size": 64}
+        image = base64.b64encode(file.getvalue()).decode()
+        rows.append({"label": "", "picture": f"photo {i // 6}", **place, "image": image})
+    return pd.DataFrame(rows).to_csv(index=False).encode()
+
+
+def bench(page: Page) -> Locator:
+    return page.locator(".bench")
+
+
+def shown(page: Page) -> int:
+    """The row of the patch on show, once there is one; keys count while the desk is in sight."""
+    expect(bench(page)).to_have_attribute("data-row", re.compile(r"\d"), timeout=PATIENCE)
+    bench(page).scroll_into_view_if_needed()
+    return int(bench(page).get_attribute("data-row") or -1)
+
+
+def press(page: Page, key: str) -> None:
+    """Press a key and wait until the desk has taken it."""
+    shown(page)
+    turn = int(bench(page).get_attribute("data-turn") or 0)
+    page.keyboard.press(key)
+    expect(bench(page)).to_have_attribute("data-turn", str(turn + 1), timeout=PATIENCE)
+
+
+def begin(page: Page, url: str) -> str:
+    """Bring a pool, begin a session on it, and return the run."""
+    page.goto(f"{url}/clamp?{YOURS}")
+    drop(page, "pool.csv", pool())
+    button(page, "Use this table").click(timeout=PATIENCE)
+    expect(page.get_by_text("pool.csv: 48 rows")).to_be_visible(timeout=PATIENCE)
+    button(page, "Train").click()
+    page.wait_for_url(re.compile("[?&]run="), timeout=PATIENCE)
+    expect(status(page)).to_contain_text(re.compile("^converged|^hit limit"), timeout=PATIENCE)
+    shown(page)
+    return parse_qs(urlsplit(page.url).query)["run"][0]
+
+
+@pytest.mark.usefixtures("nothing_complains")
+def test_it_opens_alive_and_invites_to_label(page: Page, app_url: str) -> None:
+    page.goto(f"{app_url}/clamp")
+    expect(status(page)).to_contain_text("recorded", timeout=PATIENCE)
+    expect(come_to(page, "What a label is worth")).to_contain_text("GP, active", timeout=PATIENCE)
+    expect(come_to(page, "The pool, and what it was asked")).to_contain_text("patches are labelled")
+    expect(come_to(page, "A whole picture")).to_contain_text("this picture shows", timeout=PATIENCE)
+    expect(button(page, "Label these patches yourself")).to_be_enabled()
+
+
+@pytest.mark.usefixtures("nothing_complains")
+def test_labels_by_keys_are_taken_back_changed_and_agreed_on_in_a_second_window(
+    page: Page, browser: Browser, served: Served
+) -> None:
+    run = begin(page, served.url)
+    store = Store.open(f"sqlite:///{served.data / 'scant.db'}")
+    boxes = [page.get_by_role("button", name=re.compile(f"^{k}")).bounding_box() for k in (1, 2)]
+    rows = []
+    for _ in range(12):
+        rows.append(shown(page))
+        press(page, "2" if rows[-1] % 4 == 0 else "1")
+        assert [v.item for v in store.labels(run)] == rows  # before the next patch showed
+    assert boxes == [
+        page.get_by_role("button", name=re.compile(f"^{k}")).bounding_box() for k in (1, 2)
+    ]
+    skipped = shown(page)
+    press(page, "s")
+    assert shown(page) != skipped
+    press(page, "u")
+    assert shown(page) == skipped
+    press(page, "u")
+    assert shown(page) == rows[-1]
+    assert rows[-1] not in standing(store.labels(run))
+    press(page, "1")
+    page.get_by_role("button", name=re.compile(f"^Change patch {rows[0]}:")).click()
+    expect(bench(page)).to_have_attribute("data-row", str(rows[0]), timeout=PATIENCE)
+    press(page, "2")
+    stand = standing(store.labels(run))
+    assert len(stand) == 12
+    assert stand[rows[0]].label == "clamp"
+
+    page.reload()
+    shown(page)
+    expect(page.get_by_role("button", name=re.compile("^Change patch"))).to_have_count(12)
+
+    other = browser.new_context()
+    try:
+        window = other.new_page()
+        window.goto(f"{served.url}/clamp?run={run}")
+        shown(window)
+        window.get_by_label("Your name").fill("bo")
+        window.get_by_label("Your name").press("Tab")
+        window.get_by_role("button", name="what others labelled").click()
+        expect(bench(window)).to_have_attribute(
+            "data-row", re.compile("^(" + "|".join(map(str, rows)) + ")$"), timeout=PATIENCE
+        )
+        for _ in range(3):
+            press(window, "1")
+        said = "bo both labelled 3 patches and agree on"
+        expect(come_to(window, "The labels")).to_contain_text(said, timeout=PATIENCE)
+        expect(come_to(page, "The labels")).to_contain_text(said, timeout=PATIENCE)
+    finally:
+        other.close()
+    store.close()
+
+
+def test_a_server_killed_in_the_midst_of_labelling_loses_no_label(
+    page: Page, tmp_path: Path
+) -> None:
+    address = f"sqlite:///{tmp_path / 'data' / 'scant.db'}"
+    with serving(tmp_path) as server:
+        run = begin(page, server.url)
+        for _ in range(5):
+            press(page, "1")
+        last = shown(page)
+        page.keyboard.press("2")  # and at once:
+        expect(bench(page)).not_to_have_attribute("data-row", str(last), timeout=PATIENCE)
+        server.process.send_signal(signal.SIGKILL)
+        server.process.wait(timeout=20)
+    store = Store.open(address)
+    kept = standing(store.labels(run))
+    store.close()
+    assert len(kept) == 6
+    assert kept[last].label == "clamp"
+    with serving(tmp_path) as server:
+        page.goto(f"{server.url}/clamp?run={run}")
+        assert shown(page) not in kept
+        expect(page.get_by_role("button", name=re.compile("^Change patch"))).to_have_count(6)
+        press(page, "1")
+        store = Store.open(address)
+        assert len(standing(store.labels(run))) == 7
+        store.close()
