@@ -66,9 +66,12 @@ class Desk(View):
         self.of = pmui.RadioButtonGroup(options=[MODEL, OTHERS], value=MODEL, size="small",
                                         label="Ask me", margin=0, visible=False)  # fmt: skip
         self.of.param.watch(lambda _: self.session.choose(str(self.of.value)), "value")
-        self.session.desk.visible = False
+        # In a column of its own: the desk's style sheet has it shown whatever `visible` says.
+        self.room = pn.Column(
+            self.session.desk, sizing_mode="stretch_width", margin=0, visible=False
+        )
         self.panel = pn.Column(
-            self.words, self.invite, self.of, self.session.desk, stylesheets=[STACKED],
+            self.words, self.invite, self.of, self.room, stylesheets=[STACKED],
             sizing_mode="stretch_width", margin=0,
         )  # fmt: skip
 
@@ -92,14 +95,14 @@ class Desk(View):
     def open(self, run: History) -> None:
         """Open the desk: the run can be asked."""
         self.words.object = HELP
-        self.of.visible = self.session.desk.visible = True
+        self.of.visible = self.room.visible = True
         self.session.open(run)
 
     def clear(self, run: History) -> None:
         """Forget the run shown before; invite to a session where this one needs no person."""
         self.session.close()
         self._run = run
-        self.session.desk.visible = self.of.visible = False
+        self.room.visible = self.of.visible = False
         self.of.value = MODEL
         yours = run.record.settings["expert"] == "you"
         self.invite.visible = not yours

@@ -42,6 +42,7 @@ def violations(page: Page) -> list[str]:
         ("/omniglot", "What if it were trained otherwise?"),
         ("/mitosis", "What if it were trained otherwise?"),
         ("/events", "What if it were trained otherwise?"),
+        ("/clamp", "What if it were asked otherwise?"),
     ],
 )
 def test_axe_finds_nothing_against_our_pages(

@@ -346,7 +346,7 @@ def test_the_desk_opens_for_a_person_and_invites_beside_a_simulated_expert(frame
     simulated = run(expert="simulated")
     desk.clear(simulated)
     assert desk.invite.visible
-    assert not desk.session.desk.visible
+    assert not desk.room.visible
     desk.invite.clicks += 1
     assert frame.service.asked[-1][0] == "submit"
     assert frame.service.asked[-1][1]["expert"] == "you"
@@ -354,7 +354,7 @@ def test_the_desk_opens_for_a_person_and_invites_beside_a_simulated_expert(frame
     desk.clear(run())
     assert not desk.invite.visible
     labels.open(run())
-    assert desk.session.desk.visible
+    assert desk.room.visible
     assert desk.alt.startswith("0 of 6 patches labelled: 0 no clamp, 0 clamp.")
 
 
