@@ -84,4 +84,8 @@ def test_a_press_is_answered_before_the_server_can(page: Page, app_url: str) -> 
     hold = True
     page.get_by_role("button", name="Train", exact=True).click()
     expect(status).to_have_text("queued: sending the settings", timeout=PATIENCE)
+    for _ in range(100):  # what the route was told reaches it when it comes round to that
+        if held:
+            break
+        page.wait_for_timeout(50)
     assert held
