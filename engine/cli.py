@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -277,19 +278,32 @@ def births(
 
 @app.command()
 def reproduce(
-    study: StudyName,
-    quick: Annotated[bool, typer.Option(help="A smaller version, in a minute or two.")] = False,
-    data: Annotated[str | None, typer.Option(help="A CSV file, or a data set.")] = None,
+    study: Annotated[str, typer.Argument(metavar="STUDY|all", help="A study, or all of them.")],
+    quick: Annotated[bool, typer.Option("--quick", help="Less of everything: minutes.")] = False,
+    data: Annotated[
+        Path | None,
+        typer.Option(envvar="SCANT_REAL_DATA", help="Folder of the publications' data sets."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for results.csv and results.html.")
+    ] = None,
 ) -> None:
-    """Print the publication's table: our figures beside theirs."""
-    with _sentences():
-        entry(study)
-        from importlib import import_module
+    """Print the publications' tables: our figures beside theirs."""
+    from engine import reproducing
 
-        module = import_module(f"engine.studies.{study}")
-        if not hasattr(module, "reproduce"):
-            raise BadInput(f"Study {study!r} has no table to reproduce.")
-        typer.echo(module.reproduce(quick=quick, data=data).to_string(index=False))
+    with _sentences():
+        _, faults = reproducing.reproduce(
+            reproducing.studies_named(study),
+            quick=quick,
+            folder=reproducing.checked(data),
+            out=out,
+            say=typer.echo,
+            whisper=partial(typer.echo, err=True),
+        )
+    for name, fault in faults.items():
+        typer.echo(f"scant: {name}: {fault}", err=True)
+    if faults:
+        raise typer.Exit(1)
 
 
 @app.command()

@@ -259,10 +259,3 @@ class Study:
         from engine.studies.aggregation_explore import answer
 
         return answer(self, question, asked)
-
-
-def reproduce(quick: bool = False, data: str | None = None) -> pd.DataFrame:
-    """The publication's three experiments beside ours (see `aggregation_tables`)."""
-    from engine.studies import aggregation_tables
-
-    return aggregation_tables.reproduce(quick, data)

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from engine.datasets import fertility, particulates, poisson_toy
 from engine.events import Finished, Report
 from engine.fitting import fit
+from engine.reproducing import Runs, Score
 
 PUBLISHED = {
     ("Poisson toy", "both tasks", "SMSE"): 0.464,
@@ -21,95 +21,80 @@ PUBLISHED = {
     ("PM2.5", "filter and counter", "SMSE"): 0.439,
     ("PM2.5", "filter alone", "SMSE"): 0.657,
 }
+Case = tuple[str, str, str, pd.DataFrame, dict[str, Any]]
 SCORES = ("SMSE", "SNLP", "coverage of the 95% interval")
 COUNTS = (50, 100, 200, 500, 1000, 1640)
 
 
-def reproduce(quick: bool, data: str | None) -> pd.DataFrame:
-    """SMSE, SNLP and coverage of every experiment, with deviations over seeds.
+def reproduce(quick: bool, data: Path | None) -> Runs:
+    """SMSE, SNLP and coverage of every experiment, seed after seed.
 
     Args:
-        quick: One seed and few sizes: some minutes.
+        quick: One seed and few sizes.
         data: A folder with the authors' Poisson draw, the Canadian grid and the Kampala instruments
             in `poisson_toy`, `fertility` and `pm25_kampala`, as `engine.datasets.published` reads
             them; None: generated stand-ins.
-
-    Returns:
-        Columns `experiment`, `method`, `metric`, `ours`, `spread`, `published`.
     """
-    found: dict[tuple[str, str, str], list[float]] = {}
-    folder = None if data is None else Path(data)
     for seed in range(1 if quick else 5):
-        for experiment, method, table, values in _cases(seed, quick, folder):
+        for experiment, source, method, table, values in _cases(seed, quick, data):
             report = _run(table, {**values, "seed": seed})
-            for name, metric, value in _scores(method, report):
-                found.setdefault((experiment, name, metric), []).append(value)
-    return pd.DataFrame(
-        [
-            {
-                "experiment": experiment,
-                "method": method,
-                "metric": metric,
-                "ours": round(float(np.mean(values)), 4),
-                "spread": round(float(np.std(values)), 4) if len(values) > 1 else None,
-                "published": PUBLISHED.get((experiment, method, metric)),
-            }
-            for (experiment, method, metric), values in found.items()
-        ]
-    )
+            yield [
+                Score(experiment, source, name, metric, value, _theirs(experiment, name, metric))
+                for name, metric, value in _scores(method, report)
+            ]
 
 
-def _cases(
-    seed: int, quick: bool, folder: Path | None
-) -> Iterator[tuple[str, str, pd.DataFrame, dict[str, Any]]]:
-    """Experiment, method, table and settings."""
+def _theirs(experiment: str, method: str, metric: str) -> float | None:
+    return PUBLISHED.get((experiment, method, metric))
+
+
+def _cases(seed: int, quick: bool, folder: Path | None) -> Iterator[Case]:
+    """Experiment, whose rows, method, table and settings."""
     yield from _toy(seed, folder)
     yield from _births(seed, quick, folder)
     yield from _dust(seed, folder)
 
 
-def _toy(seed: int, folder: Path | None) -> Iterator[tuple[str, str, pd.DataFrame, dict[str, Any]]]:
-    table = poisson_toy.simulate(seed)
+def _toy(seed: int, folder: Path | None) -> Iterator[Case]:
+    table, source = poisson_toy.simulate(seed), "drawn as published"
     if folder is not None:
         from engine.datasets.published import poisson_draw
 
-        table = poisson_draw(folder / "poisson_toy")
+        table, source = poisson_draw(folder / "poisson_toy"), "the authors' draw, one of five"
     values = {"likelihood": "poisson", "fine_rows": 1000, "n_inducing": 125}
     other = str(table["task"].unique()[1])
-    yield "Poisson toy", "both tasks", table, values
-    yield "Poisson toy", "task 1 alone", table, {**values, "leave_out": other}
+    yield "Poisson toy", source, "both tasks", table, values
+    yield "Poisson toy", source, "task 1 alone", table, {**values, "leave_out": other}
 
 
-def _births(
-    seed: int, quick: bool, folder: Path | None
-) -> Iterator[tuple[str, str, pd.DataFrame, dict[str, Any]]]:
+def _births(seed: int, quick: bool, folder: Path | None) -> Iterator[Case]:
     cells = fertility.simulate(seed, noise="births", orders=(1,))
+    source = "simulated births, stand-in for those of Canada"
     if folder is not None:
         from engine.datasets.published import canada
 
-        cells = canada(folder / "fertility")
+        cells, source = canada(folder / "fertility"), "first births of Canada, the publication's"
     for step in (5, 2):
         for n in COUNTS[:3] if quick else COUNTS:
             table = fertility.experiment(cells, step, n, seed)
             values = {"fine_rows": n, "likelihood": "gaussian"}
             coarse = str(table["task"].unique()[1])
             name = f"births, {n} cells"
-            yield name, f"with {step}x{step} boxes", table, values
+            yield name, source, f"with {step}x{step} boxes", table, values
             if step == 5:
-                yield name, "cells alone", table, {**values, "leave_out": coarse}
+                yield name, source, "cells alone", table, {**values, "leave_out": coarse}
 
 
-def _dust(
-    seed: int, folder: Path | None
-) -> Iterator[tuple[str, str, pd.DataFrame, dict[str, Any]]]:
-    table = particulates.simulate(seed)
+def _dust(seed: int, folder: Path | None) -> Iterator[Case]:
+    table, source = particulates.simulate(seed), "simulated, stand-in for Kampala"
     if folder is not None:
         from engine.datasets.published import kampala
 
         table = kampala(folder / "pm25_kampala", start="2019-03-19")  # the counter's days
+        source = "Kampala, the three days of nine that were published"
     values = {"likelihood": "gaussian", "lengthscale": 0.75, "n_inducing": 200}
-    yield "PM2.5", "filter and counter", table, values
-    yield "PM2.5", "filter alone", table, {**values, "leave_out": particulates.COUNTER}
+    yield "PM2.5", source, "filter and counter", table, values
+    yield "PM2.5", source, "filter alone", table, {**values, "leave_out": particulates.COUNTER}
 
 
 def _run(table: pd.DataFrame, values: dict[str, Any]) -> Report:

@@ -339,10 +339,3 @@ class Study:
     def labelled_in_table(self) -> np.ndarray:
         """Rows of the pool whose labels the table gives to a person's session from the start."""
         return self.first if self.settings.expert == "you" else np.empty(0, dtype=np.int64)
-
-
-def reproduce(quick: bool = False, data: str | None = None) -> pd.DataFrame:
-    """The publication's comparison on pictures that are not confidential (`clamp_tables`)."""
-    from engine.studies import clamp_tables
-
-    return clamp_tables.reproduce(Study, quick, data)

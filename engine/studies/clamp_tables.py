@@ -18,6 +18,8 @@ from engine.datasets import pipes
 from engine.datasets.patches import TABLE
 from engine.datasets.reading import read_frame
 from engine.errors import BadInput
+from engine.reproducing import Runs, Score
+from engine.studies import study_class
 from engine.studies.clamp_report import PUBLISHED, SCORES, area, compare
 
 if TYPE_CHECKING:
@@ -26,41 +28,36 @@ if TYPE_CHECKING:
 SEEDS, QUICK_SEEDS = 10, 2
 HOLE, SCREW = "hole", "screw"
 SESSION: dict[str, Any] = {"repeats": 1, "patience": 0, "start": 30, "budget": 230}
+SOURCES = {
+    "trenches": "invented pictures, stand-in for those of the publication",
+    "screws": "photographs of a board, stand-in for those of the publication",
+}
 GAIN = "mean gain of F1"  # area between the curves over the range of labels
 
 
-def reproduce(kind: type[Study], quick: bool, data: str | None) -> pd.DataFrame:
+def reproduce(quick: bool, data: Path | None) -> Runs:
     """Four methods on the same labels, over seeds that change pictures held out and starts.
 
     Args:
-        kind: The study.
         quick: Two seeds and 24 invented pictures in place of ten seeds and 80.
         data: A folder with `clamp_standin_screws`: photographs of four places where a screw is, or
             a hole. None: invented pictures alone.
-
-    Returns:
-        Columns `experiment`, `output`, `method`, `metric`, `ours`, `spread` (deviation over seeds),
-        `theirs` (Table 4.1, of other pictures).
     """
-    found: dict[tuple[str, str, str], list[float]] = {}
-    for name, table, values in experiments(quick, None if data is None else Path(data)):
-        for seed in range(QUICK_SEEDS if quick else SEEDS):
-            for method, metric, value in figures(kind, table, {**SESSION, **values, "seed": seed}):
-                found.setdefault((name, method, metric), []).append(value)
-    return pd.DataFrame(
-        [
-            {
-                "experiment": experiment,
-                "output": "patches",
-                "method": method,
-                "metric": metric,
-                "ours": round(float(np.mean(values)), 4),
-                "spread": round(float(np.std(values)), 4),
-                "theirs": PUBLISHED.get(method, {}).get(metric, (None,))[0],
-            }
-            for (experiment, method, metric), values in found.items()
-        ]
-    )
+    kind: Any = study_class("clamp")
+    cases = list(experiments(quick, data))
+    for seed in range(QUICK_SEEDS if quick else SEEDS):
+        for name, table, values in cases:
+            chosen = {**SESSION, **values}
+            source = SOURCES[name.partition(",")[0]]
+            yield [
+                Score(name, source, method, metric, value, _theirs(method, metric))
+                for method, metric, value in figures(kind, table, {**chosen, "seed": seed})
+            ]
+
+
+def _theirs(method: str, metric: str) -> float | None:
+    """Table 4.1, of other pictures."""
+    return PUBLISHED.get(method, {}).get(metric, (None,))[0]
 
 
 def experiments(

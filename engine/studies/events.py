@@ -266,10 +266,3 @@ class Study:
         from engine.studies.events_explore import answer
 
         return answer(self, question, asked)
-
-
-def reproduce(quick: bool = False, data: str | None = None) -> pd.DataFrame:
-    """The publication's experiments beside ours (see `events_tables`)."""
-    from engine.studies import events_tables
-
-    return events_tables.reproduce(quick, data)

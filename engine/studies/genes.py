@@ -283,10 +283,3 @@ def _told(found: Prediction) -> Float[np.ndarray, "3 n"]:
 def _array(values: torch.Tensor) -> np.ndarray:
     array: np.ndarray = values.detach().cpu().numpy()
     return array
-
-
-def reproduce(quick: bool = False, data: str | None = None) -> pd.DataFrame:
-    """The publication's experiments beside ours (see `genes_tables`)."""
-    from engine.studies import genes_tables
-
-    return genes_tables.reproduce(quick, data)

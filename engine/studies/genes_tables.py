@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from engine.catalog.genes import MODELS
@@ -14,15 +13,19 @@ from engine.datasets import motion, replicas_toy
 from engine.datasets.expression import read_folder
 from engine.events import Finished, Report
 from engine.fitting import fit
+from engine.reproducing import Runs, Score
 
 HALF, REPLICA = "half of the points", "one replica of each output"
 # Subject 7 stands for 8, of which two trials are at hand. Of each trial a sixth or less of the
 # publication's times, so that all models can be compared.
 MOTION = {
-    "run, subject 9": ("subject09_centred.npz", motion.RUN, 6),
-    "walk, subject 7": ("subject07.npz", motion.WALK, 4),
+    "run, subject 9": ("subject09_centred.npz", motion.RUN, 6, "motion capture, CMU"),
+    "walk, subject 7": ("subject07.npz", motion.WALK, 4, "CMU, subject 7, stand-in for subject 8"),
 }
 FRAMES = 16
+DRAWN = "drawn as published"
+SIMULATED = "simulated, stand-in for the four genes of Kalinka 2010"
+KALINKA = "Kalinka 2010; beside ours stand other programs on other draws of the split"
 SCORES = ("NMSE", "NLPD", "coverage of the 95% interval")
 # The publication shows bars and gives no figures. These were measured on other draws of the same
 # split: the authors' program for HMOGP-LV (1,000 steps of Adam) and LVMOGP, GPy and GPflow else.
@@ -42,59 +45,45 @@ THEIRS = {
 MEASURED = "four genes, half of the points"
 
 
-def reproduce(quick: bool, data: str | None) -> pd.DataFrame:
+def reproduce(quick: bool, data: Path | None) -> Runs:
     """NMSE, NLPD and coverage of every model in every experiment, over three repeats.
 
     Args:
-        quick: One repeat, and no motion capture: a minute or so.
+        quick: One repeat, and no motion capture.
         data: A folder with `gene_kalinka2010` and `mocap_cmu`, as `engine.datasets.expression` and
             `engine.datasets.motion` read them; None: simulated genes stand in, nothing for motion.
-
-    Returns:
-        Columns `experiment`, `method`, `metric`, `ours`, `spread` (deviation over repeats),
-        `theirs` (measured with other programs on other draws of the split; see `THEIRS`).
     """
-    found: dict[tuple[str, str, str], list[float]] = {}
     for seed in range(1 if quick else 3):
-        for experiment, table, values in _cases(seed, quick, None if data is None else Path(data)):
+        for experiment, source, table, values in _cases(seed, quick, data):
+            found = []
             for m in run(table, {**values, "seed": seed}).metrics:
                 if m.name in SCORES:
                     method = MODELS["hmogp-lv"] if m.source == "run" else m.method
-                    found.setdefault((experiment, method, m.name), []).append(m.value)
-    return pd.DataFrame(
-        [
-            {
-                "experiment": experiment,
-                "method": method,
-                "metric": metric,
-                "ours": round(float(np.mean(values)), 4),
-                "spread": round(float(np.std(values)), 4) if len(values) > 1 else None,
-                "theirs": THEIRS.get((method, metric)) if experiment == MEASURED else None,
-            }
-            for (experiment, method, metric), values in found.items()
-        ]
-    )
+                    theirs = THEIRS.get((method, m.name)) if experiment == MEASURED else None
+                    found.append(Score(experiment, source, method, m.name, m.value, theirs))
+            yield found
 
 
 def _cases(
     seed: int, quick: bool, folder: Path | None
-) -> Iterator[tuple[str, pd.DataFrame, dict[str, Any]]]:
-    """Experiment, table and settings."""
+) -> Iterator[tuple[str, str, pd.DataFrame, dict[str, Any]]]:
+    """Experiment, whose rows, table and settings."""
     many = {"inducing_outputs": 5, "inducing_inputs": 40}
-    yield "synthetic 1", replicas_toy.synthetic(seed, replicas=3), {**many, "split": HALF}
-    yield "synthetic 2", replicas_toy.synthetic(seed, replicas=4), {**many, "split": REPLICA}
-    genes, name = replicas_toy.genes(seed), "six simulated genes"
+    three, four = (replicas_toy.synthetic(seed, replicas=count) for count in (3, 4))
+    yield "synthetic 1", DRAWN, three, {**many, "split": HALF}
+    yield "synthetic 2", DRAWN, four, {**many, "split": REPLICA}
+    genes, name, source = replicas_toy.genes(seed), "six simulated genes", SIMULATED
     if folder is not None:
-        genes, name = read_folder(folder / "gene_kalinka2010"), "four genes"
+        genes, name, source = read_folder(folder / "gene_kalinka2010"), "four genes", KALINKA
     for split in (HALF, REPLICA):
-        yield f"{name}, {split}", genes, {"inducing_inputs": 40, "split": split}
+        yield f"{name}, {split}", source, genes, {"inducing_inputs": 40, "split": split}
     if folder is None or quick:
         return
-    for name, (file, joints, trials) in MOTION.items():
+    for name, (file, joints, trials, source) in MOTION.items():
         table = motion.read(
             folder / "mocap_cmu" / file, joints, frames=FRAMES, replicas=trials, seed=seed
         )
-        yield name, table, {**many, "inducing_inputs": 60, "split": REPLICA}
+        yield name, source, table, {**many, "inducing_inputs": 60, "split": REPLICA}
 
 
 def run(table: pd.DataFrame, values: dict[str, Any]) -> Report:

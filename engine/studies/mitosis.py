@@ -328,10 +328,3 @@ class Study:
 def _array(values: torch.Tensor) -> np.ndarray:
     array: np.ndarray = values.detach().cpu().numpy()
     return array
-
-
-def reproduce(quick: bool = False, data: str | None = None) -> pd.DataFrame:
-    """The publication's experiments beside ours (see `mitosis_tables`)."""
-    from engine.studies import mitosis_tables
-
-    return mitosis_tables.reproduce(quick, data)

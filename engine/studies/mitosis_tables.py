@@ -8,7 +8,6 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import torch
 from jaxtyping import Bool, Float
 from sklearn.decomposition import PCA
@@ -21,6 +20,7 @@ from engine.models.bgplvm_training import Training
 from engine.models.dgplvm import DGPLVM
 from engine.models.lbfgs import LBFGS
 from engine.models.sclvm import SCLVM
+from engine.reproducing import Runs, Score
 from engine.studies import mitosis_cases
 from engine.studies.mitosis_cases import Case, Split, sets_of, split
 
@@ -43,6 +43,7 @@ THEIRS = {
     ("DGPLVM + SVM, as published", "recall"): 1.000,
     ("DGPLVM + SVM, as published", "F1"): 0.390,
 }
+SOURCES = ("invented cells, stand-in for AMIDA13", "AMi-Br, stand-in for AMIDA13")
 METRICS = ("precision", "recall", "F1")
 
 
@@ -75,65 +76,56 @@ class Rows:
         return found
 
 
-def reproduce(quick: bool, data: str | None) -> pd.DataFrame:
+def reproduce(quick: bool, data: Path | None) -> Runs:
     """Precision, recall and F1 of the rare class, over ten test sets of every split of the slides.
 
+    Settings and thresholds are chosen on slides of their own, but for "as published": pixels, 5 + 5
+    dimensions, each method's own threshold.
+
     Args:
-        quick: A fifth of the rows and half the steps, and only the first experiment: two minutes
-            and not forty.
+        quick: A fifth of the rows and half the steps, and only the first experiment.
         data: A folder with `mitosis_amibr`, as `engine.studies.mitosis_cases` reads it; None:
             invented cells.
-
-    Returns:
-        Columns `experiment`, `method`, `metric`, `ours`, `spread` (deviation over the test sets),
-        `theirs` (on AMIDA13, see `THEIRS`). Settings and thresholds are chosen on slides of their
-        own, but for "as published": pixels, 5 + 5 dimensions, each method's own threshold.
     """
     cases = [("invented cells", mitosis_cases.drawn())]
     if data is not None:
-        cases = list(mitosis_cases.real(Path(data)))
+        cases = list(mitosis_cases.real(data))
     if quick:
         name, case = cases[0]
         fewer = (case.learn[0] // 5, case.learn[1] // 5)
         cases = [(name, replace(case, learn=fewer, steps=case.steps // 2))]
-    found = [
-        {
-            "experiment": experiment,
-            "method": method,
-            "metric": metric,
-            "ours": round(float(np.mean(values)), 3),
-            "spread": round(float(np.std(values)), 3) if len(values) > 1 else None,
-            "theirs": THEIRS.get((method, metric)) if data and place == 0 else None,
-        }
-        for place, (experiment, case) in enumerate(cases)
-        for method, metric, values in scores(case, published=place == 0)
-    ]
-    return pd.DataFrame(found)
+    for k in range(max(case.splits for _, case in cases)):
+        for place, (experiment, case) in enumerate(cases):
+            if k < case.splits:
+                source, first = SOURCES[data is not None], place == 0
+                for found in scores(case, published=first, seed=k):
+                    yield [
+                        Score(experiment, source, *one, THEIRS.get(one[:2]) if first else None)
+                        for one in found
+                    ]
 
 
 def scores(
     case: Case, published: bool = True, seed: int = 0
-) -> Iterator[tuple[str, str, list[float]]]:
-    """Method, metric and its value on every test set.
+) -> Iterator[list[tuple[str, str, float]]]:
+    """Method, metric and value on every test set of one split, way after way of learning.
 
     Args:
         case: The experiment.
         published: Whether the methods as published are tried, too.
         seed: Of slides, rows and starts.
     """
-    splits = [Rows(case, split(case, seed + k)) for k in range(case.splits)]
+    rows = Rows(case, split(case, seed))
     for way in ways(published):
-        found: dict[tuple[str, str], list[float]] = {}
-        for k, rows in enumerate(splits):
-            tried: dict[str, list[Scored]] = {}
-            for method, choose, test in way(rows, seed + k):
-                tried.setdefault(method, []).append(Scored(choose, test))
-            for method, candidates in tried.items():
-                for one in _best(candidates, method, rows, seed + k):
-                    for metric, value in one.items():
-                        found.setdefault((method, metric), []).append(value)
-        for (method, metric), values in found.items():
-            yield method, metric, values
+        tried: dict[str, list[Scored]] = {}
+        for method, choose, test in way(rows, seed):
+            tried.setdefault(method, []).append(Scored(choose, test))
+        yield [
+            (method, metric, value)
+            for method, candidates in tried.items()
+            for one in _best(candidates, method, rows, seed)
+            for metric, value in one.items()
+        ]
 
 
 def _best(candidates: list[Scored], method: str, rows: Rows, seed: int) -> list[dict[str, float]]:

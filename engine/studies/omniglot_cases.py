@@ -31,6 +31,7 @@ class Case:
 
     Attributes:
         outputs: Their names.
+        source: Whose rows.
         x: Rows to classify, standardised by the kernel.
         output: Index into `outputs`.
         label: Class within the output.
@@ -43,6 +44,7 @@ class Case:
     """
 
     outputs: tuple[str, ...]
+    source: str
     x: Float[np.ndarray, "n v"]
     output: Int[np.ndarray, " n"]
     label: Int[np.ndarray, " n"]
@@ -64,14 +66,15 @@ def drawn(seed: int = 0) -> Case:
     """Two related alphabets of random strokes, 14 characters by 20 drawers each."""
     made = strokes.alphabets(seed, sizes={"first": (0, 14), "second": (0, 14)})
     x = (made.x > INK).astype(np.float64)
-    return _images(tuple(made.outputs), x, made.output, made.label)
+    source = "random strokes, stand-in for Ojibwe and Blackfoot"
+    return _images(tuple(made.outputs), source, x, made.output, made.label)
 
 
 def balance() -> Case:
     """All 625 settings of a balance: it tips to where weight times distance is larger."""
     x = np.array(list(product(range(1, 6), repeat=4)), dtype=np.float64)
     label = 1 + np.sign(x[:, 0] * x[:, 1] - x[:, 2] * x[:, 3]).astype(int)
-    return _single("Balance", x, label, n_latent=2)
+    return _single("Balance", "all 625 settings of the balance", x, label, n_latent=2)
 
 
 def s20() -> Case:
@@ -80,7 +83,7 @@ def s20() -> Case:
         n_samples=2000, n_classes=20, n_features=5, n_redundant=0, n_informative=5,
         n_clusters_per_class=1, random_state=1,
     )  # fmt: skip
-    return _single("S-20", x, label, n_latent=10)
+    return _single("S-20", "drawn as published", x, label, n_latent=10)
 
 
 def real(folder: Path, seed: int = 0) -> Iterator[tuple[str, Case]]:
@@ -96,7 +99,7 @@ def real(folder: Path, seed: int = 0) -> Iterator[tuple[str, Case]]:
     cnae = _arrays(folder / "cnae9" / "cnae9.npz")
     counts = csr_matrix((cnae["data"], cnae["indices"], cnae["indptr"]), shape=cnae["shape"])
     words = np.asarray(counts.todense(), dtype=np.float64)
-    yield "CNAE-9", _single("CNAE-9", words, cnae["label"].astype(int) - 1, n_latent=9)
+    yield "CNAE-9", _single("CNAE-9", "CNAE-9 (UCI)", words, cnae["label"].astype(int) - 1, 9)
     yield "UJIIndoorLoc", _floors(folder / "uji_indoor_loc", seed)
     yield from alphabets(folder)
 
@@ -112,16 +115,21 @@ def alphabets(folder: Path) -> Iterator[tuple[str, Case]]:
     }
     for how, ink in pixels.items():
         x = ink.reshape(len(ink), -1).astype(np.float64)
-        yield f"Ojibwe and Blackfoot, {how}", _images(names, x, output, label)
+        yield (
+            f"Ojibwe and Blackfoot, {how}",
+            _images(names, f"Omniglot at 20 x 20, {how}", x, output, label),
+        )
 
 
-def _single(name: str, x: np.ndarray, label: np.ndarray, n_latent: int) -> Case:
-    return Case((name,), x, np.zeros(len(x), dtype=int), label, n_latent)
+def _single(name: str, source: str, x: np.ndarray, label: np.ndarray, n_latent: int) -> Case:
+    return Case((name,), source, x, np.zeros(len(x), dtype=int), label, n_latent)
 
 
-def _images(names: tuple[str, ...], x: np.ndarray, output: np.ndarray, label: np.ndarray) -> Case:
+def _images(
+    names: tuple[str, ...], source: str, x: np.ndarray, output: np.ndarray, label: np.ndarray
+) -> Case:
     side = round(x.shape[1] ** 0.5)
-    return Case(names, x, output, label, 10, side=side, inducing=40, steps=300, batch=50)
+    return Case(names, source, x, output, label, 10, side=side, inducing=40, steps=300, batch=50)
 
 
 def _floors(folder: Path, seed: int) -> Case:
@@ -139,7 +147,7 @@ def _floors(folder: Path, seed: int) -> Case:
         spread = own.std(0)
         x[output == d] = (own - own.mean(0)) / np.where(spread > 0, spread, 1.0)
     names = ("Building I", "Building II", "Building III")
-    return Case(names, x, output, label, n_latent=8, folds=3)
+    return Case(names, "UJIIndoorLoc (UCI)", x, output, label, n_latent=8, folds=3)
 
 
 def _arrays(path: Path) -> dict[str, np.ndarray]:

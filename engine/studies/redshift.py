@@ -360,10 +360,3 @@ def sensitivity(model: GPz, X: Float[Tensor, "n d"], to_x: Float[Tensor, "d d"])
         (slope,) = torch.autograd.grad(total, X)
     share = (slope @ to_x).square().mean(dim=0)
     return (share / share.sum().clamp(min=1e-300)).cpu().numpy()
-
-
-def reproduce(quick: bool = False, data: str | None = None) -> pd.DataFrame:
-    """The publication's table beside ours (see `redshift_tables`)."""
-    from engine.studies import redshift_tables
-
-    return redshift_tables.reproduce(quick, data)
