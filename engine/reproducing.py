@@ -1,8 +1,8 @@
 """`scant reproduce`: the publications' tables, ours beside theirs, in one form for all studies.
 
-A study's tables come from `reproduce(quick, data)` of `engine.studies.<study>_tables`, a generator: it
-yields the scores of one run after another, and what they come to so far is on disk before the next
-run begins.
+The tables of a study come from `reproduce(quick, data)` of `engine.studies.<study>_tables`, a
+generator: it yields the scores of one run after another, and what they come to so far is on disk
+before the next run begins.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ import panel as pn
 from panel.viewable import Viewable
 
 from dashboard.pages.place import Later, column, fold, markdown, section
+from dashboard.pages.reproduced import TITLE, whole_table
 from dashboard.shell import style, text
 from engine.catalog import Entry
 
@@ -107,6 +108,10 @@ class Layout:
             css=":host { gap: 36px; }",
         )
 
+    def _reproduced(self) -> list[Viewable]:
+        markup = whole_table(self._page.entry.name)
+        return [section(TITLE, text(markup))] if markup else []
+
     def _body(self) -> Viewable:
         page = self._page
         training = section(
@@ -116,6 +121,7 @@ class Layout:
             []
             if page.present
             else [
+                *self._reproduced(),
                 section("Keep", page.keep.panel),
                 section("Runs", page.list.panel),
                 section("Limits and sources", text(_sources(page.entry))),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,15 +27,16 @@ NAMES = {
     "single": "exact GP on centroids, this task alone",
     "icm": "ICM on centroids",
 }
+DEPENDENT = {"dependent": "dependent GPs on centroids"}
 
 
 def write_report(study: Study) -> Report:
     """Metrics of the held-out rows of the scarce task, the aggregate check, baselines."""
     number = study.task(study.words["scarce"])
-    test = study.seen.test & np.isfinite(study.seen.y) & (study.seen.task == number)
+    test, y, reference = held_out(study, number)
     rows, notes, arrays = [], list[str](), dict[str, np.ndarray]()
     if test.sum() >= 2:
-        found, arrays = on_test_rows(study, test, number)
+        found, arrays = on_test_rows(study, number, test, y, reference)
         rows += found
     else:
         notes.append(
@@ -56,11 +58,14 @@ def write_report(study: Study) -> Report:
 
 
 def on_test_rows(
-    study: Study, test: Bool[np.ndarray, " n"], number: int
+    study: Study,
+    number: int,
+    test: Bool[np.ndarray, " n"],
+    y: Float[np.ndarray, " t"],
+    reference: Float[np.ndarray, " r"],
 ) -> tuple[list[Metric], dict[str, np.ndarray]]:
     """Scores of this run and of the baselines, and the predictions themselves."""
     seen = study.seen
-    y = seen.y[test]
     supports = space.tensors_of(seen.lo[test], seen.hi[test], study.device)
     exposure = torch.as_tensor(seen.exposure[test]).to(study.device)
     mean, _, std = study.ask(supports, number, exposure)
@@ -68,9 +73,6 @@ def on_test_rows(
     log_density = study.model.log_predictive(own).cpu().numpy()
     scale = study.scale[number]
     log_density = log_density - np.log(scale.factor)
-    reference = study.seen.y[study.rows & (seen.task == number)]
-    if len(reference) < 2:
-        reference = study.seen.y[study.rows]
     rows = [
         Metric("this run", "SMSE", metrics.smse(y, mean)),
         Metric("this run", "SNLP", metrics.snlp(y, log_density, reference)),
@@ -93,14 +95,15 @@ def baselines(
     number: int,
     y: Float[np.ndarray, " n"],
     reference: Float[np.ndarray, " r"],
+    names: Mapping[str, str] = NAMES,
 ) -> list[Metric]:
     """Exact models on the same training rows, where all is Gaussian and the rows are not many."""
     if any(kind != "gaussian" for kind in study.kinds) or len(study.data.y) > BASELINE_ROWS:
         return []
     scale, rows = study.scale[number], []
     d = len(study.seen.dims)
-    for name in NAMES:
-        if name != "icm":
+    for name in names:
+        if name in ("kriging", "single"):
             given, task = alone(study.data, number), 0
             if len(given.y) < 3:
                 continue
@@ -121,10 +124,28 @@ def baselines(
             metrics.rmse(y, mean),
         )
         rows += [
-            Metric(NAMES[name], metric, value, source="baseline")
+            Metric(names[name], metric, value, source="baseline")
             for metric, value in zip(("SMSE", "SNLP", "RMSE"), values)
         ]
     return rows
+
+
+def dependent(study: Study) -> list[Metric]:
+    """The same of dependent GPs, which a page's run has no time for."""
+    number = study.task(study.words["scarce"])
+    test, y, reference = held_out(study, number)
+    own = study.data_of(study.seen, test)
+    return baselines(study, own, number, y, reference, DEPENDENT)
+
+
+def held_out(
+    study: Study, number: int
+) -> tuple[Bool[np.ndarray, " n"], Float[np.ndarray, " t"], Float[np.ndarray, " r"]]:
+    """The rows of a task that are scored, their values, and those of which SNLP's guess is made."""
+    seen = study.seen
+    test = seen.test & np.isfinite(seen.y) & (seen.task == number)
+    reference = seen.y[study.rows & (seen.task == number)]
+    return test, seen.y[test], reference if len(reference) > 1 else seen.y[study.rows]
 
 
 def agreement(study: Study) -> Float[np.ndarray, "5 n"]:

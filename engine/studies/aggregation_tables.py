@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from engine.datasets import fertility, particulates, poisson_toy
-from engine.events import Finished, Report
+from engine.events import Finished, Metric
 from engine.fitting import fit
 from engine.reproducing import Runs, Score
+from engine.studies.aggregation_report import dependent
 
 PUBLISHED = {
     ("Poisson toy", "both tasks", "SMSE"): 0.464,
@@ -37,10 +38,10 @@ def reproduce(quick: bool, data: Path | None) -> Runs:
     """
     for seed in range(1 if quick else 5):
         for experiment, source, method, table, values in _cases(seed, quick, data):
-            report = _run(table, {**values, "seed": seed})
+            metrics = _run(table, {**values, "seed": seed}, "boxes" in method)
             yield [
                 Score(experiment, source, name, metric, value, _theirs(experiment, name, metric))
-                for name, metric, value in _scores(method, report)
+                for name, metric, value in _scores(method, metrics)
             ]
 
 
@@ -97,14 +98,17 @@ def _dust(seed: int, folder: Path | None) -> Iterator[Case]:
     yield "PM2.5", source, "filter alone", table, {**values, "leave_out": particulates.COUNTER}
 
 
-def _run(table: pd.DataFrame, values: dict[str, Any]) -> Report:
-    *_, last = fit("aggregation", table, **values)
+def _run(table: pd.DataFrame, values: dict[str, Any], more: bool) -> list[Metric]:
+    """Figures of a run and of its baselines; with `more`, of dependent GPs as well."""
+    run = fit("aggregation", table, **values)
+    *_, last = run
     assert isinstance(last, Finished)
-    return last.report
+    study: Any = run.study
+    return [*last.report.metrics, *(dependent(study) if more else ())]
 
 
-def _scores(method: str, report: Report) -> Iterator[tuple[str, str, float]]:
+def _scores(method: str, metrics: Sequence[Metric]) -> Iterator[tuple[str, str, float]]:
     """Method, metric and value, of the run and of the baselines on its rows."""
-    for m in report.metrics:
+    for m in metrics:
         if m.name in SCORES:
             yield method if m.source == "run" else f"{m.method} ({method})", m.name, m.value

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pandas as pd
+
 from engine.control import Control
 from engine.events import Checkpoint, Event, Finished, Fitted, Progress, Report
+from engine.reproducing import Gathered, Runs
 from engine.studies import Study
 from engine.training import train
 
@@ -20,6 +23,14 @@ def run(study: Study) -> Report:
 def value(report: Report, name: str, method: str = "this run") -> float:
     """A figure of the report."""
     return next(m.value for m in report.metrics if m.name == name and m.method == method)
+
+
+def gathered(runs: Runs) -> pd.DataFrame:
+    """The table that the runs of a study's `reproduce` come to."""
+    found = Gathered("any")
+    for scores in runs:
+        found.add(scores, 0.0)
+    return found.rows()
 
 
 def resumed(make: Callable[[], Study], step: int) -> bytes:

@@ -17,6 +17,7 @@ from engine.datasets.expression import read_folder
 from engine.events import Event
 from engine.fitting import fit
 from engine.studies import genes_tables
+from tests.engine.studies.studying import gathered
 
 DATA = Path(os.environ.get("SCANT_REAL_DATA", Path(__file__).parents[4] / "shared" / "data"))
 GENES = DATA / "gene_kalinka2010"
@@ -31,7 +32,7 @@ def test_every_experiment_is_run_with_every_model(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(genes_tables, "fit", briefly)
     monkeypatch.setattr(replicas_toy, "synthetic", lambda *_, **__: small)
     monkeypatch.setattr("engine.studies.genes_report.FIT_STEPS", 2)
-    found = genes_tables.reproduce(quick=True, data=None)
+    found = gathered(genes_tables.reproduce(quick=True, data=None))
     names = ("half of the points", "one replica of each output")
     simulated = [f"six simulated genes, {name}" for name in names]
     assert list(found["experiment"].unique()) == ["synthetic 1", "synthetic 2", *simulated]
@@ -39,7 +40,7 @@ def test_every_experiment_is_run_with_every_model(monkeypatch: pytest.MonkeyPatc
         assert set(part["method"]) == set(MODELS.values())
         assert set(part["metric"]) == set(genes_tables.SCORES)
     assert np.isfinite(found["ours"]).all()
-    assert found["theirs"].isna().all()
+    assert found["published"].isna().all()
 
 
 @pytest.mark.skipif(not GENES.is_dir(), reason="SCANT_REAL_DATA names no folder gene_kalinka2010")
