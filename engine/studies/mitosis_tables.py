@@ -98,11 +98,9 @@ def reproduce(quick: bool, data: Path | None) -> Runs:
         for place, (experiment, case) in enumerate(cases):
             if k < case.splits:
                 source, first = SOURCES[data is not None], place == 0
+                theirs = THEIRS if first and data is not None else {}
                 for found in scores(case, published=first, seed=k):
-                    yield [
-                        Score(experiment, source, *one, THEIRS.get(one[:2]) if first else None)
-                        for one in found
-                    ]
+                    yield [Score(experiment, source, *one, theirs.get(one[:2])) for one in found]
 
 
 def scores(
