@@ -170,7 +170,8 @@ class Session:
                 self.desk.answer(turn, said=f"Patch {row}: {word}.", **answer)
             else:
                 self._back(turn, row, f"Took back the label of patch {row}.")
-            self._take(labels)
+            self.labels = labels
+            self._page.turn(partial(self._tell, run))  # the next patch waits for no figure
 
         self._page.background(
             asyncio.to_thread(write), written,
@@ -208,15 +209,17 @@ class Session:
         def read(labels: list[Label]) -> None:
             # A model that could not answer, for want of a worker, is asked again.
             if self.run is run and (first or len(labels) > len(self.labels) or not self.answer):
-                self._take(labels)
+                self.labels = labels
+                self._tell(run)
 
         self._page.background(asyncio.to_thread(self._page.service.store.labels, run.id), read)
 
-    def _take(self, labels: list[Label]) -> None:
-        self.labels = labels
-        self._show()
-        self._changed()
-        self._refit()
+    def _tell(self, run: History) -> None:
+        """Have everybody know of the labels."""
+        if self.run is run:
+            self._show()
+            self._changed()
+            self._refit()
 
     def _show(self) -> None:
         """The history, latest first."""

@@ -5,45 +5,93 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 
-from engine.datasets.tables import TableSchema
+from engine.datasets.tables import Column, TableSchema
 
 _ERROR_WORDS = {"err", "error", "e", "unc", "uncertainty", "sigma", "sig", "std", "sd"}
 _ERROR_END = re.compile(r"(.+?)_?(?:err|error|sigma|unc)$")
 _IDENTIFIERS = {"id", "objid", "objectid", "specobjid", "index", "row", "rownumber", "galaxyid"}
 _IDENTIFIERS |= {"sourceid", "sampleid", "no", "number", "unnamed0"}
+_UNIT = re.compile(r"\s*[\[(][^\[\]()]*[\])]\s*$")  # "flux [mJy]", "BMI (kg/m²)"
+_ENDS = {"lo": "hi", "low": "high", "lower": "upper", "min": "max", "from": "to"}
+_ENDS |= {"start": "end", "begin": "end", "left": "right"}
 
 
 def suggest(names: Sequence[str], schema: TableSchema) -> dict[str, str]:
     """A schema name for each column of a file: its own where nothing better is known.
 
-    Aliases are taken where the schema's own name is absent and one column answers to it; columns
-    of errors are called `<feature>_err`. Identifiers are left out ("").
+    Aliases are taken where the schema's own name is absent and one column answers to it, by its
+    whole name or, where the column is needed, by a word of it; a unit in brackets is no part of a
+    name. Columns of errors are called `<feature>_err`, the ends of boxes `<dim>_lo` and `<dim>_hi`.
+    Identifiers are left out ("").
     """
     mapping = {name: name for name in names}
-    for column in schema.columns:
-        if column.name in names:
-            continue
-        wanted = {_key(column.name), *(_key(a) for a in column.aliases)}
-        found = [n for n in names if _key(n) in wanted]
-        if len(found) == 1:
-            mapping[found[0]] = column.name
+    _answering(mapping, names, schema)
     rival = rival_target(names, schema)
     if rival is not None:
         target = schema.targets[0]
         mapping |= {target: f"{target}_band", rival: target}
-    own = {c.name for c in schema.columns}
+    own = schema_names(schema)
     if schema.errors:
         features = {n: mapping[n] for n in names if mapping[n] not in own}
-        by_key = {_key(n): n for n in names}
+        by_key = {_key(n): n for n in names} | {_key(bare(n)): n for n in names}
         for name in features:
             base = error_base(name, by_key)
             if base not in (None, name) and mapping[base] not in own:
                 mapping[name] = f"{mapping[base]}_err"
+    free = [n for n in names if mapping[n] == n and n not in own]
+    if schema.boxes:
+        mapping |= _box_ends(free)
     if schema.features:
-        for name in names:
-            if mapping[name] == name and name not in own and is_identifier(name):
-                mapping[name] = ""
+        mapping |= {n: "" for n in free if mapping[n] == n and is_identifier(n)}
     return mapping
+
+
+def _answering(mapping: dict[str, str], names: Sequence[str], schema: TableSchema) -> None:
+    """Note in the mapping which columns answer to names that the file lacks."""
+    absent = [c for c in schema.columns if c.name not in names]
+    for by_word in (False, True):
+        for column in absent:
+            if column.name in mapping.values() or (by_word and not _sought(column)):
+                continue
+            wanted = {_key(a) for a in column.aliases} | (set() if by_word else {_key(column.name)})
+            free = [n for n in names if mapping[n] == n and n not in schema_names(schema)]
+            found = [
+                n
+                for n in free
+                if (wanted & _runs(words(n)) if by_word else wanted & {_key(n), _key(bare(n))})
+            ]
+            if len(found) == 1:
+                mapping[found[0]] = column.name
+
+
+def _sought(column: Column) -> bool:
+    """Is a table without this column refused, or misread?"""
+    return column.required or (column.target and bool(column.levels))
+
+
+def _runs(parts: Sequence[str]) -> set[str]:
+    """Words, and neighbouring words as one: of "log2 z spec" also "zspec"."""
+    n = min(len(parts), 8)
+    return {"".join(parts[i:j]) for i in range(n) for j in range(i + 1, n + 1)}
+
+
+def _box_ends(names: Sequence[str]) -> dict[str, str]:
+    """`<dim>_lo` and `<dim>_hi` for columns such as "time_start [h]" and "time_end [h]"."""
+    seen: dict[tuple[str, str], str] = {}
+    for name in names:
+        parts = words(name)
+        for end, rest in ((parts[-1:], parts[:-1]), (parts[:1], parts[1:])):
+            seen.setdefault(("".join(end), " ".join(rest)), name)
+    made: dict[str, str] = {}
+    for (end, rest), name in seen.items():
+        other = seen.get((_ENDS.get(end, ""), rest))
+        if other in (None, name) or (name.endswith("_lo") and other == f"{name[:-3]}_hi"):
+            continue
+        unit = _UNIT.search(name)
+        dim = (rest.replace(" ", "_") or "x") + (f" {unit[0].strip()}" if unit else "")
+        if not {name, other} & set(made):
+            made |= {name: f"{dim}_lo", other: f"{dim}_hi"}
+    return made
 
 
 def error_base(name: str, by_key: Mapping[str, str]) -> str | None:
@@ -53,16 +101,16 @@ def error_base(name: str, by_key: Mapping[str, str]) -> str | None:
         name: A header.
         by_key: All headers by their letters and digits in lower case.
     """
-    words = [w for w in re.split(r"[_\s.\-]+", name.lower()) if w]
-    for i, word in enumerate(words):
-        rest = words[:i] + words[i + 1 :]
+    parts = [w for w in re.split(r"[_\s.\-]+", bare(name).lower()) if w]
+    for i, word in enumerate(parts):
+        rest = parts[:i] + parts[i + 1 :]
         if rest and word in _ERROR_WORDS:
             found = by_key.get("".join(rest))
             if found is not None:
                 return found
         end = _ERROR_END.fullmatch(word)
         if end is not None:
-            found = by_key.get("".join([*words[:i], end[1], *words[i + 1 :]]))
+            found = by_key.get("".join([*parts[:i], end[1], *parts[i + 1 :]]))
             if found is not None:
                 return found
     return None
@@ -70,7 +118,23 @@ def error_base(name: str, by_key: Mapping[str, str]) -> str | None:
 
 def is_identifier(name: str) -> bool:
     """Does a column of that name number the rows?"""
-    return _key(name) in _IDENTIFIERS
+    return _key(name) in _IDENTIFIERS or "id" in words(name)
+
+
+def bare(name: str) -> str:
+    """A header without its unit."""
+    return _UNIT.sub("", name) or name
+
+
+def words(name: str) -> list[str]:
+    """The words of a header in lower case, without its unit: "PatientID" has two."""
+    apart = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", bare(name))
+    return re.findall(r"[^\W_]+", apart.lower())
+
+
+def schema_names(schema: TableSchema) -> set[str]:
+    """The names that a schema gives to columns."""
+    return {column.name for column in schema.columns}
 
 
 def rival_target(names: Collection[str], schema: TableSchema) -> str | None:

@@ -54,7 +54,7 @@ def parse(text: str, name: str, maximum_columns: int) -> RawTable:
             f"{name} has {len(header):,} columns and the limit is {maximum_columns:,}; "
             "keep the columns you need (or transpose, if rows and columns are swapped)."
         )
-    cells, ragged = _cells(body, delimiter, len(header), name)
+    cells, ragged, padding = _cells(body, delimiter, len(header), name)
     if ragged:
         row, expected, got = ragged[0]
         more = f" (and {len(ragged) - 1:,} more rows)" if len(ragged) > 1 else ""
@@ -77,16 +77,23 @@ def parse(text: str, name: str, maximum_columns: int) -> RawTable:
     if delimiter != ",":
         notes.append(f"{name} is separated by {DELIMITERS[delimiter]}.")
     names, columns = _named(names, columns, name, notes)
-    return RawTable(tuple(names), tuple(columns), kept + 1 + blank, delimiter, tuple(notes))
+    shown = np.setdiff1d(np.arange(1, cells.num_rows + len(padding) + 1), padding)
+    return RawTable(tuple(names), tuple(columns), shown[kept] + blank, delimiter, tuple(notes))
 
 
 def _cells(
     body: str, delimiter: str, width: int, name: str
-) -> tuple[pa.Table, list[tuple[int, int, int]]]:
-    """All records as text, the header among them; and number, expected and got of ragged ones."""
+) -> tuple[pa.Table, list[tuple[int, int, int]], list[int]]:
+    """All records as text, the header among them; number, expected and got of ragged ones; and the
+    numbers of those that hold nothing, which a spreadsheet leaves with fewer cells than the header.
+    """
     ragged: list[tuple[int, int, int]] = []
+    padding: list[int] = []
 
     def note(row: Any) -> str:
+        if not row.text.strip(f'{delimiter}" \t\r\n'):
+            padding.append(row.number)
+            return "skip"
         ragged.append((row.number, row.expected_columns, row.actual_columns))
         return "skip"
 
@@ -113,7 +120,7 @@ def _cells(
     except pa.ArrowInvalid as error:
         reason = str(error).splitlines()[0][:120]
         raise BadInput(f"{name} cannot be read as CSV ({reason}); save it as CSV again.") from None
-    return table, ragged
+    return table, ragged, padding
 
 
 def _delimiter(body: str, name: str) -> str:

@@ -45,6 +45,7 @@ TABLE = TableSchema(
             target=True,
             doc="one of two classes, or empty where nobody has labelled the patch yet",
             aliases=("class", "category", "y"),
+            without="nobody has labelled a patch yet, so set the expert to 'you' and label some",
         ),
         Column(
             "picture",

@@ -120,7 +120,7 @@ def inspect_table(
         return Preview(problems=(str(error),))
     aimed = schema.with_target(target)
     suggested = dict(mapping) if mapping is not None else naming.suggest(raw.names, aimed)
-    _assemble(cells, aimed, findings, mapping, purpose, features, missing_codes)
+    table = _assemble(cells, aimed, findings, mapping, purpose, features, missing_codes)
     head = [[str(v) for v in column[:_HEAD].to_pylist()] for column in raw.columns]
     return Preview(
         names=raw.names,
@@ -130,6 +130,8 @@ def inspect_table(
         mapping=suggested,
         problems=tuple(findings.problems[:MOST_PROBLEMS]),
         warnings=tuple(findings.notes),
+        absent=tuple(findings.absent),
+        features=table.features,
     )
 
 
@@ -205,6 +207,8 @@ def _assemble(
             )
     else:
         ignored += list(rest.values())
+        if rest and not predict:
+            findings.notes.append(f"{findings.file}: not used: {naming.listed(list(rest))}.")
     made.update(used)
     index = pd.RangeIndex(len(findings.rows))
     frame = pd.DataFrame({n: made[n] for n in [*columns, *made] if n in made}, index=index)
@@ -279,6 +283,7 @@ def _renamed(
         if not to:
             ignored.append(found)
         elif to not in columns:
+            findings.headers[to] = name
             columns[to] = Cells(to, found.values, found.empty, found.bad, found.text)
     return columns, ignored
 

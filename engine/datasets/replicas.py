@@ -59,6 +59,7 @@ TABLE = TableSchema(
             required=False,
             missing=True,
             levels=("0", "1"),
+            synonyms=(("false", "0"), ("no", "0"), ("true", "1"), ("yes", "1")),
             doc="1 keeps a row out of training, to be predicted and scored; empty: 0",
             aliases=("held_out", "heldout"),
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -15,6 +16,7 @@ from engine.datasets.tables import Column, TableSchema
 
 _CODES = (-9999.0, -999.0, -99.0, 99.0, 999.0, 9999.0)  # how surveys write "not measured"
 _HUGE = 1e12
+_DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(\D|$)|\d{1,2}([-/.])\d{1,2}\2\d{2,4}(\D|$)")
 
 
 @dataclass
@@ -25,21 +27,26 @@ class Findings:
     rows: Int[np.ndarray, " n"]
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    absent: list[str] = field(default_factory=list)  # columns that must be there
+    headers: dict[str, str] = field(default_factory=dict)  # of the file, where ours differ
 
     def cell(self, column: str, bad: Bool[np.ndarray, " n"], got: str, do: str) -> None:
         """A problem with the first of the cells flagged in `bad`."""
         where = int(np.flatnonzero(bad)[0])
         more = int(bad.sum()) - 1
         also = f" (and {more:,} more cells of this column)" if more else ""
+        header = self.headers.get(column, column)
         self.problems.append(
-            f"{self.file}, column {column!r}, row {self.rows[where]}: {got}{also}; {do}."
+            f"{self.file}, column {header!r}, row {self.rows[where]}: {got}{also}; {do}."
         )
 
     def column(self, column: str, got: str, do: str) -> None:
-        self.problems.append(f"{self.file}, column {column!r}: {got}; {do}.")
+        header = self.headers.get(column, column)
+        self.problems.append(f"{self.file}, column {header!r}: {got}; {do}.")
 
     def note(self, column: str, text: str) -> None:
-        self.notes.append(f"{self.file}, column {column!r}: {text}.")
+        header = self.headers.get(column, column)
+        self.notes.append(f"{self.file}, column {header!r}: {text}.")
 
 
 def numbers(cells: Cells, findings: Findings, *, may_be_empty: bool) -> None:
@@ -47,8 +54,13 @@ def numbers(cells: Cells, findings: Findings, *, may_be_empty: bool) -> None:
     if cells.bad.any():
         word = cells.shown(int(np.flatnonzero(cells.bad)[0]))
         infinite = word.lower().lstrip("+-") in {"inf", "infinity", "∞"}
-        got = f"got {word!r}, " + ("which is infinite" if infinite else "which is not a number")
+        what = (
+            "is infinite" if infinite else "is a date" if _DATE.match(word) else "is not a number"
+        )
+        got = f"got {word!r}, which {what}"
         hint = "write finite numbers, without units or separators"
+        if _DATE.match(word):
+            hint = "write a number for it, such as the days since the first"
         if may_be_empty:
             hint += ", or leave the cell empty"
         findings.cell(cells.name, cells.bad, got, hint)
@@ -85,22 +97,54 @@ def named(
         lenient = predict and column.target
         if found is None:
             if column.required and not lenient:
-                setting = " or name another column in the setting" if column.target else ""
-                wanted = f" {schema.target_setting!r}" if setting else ""
-                findings.problems.append(
-                    f"{findings.file} has no column {column.name!r}; it has "
-                    f"{listed(list(columns))}: rename one{setting}{wanted}."
+                findings.absent.append(column.name)
+            elif column.without and not predict:
+                findings.notes.append(
+                    f"{findings.file} has no column {column.name!r}: {column.without}."
                 )
             continue
+        if column.note and not predict:
+            findings.note(column.name, column.note)
         if column.kind != "number":
-            made[column.name] = found.words()
+            made[column.name] = _level_words(column, found, findings)
             if not lenient:
                 _labels(column, found, made[column.name], findings, predict=predict)
             continue
         made[column.name] = found.values
         if not lenient:
             _named_number(column, found, findings)
+    if findings.absent:
+        findings.problems.insert(0, _absence(findings, columns, schema))
     return made
+
+
+def _absence(findings: Findings, columns: Mapping[str, Cells], schema: TableSchema) -> str:
+    """One sentence on all the columns that must be there and are not."""
+    names = [repr(name) for name in findings.absent]
+    lost = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    setting = ""
+    if schema.target_setting and set(findings.absent) & set(schema.targets):
+        setting = f", or name another column in the setting {schema.target_setting!r}"
+    there = listed([findings.headers.get(n, n) for n in columns])
+    which = "those that they are" if len(names) > 1 else "the one that it is"
+    return (
+        f"{findings.file} has no column{'s' * (len(names) > 1)} {lost}; it has {there}: "
+        f"rename {which}{setting}."
+    )
+
+
+def _level_words(column: Column, found: Cells, findings: Findings) -> np.ndarray:
+    """The words of a label, with levels for what means a level ("dead", "1.0")."""
+    words = found.words()
+    known = {f"{level}.0": level for level in column.levels} | dict(column.synonyms)
+    if not known:
+        return words
+    other = {w for w in words if w is not None and w not in column.levels}
+    means = {w: known[w.lower()] for w in other if w.lower() in known}
+    said = [f"{w!r} was read as {level}" for w, level in sorted(means.items()) if w[-2:] != ".0"]
+    if said:
+        findings.note(column.name, " and ".join(said))
+    return np.array([means.get(w, w) for w in words], dtype=object)
 
 
 def _named_number(column: Column, found: Cells, findings: Findings) -> None:
@@ -126,6 +170,8 @@ def _labels(
     if found.empty.all():
         if not column.missing:
             findings.column(column.name, "every cell is empty", "fill it or map another column")
+        elif column.without and not predict:
+            findings.note(column.name, f"every cell is empty: {column.without}")
         return
     if not column.missing and not column.target and found.empty.any():
         findings.cell(column.name, found.empty, "the cell is empty", "name it or drop the row")
@@ -198,7 +244,12 @@ def _useless(cells: Cells, schema: TableSchema, findings: Findings, *, is_error:
         findings.note(cells.name, "every cell is empty; it was left out")
         return True
     if cells.is_text:
-        findings.note(cells.name, "it holds text; it was left out of the features")
+        word = next((w for w in cells.words() if w is not None), "")
+        if _DATE.match(word):
+            said = "it holds dates and was left out; write numbers, such as days since the first"
+        else:
+            said = "it holds text; it was left out of the features"
+        findings.note(cells.name, said)
         return True
     seen = cells.values[~np.isnan(cells.values)]
     constant = not cells.bad.any() and len(seen) > 1 and bool((seen == seen[0]).all())

@@ -29,7 +29,7 @@ TABLE = TableSchema(
             "task",
             "label",
             doc="which quantity or instrument the row is of",
-            aliases=("output", "series", "sensor", "instrument"),
+            aliases=("output", "series", "sensor", "instrument", "station", "site"),
         ),
         Column(
             "y",
@@ -43,8 +43,11 @@ TABLE = TableSchema(
             required=False,
             missing=True,
             positive=True,
-            doc="standard deviation of the noise of y, in the unit of y; empty where unknown",
-            aliases=("y_error", "y_std", "y_sd"),
+            doc="standard deviation of the noise of y; kept, but not used: the model learns one "
+            "noise a task",
+            aliases=("y_error", "y_std", "y_sd", "std", "sd", "sigma", "error", "uncertainty"),
+            note="it is not used, for the model learns one noise variance of each task; leave it "
+            "out, or give what differs much in noise a task of its own",
         ),
         Column(
             "exposure",

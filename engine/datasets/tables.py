@@ -23,6 +23,9 @@ class Column:
         aliases: Other names it is known by, tried where a table lacks `name`.
         positive: Must a number be above zero?
         levels: The only words that a label may be; any where there is none.
+        synonyms: Other words for levels, in lower case, each with the level that it means.
+        note: What is worth knowing of a table that has the column.
+        without: What is worth knowing of a table to fit that lacks it.
     """
 
     name: str
@@ -35,6 +38,9 @@ class Column:
     aliases: tuple[str, ...] = ()
     positive: bool = False
     levels: tuple[str, ...] = ()
+    synonyms: tuple[tuple[str, str], ...] = ()
+    note: str = ""
+    without: str = ""
 
 
 @dataclass(frozen=True)
@@ -129,6 +135,8 @@ class Preview:
         mapping: Suggested schema name of each column of the file; "" leaves it out.
         problems: Sentences; where there is none the table can be fitted.
         warnings: Sentences on what was inferred or looks suspicious.
+        absent: Names that the table must have and lacks; the first problem then says so.
+        features: Columns that would be learnt from, by their names in the schema.
     """
 
     names: tuple[str, ...] = ()
@@ -138,3 +146,5 @@ class Preview:
     mapping: Mapping[str, str] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()

@@ -26,6 +26,10 @@ from engine.errors import BadInput
 ALONE = "features"  # the view of columns without a dot
 TARGETS = {"classification": "label", "regression": "y", "survival": "time"}
 
+_ALIVE = ("alive", "living", "0:living", "censored", "no", "false")
+_DEAD = ("dead", "deceased", "1:deceased", "died", "yes", "true")
+DIED = tuple((word, "0") for word in _ALIVE) + tuple((word, "1") for word in _DEAD)
+
 TABLE = TableSchema(
     columns=(
         Column(
@@ -62,6 +66,7 @@ TABLE = TableSchema(
             missing=True,
             target=True,
             levels=("0", "1"),
+            synonyms=DIED,
             doc="1 where the patient died at that time, 0 where he was last seen alive (censored); "
             "without this column all died",
             aliases=("died", "dead", "death", "status", "os_event"),

@@ -139,6 +139,17 @@ class BGPLVM(Observing):
         return self.kernel.relevance().detach()
 
     @torch.no_grad()
+    def covariance(self, rows: Int[Tensor, " k"] | None = None) -> Float[Tensor, "k k"]:
+        """k between rows at the means of q(X).
+
+        Args:
+            rows: Which, all by default (n^2 numbers).
+        """
+        rows = torch.arange(len(self.label)) if rows is None else rows
+        at = self.mean[rows], self.label[rows]
+        return self.kernel(*at, *at)
+
+    @torch.no_grad()
     def posterior(self) -> Posterior:
         """q(U) at the present parameters, worked out once for each."""
         here = torch.cat([p.detach().flatten() for p in self.parameters()])

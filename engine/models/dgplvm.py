@@ -9,6 +9,7 @@ cubic in the rows. It has no posterior over classes: classify its positions by a
     model = DGPLVM.build(Y, label, 5, scale=1e-3)
     optimiser = LBFGS(model.parameters(), model.objective)   # engine.models.lbfgs
     model.infer(Y_new)                                       # positions of new rows
+    model.decode(model.latent()[0])                          # what is expected there
 """
 
 from __future__ import annotations
@@ -118,9 +119,40 @@ class DGPLVM(Observing):
         except (NanError, NotPSDError):
             return self.log_noise * torch.nan
 
-    def latent(self) -> Float[Tensor, "n q"]:
-        """X."""
-        return self.position.detach().clone()
+    def latent(self) -> tuple[Float[Tensor, "n q"], Float[Tensor, "n q"]]:
+        """X and its standard deviations, which are zero: positions are points."""
+        return self.position.detach().clone(), torch.zeros_like(self.position.detach())
+
+    def relevance(self) -> Float[Tensor, " q"]:
+        """1 / lengthscale^2 of each dimension."""
+        return self.kernel.precision.detach()
+
+    @torch.no_grad()
+    def covariance(self, rows: Int[Tensor, " k"] | None = None) -> Float[Tensor, "k k"]:
+        """k between rows at their positions.
+
+        Args:
+            rows: Which, all by default (n^2 numbers).
+        """
+        x = self.position if rows is None else self.position[rows]
+        return self.kernel(x, x)
+
+    @torch.no_grad()
+    def decode(self, x: Float[Tensor, "k q"]) -> tuple[Float[Tensor, "k d"], Float[Tensor, "k d"]]:
+        """Mean and variance, noise included, of the outputs at latent positions.
+
+        The GP's prediction given X (Rasmussen and Williams 2006, 2.25-2.26), which no class enters.
+
+        Args:
+            x: Positions.
+        """
+        targets, lower = self.targets, self._factor()
+        cross = self.kernel(x, self.position)
+        y = cross @ torch.cholesky_solve(targets.y, lower) @ targets.rotation.T
+        whitened = torch.linalg.solve_triangular(lower, cross.T, upper=False)
+        own = (self.kernel.variance - whitened.square().sum(0)).clamp(min=0) + self.noise
+        variance = own.unsqueeze(1) * targets.scale.square()
+        return y * targets.scale + targets.centre, variance.expand_as(y)
 
     @torch.no_grad()
     def infer(

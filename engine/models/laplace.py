@@ -120,10 +120,30 @@ class Evidence(torch.autograd.Function):
         return grads[0] * by_K, None, None, None
 
 
+class Prior(NamedTuple):
+    """A weak prior on the hyperparameters: log-normal, each by itself.
+
+    A few rows can often be told apart without an error, and then the evidence alone would have the
+    amplitude of f grow without end, until nothing can be factorised.
+    """
+
+    amplitude: float = 3.0  # of f, the median
+    amplitude_spread: float = 1.5  # deviation of ln amplitude^2
+    lengthscale_spread: float = 1.0  # deviation of ln lengthscale; the median is sqrt(d)
+
+    def penalty(self, kernel: ScaleKernel, d: int) -> Float[Tensor, ""]:
+        """Minus its logarithm, up to a constant, for inputs of `d` features."""
+        scale = (kernel.outputscale / self.amplitude**2).log() / self.amplitude_spread
+        length = (kernel.base_kernel.lengthscale / _typical(d)).log() / self.lengthscale_spread
+        found: Tensor = 0.5 * (scale.square() + length.square().sum())
+        return found
+
+
 class LaplaceGPC(nn.Module):
     """See the module; made by `build`. float64; inputs are best standardised.
 
     Attributes:
+        prior: On the hyperparameters; None: none.
         kernel: Squared exponential with an output scale and one lengthscale, or one a feature.
         x, y: Rows and labels (-1, 1) learned from.
         a: K^-1 f of the last mode found, from which the next search begins.
@@ -133,13 +153,14 @@ class LaplaceGPC(nn.Module):
     y: Tensor
     a: Tensor
 
-    def __init__(self, x: Tensor, y: Tensor, link: str, ard: bool) -> None:
+    def __init__(
+        self, x: Tensor, y: Tensor, link: str, ard: bool, prior: Prior | None = None
+    ) -> None:
         super().__init__()
-        self.link_name, self.ard = link, ard
+        self.link_name, self.ard, self.prior = link, ard, prior
         inner = RBFKernel(ard_num_dims=x.shape[1] if ard else None, lengthscale_constraint=_log())
         self.kernel = ScaleKernel(inner, outputscale_constraint=_log()).to(x)
-        # Of standardised inputs: distances grow with the root of their number.
-        inner.lengthscale = max(x.shape[1], 1) ** 0.5
+        inner.lengthscale = _typical(x.shape[1])
         self.kernel.outputscale = 4.0
         self.register_buffer("x", x)
         self.register_buffer("y", y)
@@ -152,6 +173,7 @@ class LaplaceGPC(nn.Module):
         y: Int[Tensor, " n"],
         link: str = "logistic",
         ard: bool = False,
+        prior: Prior | None = None,
     ) -> LaplaceGPC:
         """A model of labelled rows.
 
@@ -160,6 +182,7 @@ class LaplaceGPC(nn.Module):
             y: Labels 0 and 1. All of one class is allowed: who begins to label has no other.
             link: "logistic" or "probit".
             ard: Whether each feature has its own lengthscale.
+            prior: On the hyperparameters; None: the evidence alone decides.
 
         Raises:
             BadInput: An unknown link, no rows, labels or inputs that are not such.
@@ -167,7 +190,7 @@ class LaplaceGPC(nn.Module):
         if link not in LINKS:
             raise BadInput(f"The link must be one of {', '.join(LINKS)}, got {link!r}.")
         _check(x, y)
-        return cls(x.double(), 2.0 * y.double() - 1, link, ard)
+        return cls(x.double(), 2.0 * y.double() - 1, link, ard, prior)
 
     @property
     def link(self) -> Link:
@@ -190,8 +213,11 @@ class LaplaceGPC(nn.Module):
         return Evidence.apply(K, self.y, self.link, found)  # type: ignore[no-any-return]
 
     def objective(self) -> Float[Tensor, ""]:
-        """Minus the log evidence."""
-        return -self.log_evidence()
+        """Minus the log evidence, and minus the log prior where there is one."""
+        value = -self.log_evidence()
+        if self.prior is not None:
+            value = value + self.prior.penalty(self.kernel, self.x.shape[1])
+        return value
 
     def fit(self, steps: int = 100, tolerance: float = 1e-5) -> Float[Tensor, ""]:
         """Raise the evidence by L-BFGS until a step gains less than `tolerance`; its value (nats).
@@ -219,13 +245,23 @@ class LaplaceGPC(nn.Module):
         Raises:
             BadInput: As `build`.
         """
-        _check(x, y)
-        every = torch.cat([self.x, x.to(self.x)])
-        labels = torch.cat([self.y, 2 * y.to(self.y) - 1])
-        more = LaplaceGPC(every, labels, self.link_name, self.ard)
-        more.kernel.load_state_dict(self.kernel.state_dict())
-        more.a = torch.cat([self.a, self.a.new_zeros(len(y))])
-        return more
+        return self.again(torch.cat([self.x, x.to(self.x)]), torch.cat([(self.y > 0).to(y), y]))
+
+    def again(self, x: Float[Tensor, "n d"], y: Int[Tensor, " n"]) -> LaplaceGPC:
+        """A model of other rows, which begins where this one stands.
+
+        Args:
+            x: Inputs; the first may be those of this model.
+            y: Their labels, 0 and 1.
+
+        Raises:
+            BadInput: As `build`.
+        """
+        other = LaplaceGPC.build(x, y, self.link_name, self.ard, self.prior)
+        other.kernel.load_state_dict(self.kernel.state_dict())
+        known = min(len(self.a), len(x))
+        other.a[:known] = self.a[:known]
+        return other
 
     @torch.no_grad()
     def latent(self, x: Float[Tensor, "k d"]) -> tuple[Float[Tensor, " k"], Float[Tensor, " k"]]:
@@ -243,6 +279,11 @@ class LaplaceGPC(nn.Module):
     def probability(self, x: Float[Tensor, "k d"]) -> Float[Tensor, " k"]:
         """p(y = 1 | x), averaged over f and not taken at its mean."""
         return probability(self.link_name, *self.latent(x))
+
+
+def _typical(d: int) -> float:
+    """A lengthscale for `d` standardised inputs: distances grow with the root of their number."""
+    return float(max(d, 1) ** 0.5)
 
 
 def _log() -> Positive:

@@ -20,6 +20,7 @@ from engine.studies import clamp_rows as rows_of
 from engine.studies.asked import whole
 from engine.studies.clamp_models import Session
 from engine.studies.clamp_patches import patches
+from engine.studies.predicted import with_classes
 
 if TYPE_CHECKING:
     from engine.studies.clamp import Study
@@ -199,13 +200,8 @@ def predictions(study: Study, table: pd.DataFrame) -> pd.DataFrame:
     p = session.model.probability(torch.as_tensor(rows.scaling.of(x)).to(study.x)).cpu().numpy()
     best = (p > 0.5).astype(int)
     classes = rows.pool.classes
-    added = {
-        "predicted" if "label" in table else "label": [classes[c] for c in best],
-        "probability": np.where(best == 1, p, 1 - p),
-        f"p({classes[1]})": p,
-    }
-    frames: list[pd.DataFrame] = [table, pd.DataFrame(added, index=table.index)]
-    return pd.concat(frames, axis="columns")
+    names = [classes[c] for c in best]
+    return with_classes(table, names, np.where(best == 1, p, 1 - p), {classes[1]: p})
 
 
 def _labels(study: Study, sent: Any) -> list[tuple[int, int]]:

@@ -11,11 +11,10 @@ from torch import Tensor
 from engine.catalog.clamp import ClampSettings
 from engine.models import acquisition, stopping
 from engine.models.acquisition import Pool
-from engine.models.laplace import LaplaceGPC
+from engine.models.laplace import LaplaceGPC, Prior
 from engine.studies import Tensors
 
 FIRST, FURTHER = 40, 6  # steps of L-BFGS with the first labels, and with more
-AMPLITUDE, SPREADS = 3.0, (1.5, 1.0)  # of f a priori; deviations of ln amplitude^2, ln lengthscale
 UNIT = 1.0  # inverse strength of logistic regression's prior, as scikit-learn has it
 
 
@@ -29,32 +28,6 @@ def start_of(
     order = np.random.default_rng([seed, 63, repeat]).permutation(askable)
     first = [int(np.flatnonzero(label[order] == c)[0]) + 1 for c in (0, 1)]
     return order[: max(count, *first)], order
-
-
-class Steady(LaplaceGPC):
-    """The classifier with a weak prior on its hyperparameters: log-normal, each by itself.
-
-    The few labels of a session can often be told apart without an error, and then the evidence
-    alone would have the amplitude of f grow without end, until nothing can be factorised.
-    """
-
-    def objective(self) -> Float[Tensor, ""]:
-        """Minus the log evidence and the log prior, up to a constant."""
-        inner = self.kernel.base_kernel
-        scale = (self.kernel.outputscale / AMPLITUDE**2).log() / SPREADS[0]
-        length = (inner.lengthscale / max(self.x.shape[1], 1) ** 0.5).log() / SPREADS[1]
-        prior: Tensor = 0.5 * (scale.square() + length.square().sum())
-        return prior - self.log_evidence()
-
-    @classmethod
-    def after(cls, last: LaplaceGPC, x: Float[Tensor, "n q"], label: Int[Tensor, " n"]) -> Steady:
-        """A model of rows of which the first may be those of another, beginning where it stands."""
-        made = cls.build(x, label, last.link_name, last.ard)
-        assert isinstance(made, Steady)
-        made.kernel.load_state_dict(last.kernel.state_dict())
-        known = min(len(last.a), len(x))
-        made.a[:known] = last.a[:known]
-        return made
 
 
 class Session:
@@ -102,9 +75,9 @@ class Session:
         known = 0 if self.model is None else len(self.model.y)
         x, label = self._learnt(len(self.rows))
         if last is None:
-            self.model = Steady.build(x, label, s.link, s.ard)
+            self.model = LaplaceGPC.build(x, label, s.link, s.ard, Prior())
         else:
-            self.model = Steady.after(last, x, label)
+            self.model = last.again(x, label)
         value = self.model.fit(FIRST if last is None else FURTHER)
         self.evidence = float(value.detach()) / len(self.rows)
         before = self.p
@@ -188,7 +161,7 @@ class Session:
         self.model = None
         if "a" in state:
             s = self.settings
-            self.model = Steady.build(*self._learnt(len(state["a"])), s.link, s.ard)
+            self.model = LaplaceGPC.build(*self._learnt(len(state["a"])), s.link, s.ard, Prior())
             kernel = {k[7:]: v for k, v in state.items() if k.startswith("kernel.")}
             self.model.kernel.load_state_dict(kernel)
             self.model.a = state["a"].to(self.x)

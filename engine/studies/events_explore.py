@@ -17,6 +17,7 @@ from engine.studies import events_rows as rows
 from engine.studies import events_survival as survival
 from engine.studies.events_looks import Looks
 from engine.studies.events_report import main
+from engine.studies.predicted import with_classes
 
 if TYPE_CHECKING:
     from engine.studies.events import Study
@@ -148,16 +149,12 @@ def predictions(study: Study, table: pd.DataFrame) -> pd.DataFrame:
     )
     x = asked.x[:, [asked.features.index(name) for name in seen.features]]
     mean, variance = study.ask(x)
-    added: dict[str, Any]
     if seen.task == "classification":
         best = (mean >= 0.5).astype(int)
-        added = {
-            "predicted" if "label" in table else "label": [seen.classes[c] for c in best],
-            "probability": np.where(best == 1, mean, 1 - mean),
-            f"p({seen.classes[0]})": 1 - mean,
-            f"p({seen.classes[1]})": mean,
-        }
-    elif seen.task == "regression":
+        each = {seen.classes[0]: 1 - mean, seen.classes[1]: mean}
+        names = [seen.classes[c] for c in best]
+        return with_classes(table, names, np.where(best == 1, mean, 1 - mean), each)
+    if seen.task == "regression":
         added = dict(
             zip(
                 ("mean", "std", "low", "high"), rows.told(study.settings, seen.task, mean, variance)

@@ -147,13 +147,13 @@ class Study:
         """Everything that a page shows of the model as it is (see the catalog)."""
         label = self.label[self.learnt]
         shown, pairs = rows.shown(label, SHOWN), rows.shown(label, PAIRS)
-        mean, std = (_array(t) for t in models.latent(self.model))
+        mean, std = (_array(t) for t in self.model.latent())
         covariance = models.covariances(self.model, torch.as_tensor(pairs).to(self.device))
         return {
             "latent_mean": mean[shown],
             "latent_std": std[shown],
             "latent_class": label[shown],
-            "relevance": _array(models.relevance(self.model)),
+            "relevance": _array(self.model.relevance()),
             "covariance": np.round(_array(covariance), 3),
             "covariance_class": label[pairs],
             **self.strip(),
@@ -223,7 +223,7 @@ class Study:
             found = reader.place(self.given(spared, name))
             evidence = found.evidence
             if reader.machine is not None:
-                own, held = models.latent(model)[0], found.mean[:, 0]
+                own, held = model.latent()[0], found.mean[:, 0]
                 reader.machine, how = models.best_svm(
                     _array(own), label, _array(held), self.label[spared], self.n_classes
                 )
@@ -285,7 +285,7 @@ class Study:
         study.how = tuple(meta["how"])
         study.reader = models.Reader(study.model, label[study.learnt], study.n_classes)
         if study.reader.machine is not None:
-            own = _array(models.latent(study.model)[0])
+            own = _array(study.model.latent()[0])
             study.reader.machine = models.weighted_svm(own, label[study.learnt], study.how)
         chances["threshold"] = float(chances["threshold"])
         study.chances = models.Chances(**chances)

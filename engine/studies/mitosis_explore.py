@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,15 +10,16 @@ import torch
 from jaxtyping import Float
 
 from engine.catalog.mitosis import RATIOS, SHOWN, STRIP
-from engine.datasets.characters import UNKNOWN, columns_of, side
+from engine.datasets.characters import UNKNOWN, columns_of
 from engine.datasets.naming import listed
 from engine.datasets.nuclei import Cells
 from engine.errors import BadInput
 from engine.studies import mitosis_baselines as baselines
 from engine.studies import mitosis_models as models
 from engine.studies import mitosis_rows as rows
-from engine.studies.asked import whole
+from engine.studies.asked import numbers, whole
 from engine.studies.mitosis_report import of_rare
+from engine.studies.predicted import images, with_classes
 
 if TYPE_CHECKING:
     from engine.studies.mitosis import Study
@@ -58,7 +57,7 @@ def answer(study: Study, question: str, asked: dict[str, Any]) -> dict[str, np.n
 def decoded(study: Study, asked: dict[str, Any]) -> dict[str, np.ndarray]:
     """What the model expects at a position of the latent space, and how surely."""
     q = study.words["n_shared"] + study.words["n_private"]
-    x = _numbers(asked.get("x", ""), "x", q, "the latent space has as many dimensions")
+    x = numbers(asked.get("x", ""), "x", q, "the latent space has as many dimensions")
     at = torch.tensor(x[None]).to(study.device)
     mean, variance = (v.cpu().numpy() for v in models.decode(study.model, at, _class(study, asked)))
     shape = study.image or (1, -1)
@@ -106,13 +105,8 @@ def given(study: Study, values: Any) -> Float[np.ndarray, " d"]:
     why = f"the model's rows have {count:,}"
     if study.image is not None:
         why = f"the model's images have {study.image[1]} x {study.image[0]} = {count:,}"
-    if isinstance(values, str) and "," not in values and study.image is not None:
-        try:
-            packed = base64.b64decode(values, validate=True)
-        except (ValueError, binascii.Error):
-            packed = b""
-        values = np.frombuffer(packed, np.uint8) / rows.SHADES
-    x = _numbers(values, name, count, why, missing=True)
+    shades = 0 if study.image is None else rows.SHADES
+    x = numbers(values, name, count, why, missing=True, shades=shades)
     if study.image is None:
         return x
     return np.round(np.clip(x, 0, 1) * rows.SHADES) / rows.SHADES
@@ -141,7 +135,7 @@ def imbalanced(study: Study, asked: dict[str, Any]) -> dict[str, np.ndarray]:
         BadInput: No row is held out, or `ratio` is no such number.
     """
     low, high = RATIOS
-    (ratio,) = _numbers([asked.get("ratio", low)], "ratio", 1, "one is asked for")
+    (ratio,) = numbers([asked.get("ratio", low)], "ratio", 1, "one is asked for")
     if not low <= ratio <= high:
         raise BadInput(f"ratio: got {ratio:g}; ask for {low} to {high} others for each rare row.")
     if not len(study.test):
@@ -170,13 +164,8 @@ def predictions(study: Study, table: pd.DataFrame) -> pd.DataFrame:
     _, p = study.ask(torch.tensor(z).to(study.device))
     assert study.chances is not None
     taken, classes = study.chances.decide(p), study.words["classes"]
-    added: dict[str, Any] = {
-        "predicted" if "label" in table else "label": [classes[c] for c in taken],
-        "probability": p[np.arange(len(p)), taken],
-        **{f"p({name})": p[:, c] for c, name in enumerate(classes)},
-    }
-    frames: list[pd.DataFrame] = [table, pd.DataFrame(added, index=table.index)]
-    return pd.concat(frames, axis="columns")
+    each = {name: p[:, c] for c, name in enumerate(classes)}
+    return with_classes(table, [classes[c] for c in taken], p[np.arange(len(p)), taken], each)
 
 
 def rows_to_predict(study: Study, table: pd.DataFrame) -> Float[np.ndarray, "n d"]:
@@ -190,20 +179,12 @@ def rows_to_predict(study: Study, table: pd.DataFrame) -> Float[np.ndarray, "n d
         return Cells.of(table, study.words["classes"], study.words["features"], rows=at).x
     own = columns_of(table.drop(columns="group", errors="ignore"))
     asked = Cells.of(table, study.words["classes"], own, rows=at)
-    if not asked.pixels:
-        raise BadInput(
-            "The model has learnt from images, and the table has no pixels p0, p1, …; add them."
-        )
-    s, count = study.settings, len(own)
-    sides = (s.width, s.height) if (s.width or 1) * (s.height or 1) == count else (0, 0)
-    shape = study.image if count == study.image[0] * study.image[1] else side(count, *sides)
-    x, image = rows.as_learnt(s, asked, shape)
-    if image != study.image:
-        raise BadInput(
-            f"The table's images have {shape[1]} x {shape[0]} pixels, and the model has learnt "
-            f"{study.image[1]} x {study.image[0]}; bring them to that size."
-        )
-    return x
+    return images(
+        study.settings,
+        study.image,
+        len(own) if asked.pixels else 0,
+        lambda shape: rows.as_learnt(study.settings, asked, shape),
+    )
 
 
 def _class(study: Study, asked: dict[str, Any]) -> int:
@@ -213,22 +194,3 @@ def _class(study: Study, asked: dict[str, Any]) -> int:
     if name not in classes:
         raise BadInput(f"There is no class {name[:40]!r}; the classes are {listed(classes)}.")
     return int(classes.index(name))
-
-
-def _numbers(
-    values: Any, name: str, count: int, why: str, missing: bool = False
-) -> Float[np.ndarray, " n"]:
-    """So many finite numbers, of a list or of a text with commas; or missing ones among them."""
-    words = values.split(",") if isinstance(values, str) else values
-    try:
-        found = np.array(
-            [np.nan if missing and w in ("", None) else float(w) for w in words], dtype=np.float64
-        )
-    except (TypeError, ValueError):
-        raise BadInput(f"{name}: got something that is no list of numbers; send some.") from None
-    seen = found[~np.isnan(found)] if missing else found
-    if len(found) != count or not np.isfinite(seen).all() or not len(seen):
-        raise BadInput(
-            f"{name}: got {len(found):,} and {why}, all finite; send {count:,} finite numbers."
-        )
-    return found

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from jaxtyping import Float, Int
-from linear_operator.utils.cholesky import psd_safe_cholesky
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score
 from sklearn.svm import SVC
@@ -79,50 +78,19 @@ def fit(model: Model, steps: int) -> Model:
     return model
 
 
-def latent(model: Model) -> tuple[Float[Tensor, "n q"], Float[Tensor, "n q"]]:
-    """Means and standard deviations of the rows that were learnt from."""
-    if isinstance(model, DGPLVM):
-        return model.latent(), torch.zeros_like(model.position.detach())
-    return model.latent()
-
-
-def relevance(model: Model) -> Float[Tensor, " q"]:
-    """1 / lengthscale^2 of each dimension."""
-    found: Tensor = model.kernel.precision if isinstance(model, DGPLVM) else model.relevance()
-    return found.detach()
-
-
-@torch.no_grad()
 def covariances(model: Model, rows: Int[Tensor, " k"]) -> Float[Tensor, "3 k k"]:
     """The shared and the private part of the kernel between rows, and their sum (Fig. 3.4)."""
     if isinstance(model, SCLVM):
         return torch.stack(model.covariances(rows))
-    if isinstance(model, DGPLVM):
-        whole = model.kernel(model.position[rows], model.position[rows])
-    else:
-        at = model.mean[rows], model.label[rows]
-        whole = model.kernel(*at, *at)
+    whole = model.covariance(rows)
     return torch.stack([whole, torch.zeros_like(whole), whole])
 
 
-@torch.no_grad()
 def decode(
     model: Model, x: Float[Tensor, "n q"], label: int
 ) -> tuple[Float[Tensor, "n k"], Float[Tensor, "n k"]]:
     """Mean and variance, noise included, of what was learnt, at positions of a class."""
-    if isinstance(model, SCLVM):
-        return model.decode(x, None, label)
-    if isinstance(model, BGPLVM):
-        return model.decode(x)
-    targets, kernel = model.targets, model.kernel
-    own = kernel(model.position, model.position)
-    lower = psd_safe_cholesky(own + model.noise * torch.eye(len(own)).to(own))
-    cross = kernel(x, model.position)
-    mean = cross @ torch.cholesky_solve(targets.y, lower) @ targets.rotation.T
-    half = torch.linalg.solve_triangular(lower, cross.T, upper=False)
-    variance = (kernel.variance - half.square().sum(0)).clamp(min=0) + model.noise
-    scaled = variance.unsqueeze(1).expand_as(mean) * targets.scale.square()
-    return mean * targets.scale + targets.centre, scaled
+    return model.decode(x, None, label) if isinstance(model, SCLVM) else model.decode(x)
 
 
 @torch.no_grad()
@@ -132,7 +100,7 @@ def generate(
     """New rows of a class: decoded draws from where its rows (`own`) lie."""
     if isinstance(model, SCLVM):
         return model.generate(label, count, generator)
-    mean, std = latent(model)
+    mean, std = model.latent()
     pick = own[torch.randint(len(own), (count,), generator=generator).to(own.device)]
     noise = torch.randn(count, mean.shape[1], generator=generator, dtype=torch.float64)
     return decode(model, mean[pick] + std[pick] * noise.to(mean), label)[0]
@@ -158,7 +126,7 @@ class Reader:
         self.model, self.label, self.n_classes = model, label, n_classes
         self.machine = machine
         if machine is None and not isinstance(model, SCLVM):
-            self.machine = weighted_svm(latent(model)[0].cpu().numpy(), label, USUAL)
+            self.machine = weighted_svm(model.latent()[0].cpu().numpy(), label, USUAL)
 
     def place(self, z: Float[Tensor, "n k"], restarts: int = 1) -> Places:
         """Positions and evidence of new rows under each class."""

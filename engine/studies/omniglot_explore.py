@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,14 +10,15 @@ import torch
 from jaxtyping import Float
 
 from engine.catalog.omniglot import BLOCK
-from engine.datasets.characters import Characters, columns_of, of, side
+from engine.datasets.characters import Characters, columns_of, of
 from engine.datasets.naming import listed
 from engine.errors import BadInput
 from engine.studies import omniglot_baselines as baselines
 from engine.studies import omniglot_matrices as matrices
 from engine.studies import omniglot_models as models
 from engine.studies import omniglot_rows as rows
-from engine.studies.asked import whole
+from engine.studies.asked import numbers, whole
+from engine.studies.predicted import images, with_classes
 
 if TYPE_CHECKING:
     from engine.studies.omniglot import Study
@@ -60,19 +59,8 @@ def drawn(study: Study, pixels: Any) -> Float[np.ndarray, " v"]:
     if study.image is None:
         raise BadInput("This model has not learnt from images, so there is nothing to draw.")
     count = study.image[0] * study.image[1]
-    try:
-        if isinstance(pixels, str) and "," not in pixels:
-            values = np.frombuffer(base64.b64decode(pixels, validate=True), np.uint8) / rows.SHADES
-        else:
-            words = pixels.split(",") if isinstance(pixels, str) else pixels
-            values = np.array([float(w) for w in words], dtype=np.float64)
-    except (ValueError, TypeError, binascii.Error):
-        raise BadInput("pixels: got something that is no list of numbers; send 0 to 1.") from None
-    if len(values) != count or not np.isfinite(values).all():
-        raise BadInput(
-            f"pixels: got {len(values):,} and the model's images have {study.image[1]} x "
-            f"{study.image[0]} = {count:,}, all finite; send as many."
-        )
+    why = f"the model's images have {study.image[1]} x {study.image[0]} = {count:,}"
+    values = numbers(pixels, "pixels", count, why, shades=rows.SHADES)
     return rows.shaded(study.settings, values)
 
 
@@ -188,19 +176,13 @@ def predictions(study: Study, table: pd.DataFrame) -> pd.DataFrame:
     output = torch.as_tensor(asked.output).to(study.device)
     p = study.of_features(x, output).probability.cpu().numpy()
     best = p.argmax(1)
-    added: dict[str, Any] = {
-        "predicted" if "label" in table else "label": [
-            asked.classes[d][c] for d, c in zip(asked.output, best)
-        ],
-        "probability": p[np.arange(len(p)), best],
-    }
+    each: dict[str, np.ndarray] = {}
     if study.sizes.sum() <= MOST_COLUMNS:
         for d, names in enumerate(asked.classes):
             own = np.where((asked.output == d)[:, None], p[:, : len(names)], np.nan)
-            name = asked.outputs[d]
-            added |= {f"p({name}/{label})": own[:, i] for i, label in enumerate(names)}
-    frames: list[pd.DataFrame] = [table, pd.DataFrame(added, index=table.index)]
-    return pd.concat(frames, axis="columns")
+            each |= {f"{asked.outputs[d]}/{label}": own[:, i] for i, label in enumerate(names)}
+    names = [asked.classes[d][c] for d, c in zip(asked.output, best)]
+    return with_classes(table, names, p[np.arange(len(p)), best], each)
 
 
 def rows_to_predict(study: Study, table: pd.DataFrame) -> Characters:
@@ -214,18 +196,10 @@ def rows_to_predict(study: Study, table: pd.DataFrame) -> Characters:
     asked = of(table, seen.outputs, seen.classes, own, rows=range(2, len(table) + 2))
     if study.image is None:
         return asked
-    if not asked.pixels:
-        raise BadInput(
-            "The model has learnt from images, and the table has no pixels p0, p1, …; add them."
-        )
-    s = study.settings
-    count = len(own)
-    given = (s.width, s.height) if (s.width or 1) * (s.height or 1) == count else (0, 0)
-    shape = study.image if count == study.image[0] * study.image[1] else side(count, *given)
-    x, image = rows.as_learnt(s, asked.x, shape)
-    if image != study.image:
-        raise BadInput(
-            f"The table's images have {shape[1]} x {shape[0]} pixels, and the model has learnt "
-            f"{study.image[1]} x {study.image[0]}; bring them to that size."
-        )
+    x = images(
+        study.settings,
+        study.image,
+        len(own) if asked.pixels else 0,
+        lambda shape: rows.as_learnt(study.settings, asked.x, shape),
+    )
     return Characters(asked.outputs, asked.classes, asked.output, asked.label, x, seen.features)

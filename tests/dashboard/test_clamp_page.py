@@ -129,6 +129,10 @@ class Frame:
     def open(self, run: str) -> None:
         self.opened.append(run)
 
+    def turn(self, *acts: Callable[[], None]) -> None:
+        for act in acts:
+            act()
+
     def address(self) -> None: ...
 
     def read(self, at_once: bool = False) -> None: ...

@@ -60,14 +60,14 @@ def test_gradients_are_those_of_finite_differences():
 
 
 def test_the_smaller_the_scale_the_further_apart():
-    J = [float(discrimination(trained(scale).latent(), rows()[1])) for scale in (1e3, 1e-3)]
+    J = [float(discrimination(trained(scale).latent()[0], rows()[1])) for scale in (1e3, 1e-3)]
     assert J[1] > 2 * J[0]
 
 
 def test_new_rows_are_placed_with_their_class():
     model = trained(1e-2, 60)
     Y, label = rows(60, seed=1)
-    X, x = model.latent(), model.infer(Y)
+    X, x = model.latent()[0], model.infer(Y)
     assert x.shape == (60, 3)
     within = X[model.label == 0].T.cov() + X[model.label == 1].T.cov()
     direction = torch.linalg.solve(
@@ -77,6 +77,28 @@ def test_new_rows_are_placed_with_their_class():
     right = (along[label == 1].unsqueeze(1) > along[label == 0]).double().mean()  # its AUC
     assert float(right) > 0.75
     assert torch.equal(model.infer(Y), x)
+
+
+def test_decoding_is_the_prediction_of_gaussian_processes():
+    Y, label = rows(12, 20)
+    model = DGPLVM.build(Y, label, 2)
+    x = torch.randn(3, 2, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    X, std = model.latent()
+    assert not std.any()
+    assert torch.equal(model.covariance(), model.kernel(X, X).detach())
+    some = model.covariance(torch.tensor([3, 5]))
+    torch.testing.assert_close(some, model.covariance()[[3, 5]][:, [3, 5]])
+    assert torch.equal(model.relevance(), model.kernel.precision.detach())
+    with torch.no_grad():
+        inverse = torch.linalg.inv(model.covariance() + model.noise * torch.eye(12))
+        cross = model.kernel(x, X)
+        mean = cross @ inverse @ (Y - Y.mean(0)) + Y.mean(0)
+        own = model.kernel.variance - (cross @ inverse * cross).sum(1) + model.noise
+    found, variance = model.decode(x)
+    torch.testing.assert_close(found, mean)
+    torch.testing.assert_close(variance, own[:, None].expand(3, 20) * Y.var(0, correction=0).mean())
+    there = model.decode(X)[1]  # surer where rows are than far from all of them
+    assert bool((there < model.decode(x + 100)[1][:1]).all())
 
 
 def test_state_is_all_there_is():

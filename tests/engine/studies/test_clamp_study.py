@@ -16,9 +16,9 @@ from engine.datasets.patches import cut, table_of
 from engine.errors import BadInput
 from engine.events import Finished, Note, Progress, Report, Snapshot, State
 from engine.models import acquisition
+from engine.models.laplace import LaplaceGPC, Prior
 from engine.studies import clamp_report, clamp_rows
 from engine.studies.clamp import Study
-from engine.studies.clamp_models import Steady
 from engine.training import train
 from tests.engine.studies.studying import resumed, run, value
 
@@ -224,11 +224,11 @@ def test_labels_told_apart_without_an_error_do_not_break_the_fit() -> None:
     x = torch.cat([torch.zeros(30, 2), torch.full((30, 2), 9.0)]).double()
     x += 0.01 * torch.randn(60, 2, generator=torch.Generator().manual_seed(0)).double()
     label = (x[:, 0] > 4).long()
-    model = Steady.build(x, label)
+    model = LaplaceGPC.build(x, label, prior=Prior())
     model.fit(100)
     assert 1 < float(model.kernel.outputscale.detach()) < 1000
     assert (model.probability(x)[:30] < 0.1).all()
-    more = Steady.after(model, torch.cat([x, x[:1]]), torch.cat([label, label[:1]]))
+    more = model.again(torch.cat([x, x[:1]]), torch.cat([label, label[:1]]))
     assert torch.equal(more.a[:60], model.a)
     assert more.fit(5) < 0
 

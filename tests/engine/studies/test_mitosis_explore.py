@@ -122,7 +122,7 @@ def test_only_the_runs_own_method_is_tried_where_no_others_were(plain: Study) ->
     ("question", "asked", "said"),
     [
         ("place", {"pixels": "1,2"}, "got 2 and the model's images have 10 x 10 = 100"),
-        ("place", {"pixels": "=cmd"}, "got 0 and the model's images"),
+        ("place", {"pixels": "=cmd"}, "no list of numbers"),
         ("place", {"pixels": "a,b"}, "no list of numbers"),
         ("place", {"pixels": ["inf"] * 100}, "all finite"),
         ("place", {"pixels": ["nan"] * 100}, "all finite"),

@@ -1,0 +1,117 @@
+"""Files as analysts have them: names, units, padding and words that nobody agreed upon."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from engine.catalog import entry
+from engine.datasets import inspect_table, read_table
+from engine.errors import BadInput
+
+ROWS = 40
+
+
+def columns(*names: str) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    return pd.DataFrame({name: rng.normal(size=ROWS).round(4) for name in names})
+
+
+def csv(frame: pd.DataFrame) -> bytes:
+    return frame.to_csv(index=False).encode()
+
+
+def test_units_are_no_part_of_a_name() -> None:
+    names = ("flux u [mJy]", "flux u err [mJy]", "i [mag]", "sigma_i", "Redshift (spec)")
+    preview = inspect_table(csv(columns(*names).abs() + 1), entry("redshift").table)
+    assert dict(preview.mapping) == {
+        "flux u [mJy]": "flux u [mJy]",
+        "flux u err [mJy]": "flux u [mJy]_err",
+        "i [mag]": "i [mag]",
+        "sigma_i": "i [mag]_err",
+        "Redshift (spec)": "z",
+    }
+    assert preview.features == ("flux u [mJy]", "i [mag]")
+
+
+def test_a_needed_column_is_known_by_a_word_of_its_name() -> None:
+    frame = columns("time [h]", "log2 expression (a.u.)")
+    frame["Gene symbol"], frame["Embryo Nr."] = "TP53", [1, 2] * (ROWS // 2)
+    read = read_table(csv(frame.assign(remark="none")), entry("genes").table)
+    assert set(read.frame) == {"output", "replica", "x", "y"}
+    assert any("not used: remark" in note for note in read.notes)
+
+
+def test_the_ends_of_boxes_have_many_names() -> None:
+    frame = columns("PM2.5 mean").assign(
+        station="roof", **{"time_start [h]": 0.0, "time_end [h]": 2.0, "from": 1, "to": 2}
+    )
+    read = read_table(csv(frame), entry("aggregation").table)
+    assert {"time [h]_lo", "time [h]_hi", "x_lo", "x_hi"} <= set(read.frame)
+    dotted = columns("y").assign(task="a", **{"pm2.5_lo": 0.0, "pm2.5_hi": 1.0})
+    assert "pm2.5_lo" in read_table(csv(dotted), entry("aggregation").table).frame
+
+
+def test_known_noise_is_kept_out_of_the_inputs_and_said_to_be_unused() -> None:
+    frame = columns("y", "t").assign(task="a", **{"std [µg/m³]": 0.3})
+    read = read_table(csv(frame), entry("aggregation").table)
+    assert read.features == ("t",)
+    assert any("'std [µg/m³]'" in note and "is not used" in note for note in read.notes)
+
+
+def test_alive_and_dead_are_understood_and_an_unknown_word_is_not() -> None:
+    frame = columns("BMI (kg/m²)").assign(survival_months=np.arange(ROWS) + 1.0)
+    frame["vital status"] = ["dead", "Alive"] * (ROWS // 2)
+    read = read_table(csv(frame), entry("events").table)
+    assert read.frame["event"].tolist() == ["1", "0"] * (ROWS // 2)
+    assert any("'Alive' was read as 0 and 'dead' was read as 1" in n for n in read.notes)
+    frame.loc[3, "vital status"] = "moved"
+    with pytest.raises(BadInput, match=r"'vital status', row 5: got 'moved'; write 0 or 1"):
+        read_table(csv(frame), entry("events").table)
+    floats = frame.assign(**{"vital status": [1.0, np.nan] * (ROWS // 2)})  # as pandas writes gaps
+    assert read_table(csv(floats), entry("events").table).frame["event"].dropna().unique() == ["1"]
+
+
+def test_all_columns_that_are_not_there_are_one_sentence_without_an_empty_setting() -> None:
+    preview = inspect_table(csv(columns("a", "b")), entry("genes").table, name="mine.csv")
+    assert preview.absent == ("output", "replica", "x", "y")
+    assert preview.problems == (
+        "mine.csv has no columns 'output', 'replica', 'x' and 'y'; it has a, b: rename those that "
+        "they are.",
+    )
+    lost = inspect_table(csv(columns("a", "b")), entry("redshift").table, name="mine.csv")
+    assert lost.problems[0].endswith("or name another column in the setting 'target'.")
+
+
+def test_a_bad_cell_is_named_by_the_header_of_the_file() -> None:
+    frame = columns("i [mag]", "i_err [mag]", "z").abs().astype(object)
+    frame.loc[7, "i_err [mag]"] = "12,3O"
+    with pytest.raises(BadInput, match=r"column 'i_err \[mag\]', row 9: got '12,3O'"):
+        read_table(csv(frame), entry("redshift").table)
+
+
+def test_dates_and_identifiers_are_left_out_and_dates_are_called_dates() -> None:
+    frame = columns("Diagnosis", "radius [µm]").assign(patch_id=range(ROWS), day="12/03/1994")
+    frame["Diagnosis"] = ["M", "B"] * (ROWS // 2)
+    read = read_table(csv(frame), entry("mitosis").table)
+    assert read.features == ("radius [µm]",)
+    assert any("'day': it holds dates" in note for note in read.notes)
+    boxed = columns("y").assign(task="a", t_lo="2024-01-01", t_hi="2024-01-02")
+    with pytest.raises(BadInput, match="which is a date .*; write a number for it, such as"):
+        read_table(csv(boxed), entry("aggregation").table)
+
+
+def test_padding_rows_are_passed_over_and_rows_keep_their_numbers() -> None:
+    lines = csv(columns("y", "t").assign(task="a")).decode().splitlines()
+    lines[3:3] = [",", '"",', ""]
+    lines[30] = lines[30].rpartition(",")[0].rpartition(",")[0] + ",oops,a"
+    text = "\n".join([*lines, ",", ""]).encode()
+    with pytest.raises(BadInput, match="row 31: got 'oops'"):
+        read_table(text, entry("aggregation").table)
+
+
+def test_a_pool_without_labels_says_who_must_label() -> None:
+    for frame in (columns("a", "b"), columns("a", "b").assign(label="")):
+        notes = read_table(csv(frame), entry("clamp").table).notes
+        assert any("nobody has labelled a patch yet" in note for note in notes)
