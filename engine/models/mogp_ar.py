@@ -237,13 +237,26 @@ class MOGPAR(Coregionalised, nn.Module):
     # -- predictions and what the classes share --------------------------------------------------
 
     def predict(
-        self, rows: Rows, output: Int[Tensor, " n"], draws: int = prediction.DRAWS, seed: int = 0
+        self,
+        rows: Rows,
+        output: Int[Tensor, " n"],
+        draws: int = prediction.DRAWS,
+        seed: int = 0,
+        temperature: float = 1.0,
     ) -> prediction.Prediction:
-        """Class probabilities (3.35) of each row's output, with errors and entropies."""
+        """Class probabilities (3.35) of each row's output, with errors and entropies.
+
+        Args:
+            rows: As the kernel prepared them.
+            output: Of each row.
+            draws: Of the latent functions.
+            seed: Of the draws.
+            temperature: What functions are divided by; the publication has none.
+        """
         moments = self._mixed(self.latent(rows))
         how = prediction.by_draws if self.covariance == "kept" else prediction.by_quadrature
         return prediction.of_outputs(
-            how, self._table(), moments, output, self.sizes.tolist(), draws, seed
+            how, self._table() / temperature, moments, output, self.sizes.tolist(), draws, seed
         )
 
     def probabilities(self, rows: Rows, output: Int[Tensor, " n"]) -> Float[Tensor, "n c"]:

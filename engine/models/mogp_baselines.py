@@ -151,11 +151,16 @@ class Independent(Coregionalised, nn.Module):
 
     @torch.no_grad()
     def predict(
-        self, rows: Rows, output: Int[Tensor, " n"], draws: int = prediction.DRAWS, seed: int = 0
+        self,
+        rows: Rows,
+        output: Int[Tensor, " n"],
+        draws: int = prediction.DRAWS,
+        seed: int = 0,
+        temperature: float = 1.0,
     ) -> prediction.Prediction:
-        """Class probabilities of each row's output, with errors and entropies."""
+        """Class probabilities of each row's output, with errors and entropies (see MOGPAR)."""
         parts = [
-            (at, model.predict(rows[at], zero, draws, seed))
+            (at, model.predict(rows[at], zero, draws, seed, temperature))
             for _, model, at, zero in self._each(output)
         ]
         like = self._members()[0].q_mean

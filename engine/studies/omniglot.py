@@ -6,6 +6,7 @@ of all rows now and then, matrices and pictures for the page, other classifiers 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from engine.studies import Step, Tensors
 from engine.studies import omniglot_matrices as matrices
 from engine.studies import omniglot_models as models
 from engine.studies import omniglot_rows as rows
+from engine.studies import omniglot_temperature as temperature
 
 WHOLE_EVERY = 25  # steps between bounds of all rows with all classes
 MOST_SCORED = 2000  # rows of such a bound; of more, these stand for all
@@ -67,6 +69,7 @@ class Study:
         self.seen, self.image = seen, image
         self.learnt, self.test = learnt, test
         self.notes: list[str] = []
+        self.temperature = 1.0
         self.restarts, self.max_steps = settings.restarts, settings.max_steps
         self.patience = settings.patience
         self.sizes = np.array([len(names) for names in seen.classes])
@@ -195,7 +198,11 @@ class Study:
 
         score, best = max(kept, key=lambda pair: pair[0])
         self.begin(0, 0, best)
-        return write_report(self, score)
+        said = ""
+        if self.settings.calibrate:
+            self.temperature, said = temperature.find(self)
+        report = write_report(self, score)
+        return replace(report, notes=(said, *report.notes)) if said else report
 
     def fitted(self) -> tuple[Tensors, dict[str, Any]]:
         tensors = {f"model.{k}": v for k, v in self.model.state_dict().items()}
@@ -207,7 +214,7 @@ class Study:
             tensors[f"rows.{name}"] = torch.tensor(getattr(self.seen, name))
         tensors["rows.learnt"] = torch.as_tensor(self.learnt)
         tensors["rows.test"] = torch.as_tensor(self.test)
-        return tensors, {"words": self.words}
+        return tensors, {"words": self.words, "temperature": self.temperature}
 
     @classmethod
     def restore(
@@ -228,6 +235,7 @@ class Study:
             words["outputs"], words["classes"], kept["output"], kept["label"], x, names
         )
         study._follow(settings, seen, image, kept["learnt"], kept["test"], device)
+        study.temperature = float(meta.get("temperature", 1.0))
         study.begin(0, 0, {k[6:]: v for k, v in tensors.items() if k.startswith("model.")})
         return study
 
@@ -242,7 +250,7 @@ class Study:
         """Class probabilities of rows as learnt."""
         prepared = self.model.kernel.prepare(x)
         how = {} if draws is None else {"draws": draws}
-        return self.model.predict(prepared, output, **how)
+        return self.model.predict(prepared, output, temperature=self.temperature, **how)
 
     def predict(self, table: pd.DataFrame) -> pd.DataFrame:
         """The table with the class that each row is taken for, its probability, and all others'.

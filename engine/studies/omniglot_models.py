@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -195,21 +195,57 @@ def with_fewer(
         label: Of each row.
         learnt: How many rows are learnt from.
     """
-    if not isinstance(model, Independent):
-        return _afresh(model, s, rows, output, label, learnt)
     found = pieces(model)[0].q_mean.new_zeros(len(output), model.width)
+    for at, fresh, own in anew(model, s, rows, output, label, learnt):
+        every = torch.arange(len(at), device=at.device)
+        found[at, : fresh.width] = fresh.probabilities(every, own)
+    return found
+
+
+def anew(
+    model: Model,
+    s: OmniglotSettings,
+    rows: Any,
+    output: Int[Tensor, " n"],
+    label: Int[Tensor, " n"],
+    learnt: int,
+    steps: int = SHOT_STEPS,
+    rate: float = SHOT_RATE,
+) -> Iterator[tuple[Int[Tensor, " k"], MOGPAR, Int[Tensor, " k"]]]:
+    """The piece, or the pieces of outputs that have rows besides, trained as in `with_fewer`.
+
+    Args:
+        model, s, rows, output, label, learnt: As there.
+        steps: Of training.
+        rate: Of its steps, at the beginning.
+
+    Yields:
+        The rows that a piece is of, the piece, which knows these rows by their numbers among
+        themselves, and the output in the piece of each.
+    """
+    if not isinstance(model, Independent):
+        at = torch.arange(len(output), device=output.device)
+        yield at, _afresh(model, s, rows, output, label, learnt, steps, rate), output
+        return
     for d, piece in enumerate(pieces(model)):
         at = (output == d).nonzero().squeeze(1)
         if int((at >= learnt).sum()):
             zero = torch.zeros_like(at)
-            p = _afresh(piece, s, rows[at], zero, label[at], int((at < learnt).sum()))
-            found[at, : piece.width] = p
-    return found
+            count = int((at < learnt).sum())
+            own = _afresh(piece, s, rows[at], zero, label[at], count, steps, rate)
+            yield at, own, zero
 
 
 def _afresh(
-    model: MOGPAR, s: OmniglotSettings, rows: Any, output: Tensor, label: Tensor, learnt: int
-) -> Float[Tensor, "n c"]:
+    model: MOGPAR,
+    s: OmniglotSettings,
+    rows: Any,
+    output: Tensor,
+    label: Tensor,
+    learnt: int,
+    steps: int,
+    rate: float,
+) -> MOGPAR:
     generator = torch.Generator().manual_seed(s.seed)
     z = model.inducing_points.detach()
     fresh = type(model)(
@@ -231,9 +267,9 @@ def _afresh(
         generator,
         batch=s.batch_rows,
         sampled=s.sampled_classes,
-        rate=SHOT_RATE,
-        horizon=SHOT_STEPS,
+        rate=rate,
+        horizon=steps,
     )
-    for _ in range(SHOT_STEPS):
+    for _ in range(steps):
         training.step()
-    return fresh.probabilities(at, output)
+    return fresh

@@ -16,6 +16,7 @@ QUICK: dict[str, Any] = {
     "max_steps": 6,
     "batch_rows": 20,
     "baselines": False,
+    "calibrate": False,
 }
 
 SIZES = {"Anu": (0, 3), "Bel": (0, 4)}
