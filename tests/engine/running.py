@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import dask.config
 
+import engine
 from engine.events import Changed, Event, Finished, Progress, State
 from engine.runs import RunService
 from engine.store import Store
@@ -101,6 +102,12 @@ class Driver:
         self.store.close()
         self.loop.call_soon_threadsafe(self.loop.stop)
         self.thread.join()
+
+
+def in_process(**values: object) -> list[tuple]:
+    """The curve of the same run without workers, interruptions and store."""
+    events = engine.fit("toy", **values)
+    return [(e.step, e.restart, e.elbo, e.score) for e in events if isinstance(e, Progress)]
 
 
 def database(folder: Path) -> str:

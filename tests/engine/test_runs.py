@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from running import Driver, database, trust_toy
+from running import Driver, database, in_process, trust_toy
 
-import engine
 from engine.errors import BadInput, NotFound
 from engine.events import Finished, Note, Progress, Queued, Report, Snapshot, Started, State
 from engine.runs import attempts
-from engine.runs.cluster import default_workers, gpus
-from engine.runs.queue import FairQueue, waits
-from engine.store import Store
 
 pytestmark = [pytest.mark.usefixtures("toy"), pytest.mark.timeout(180)]
 SLOW = {"delay": 0.02, "max_steps": 4000}
@@ -35,12 +24,6 @@ def driver(toy: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drive
     driver = Driver(database(tmp_path_factory.mktemp("runs")), workers=2, limit_per_owner=4)
     yield driver
     driver.close()
-
-
-def in_process(**values: object) -> list[tuple]:
-    """The curve of the same run without workers, interruptions and store."""
-    events = engine.fit("toy", **values)
-    return [(e.step, e.restart, e.elbo, e.score) for e in events if isinstance(e, Progress)]
 
 
 def test_a_run_is_watched_from_queue_to_report_and_stands_in_the_store(driver: Driver) -> None:
@@ -317,138 +300,3 @@ def test_the_service_tells_how_it_stands(driver: Driver) -> None:
     driver.until(lambda: driver.service.status().workers == 2, "both workers")
     assert driver.service.healthy()
     assert driver.service.status().running == driver.service.status().queued == 0
-
-
-def test_a_server_closed_in_order_goes_on_where_it_was(toy: str, tmp_path: Path) -> None:
-    trust_toy()
-    values = {"max_steps": 200, "delay": 0.01, "seed": 2}
-    first = Driver(database(tmp_path), workers=1)
-    run = first.submit(**values)
-    waiting = first.submit(max_steps=3)
-    first.until_step(run, 20)
-    first.close()
-    store = Store.open(database(tmp_path))
-    assert store.run(run).state is State.QUEUED
-    assert store.checkpoint(run).step == store.trace(run).step[-1]
-    assert "server was shut down" in store.notes(run)[-1]
-    store.close()
-    second = Driver(database(tmp_path), workers=1)
-    assert second.end(run) is State.HIT_LIMIT
-    assert second.end(waiting) is State.HIT_LIMIT
-    assert second.curve(run) == in_process(**values)
-    second.close()
-
-
-SERVER = """
-import sys, time
-sys.path[:0] = [{tests!r}, {here!r}]
-import toy
-from running import Driver, trust_toy
-if __name__ == "__main__":
-    toy.install()
-    trust_toy()
-    driver = Driver({url!r}, workers=1)
-    print(driver.submit(max_steps=200, delay=0.01, seed=6), flush=True)
-    time.sleep(600)
-"""
-
-
-def test_a_killed_server_goes_on_from_its_checkpoints(toy: str, tmp_path: Path) -> None:
-    here = Path(__file__).parent
-    script = tmp_path / "server.py"
-    url = database(tmp_path)
-    script.write_text(SERVER.format(tests=str(here.parent), here=str(here), url=url))
-    root = str(here.parent.parent)
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])}
-    server = subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, env=env)
-    assert server.stdout is not None
-    run = server.stdout.readline().decode().strip()
-    store = Store.open(url)
-    deadline = time.monotonic() + 60
-    while store.checkpoint(run) is None and time.monotonic() < deadline:
-        time.sleep(0.02)
-    server.send_signal(signal.SIGKILL)
-    server.wait()
-    assert store.run(run).state is State.RUNNING
-    store.close()
-    trust_toy()
-    again = Driver(url, workers=1)
-    assert again.end(run) is State.HIT_LIMIT
-    assert again.curve(run) == in_process(max_steps=200, seed=6)
-    assert any("server was restarted" in note for note in again.store.notes(run))
-    again.close()
-
-
-def test_a_scheduler_that_does_not_answer_is_a_sentence(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r"No Dask scheduler answers at tcp://127\.0\.0\.1:7199"):
-        Driver(database(tmp_path), scheduler="tcp://127.0.0.1:7199")
-
-
-def test_the_same_runs_go_to_an_existing_cluster(toy: str, tmp_path: Path) -> None:
-    from distributed import LocalCluster
-
-    trust_toy()
-    cluster = LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None)
-    driver = Driver(database(tmp_path), scheduler=cluster.scheduler_address)
-    run = driver.submit(**SLOW)
-    driver.until_step(run, 5)
-    driver.close()
-    driver = Driver(database(tmp_path), scheduler=cluster.scheduler_address)
-    driver.until_step(run, 5)
-    driver.call(driver.service.stop(run))
-    assert driver.end(run) is State.STOPPED
-    driver.close()
-    cluster.close()
-
-
-@given(st.lists(st.tuples(st.sampled_from("abc"), st.booleans()), max_size=12))
-def test_the_queue_keeps_its_word(asked: list[tuple[str, bool]]) -> None:
-    queue = FairQueue()
-    for i, (owner, first) in enumerate(asked):
-        queue.put(f"{owner}{i}", owner, first=first)
-    order = queue.order()
-    assert len(queue) == len(asked)
-    assert [queue.take() for _ in asked] == order
-    for owner in "abc":  # each owner's runs keep their order
-        mine = [r for r in order if r[0] == owner and not asked[int(r[1:])][1]]
-        assert mine == sorted(mine, key=lambda r: int(r[1:]))
-
-
-def test_one_owner_cannot_crowd_out_another() -> None:
-    queue = FairQueue()
-    for run in ("a1", "a2", "a3"):
-        queue.put(run, "a")
-    queue.put("b1", "b")
-    assert queue.order() == ["a1", "b1", "a2", "a3"]
-    assert queue.take() == "a1"
-    queue.put("c1", "c")
-    assert queue.order() == ["b1", "a2", "c1", "a3"]
-    assert queue.remove("a2")
-    assert not queue.remove("a2")
-    assert queue.order() == ["b1", "c1", "a3"] or queue.order() == ["b1", "a3", "c1"]
-
-
-def test_waits_follow_from_how_long_runs_take() -> None:
-    takes = {"x": 10.0, "y": 4.0, "p": 20.0, "q": 5.0, "r": 1.0}
-    assert waits(["p", "q", "r"], ["x", "y"], 2, takes.get) == [4.0, 10.0, 15.0]
-    assert waits(["p"], ["x"], 2, takes.get) == [0.0]
-    assert waits(["p", "q"], ["x", "new"], 2, takes.get) == [None, None]
-    assert waits(["new", "q", "p"], [], 1, takes.get) == [0.0, None, None]
-    assert waits(["p"], [], 0, takes.get) == [None]
-
-
-@pytest.mark.parametrize(("cores", "workers"), [(1, 1), (2, 2), (4, 2), (16, 4), (64, 8)])
-def test_small_machines_take_two_runs_and_large_ones_share_their_cores(
-    cores: int, workers: int
-) -> None:
-    assert default_workers(cores) == workers
-
-
-def test_devices_are_counted_without_torch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1, 3")
-    assert gpus() == ("1", "3")
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
-    assert gpus() == ()
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
-    monkeypatch.setenv("PATH", "")
-    assert gpus() == ()

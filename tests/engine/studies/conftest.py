@@ -1,4 +1,4 @@
-"""Tables and a fitted study that the tests of the omniglot study share."""
+"""Tables and a fitted study that files of tests share; none changes them."""
 
 from __future__ import annotations
 
@@ -9,17 +9,33 @@ import pytest
 from engine.datasets import strokes
 from engine.events import Report
 from engine.studies.omniglot import Study
+from tests.engine.studies import views
 from tests.engine.studies.alphabets import CPU, SIZES, TIDY, settings
 from tests.engine.studies.studying import run
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
+def classes() -> pd.DataFrame:
+    return views.classes()
+
+
+@pytest.fixture(scope="session")
+def values() -> pd.DataFrame:
+    return views.values()
+
+
+@pytest.fixture(scope="session")
+def lives() -> pd.DataFrame:
+    return views.lives()
+
+
+@pytest.fixture(scope="session")
 def drawings() -> pd.DataFrame:
     """Two alphabets of three and four characters by ten people, at 12 x 12 pixels."""
     return strokes.alphabets(0, 12, sizes=SIZES, drawers=10, variation=TIDY).frame()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def features() -> pd.DataFrame:
     """Classes as clouds of points in three dimensions; buildings of two and three floors."""
     rng = np.random.default_rng(0)
@@ -32,7 +48,7 @@ def features() -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def alphabets(drawings: pd.DataFrame) -> tuple[Study, Report]:
     study = Study(settings(max_steps=80, inducing_points=20, n_latent=4), drawings, CPU)
     return study, run(study)

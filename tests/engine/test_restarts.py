@@ -1,0 +1,102 @@
+"""Runs outlive the server that began them, closed or killed, and go to clusters elsewhere."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from running import Driver, database, in_process, trust_toy
+
+from engine.errors import BadInput
+from engine.events import State
+from engine.store import Store
+
+pytestmark = [pytest.mark.usefixtures("toy"), pytest.mark.timeout(180)]
+SLOW = {"delay": 0.02, "max_steps": 4000}
+
+
+def test_a_server_closed_in_order_goes_on_where_it_was(toy: str, tmp_path: Path) -> None:
+    trust_toy()
+    values = {"max_steps": 200, "delay": 0.01, "seed": 2}
+    first = Driver(database(tmp_path), workers=1)
+    run = first.submit(**values)
+    waiting = first.submit(max_steps=3)
+    first.until_step(run, 20)
+    first.close()
+    store = Store.open(database(tmp_path))
+    assert store.run(run).state is State.QUEUED
+    assert store.checkpoint(run).step == store.trace(run).step[-1]
+    assert "server was shut down" in store.notes(run)[-1]
+    store.close()
+    second = Driver(database(tmp_path), workers=1)
+    assert second.end(run) is State.HIT_LIMIT
+    assert second.end(waiting) is State.HIT_LIMIT
+    assert second.curve(run) == in_process(**values)
+    second.close()
+
+
+SERVER = """
+import sys, time
+sys.path[:0] = [{tests!r}, {here!r}]
+import toy
+from running import Driver, trust_toy
+if __name__ == "__main__":
+    toy.install()
+    trust_toy()
+    driver = Driver({url!r}, workers=1)
+    print(driver.submit(max_steps=200, delay=0.01, seed=6), flush=True)
+    time.sleep(600)
+"""
+
+
+def test_a_killed_server_goes_on_from_its_checkpoints(toy: str, tmp_path: Path) -> None:
+    here = Path(__file__).parent
+    script = tmp_path / "server.py"
+    url = database(tmp_path)
+    script.write_text(SERVER.format(tests=str(here.parent), here=str(here), url=url))
+    root = str(here.parent.parent)
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])}
+    server = subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, env=env)
+    assert server.stdout is not None
+    run = server.stdout.readline().decode().strip()
+    store = Store.open(url)
+    deadline = time.monotonic() + 60
+    while store.checkpoint(run) is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+    server.send_signal(signal.SIGKILL)
+    server.wait()
+    assert store.run(run).state is State.RUNNING
+    store.close()
+    trust_toy()
+    again = Driver(url, workers=1)
+    assert again.end(run) is State.HIT_LIMIT
+    assert again.curve(run) == in_process(max_steps=200, seed=6)
+    assert any("server was restarted" in note for note in again.store.notes(run))
+    again.close()
+
+
+def test_a_scheduler_that_does_not_answer_is_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"No Dask scheduler answers at tcp://127\.0\.0\.1:7199"):
+        Driver(database(tmp_path), scheduler="tcp://127.0.0.1:7199")
+
+
+def test_the_same_runs_go_to_an_existing_cluster(toy: str, tmp_path: Path) -> None:
+    from distributed import LocalCluster
+
+    trust_toy()
+    cluster = LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None)
+    driver = Driver(database(tmp_path), scheduler=cluster.scheduler_address)
+    run = driver.submit(**SLOW)
+    driver.until_step(run, 5)
+    driver.close()
+    driver = Driver(database(tmp_path), scheduler=cluster.scheduler_address)
+    driver.until_step(run, 5)
+    driver.call(driver.service.stop(run))
+    assert driver.end(run) is State.STOPPED
+    driver.close()
+    cluster.close()
