@@ -50,7 +50,10 @@ def test_a_temperature_divides_the_functions(covariance: str) -> None:
 
 
 @pytest.mark.parametrize("model", ["mogp-ar", "g-a"])
-def test_a_fit_finds_a_temperature_says_so_and_keeps_it(drawings: pd.DataFrame, model: str) -> None:
+def test_a_fit_finds_a_temperature_says_so_and_keeps_it(
+    drawings: pd.DataFrame, model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(temperature, "FEWEST", 5)
     study = Study(settings(model=model, max_steps=30, calibrate=True), drawings, CPU)
     end = list(train(study))[-1]
     assert isinstance(end, Finished)
