@@ -18,8 +18,8 @@ LOWER = ("SMSE", "SNLP", "NMSE", "NLPD", "RMSE", "seconds", "p ")  # of these, l
 EXPLAINED = (
     "Each cell gives our mean and, after ±, the deviation over the repeats; under it what was "
     "published. Where the rows are the publication's own, ours is bold if it is at least as good; "
-    "figures from a stand-in do not compare with published ones, the order of the methods does. Seconds "
-    "are processor time of the run that the figures come from, which may hold several methods."
+    "figures from a stand-in do not compare with published ones, the order of the methods does. "
+    "Seconds are processor time of the run that a figure comes from, often of several methods."
 )
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 80rem; padding: 0 1rem;

@@ -280,10 +280,3 @@ def _firsts(seen: Characters, learnt: Int[np.ndarray, " n"]) -> Int[np.ndarray, 
 def _array(values: torch.Tensor) -> np.ndarray:
     array: np.ndarray = values.detach().cpu().numpy()
     return array
-
-
-def reproduce(quick: bool = False, data: str | None = None) -> pd.DataFrame:
-    """The publication's experiments beside ours (see `omniglot_tables`)."""
-    from engine.studies import omniglot_tables
-
-    return omniglot_tables.reproduce(quick, data)
