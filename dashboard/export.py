@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dashboard.live import History
     from dashboard.pages.views import Views
 
-UPLOADED = "your-file.csv"
+TABLE = "table.csv"  # what the table of a visitor is called when it is taken home
 
 
 def settings_json(run: History) -> str:
@@ -73,9 +73,34 @@ def predictions_csv(run: History, study: Entry) -> str:
     return _csv(pd.DataFrame(columns))
 
 
+def table_csv(frame: pd.DataFrame) -> bytes:
+    """A visitor's table as it was learnt from, which notebook and script read.
+
+    Numbers come back to the last bit; text that a spreadsheet would run is quoted.
+    """
+    import pyarrow as pa
+    from pyarrow import csv
+
+    from engine.datasets import safe_for_spreadsheet
+
+    text = frame.select_dtypes(exclude="number")
+    safe = safe_for_spreadsheet(frame[list(text)])
+    # float32 would be written with the few digits that suffice for float32.
+    columns = {
+        str(name): pa.array(safe.iloc[:, text.columns.get_loc(name)], pa.string(), from_pandas=True)
+        if name in text
+        else pa.array(frame[name].to_numpy(np.float64), from_pandas=True)
+        for name in frame
+    }
+    headers = safe_for_spreadsheet(pd.DataFrame(columns=list(columns)))
+    out = pa.BufferOutputStream()
+    csv.write_csv(pa.table(list(columns.values()), names=[str(c) for c in headers]), out)
+    return bytes(out.getvalue())
+
+
 def script(run: History) -> str:
     """A script that trains the same run and prints its figures."""
-    parts = [f'"""{_title(run)}"""', _imports(), _data(run), _fit(run), _PRINT]
+    parts = [f'"""{_title(run)}"""', _imports(run), _data(run), _fit(run), _PRINT]
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
@@ -89,7 +114,7 @@ def notebook(run: History) -> bytes:
     head = f"# {_title(run)}\n\n{study.question}\n\n{cited}\n\nIt needs `pip install scant`."
     cells = [
         v4.new_markdown_cell(head),
-        v4.new_code_cell(_imports()),
+        v4.new_code_cell(_imports(run)),
         v4.new_markdown_cell("## Data"),
         v4.new_code_cell(_data(run).strip()),
         v4.new_markdown_cell("## Training\n\nAll settings, the seed among them, as in the run."),
@@ -174,24 +199,40 @@ def _title(run: History) -> str:
     return f"Scant: {entry(run.record.study).title.lower()}, run {run.id}"
 
 
-def _imports() -> str:
-    return "import pandas as pd\n\nimport engine\nfrom engine.events import Finished, Progress"
+def _imports(run: History) -> str:
+    own = run.record.data.startswith("upload:")
+    return (
+        ("from pathlib import Path\n\n" if own else "")
+        + "import pandas as pd\n\nimport engine\n"
+        + (
+            "from engine.catalog import entry\nfrom engine.datasets import read_table\n"
+            if own
+            else ""
+        )
+        + "from engine.events import Finished, Progress"
+    )
 
 
 def _data(run: History) -> str:
-    """The lines that name the data; the reader fills in the path of an upload."""
+    """The lines that name the data; an upload is read from the file that the page gives."""
     data, digest = run.record.data, run.record.data_hash
     if data == "demo":
         return "DATA = None  # the demonstration, generated from the settings"
     if not data.startswith("upload:"):
         return f"DATA = {data!r}  # fetched at first use; SHA-256 of the run's table: {digest}"
     columns = ", ".join(str(c) for c in run.words.get("features", ()))
+    study = entry(run.record.study)
+    setting = study.table.target_setting
+    target = f", target={run.record.settings[setting]!r}" if setting else ""
+    limit = ", limit_bytes=10**10" if study.table.images else ""  # pixels take room
     return f"""
-# Your own table: put in its path, and where its columns had other names, yours on the left.
+# The run's own table: "Table" under Keep on its page gives it. Put it beside this file.
+# For your original file give its path, and its names of the columns on the left of COLUMNS.
 # The run saw the features {json.dumps(columns)}; SHA-256 of its table: {digest}.
-PATH = {UPLOADED!r}
+PATH = Path({TABLE!r})
 COLUMNS: dict[str, str] = {{}}
-DATA = pd.read_csv(PATH).rename(columns=COLUMNS)
+SCHEMA = entry({run.record.study!r}).table
+DATA = read_table(PATH, SCHEMA, mapping=COLUMNS{target}{limit}).frame
 """
 
 

@@ -203,8 +203,7 @@ class _Loop:
             return
         report = self.study.conclude(self.kept)
         yield Snapshot(self.at.step, self.study.snapshot())
-        tensors, meta = self.study.fitted()
-        yield Fitted(save(_clone(tensors), metadata={"meta": json.dumps(meta)}))
+        yield Fitted(blob(*self.study.fitted()))
         yield Finished(state, reason, report)
 
     def checkpoint(self) -> Checkpoint:
@@ -233,6 +232,11 @@ class _Loop:
         if self.begun:
             self.study.begin(self.at.restart, self.at.stage, self.best_here())
             self.study.load(_part(tensors, "parameters."), _part(tensors, "state."))
+
+
+def blob(tensors: Tensors, meta: dict) -> bytes:
+    """What `Study.fitted` gives as safetensors, the words in the header: `engine.load` reads it."""
+    return save(_clone(tensors), metadata={"meta": json.dumps(meta)})
 
 
 def metadata(blob: bytes, key: str) -> dict:

@@ -16,7 +16,9 @@ from dashboard.pages.place import column
 from dashboard.shell import text
 from engine.datasets import inspect_table, read_image_table, read_table
 from engine.datasets.archives import IMAGE_LIMIT_BYTES
+from engine.datasets.hfd import is_rates, read_births
 from engine.datasets.images import SIDE, is_archive
+from engine.datasets.naming import listed
 from engine.errors import NotFound
 from engine.store import UPLOAD_DAYS
 
@@ -25,9 +27,10 @@ if TYPE_CHECKING:
     from engine.datasets import Preview, Table
     from engine.datasets.tables import TableSchema
 
-PROBLEMS = 8  # shown at once
+PROBLEMS = 5  # shown at once
 LIMIT_BYTES = 100_000_000  # of one file
 MOST_SIDE = 105  # pixels of an image
+RATES = ", or the file asfrRRbo.txt of the Human Fertility Database"
 
 
 class Upload:
@@ -42,7 +45,7 @@ class Upload:
         self._page, self._kept, self._gone = page, kept, gone
         self._file: tuple[str, bytes] | None = None
         self._preview: Preview | None = None
-        self._images: Table | None = None  # what a ZIP held
+        self._whole: Table | None = None  # of a file that needs no mapping, such as a ZIP
         self._mapping: dict[str, str] = {}
         self._id = ""
         limit = IMAGE_LIMIT_BYTES if self._takes_images else LIMIT_BYTES
@@ -56,12 +59,14 @@ class Upload:
         self._drop.param.watch(lambda event: self._dropped(event.new), "value")
         self._terms = text(
             f"<p class='quiet'>A CSV file of at most {LIMIT_BYTES // 10**6} MB with a header row"
-            f"{_images(page.entry.table) if self._takes_images else ''}. "
+            f"{_images(page.entry.table) if self._takes_images else ''}"
+            f"{RATES if page.entry.table.rates else ''}. "
             "It goes to this server's data folder and nowhere else; only you, and whoever has the "
             f"link of a run on it, can reach it. It is deleted after {UPLOAD_DAYS:.0f} days, or "
             f"when you say so. <a href='./templates/{page.entry.name}.csv' download>"
             "A template</a> shows the form.</p>"
         )
+        self._head = text("", visible=False)
         self._found = text("", visible=False)
         self._columns = column(visible=False, css=":host { gap: 8px; }")
         self._use = pmui.Button(
@@ -73,7 +78,8 @@ class Upload:
             color="error", size="small", margin=0, visible=False,
         )  # fmt: skip
         self.panel = column(
-            self._drop, self._terms, self._found, self._columns, self._use, self._delete,
+            self._drop, self._terms, self._head, self._columns, self._found, self._use,
+            self._delete,
             visible=False, css=":host { gap: 10px; }",
         )  # fmt: skip
 
@@ -82,7 +88,7 @@ class Upload:
         self._id = data.removeprefix("upload:") if data.startswith("upload:") else ""
         for part in (self._drop, self._terms):
             part.visible = not self._id
-        self._columns.visible = self._use.visible = False
+        self._head.visible = self._columns.visible = self._use.visible = False
         self._found.visible = bool(self._id)
         self._delete.visible = False
         if self._id:
@@ -100,14 +106,21 @@ class Upload:
         name, content = next(iter(files.items()))
         self._file = (name, content.encode() if isinstance(content, str) else content)
         self._drop.value = {}
-        self._mapping, self._images, self._preview = {}, None, None
-        self._columns.visible = self._use.visible = False
-        self._say(f"<p class='quiet' role='status'>Reading {html.escape(name)}…</p>")
+        self._mapping, self._whole, self._preview = {}, None, None
+        self._head.visible = self._columns.visible = self._use.visible = False
+        self._say(f"<p class='quiet' role='note'>Reading {html.escape(name)}…</p>")
         self._inspect()
 
     def _inspect(self) -> None:
         assert self._file is not None
         name, content = self._file
+        if self._page.entry.table.rates and is_rates(content):
+            self._page.background(
+                asyncio.to_thread(read_births, content, self._page.entry.table, name=name),
+                self._seen,
+                refused=self._refused,
+            )
+            return
         if self._takes_images and is_archive(name, content):
             self._page.background(
                 asyncio.to_thread(
@@ -134,14 +147,15 @@ class Upload:
             refused=self._refused,
         )
 
-    def _seen(self, images: Table) -> None:
+    def _seen(self, table: Table) -> None:
         """Show what a ZIP held; it is kept as read, and its bytes are let go."""
         assert self._file is not None
-        self._images, self._file = images, (self._file[0], b"")
+        self._whole, self._file = table, (self._file[0], b"")
+        shown = pictured(table, self._page.entry.table) if self._takes_images else ""
         self._say(
-            _list(images.notes[:PROBLEMS], "quiet", "note")
-            + pictured(images, self._page.entry.table)
-            + self._page.estimate.of(*images.frame.shape)
+            _list(table.notes[:PROBLEMS], "quiet", "note")
+            + shown
+            + self._page.estimate.of(*table.frame.shape)
         )
         self._use.visible = True
 
@@ -152,25 +166,29 @@ class Upload:
         first = self._preview is None or self._preview.names != preview.names
         self._preview = preview
         self._mapping = self._mapping or dict(preview.mapping)
-        self._say(
-            _list(preview.problems[:PROBLEMS], "error", "alert")
-            + _list(preview.warnings[:PROBLEMS], "quiet", "note")
-            + _head(preview)
-            + (self._page.estimate.of(preview.n_rows, len(preview.names)) if preview.n_rows else "")
-        )
+        self._head.param.update(object=_head(preview), visible=bool(preview.names))
         if first:
             self._columns.objects = self._mappers(preview)
         self._columns.visible = bool(preview.names)
+        # What is only not mapped yet is a question, not an error.
+        wrong = preview.problems[1 if preview.absent else 0 :]
+        self._say(
+            (_list([_ask(preview.absent)], "message warning", "note") if preview.absent else "")
+            + _many(wrong, "error", "alert")
+            + (_list([_learns(preview)], "", "note") if preview.features and not wrong else "")
+            + _many(preview.warnings, "quiet", "note")
+            + (self._page.estimate.of(preview.n_rows, len(preview.names)) if preview.n_rows else "")
+        )
         self._use.visible = not preview.problems and preview.n_rows > 0
 
     def _mappers(self, preview: Preview) -> list[Any]:
         """A choice of the file's column for each column that the study knows by name."""
         table = self._page.entry.table.with_target(self._target())
-        widgets: list[Any] = []
+        widgets: list[Any] = [text("<p class='quiet'>What its columns are:</p>")]
         for known in table.columns:
             source = next((u for u, s in self._mapping.items() if s == known.name), "")
             widget = pmui.Select(
-                label=f"Column of “{known.name}”",
+                label=f"Column of “{known.name}”{'' if known.required else ', if any'}",
                 description=known.doc or None,
                 options=["", *preview.names],
                 value=source,
@@ -214,10 +232,10 @@ class Upload:
         name, content = self._file
         page = self._page
 
-        images, mapping, target = self._images, self._mapping, self._target()
+        whole, mapping, target = self._whole, self._mapping, self._target()
 
         def keep() -> str:
-            table = images or read_table(
+            table = whole or read_table(
                 content, page.entry.table, name=name, mapping=mapping, target=target
             )
             made: str = page.service.store.add_upload(
@@ -227,7 +245,7 @@ class Upload:
             return made
 
         def kept(upload: str) -> None:
-            self._file = self._preview = self._images = None
+            self._file = self._preview = self._whole = None
             self._kept(upload)
 
         page.background(
@@ -301,6 +319,28 @@ def _head(preview: Preview) -> str:
         f"rows{more}:</p><div class='scroll'><table><thead><tr>{head}</tr></thead>"
         f"<tbody>{body}</tbody></table></div>"
     )
+
+
+def _ask(absent: Sequence[str]) -> str:
+    names = [f"“{name}”" for name in absent]
+    which = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return f"Still to say: which column is {which}? Choose above."
+
+
+def _learns(preview: Preview) -> str:
+    """Which columns would be learnt from, as the file calls them."""
+    own = {ours: theirs for theirs, ours in preview.mapping.items() if ours}
+    names = [own.get(name, name) for name in preview.features]
+    return f"To learn from, {len(names):,} column{'s' * (len(names) > 1)}: {listed(names)}."
+
+
+def _many(sentences: Sequence[str], kind: str, role: str) -> str:
+    """Sentences, of which only some are open to the eye."""
+    shown, more = sentences[:PROBLEMS], sentences[PROBLEMS:]
+    if not more:
+        return _list(shown, kind, role)
+    rest = f"<details><summary>{len(more)} more</summary>{_list(more, kind, 'note')}</details>"
+    return _list(shown, kind, role) + rest
 
 
 def _list(sentences: Sequence[str], kind: str, role: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from html import escape
-from io import StringIO
+from io import BytesIO, StringIO
 from itertools import combinations
 from math import isfinite
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from dashboard.pages.clamp_pool import STACKED
 from dashboard.pages.clamp_session import MODEL, OTHERS, Answer, Session
 from dashboard.plots.base import View
 from dashboard.shell import text
+from engine.errors import BadInput, NotFound, Unavailable
 from engine.labels import by_labeller, kappa
 from engine.store.records import Label
 
@@ -148,6 +149,7 @@ class Labels(View):
             for label, name, make in (
                 ("Labels", "labels.csv", lambda: _file(self.labels_csv())),
                 ("Predictions for the pool", "pool.csv", lambda: _file(self.pool_csv())),
+                ("Model", "model.safetensors", self._model),
             )
         ]  # fmt: skip
         self.panel = pn.Column(
@@ -187,6 +189,20 @@ class Labels(View):
             f"<tbody>{rows}</tbody></table>" if people else "<p class='quiet'>None yet.</p>"
         )  # fmt: skip
         self.alt = agreement(people)
+
+    async def _model(self) -> BytesIO:
+        """The model of the labels that stand; `engine.load` reads it, settings.json beside it."""
+        session = self._desk.session
+        assert session.run is not None, "a file can be asked for once a run is on show"
+        classes = [str(c) for c in session.run.words["classes"]]
+        labels = [[r, classes.index(v.label)] for r, v in session.standing.items()]
+        try:
+            made = await self._page.service.explore(session.run.id, "model", {"labels": labels})
+        except (BadInput, NotFound, Unavailable) as error:
+            sentence = str(error)
+            self._page.turn(lambda: self._page.say(sentence, "error"))
+            return BytesIO(sentence.encode())
+        return BytesIO(np.asarray(made["file"], np.uint8).tobytes())
 
     def labels_csv(self) -> str:
         """Every label ever given, in order; `stands` says which count."""

@@ -228,6 +228,7 @@ ENTRY = Entry(
             ArraySpec("stop", "1", "1", "1 where one may stop"),
             ArraySpec("advice", "1", "words", "whether to go on, and why"),
         ),
+        "model": (ArraySpec("file", "n", "bytes", "the model of these labels, as safetensors"),),
         "patch": (ArraySpec("image", "h w 3", "0-255", "the patch; empty where there is none"),),
         "patches": (
             ArraySpec(

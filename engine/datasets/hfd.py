@@ -9,19 +9,58 @@ open ends of the ages. An account at www.humanfertility.org is needed to get one
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from engine.datasets.decoding import decode, load
-from engine.datasets.fertility import AGES
+from engine.datasets.fertility import AGES, experiment
 from engine.datasets.naming import listed
+from engine.datasets.reading import read_frame
+from engine.datasets.supports import TEST
+from engine.datasets.tables import Table, TableSchema
 from engine.errors import BadInput
 
+STEP = 5  # years, the width of a box
 _PREAMBLE = 6  # lines before the header at most
 _AGE = re.compile(r"\d{1,2}[-+]?")
 _ADVICE = "give the period file asfrRRbo.txt of the Human Fertility Database"
+
+
+def is_rates(content: bytes) -> bool:
+    """Whether a file begins as those of period rates by age and birth order do."""
+    head = content[:2000].decode("utf-8", errors="replace").splitlines()[:_PREAMBLE]
+    return any({"Year", "Age", "ASFR1"} <= set(line.split()) for line in head)
+
+
+def read_births(
+    source: Path | bytes, schema: TableSchema, *, name: str | None = None, purpose: str = "fit"
+) -> Table:
+    """The published experiment on a file of rates: a few cells, and boxes of 5 x 5 years.
+
+    Args:
+        source: A path or the file's bytes.
+        schema: What the study takes.
+        name: What messages call the file; a path's own name by default.
+        purpose: "fit" or "predict", as of `read_table`.
+
+    Raises:
+        BadInput: As `read_rates`; too few cells.
+    """
+    file = name or (source.name if isinstance(source, Path) else "asfrRRbo.txt")
+    cells = read_rates(source, name=file)
+    read = read_frame(experiment(cells, STEP), schema, name=file, purpose=purpose)
+    fine = int((read.frame["task"] == "first births").sum())
+    test = int((read.frame["split"] == TEST).sum())
+    said = (
+        f"{file}: {len(cells):,} cells of one year of age and one calendar year were turned into "
+        f"{fine:,} single cells of first births, {test:,} of them held out, "
+        f"and {len(read.frame) - fine:,} averages over boxes of {STEP} x {STEP} years; the command "
+        "scant data births makes boxes of another width."
+    )
+    return replace(read, notes=(said, *read.notes))
 
 
 def read_rates(
@@ -94,7 +133,11 @@ def _of_country(table: pd.DataFrame, country: str | None, file: str) -> pd.DataF
     if country is None and len(codes) == 1:
         return table
     if country not in codes:
-        got = "name one of them" if country is None else f"there is no {country!r}"
+        got = (
+            "name one of them, or keep only its rows"
+            if country is None
+            else f"there is no {country!r}"
+        )
         raise BadInput(f"{file} holds {len(codes)} countries ({listed(codes)}); {got}.")
     return table[table["Code"] == country]
 

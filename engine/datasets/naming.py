@@ -80,15 +80,15 @@ def _box_ends(names: Sequence[str]) -> dict[str, str]:
     seen: dict[tuple[str, str], str] = {}
     for name in names:
         parts = words(name)
-        for end, rest in ((parts[-1:], parts[:-1]), (parts[:1], parts[1:])):
-            seen.setdefault(("".join(end), " ".join(rest)), name)
+        for last, others in ((parts[-1:], parts[:-1]), (parts[:1], parts[1:])):
+            seen.setdefault(("".join(last), "_".join(others)), name)
     made: dict[str, str] = {}
     for (end, rest), name in seen.items():
         other = seen.get((_ENDS.get(end, ""), rest))
-        if other in (None, name) or (name.endswith("_lo") and other == f"{name[:-3]}_hi"):
+        if other is None or other == name or (name.endswith("_lo") and other == f"{name[:-3]}_hi"):
             continue
         unit = _UNIT.search(name)
-        dim = (rest.replace(" ", "_") or "x") + (f" {unit[0].strip()}" if unit else "")
+        dim = (rest or "x") + (f" {unit[0].strip()}" if unit else "")
         if not {name, other} & set(made):
             made |= {name: f"{dim}_lo", other: f"{dim}_hi"}
     return made

@@ -10,6 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 import pandas as pd
 import platformdirs
 
+from engine.datasets.hfd import is_rates, read_births
 from engine.datasets.images import SIDE, read_image_table
 from engine.datasets.reading import read_frame, read_table
 from engine.datasets.tables import TableSchema
@@ -149,6 +150,11 @@ def _holds_images(path: Path, entry: Entry) -> bool:
     return entry.table.images and path.suffix.lower() == ".zip"
 
 
+def _beginning(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(2000)
+
+
 def _side(settings: Any) -> int:
     """The side of an image, where the study brings all to one."""
     return int(getattr(settings, "size", SIDE))
@@ -159,6 +165,8 @@ def _read_file(path: Path, entry: Entry, settings: Any, target: str | None) -> p
         table = read_image_table(path, entry.table, size=_side(settings))
         table.frame.attrs["notes"] = list(table.notes)
         return table.frame
+    if entry.table.rates and path.is_file() and is_rates(_beginning(path)):
+        return read_births(path, entry.table).frame
     if path.suffix.lower() != ".parquet":
         return read_table(path, entry.table, target=target).frame
     if not path.is_file():

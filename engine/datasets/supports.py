@@ -73,6 +73,7 @@ TABLE = TableSchema(
     ),
     features=True,
     boxes=True,
+    rates=True,
     minimum_rows=4,
 )
 _OWN = {column.name for column in TABLE.columns}

@@ -62,6 +62,7 @@ class TableSchema:
             is 1; otherwise their grey stays as it is.
         cut: Whether images are photographs, which are cut into patches, a row each, in place of
             being brought to one size.
+        rates: Whether birth rates as the Human Fertility Database has them are taken as they are.
         maximum_columns: More are refused before they are read.
     """
 
@@ -75,6 +76,7 @@ class TableSchema:
     images: bool = False
     turned: bool = True
     cut: bool = False
+    rates: bool = False
     maximum_columns: int = 4096
 
     def with_target(self, name: str | None) -> TableSchema:

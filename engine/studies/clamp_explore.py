@@ -21,6 +21,7 @@ from engine.studies.asked import whole
 from engine.studies.clamp_models import Session
 from engine.studies.clamp_patches import patches
 from engine.studies.predicted import with_classes
+from engine.training import blob
 
 if TYPE_CHECKING:
     from engine.studies.clamp import Study
@@ -47,7 +48,19 @@ def answer(study: Study, question: str, asked: dict[str, Any]) -> dict[str, np.n
         return picture(study, _row(study, asked))
     if question == "ask":
         return ask(study, asked)
-    raise BadInput(f"Nothing is known of {question!r}; ask for ask, patch, patches or picture.")
+    if question == "model":
+        return model(study, asked)
+    raise BadInput(
+        f"Nothing is known of {question!r}; ask for ask, model, patch, patches or picture."
+    )
+
+
+def model(study: Study, asked: dict[str, Any]) -> dict[str, np.ndarray]:
+    """The study fitted to the labels that were sent, as the bytes of a safetensors file."""
+    continued(study, _labels(study, asked.get("labels", [])))
+    if study.active.model is None:
+        raise BadInput("There is no model yet; label patches of both classes first.")
+    return {"file": np.frombuffer(blob(*study.fitted()), dtype=np.uint8)}
 
 
 def ask(study: Study, asked: dict[str, Any]) -> dict[str, np.ndarray]:

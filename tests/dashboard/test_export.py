@@ -90,7 +90,7 @@ def test_script_names_every_setting_and_the_seed() -> None:
 def test_an_upload_is_left_for_its_owner_to_fill_in() -> None:
     made = export.script(run("upload:secret-id", features=['u"); import os #']))
     assert "secret-id" not in made
-    assert export.UPLOADED in made
+    assert export.TABLE in made
     assert "COLUMNS" in made
     assert "import os" not in re.sub(r"#.*", "", made)
     compile(made, "run.py", "exec")

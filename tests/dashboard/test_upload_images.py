@@ -84,7 +84,7 @@ def test_a_csv_is_still_taken_and_a_broken_zip_is_one_sentence(site: Site) -> No
         rows = "".join(f"Greek,{c},{i},{i / 2}\n" for c in "ab" for i in range(4))
         upload._drop.value = {"mine.csv": b"output,label,p0,p1\n" + rows.encode()}
         await until(lambda: upload._use.visible)
-        assert "8 rows, 4 columns" in upload._found.object
+        assert "8 rows, 4 columns" in upload._head.object
 
     wizard(site, act)
 

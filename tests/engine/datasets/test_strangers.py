@@ -98,7 +98,7 @@ def test_dates_and_identifiers_are_left_out_and_dates_are_called_dates() -> None
     assert read.features == ("radius [µm]",)
     assert any("'day': it holds dates" in note for note in read.notes)
     boxed = columns("y").assign(task="a", t_lo="2024-01-01", t_hi="2024-01-02")
-    with pytest.raises(BadInput, match="which is a date .*; write a number for it, such as"):
+    with pytest.raises(BadInput, match=r"which is a date .*; write a number for it, such as"):
         read_table(csv(boxed), entry("aggregation").table)
 
 
