@@ -280,7 +280,8 @@ def _variables(present: bool) -> str:
 def _template() -> Template:
     return _env.from_string(
         "{% extends base %}{% block postamble %}{{ super() }}"
-        "<script src='./assets/page.js'></script>{% endblock %}",
+        "<script src='./assets/layout.js'></script><script src='./assets/page.js'></script>"
+        "{% endblock %}",
         globals={"base": BASE_TEMPLATE},
     )
 

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, WebSocketRoute, expect
 PATIENCE = 60_000  # ms; other work may share the machine's cores
 
 # Acts on each control the moment it is there, sooner than a hand could; notes whether the page was
-# still being built.
+# still being built. A quick page would be up before: its word that it is waits for the acts.
 AT_ONCE = """
 const acts = ACTS
 const find = (test, root = document) => {
@@ -20,12 +20,22 @@ const find = (test, root = document) => {
     if (inner) return inner
   }
 }
+const wait = (doc) => {
+  const idle = doc.notify_idle
+  doc.notify_idle = (root) => {
+    const go = () => acts.length ? setTimeout(go, 20) : idle.call(doc, root)
+    go()
+  }
+}
 window.acted = {}
 const timer = setInterval(() => {
+  const doc = window.Bokeh?.documents[0]
+  if (!doc) return
+  if (!Object.hasOwn(doc, 'notify_idle')) wait(doc)
   const [kind, name] = acts[0]
   const node = find((n) => n.matches(kind) && n.textContent.trim() === name)
   if (!node) return
-  acted[name] = !Bokeh.documents[0].is_idle
+  acted[name] = !doc.is_idle
   node.dispatchEvent(new MouseEvent('mousedown', {bubbles: true, composed: true}))
   node.click()
   acts.shift()
@@ -38,7 +48,8 @@ def act_at_once(page: Page, address: str, *acts: tuple[str, str]) -> None:
     """Open a page and use these controls (selector, words on them), all before it is built."""
     page.add_init_script(AT_ONCE.replace("ACTS", json.dumps(acts)))
     page.goto(address, wait_until="commit")
-    page.wait_for_function(f"window.acted && Object.keys(acted).length == {len(acts)}")
+    done = f"window.acted && Object.keys(acted).length == {len(acts)}"
+    page.wait_for_function(done, timeout=PATIENCE)
     assert page.evaluate("Object.values(acted)") == [True] * len(acts)
 
 

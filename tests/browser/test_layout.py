@@ -1,0 +1,60 @@
+"""A change on a page lays out the parts that it concerns and no others (assets/layout.js)."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.visiting import PATIENCE, reading
+
+# Counts how often each plot is laid out anew, and names what the tests look at.
+FIND = """() => {
+  const plots = [], walk = (view) => {
+    if (view.frame?.bbox) plots.push(view)
+    for (const child of view.child_views ?? []) walk(child)
+  }
+  Bokeh.index.roots.forEach(walk)
+  window.seen = plots.filter((plot) => plot.is_displayed)
+  for (const plot of seen) {
+    const update = plot._update_layout
+    plot.anew = 0
+    plot._update_layout = function () { this.anew += 1; return update.call(this) }
+  }
+  return seen.length
+}"""
+# A change, as it would come from the server, and the two frames after which it shows.
+CHANGE = """async ([at, change]) => {
+  const turn = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))
+  for (const plot of seen) plot.anew = 0
+  const heading = seen[at].parent.child_views[0].model
+  const on = change.visible === undefined ? seen[at].model : heading
+  on.setv(change, {sync: false})
+  await turn(); await turn(); await turn()
+  return seen.map((plot) => {
+    const at = plot.el.getBoundingClientRect(), {left, top, width, height} = plot.frame.bbox
+    return {anew: plot.anew, top: at.top, height: at.height, frame: [left, top, width, height]}
+  })
+}"""
+
+
+def test_only_what_a_change_concerns_is_laid_out(page: Page, app_url: str) -> None:
+    page.goto(f"{app_url}/genes")
+    expect(reading(page, "Objective")).to_contain_text("Step", timeout=PATIENCE)
+    page.wait_for_timeout(1500)  # what comes later has come
+    assert page.evaluate(FIND) >= 3
+    last = page.evaluate("seen.length - 1")
+    before = page.evaluate(CHANGE, [last, {"height": 300}])
+
+    taller = page.evaluate(CHANGE, [last, {"height": 400}])
+    assert [plot["anew"] > 0 for plot in taller[:3]] == [False] * 3
+    assert taller[last]["height"] == 400
+    gained = 400 - before[last]["height"]
+    assert taller[last]["frame"][3] == before[last]["frame"][3] + gained
+
+    hidden = page.evaluate(CHANGE, [last, {"visible": False}])
+    assert [plot["anew"] > 0 for plot in hidden[:3]] == [False] * 3
+    assert hidden[last]["top"] < taller[last]["top"], "what was hidden leaves no room"
+    shown = page.evaluate(CHANGE, [last, {"visible": True}])
+    assert shown[last]["top"] == taller[last]["top"]
+
+    again = page.evaluate(CHANGE, [last, {"height": 300}])
+    assert [plot["frame"] for plot in again] == [plot["frame"] for plot in before]
