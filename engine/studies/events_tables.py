@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import permutations
 from pathlib import Path
@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import torch
 from jaxtyping import Float, Int
+from scipy.stats import ttest_rel
 from sklearn.metrics import average_precision_score, f1_score
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import StandardScaler
@@ -64,16 +65,36 @@ def reproduce(quick: bool, data: Path | None) -> Runs:
     pairs = drawn_pairs(len(seen.groups), 4 if quick else None)
     more = f"SO2, {MORE} inducing inputs"
     # Dear ones and cheap ones in turn, so that a run that is broken off has something of each.
+    every: list[Score] = []
     for repeat in range(2 if quick else 20):
         for experiment, count in (("SO2", INDUCING), (more, MORE)):
             found = regression_scores(table, repeat, count)
-            yield [Score(experiment, source, *one, _theirs(experiment, one)) for one in found]
+            told = [Score(experiment, source, *one, _theirs(experiment, one)) for one in found]
+            every += told
+            yield told
         if repeat < len(pairs):
-            yield _events(seen, pairs[repeat :: 2 if quick else 20])
+            told = _events(seen, pairs[repeat :: 2 if quick else 20])
+            every += told
+            yield told
+    yield tested(every)
     yield [
         Score(EVENTS, EVENTS_SOURCE, f"{method} (not here)", "F1", math.nan, THEIRS[method, "F1"])
         for method in ("BEMKL", "MKGP")
     ]
+
+
+def tested(every: Sequence[Score]) -> list[Score]:
+    """For every method and figure, p of a paired t-test against DFGP over the same splits."""
+    values: dict[tuple[str, str, str, str], list[float]] = {}
+    for one in every:
+        values.setdefault((one.experiment, one.data, one.method, one.metric), []).append(one.value)
+    found = []
+    for (experiment, data, method, metric), of in values.items():
+        own = values[experiment, data, "DFGP", metric]
+        if method != "DFGP" and len(of) > 1 and of != own:
+            p = float(ttest_rel(of, own).pvalue)
+            found.append(Score(experiment, data, method, f"p of {metric}", p))
+    return found
 
 
 def so2(folder: Path | None) -> tuple[pd.DataFrame, str]:
