@@ -289,7 +289,7 @@ def _dgplvm(name: str, rows: Rows, x: list[np.ndarray]) -> Found:
     optimiser = LBFGS(model.parameters(), model.objective)
     for _ in range(rows.case.steps // 4):
         optimiser.step()
-    z = [model.latent(), *(model.infer(torch.as_tensor(part), 1, 15) for part in x[1:])]
+    z = [model.latent()[0], *(model.infer(torch.as_tensor(part), 1, 15) for part in x[1:])]
     yield from _machines(name, [np.asarray(part) for part in z], rare[kept], LATENT_GRID)
 
 
