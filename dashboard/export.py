@@ -140,7 +140,6 @@ def figures_html(run: History, views: Views) -> str:
     Each figure is still live: zoom, hover, and its tools to save it as PNG or SVG.
     """
     from bokeh.embed import components
-    from bokeh.util.paths import static_path
 
     shown = views.shown(run)
     figures = [(view, f) for view in shown for f in getattr(view, "figures", ())]
@@ -157,9 +156,22 @@ def figures_html(run: History, views: Views) -> str:
             f"<section><h2>{escape(view.title)}</h2><figure>{inner}"
             f"<figcaption>{escape(view.alt)}</figcaption></figure></section>"
         )
+    return standing_alone(_title(run), body, code)
+
+
+def standing_alone(title: str, body: str, code: str) -> str:
+    """A page of HTML that needs nothing from anywhere.
+
+    Args:
+        title: As plain text.
+        body: What follows the heading, as HTML.
+        code: The script of Bokeh's figures in it, in its tags.
+    """
+    from bokeh.util.paths import static_path
+
     # Bokeh's own `Resources` would add a link to every extension that Panel has registered.
     runtime = (static_path() / "js" / "bokeh.min.js").read_text(encoding="utf-8")
-    title = escape(_title(run))
+    title = escape(title)
     return (
         f"<!DOCTYPE html><html lang='en'><head><meta charset='utf-8'><title>{title}</title>"
         f"<style>{_STYLE}</style><script>{runtime}</script></head><body><h1>{title}</h1>{body}{code}</body></html>"

@@ -3,34 +3,11 @@
 import resource
 
 import pytest
-import torch
 
-from engine.models.hmogp_lv import HMOGPLV
-from engine.models.hmogp_lv_training import Training
-from engine.models.replica_data import Data
+from engine.bench.builders import hmogp_lv
+from engine.bench.rows import curves
 
 pytestmark = pytest.mark.benchmark
-
-
-def _rows(outputs, replicas, n, same=False, seed=0):
-    """Smooth curves of outputs that change slowly from one to the next, at inputs of their own."""
-    g = torch.Generator().manual_seed(seed)
-    d, r, _ = torch.meshgrid(*map(torch.arange, (outputs, replicas, n)), indexing="ij")
-    x = torch.rand(d.shape, generator=g, dtype=torch.float64) * 4
-    x = x[:1].expand(d.shape) if same else x
-    place = 3 * d / outputs
-    y = torch.sin(x + place) + 0.4 * torch.cos(2 * x + r + place)
-    y = y + 0.1 * torch.randn(y.shape, generator=g, dtype=torch.float64)
-    return Data.of(*(v.reshape(-1) for v in (d, r, x, y)))
-
-
-def _training(data, scheme="lbfgs", batch=0, outputs=5, inputs=32):
-    g = torch.Generator().manual_seed(0)
-    dense = scheme == "lbfgs"
-    model = HMOGPLV.build(
-        data, g, n_inducing_outputs=outputs, n_inducing_inputs=inputs, dense=dense
-    )
-    return Training(model, data, g, scheme, batch=batch)
 
 
 def _time(benchmark, training, rounds=30):
@@ -39,33 +16,33 @@ def _time(benchmark, training, rounds=30):
 
 @pytest.mark.parametrize("scheme", ["lbfgs", "natural", "adam"])
 def test_step_on_the_gene_demo(benchmark, scheme):
-    _time(benchmark, _training(_rows(4, 8, 4), scheme, outputs=4, inputs=28))
+    _time(benchmark, hmogp_lv(curves(4, 8, 4), scheme, outputs=4, inputs=28))
 
 
 @pytest.mark.parametrize("scheme", ["lbfgs", "natural"])
 @pytest.mark.parametrize("outputs", [10, 50, 250, 1000])
 def test_step_against_outputs(benchmark, outputs, scheme):
-    _time(benchmark, _training(_rows(outputs, 4, 10), scheme), 10)
+    _time(benchmark, hmogp_lv(curves(outputs, 4, 10), scheme), 10)
 
 
 @pytest.mark.parametrize("replicas", [2, 4, 8, 16])
 def test_step_against_replicas(benchmark, replicas):
-    _time(benchmark, _training(_rows(50, replicas, 10)))
+    _time(benchmark, hmogp_lv(curves(50, replicas, 10)))
 
 
 @pytest.mark.parametrize("n", [5, 10, 40, 160])
 def test_step_against_points(benchmark, n):
-    _time(benchmark, _training(_rows(50, 4, n)), 10)
+    _time(benchmark, hmogp_lv(curves(50, 4, n)), 10)
 
 
 @pytest.mark.parametrize("same", [True, False])
 def test_step_where_outputs_have_the_same_inputs(benchmark, same):
-    _time(benchmark, _training(_rows(250, 4, 20, same)), 10)
+    _time(benchmark, hmogp_lv(curves(250, 4, 20, same)), 10)
 
 
 def test_fifty_outputs_until_the_bound_settles(benchmark):
     """The goal is a minute; the settling is that of a run's default: 20 steps below 1e-4."""
-    training = _training(_rows(50, 4, 10), inputs=60)
+    training = hmogp_lv(curves(50, 4, 10), inputs=60)
 
     def run():
         best, idle = -float("inf"), 0
@@ -80,7 +57,7 @@ def test_fifty_outputs_until_the_bound_settles(benchmark):
 
 def test_a_thousand_outputs_by_minibatch(benchmark):
     """The goal is 2 GB; what counts is the peak of the whole process, so run it by itself."""
-    training = _training(_rows(1000, 8, 7), "natural", batch=50, outputs=8)
+    training = hmogp_lv(curves(1000, 8, 7), "natural", batch=50, outputs=8)
 
     def run():
         for _ in range(200):

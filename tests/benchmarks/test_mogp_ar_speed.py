@@ -5,23 +5,9 @@ import resource
 import pytest
 import torch
 
-from engine.models.mogp_baselines import build
-from engine.models.mogp_kernels import RbfArd
-from engine.models.mogp_training import Training
+from engine.bench.builders import FIFTY_ALPHABETS, mogp_ar
 
 pytestmark = pytest.mark.benchmark
-
-
-def _training(sizes, n, features, latent, name="mogp-ar", batch=200, device="cpu", **other):
-    """Random rows of outputs with the given numbers of classes, M = 100."""
-    g = torch.Generator().manual_seed(0)
-    x = torch.randn(n, features, generator=g, dtype=torch.float64)
-    output = torch.arange(n) % len(sizes)
-    label = (torch.rand(n, generator=g) * torch.tensor(sizes)[output]).long()
-    kernel = RbfArd(x, latent)
-    model = build(name, kernel, kernel.prepare(x), output, sizes, 100, g).to(device)
-    data = [v.to(device) for v in (kernel.prepare(x.to(device)), output, label)]
-    return Training(model, *data, g, batch=batch, **other)
 
 
 def _time(benchmark, training, threads=1, rounds=60):
@@ -40,7 +26,7 @@ PROBLEMS = {"balance": ([3], 500, 4, 3), "s20": ([20], 1600, 5, 5)}
 def test_step_beside_the_peers(benchmark, problem, name, threads):
     model = "mg-m" if name == "mg-m" else "mogp-ar"
     sampled = 1 if name == "sampled" else 0
-    training = _training(*PROBLEMS[problem], name=model, sampled=sampled)
+    training = mogp_ar(*PROBLEMS[problem], name=model, sampled=sampled)
     _time(benchmark, training, threads)
 
 
@@ -49,7 +35,7 @@ def test_step_beside_the_peers(benchmark, problem, name, threads):
 def test_step_against_classes_of_one_output(benchmark, classes, name):
     model = "mg-m" if name == "mg-m" else "mogp-ar"
     sampled = 1 if name == "sampled" else 0
-    _time(benchmark, _training([classes], 4000, 5, 10, name=model, sampled=sampled), rounds=20)
+    _time(benchmark, mogp_ar([classes], 4000, 5, 10, name=model, sampled=sampled), rounds=20)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024  # MB on Linux, so far
     benchmark.extra_info["peak_MB"] = round(peak)
 
@@ -57,16 +43,16 @@ def test_step_against_classes_of_one_output(benchmark, classes, name):
 @pytest.mark.parametrize("sampled", [1, 0])
 def test_step_of_fifty_outputs(benchmark, sampled):
     """As many classes as Omniglot's 50 alphabets have, 9 rows of each."""
-    sizes = [32] * 27 + [33] * 23
-    _time(benchmark, _training(sizes, 20_000, 5, 10, batch=9, sampled=sampled), rounds=20)
+    _time(benchmark, mogp_ar(FIFTY_ALPHABETS, 20_000, 5, 10, batch=9, sampled=sampled), rounds=20)
 
 
 @pytest.mark.cuda
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 @pytest.mark.parametrize("sampled", [1, 0])
 def test_step_of_all_classes_on_a_gpu(benchmark, sampled):
-    sizes = [32] * 27 + [33] * 23
-    training = _training(sizes, 20_000, 400, 10, batch=50, device="cuda", sampled=sampled)
+    training = mogp_ar(
+        FIFTY_ALPHABETS, 20_000, 400, 10, batch=50, device=torch.device("cuda"), sampled=sampled
+    )
 
     def step():
         training.step()

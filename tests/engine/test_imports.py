@@ -12,8 +12,11 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 WEB = {"panel", "bokeh", "holoviews", "panel_material_ui"}
-SCIENCE = ("engine.studies", "engine.models", "engine.training", "engine.fitting")
-DOOR = {("engine.cli", "dashboard.app")}  # `scant serve` opens the other house
+SCIENCE = ("engine.studies", "engine.models", "engine.training", "engine.fitting", "engine.bench")
+DOOR = {  # what the command line opens in the other house, when it is asked to
+    ("engine.cli", "dashboard.app"),  # `scant serve`
+    ("engine.cli", "dashboard.bench_page"),  # `scant bench --out`
+}
 
 
 def sources() -> dict[str, Path]:

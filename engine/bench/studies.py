@@ -1,4 +1,4 @@
-"""Speed of the engine on this machine: what one training step of a study costs."""
+"""Speed of a study: what one of its training steps costs on this machine."""
 
 from __future__ import annotations
 

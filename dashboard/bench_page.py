@@ -1,0 +1,109 @@
+"""The page that `scant bench --out` writes: what every model costs, a panel each, log over log.
+
+It needs nothing from anywhere and no server; `engine.bench` makes the tables it shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+import pandas as pd
+from bokeh.embed import components
+from bokeh.models import ColumnDataSource, HoverTool
+
+from dashboard.export import standing_alone
+from dashboard.plots.theme import GREY, GROUPS, Figure, new_figure, quiet_legend
+
+MARKERS = {"n": "circle", "m": "triangle", "classes": "square"}
+KEY = (
+    "Circles vary n, the rows of a step; triangles m, the inducing points or basis functions;"
+    " squares the classes. Dashed: on CUDA. Stars: another program, on another machine."
+)
+
+
+def page(table: pd.DataFrame, growth: pd.DataFrame, words: Sequence[str]) -> str:
+    """A page of HTML.
+
+    Args:
+        table: As `engine.bench.table.measure` gives it.
+        growth: As `engine.bench.table.growth` gives it.
+        words: Sentences on when and where it was measured.
+    """
+    measured = table.dropna(subset="ms")
+    models = list(dict.fromkeys(measured["model"]))
+    figures = [_panel(measured[measured["model"] == model], model) for model in models]
+    found: Any = components(figures, wrap_script=True) if figures else ("", ())
+    code, divs = found
+    body = "".join(f"<p>{escape(line)}</p>" for line in [*words, KEY])
+    for model, div in zip(models, divs):
+        reading = escape(_reading(model, measured, growth))
+        body += f"<section><h2>{escape(model)}</h2><figure>{div}"
+        body += f"<figcaption>{reading}</figcaption></figure></section>"
+    body += "<section><h2>All figures</h2>"
+    body += table.to_html(index=False, na_rep="", escape=True, border=0) + "</section>"
+    return standing_alone("What the engine costs", body, code)
+
+
+def _panel(rows: pd.DataFrame, model: str) -> Figure:
+    axes = {"x_axis_type": "log", "y_axis_type": "log"}
+    plot = new_figure(f"cost of {model}", "n, m or classes", "ms a step", height=380, **axes)
+    methods = list(dict.fromkeys(rows["method"]))
+    for keys, of in rows.groupby(["method", "device"], sort=False):
+        method, device = map(str, keys)
+        colour = GROUPS[methods.index(method) % len(GROUPS)]
+        for size, marker in MARKERS.items():
+            _line(plot, of, size, marker, colour, _name(method, device))
+    peers = rows.dropna(subset=["peer_ms"])
+    if len(peers):
+        source = ColumnDataSource(
+            {"x": peers["n"].astype(float), "y": peers["peer_ms"], "who": peers["peer"]}
+        )
+        star = plot.scatter(
+            "x", "y", source=source, marker="star", size=13, color=GREY, legend_label="others"
+        )
+        plot.add_tools(HoverTool(renderers=[star], tooltips=[("ms", "@y"), ("who", "@who")]))
+    quiet_legend(plot, stacked=True)
+    return plot
+
+
+def _line(plot: Figure, rows: pd.DataFrame, size: str, marker: str, colour: str, name: str) -> None:
+    """One method on one device against one size; the base belongs to all."""
+    seen = rows[rows["varies"].isin(["base", size])].dropna(subset=[size]).sort_values(size)
+    if seen.empty or (len(seen) == 1 and size != "n"):
+        return
+    source = ColumnDataSource(
+        {
+            "x": seen[size].astype(float),
+            "ms": seen["ms"],
+            "what": [f"{name}, {row.work}, {size} = {getattr(row, size)}" for row in _rows(seen)],
+        }
+    )
+    dash = "dashed" if name.endswith("cuda") else "solid"
+    plot.line(
+        "x", "ms", source=source, color=colour, line_dash=dash, line_width=2, legend_label=name
+    )
+    dots = plot.scatter(
+        "x", "ms", source=source, color=colour, marker=marker, size=8, legend_label=name
+    )
+    plot.add_tools(HoverTool(renderers=[dots], tooltips=[("", "@what"), ("ms", "@ms")]))
+
+
+def _rows(table: pd.DataFrame) -> list[Any]:
+    return list(table.itertuples())
+
+
+def _name(method: str, device: str) -> str:
+    return method if device == "cpu" else f"{method}, {device}"
+
+
+def _reading(model: str, table: pd.DataFrame, growth: pd.DataFrame) -> str:
+    """What the panel says, for those who cannot see it."""
+    base = table[(table["model"] == model) & (table["varies"] == "base")]
+    told = [f"{_name(row.method, row.device)}: {row.ms:.3g} ms" for row in _rows(base)]
+    grown = [
+        f"{_name(row.method, row.device)}: {row.size}^{row.power:g}"
+        for row in _rows(growth[growth["model"] == model])
+    ]
+    return f"{'; '.join(told)}." + (f" It grows as {'; '.join(grown)}." if grown else "")

@@ -1,0 +1,15 @@
+"""What the engine costs on this machine: a step of every model, and of what others offer for it.
+
+    bench("redshift")                       # a step of a study, against the sizes it grows with
+    table = measure(devices=["cpu"])        # every model, beside GPyTorch and scikit-learn
+
+`cases` declares what is measured, `builders` makes the models of the engine, `stock` those of
+others, `timing` has the one loop that times them, `peers` cites figures of programs that are not
+installed. The tests of speed (`pytest -m benchmark`) take their models and rows from here.
+"""
+
+from engine.bench.cases import MODELS
+from engine.bench.studies import bench
+from engine.bench.table import measure
+
+__all__ = ["MODELS", "bench", "measure"]

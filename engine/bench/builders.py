@@ -1,0 +1,230 @@
+"""The engine's models, built on the rows that their speed is measured on.
+
+Each function gives a model's `Training`, or the model where it has none. Rows are moved to the
+device first, as the studies do, and the models that build themselves on a processor after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from engine.bench import rows
+from engine.bench.rows import seeded
+from engine.bench.timing import Step
+from engine.kernels.patch import PatchKernel
+from engine.models import (
+    bgplvm_training,
+    dfgp_training,
+    hgp,
+    hmogp_lv_training,
+    mogp_training,
+    mtgpa_training,
+)
+from engine.models.bgplvm import BGPLVM
+from engine.models.dfgp import DFGP
+from engine.models.dgplvm import DGPLVM
+from engine.models.gpz import GPz
+from engine.models.hmogp_lv import HMOGPLV
+from engine.models.laplace import LaplaceGPC
+from engine.models.lbfgs import LBFGS
+from engine.models.lvmogp import LVMOGP
+from engine.models.mogp_baselines import build as build_mogp
+from engine.models.mogp_kernels import RbfArd
+from engine.models.mtgpa import MTGPA
+from engine.models.mtgpa_prior import Data as Supported
+from engine.models.replica_data import Data as Replicated
+from engine.models.sclvm import SCLVM
+from engine.models.student_t import StudentT
+from engine.models.svgp import SVGP
+
+CPU = torch.device("cpu")
+FOR_EVER = 10**6  # steps of Adam that no measurement reaches the end of
+TWO_ALPHABETS = (14, 14)  # characters of Ojibwe and Blackfoot
+FIFTY_ALPHABETS = (32,) * 27 + (33,) * 23  # as many as Omniglot's have
+
+
+def gradient_of(model: Any, objective: Callable[[], Tensor] | None = None) -> Step:
+    """A step that is the model's objective, or another function of it, and its gradient."""
+
+    def step() -> Tensor:
+        model.zero_grad()
+        value = (objective or model.objective)()
+        value.backward()
+        return value.detach()
+
+    return step
+
+
+def gpz(x: Float[Tensor, "n d"], y: Float[Tensor, " n"], m: int, covariance: str = "VC") -> GPz:
+    """At its start values, where the rows are."""
+    model = GPz(x.shape[1], m, covariance).to(x.device)
+    model.initialise(x, y, seeded())
+    return model
+
+
+def gpz_training(model: GPz, x: Float[Tensor, "n d"], y: Float[Tensor, " n"]) -> LBFGS:
+    """L-BFGS on all rows."""
+    return LBFGS(model.parameters(), lambda: model.objective(x, y))
+
+
+def mtgpa(
+    data: Supported,
+    scheme: str = "adam",
+    inducing: int = 100,
+    device: torch.device = CPU,
+    **of: Any,
+) -> mtgpa_training.Training:
+    """A Gaussian task for each that the rows have; `of` the training."""
+    g, tasks = seeded(), int(data.task.max()) + 1
+    data = Supported(*(v.to(device) for v in data[:3]))
+    model = MTGPA.build(
+        data, ["gaussian"] * tasks, 2, g, inducing=inducing, natural=scheme == "natural"
+    )
+    return mtgpa_training.Training(model, data, g, scheme, **of)
+
+
+def _moved(data: Replicated, device: torch.device) -> Replicated:
+    parts = (data.output, data.replica, data.x, data.y, data.samplings)
+    return Replicated(*(v.to(device) for v in parts))
+
+
+def hmogp_lv(
+    data: Replicated,
+    scheme: str = "lbfgs",
+    batch: int = 0,
+    outputs: int = 5,
+    inputs: int = 32,
+    device: torch.device = CPU,
+    kind: type[HMOGPLV] = HMOGPLV,
+) -> hmogp_lv_training.Training:
+    """So many inducing outputs and inputs; `kind` may be `LVMOGP`."""
+    g, data = seeded(), _moved(data, device)
+    model = kind.build(
+        data, g, n_inducing_outputs=outputs, n_inducing_inputs=inputs, dense=scheme == "lbfgs"
+    )
+    return hmogp_lv_training.Training(model, data, g, scheme, batch=batch)
+
+
+def lvmogp(data: Replicated, **of: Any) -> hmogp_lv_training.Training:
+    """As `hmogp_lv`, blind to replicas."""
+    return hmogp_lv(data, kind=LVMOGP, **of)
+
+
+def hierarchy(data: Replicated, kind: str = "DHGP", device: torch.device = CPU, **of: Any) -> Any:
+    """HGP, HGPInd or DHGP, `of` its class."""
+    return getattr(hgp, kind).build(_moved(data, device), **of)
+
+
+def mogp_ar(
+    sizes: Sequence[int],
+    n: int = 1600,
+    features: int = 5,
+    latent: int = 5,
+    inducing: int = 100,
+    name: str = "mogp-ar",
+    batch: int = 200,
+    sampled: int = 0,
+    device: torch.device = CPU,
+) -> mogp_training.Training:
+    """Random rows of outputs with so many classes each, and an RBF kernel."""
+    g = seeded()
+    x = torch.randn(n, features, generator=g, dtype=torch.float64)
+    output = torch.arange(n) % len(sizes)
+    label = (torch.rand(n, generator=g) * torch.tensor(sizes)[output]).long()
+    kernel = RbfArd(x, latent)
+    prepared = kernel.prepare(x)
+    model = build_mogp(name, kernel, prepared, output, sizes, inducing, g).to(device)
+    x, output, label = (v.to(device) for v in (prepared, output, label))
+    return mogp_training.Training(model, x, output, label, g, batch=batch, sampled=sampled)
+
+
+def patches(
+    sizes: Sequence[int],
+    grey: bool = False,
+    patch: int = 3,
+    latent: int = 10,
+    inducing: int = 50,
+    name: str = "mogp-ar",
+    batch: int = 50,
+    sampled: int = 0,
+    device: torch.device = CPU,
+    each: int = 20,
+) -> mogp_training.Training:
+    """So many drawings of `each` class, and the patch kernel."""
+    n = each * sum(sizes)
+    number = torch.arange(n) // each
+    output = torch.arange(len(sizes)).repeat_interleave(torch.tensor(sizes) * each)
+    first = torch.tensor([0, *sizes]).cumsum(0)[:-1]
+    kernel = PatchKernel(20, 20, patch, n_latent=latent)
+    g = seeded()
+    prepared = kernel.prepare(rows.drawings(n, grey))
+    model = build_mogp(name, kernel, prepared, output, sizes, inducing, g).to(device)
+    label = (number - first[output]).to(device)
+    x, output = prepared.to(device), output.to(device)
+    return mogp_training.Training(model, x, output, label, g, batch=batch, sampled=sampled)
+
+
+def bgplvm(n: int, d: int, m: int, device: torch.device = CPU) -> BGPLVM:
+    """Five latent dimensions."""
+    return BGPLVM.build(rows.outputs(n, d), 5, m, seeded()).to(device)
+
+
+def sclvm(n: int, d: int, q: int, m: int, classes: int = 2, device: torch.device = CPU) -> SCLVM:
+    """Half of q dimensions shared; all classes but the first are rare, an eleventh together."""
+    rare = max(n // 11 // (classes - 1), 1)
+    label = (torch.arange(n) // rare + 1) * (torch.arange(n) < rare * (classes - 1))
+    y = rows.outputs(n, d)
+    return SCLVM.build(y, label, classes, q // 2, q - q // 2, m, seeded()).to(device)
+
+
+def latent_training(model: BGPLVM | DGPLVM) -> bgplvm_training.Training:
+    """Steps of Adam."""
+    return bgplvm_training.Training(model, adam=FOR_EVER)
+
+
+def dgplvm(n: int, classes: int, d: int = 100, device: torch.device = CPU) -> DGPLVM:
+    """Five latent dimensions, classes of one size."""
+    return DGPLVM.build(rows.outputs(n, d), torch.arange(n) % classes, 5).to(device)
+
+
+def dfgp(
+    views: list[Tensor], y: Tensor, device: torch.device = CPU, **of: Any
+) -> dfgp_training.Training:
+    """Steps of Adam of a model built with `of`."""
+    model = DFGP.build([v.to(device) for v in views], y.to(device), **of)
+    return dfgp_training.Training(model, adam=FOR_EVER)
+
+
+def svgp(n: int, m: int, device: torch.device = CPU) -> SVGP:
+    """Twenty-seven inputs."""
+    x, y = (v.to(device) for v in rows.features(n))
+    return SVGP.build(x, y, inducing=m)
+
+
+def student_t(n: int, d: int = 27, device: torch.device = CPU) -> StudentT:
+    """Five degrees of freedom, a lengthscale an input."""
+    x, y = (v.to(device) for v in rows.features(n, d))
+    return StudentT.build(x, y, df=5)
+
+
+def laplace(n: int, ard: bool = False, device: torch.device = CPU) -> LaplaceGPC:
+    """Twenty inputs; the mode is near where the last one was, as it is while it learns."""
+    x, y = (v.to(device) for v in rows.two_classes(n))
+    return LaplaceGPC.build(x, y, ard=ard)
+
+
+def laplace_step(model: LaplaceGPC) -> Step:
+    """Evidence and gradient at hyperparameters that have moved a little."""
+
+    def step() -> None:
+        model.zero_grad()
+        with torch.no_grad():
+            model.kernel.raw_outputscale.mul_(1.001)
+        model.log_evidence().backward()  # type: ignore[no-untyped-call]
+
+    return step

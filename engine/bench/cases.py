@@ -1,0 +1,285 @@
+"""What is measured: every model of the engine against n, m and classes, and its peers in stock.
+
+A `Sweep` varies one size at a time from its base. n are the rows that a step sees, m inducing
+points or basis functions (of each class, latent function or neuron where these have their own),
+classes those that a label can take; a model leaves out what it does not have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import torch
+
+from engine.bench import steps
+from engine.bench.timing import Step
+from engine.errors import NotFound
+
+ADAM, LBFGS, GRADIENT = "step of Adam", "step of L-BFGS", "objective and gradient"
+BASE = "base"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One figure to be measured. `varies` names the size that is not the base's."""
+
+    model: str
+    method: str
+    work: str
+    varies: str
+    sizes: Mapping[str, int]
+    build: Callable[..., Step]
+    cuda: bool
+
+    def step(self, device: torch.device) -> Step:
+        """Build it on a device."""
+        return self.build(device=device, **self.sizes)
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A method's cost against its sizes, one at a time.
+
+    Args:
+        model: Whose work it is.
+        method: Who does it.
+        work: What a step is.
+        build: From the sizes by name, and `device`, to a step.
+        base: The sizes where the others vary.
+        over: What else each takes; empty: the base alone is measured.
+        cuda: Whether it can run there.
+    """
+
+    model: str
+    method: str
+    work: str
+    build: Callable[..., Step]
+    base: Mapping[str, int]
+    over: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    cuda: bool = True
+
+    def cases(self, quick: bool = False) -> list[Case]:
+        """The base, then each size's others; `quick`: the first of these alone."""
+        points = [(BASE, self.base)]
+        for name, values in self.over.items():
+            points += [(name, {**self.base, name: v}) for v in values[: 1 if quick else None]]
+        return [
+            Case(self.model, self.method, self.work, varies, sizes, self.build, self.cuda)
+            for varies, sizes in points
+        ]
+
+
+# 8 inputs where scikit-learn is among the methods: its gradient is a matrix a lengthscale.
+NARROW = 8
+OVER_GPZ = {"n": (1000, 16_000), "m": (100, 50, 200)}
+OVER_CURVES = {"n": (400, 10_000), "m": (16, 64)}
+OVER_ROWS = {"n": (128, 256, 1024)}
+OVER_MIXED = {"n": (50, 800), "m": (50, 200), "classes": (100, 400)}
+OVER_FEATURES = {"n": (500, 4000), "m": (25, 50)}
+OVER_LABELS = {"n": (100, 250, 1000)}
+TWO = {"n": 500, "classes": 2}
+
+SWEEPS = (
+    Sweep("gpz", "Scant VC", LBFGS, steps.gpz("VC"), {"n": 4000, "m": 25}, OVER_GPZ),
+    Sweep("gpz", "Scant VD", LBFGS, steps.gpz("VD"), {"n": 4000, "m": 25}, {"m": (100,)}),
+    Sweep("gpz", "Scant VL", LBFGS, steps.gpz("VL"), {"n": 4000, "m": 25}, {"m": (100,)}),
+    Sweep("gpz", "GPyTorch SVGP", ADAM, steps.galaxies_sparse, {"n": 4000, "m": 25}, OVER_GPZ),
+    Sweep(
+        "mtgpa",
+        "Scant",
+        ADAM,
+        steps.mtgpa,
+        {"n": 740, "m": 100},
+        {"n": (240, 2080), "m": (50, 25, 200)},
+    ),
+    Sweep(
+        "mtgpa",
+        "GPyTorch LMC, cells' centres",
+        ADAM,
+        steps.centres,
+        {"n": 740, "m": 100},
+        {"n": (240,), "m": (50,)},
+    ),
+    Sweep("hmogp_lv", "Scant", LBFGS, steps.hmogp, {"n": 2000, "m": 32}, OVER_CURVES),
+    Sweep("hmogp_lv", "Scant, Adam as published", ADAM, steps.published_hmogp, {"n": 128, "m": 28}),
+    Sweep("lvmogp", "Scant", LBFGS, steps.lvmogp, {"n": 2000, "m": 32}, OVER_CURVES),
+    Sweep("hgp", "Scant DHGP", GRADIENT, steps.hgp("DHGP"), {"n": 512}, OVER_ROWS),
+    Sweep("hgp", "Scant HGP", GRADIENT, steps.hgp("HGP"), {"n": 512}, OVER_ROWS),
+    Sweep(
+        "hgp",
+        "Scant HGPInd",
+        GRADIENT,
+        steps.hgp("HGPInd"),
+        {"n": 512, "m": 12},
+        {**OVER_ROWS, "m": (6, 24)},
+    ),
+    Sweep(
+        "hgp",
+        "GPyTorch ExactGP, DHGP's kernel",
+        GRADIENT,
+        steps.gpytorch_dhgp,
+        {"n": 512},
+        OVER_ROWS,
+    ),
+    Sweep("mogp_ar", "Scant", ADAM, steps.mogp(), {"n": 200, "m": 100, "classes": 20}, OVER_MIXED),
+    Sweep(
+        "mogp_ar",
+        "Scant, a class drawn",
+        ADAM,
+        steps.mogp(sampled=1),
+        {"n": 200, "m": 100, "classes": 20},
+        {"classes": (100, 400)},
+    ),
+    Sweep(
+        "mogp_ar", "Scant, 3 functions", ADAM, steps.mogp(3, 4), {"n": 200, "m": 100, "classes": 3}
+    ),
+    Sweep(
+        "mogp_ar",
+        "GPyTorch LMC, softmax",
+        ADAM,
+        steps.gpytorch_lmc(),
+        {"n": 200, "m": 100, "classes": 20},
+        {"m": (50,), "classes": (100,)},
+    ),
+    Sweep(
+        "mogp_ar",
+        "GPyTorch LMC, softmax, 3 functions",
+        ADAM,
+        steps.gpytorch_lmc(3, 4),
+        {"n": 200, "m": 100, "classes": 3},
+    ),
+    Sweep(
+        "mogp_ar, patches",
+        "Scant, a class drawn",
+        ADAM,
+        steps.drawn_patches,
+        {"n": 100, "m": 100, "classes": 28},
+        {"n": (50, 200), "m": (50, 25), "classes": (100, 200)},
+    ),
+    Sweep(
+        "mogp_ar, patches",
+        "Scant",
+        ADAM,
+        steps.patches,
+        {"n": 100, "m": 100, "classes": 28},
+        {"classes": (100, 200)},
+    ),
+    Sweep(
+        "sclvm",
+        "Scant",
+        GRADIENT,
+        steps.sclvm,
+        {"n": 1000, "m": 30, "classes": 2},
+        {"n": (500, 2000), "m": (10, 50), "classes": (3, 5)},
+    ),
+    Sweep(
+        "bgplvm",
+        "Scant",
+        GRADIENT,
+        steps.bgplvm,
+        {"n": 500, "m": 50},
+        {"n": (250, 1000, 2000), "m": (25, 100)},
+    ),
+    Sweep(
+        "bgplvm",
+        "GPyTorch Bayesian GPLVM",
+        ADAM,
+        steps.gpytorch_gplvm,
+        {"n": 500, "m": 50},
+        {"n": (250,), "m": (25,)},
+    ),
+    Sweep(
+        "dgplvm",
+        "Scant",
+        GRADIENT,
+        steps.dgplvm,
+        {"n": 400, "classes": 2},
+        {"n": (100, 200, 800), "classes": (5, 10)},
+    ),
+    Sweep("dfgp", "Scant", ADAM, steps.dfgp("published"), {"n": 1000, "m": 10}, OVER_FEATURES),
+    Sweep(
+        "dfgp",
+        "Scant, closed bound",
+        ADAM,
+        steps.dfgp("closed"),
+        {"n": 1000, "m": 10},
+        {"m": (50,)},
+    ),
+    Sweep(
+        "dfgp",
+        "Scant, stochastic bound",
+        ADAM,
+        steps.dfgp("stochastic"),
+        {"n": 1000, "m": 10},
+        {"m": (50,)},
+    ),
+    Sweep(
+        "dfgp",
+        "GPyTorch SVGP (one layer)",
+        ADAM,
+        steps.gpytorch_sparse,
+        {"n": 1000, "m": 10},
+        OVER_FEATURES,
+    ),
+    Sweep("student_t", "Scant", GRADIENT, steps.student_t(NARROW), {"n": 500}, OVER_LABELS),
+    Sweep("student_t", "GPyTorch ExactGP", GRADIENT, steps.exact(NARROW), {"n": 500}, OVER_LABELS),
+    Sweep(
+        "student_t",
+        "scikit-learn GPR",
+        GRADIENT,
+        steps.regressor(NARROW),
+        {"n": 500},
+        OVER_LABELS,
+        cuda=False,
+    ),
+    Sweep("laplace", "Scant", GRADIENT, steps.laplace(False), TWO, OVER_LABELS),
+    Sweep("laplace", "Scant, ARD", GRADIENT, steps.laplace(True), TWO, {"n": (100, 250)}),
+    Sweep(
+        "laplace",
+        "scikit-learn GPC",
+        GRADIENT,
+        steps.sklearn_laplace(False),
+        TWO,
+        OVER_LABELS,
+        cuda=False,
+    ),
+    Sweep(
+        "laplace",
+        "scikit-learn GPC, ARD",
+        GRADIENT,
+        steps.sklearn_laplace(True),
+        TWO,
+        {"n": (100, 250)},
+        cuda=False,
+    ),
+    Sweep(
+        "svgp",
+        "Scant",
+        ADAM,
+        steps.svgp,
+        {"n": 4000, "m": 50},
+        {"n": (1000, 16_000), "m": (10, 100)},
+    ),
+    Sweep(
+        "svgp",
+        "GPyTorch SVGP",
+        ADAM,
+        steps.gpytorch_sparse,
+        {"n": 4000, "m": 50},
+        {"n": (1000, 16_000), "m": (10, 100)},
+    ),
+)
+MODELS = tuple(dict.fromkeys(sweep.model for sweep in SWEEPS))
+
+
+def cases(model: str | None = None, quick: bool = False) -> list[Case]:
+    """The cases of a model, or of all.
+
+    Raises:
+        NotFound: There is no such model.
+    """
+    if model is not None and model not in MODELS:
+        raise NotFound(f"There is no model {model!r} to measure; there are {', '.join(MODELS)}.")
+    chosen = [sweep for sweep in SWEEPS if model in (None, sweep.model)]
+    return [case for sweep in chosen for case in sweep.cases(quick)]

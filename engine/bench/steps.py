@@ -1,0 +1,160 @@
+"""From sizes to a step: how each case that is measured is built, ours and others'.
+
+A step is a function without arguments. Those of the engine are `builders` with the publication's
+other sizes filled in, those of others are `stock` on the same rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from engine.bench import builders as ours
+from engine.bench import rows, stock
+from engine.bench.timing import Step
+
+
+def gpz(covariance: str) -> Callable[..., Step]:
+    def build(n: int, m: int, device: torch.device) -> Step:
+        x, y = (v.to(device) for v in rows.galaxies(n))
+        return ours.gpz_training(ours.gpz(x, y, m, covariance), x, y).step
+
+    return build
+
+
+def gpytorch_sparse(n: int, m: int, device: torch.device, make: Any = rows.features) -> Step:
+    x, y = (v.to(device) for v in make(n))
+    return stock.sparse(x, y, m)
+
+
+def galaxies_sparse(n: int, m: int, device: torch.device) -> Step:
+    return gpytorch_sparse(n, m, device, rows.galaxies)
+
+
+def mtgpa(n: int, m: int, device: torch.device) -> Step:
+    return ours.mtgpa(rows.fertility(n), "adam", m, device).step
+
+
+def centres(n: int, m: int, device: torch.device) -> Step:
+    data = rows.fertility(n)
+    middle = (data.supports[:, :2] + data.supports[:, 2:4]) / 2
+    shuffled = torch.randperm(n, generator=rows.seeded())  # the first m are the inducing points
+    parts = (middle[shuffled] / 10, data.y[shuffled], data.task[shuffled])
+    x, y, task = (v.to(device) for v in parts)
+    return stock.mixed_tasks(x, y, task, m)
+
+
+def curves(n: int) -> Any:
+    return rows.curves(n // 40, 4, 10)
+
+
+def hmogp(n: int, m: int, device: torch.device) -> Step:
+    return ours.hmogp_lv(curves(n), inputs=m, device=device).step
+
+
+def published_hmogp(n: int, m: int, device: torch.device) -> Step:
+    data = rows.curves(4, 8, n // 32)
+    return ours.hmogp_lv(data, "adam", outputs=4, inputs=m, device=device).step
+
+
+def lvmogp(n: int, m: int, device: torch.device) -> Step:
+    return ours.lvmogp(curves(n), inputs=m, device=device).step
+
+
+def hgp(kind: str) -> Callable[..., Step]:
+    def build(n: int, device: torch.device, m: int = 0) -> Step:
+        others = {"inducing_inputs": m} if m else {}
+        model = ours.hierarchy(rows.curves(4, 8, n // 32), kind, device, **others)
+        return ours.gradient_of(model, lambda: -model.elbo())
+
+    return build
+
+
+def gpytorch_dhgp(n: int, device: torch.device) -> Step:
+    model = ours.hierarchy(rows.curves(4, 8, n // 32), "DHGP", device)
+    points, y, noise = (v[0].detach() for v in model.observed())
+    return stock.exact_with(model.kernel, points, y, float(noise[0]))
+
+
+def mogp(latent: int = 5, features: int = 5, sampled: int = 0) -> Callable[..., Step]:
+    def build(n: int, m: int, classes: int, device: torch.device) -> Step:
+        return ours.mogp_ar(
+            [classes], 1600, features, latent, m, batch=n, sampled=sampled, device=device
+        ).step
+
+    return build
+
+
+def gpytorch_lmc(latent: int = 5, features: int = 5) -> Callable[..., Step]:
+    def build(n: int, m: int, classes: int, device: torch.device) -> Step:
+        g = rows.seeded()
+        x = torch.randn(1600, features, generator=g, dtype=torch.float64)
+        label = (torch.rand(1600, generator=g) * classes).long()
+        return stock.mixed_classes(x.to(device), label.to(device), classes, latent, m, n, g)
+
+    return build
+
+
+def patches(n: int, m: int, classes: int, device: torch.device, sampled: int = 0) -> Step:
+    halves = [classes // 2, classes - classes // 2]
+    return ours.patches(
+        halves, inducing=m, batch=n // 2, sampled=sampled, device=device, each=10
+    ).step
+
+
+def drawn_patches(n: int, m: int, classes: int, device: torch.device) -> Step:
+    return patches(n, m, classes, device, 1)
+
+
+def bgplvm(n: int, m: int, device: torch.device) -> Step:
+    return ours.gradient_of(ours.bgplvm(n, 100, m, device))
+
+
+def sclvm(n: int, m: int, classes: int, device: torch.device) -> Step:
+    return ours.gradient_of(ours.sclvm(n, 900, 10, m, classes, device))
+
+
+def dfgp(bound: str) -> Callable[..., Step]:
+    def build(n: int, m: int, device: torch.device) -> Step:
+        x, y = rows.features(n)
+        return ours.dfgp([x], y, device, inducing=m, neurons=7, bound=bound).step
+
+    return build
+
+
+def laplace(ard: bool) -> Callable[..., Step]:
+    def build(n: int, classes: int, device: torch.device) -> Step:
+        return ours.laplace_step(ours.laplace(n, ard, device))
+
+    return build
+
+
+def sklearn_laplace(ard: bool) -> Callable[..., Step]:
+    return lambda n, classes, device: stock.classifier(*rows.two_classes(n), ard)
+
+
+def gpytorch_gplvm(n: int, m: int, device: torch.device) -> Step:
+    return stock.latent(rows.outputs(n, 100).to(device), 5, m)
+
+
+def student_t(inputs: int) -> Callable[..., Step]:
+    return lambda n, device: ours.gradient_of(ours.student_t(n, inputs, device))
+
+
+def exact(inputs: int) -> Callable[..., Step]:
+    return lambda n, device: stock.exact(*(v.to(device) for v in rows.features(n, inputs)))
+
+
+def regressor(inputs: int) -> Callable[..., Step]:
+    return lambda n, device: stock.regressor(*rows.features(n, inputs))
+
+
+def dgplvm(n: int, classes: int, device: torch.device) -> Step:
+    return ours.gradient_of(ours.dgplvm(n, classes, device=device))
+
+
+def svgp(n: int, m: int, device: torch.device) -> Step:
+    model = ours.svgp(n, m, device)
+    return lambda: model.fit(1)

@@ -1,0 +1,185 @@
+"""The table of what everything costs: measured, as text, and as a CSV file that says where."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import cuda
+
+from engine import __version__
+from engine.bench.cases import BASE, Case, cases
+from engine.bench.peers import peers_of
+from engine.bench.timing import Memory, timed, undisturbed
+from engine.reproducing import machine
+from engine.training import choose_device
+
+SIZES = ("n", "m", "classes")
+NAMES = ("model", "method", "work", *SIZES, "varies", "device")
+FIGURES = (
+    "ms",
+    "cpu_ms",
+    "fastest_ms",
+    "slowest_ms",
+    "rounds",
+    "peak_mb",
+    "peer_ms",
+    "peer",
+    "note",
+)
+SHOWN = (
+    "model",
+    "method",
+    "work",
+    *SIZES,
+    "device",
+    "ms",
+    "cpu_ms",
+    "peak_mb",
+    "peer_ms",
+    "peer",
+    "note",
+)
+NO_CUDA = "There is no CUDA device here: the cases for one were skipped."
+ROUNDS, SECONDS = 21, 1.2  # at most, of a case
+QUICK_ROUNDS, QUICK_SECONDS = 5, 0.2
+SHARED = 1.2  # wall clock over processor's time, from which the machine was not ours alone
+
+
+def devices(wish: str = "auto") -> list[torch.device]:
+    """Those to measure on: of "auto" the processor, and a GPU where there is one.
+
+    Raises:
+        BadInput: CUDA was asked for and there is none.
+    """
+    if wish != "auto":
+        return [choose_device(wish)]
+    return [torch.device(kind) for kind in ("cpu", "cuda") if kind == "cpu" or cuda.is_available()]
+
+
+def measure(
+    model: str | None = None,
+    on: Sequence[torch.device] = (torch.device("cpu"),),
+    quick: bool = False,
+    said: Callable[[str, float], None] = lambda words, share: None,
+) -> pd.DataFrame:
+    """Time every case, in one thread where it runs on a processor.
+
+    Args:
+        model: One of `cases.MODELS`; None: all.
+        on: The devices.
+        quick: Fewer sizes and rounds.
+        said: Is told what is done next, and the share that is done.
+
+    Returns:
+        A row a case, its columns `NAMES` and `FIGURES`; one that failed says why in `note`, and
+        has no `ms`.
+
+    Raises:
+        NotFound: There is no such model.
+    """
+    asked = [(case, device) for device in on for case in cases(model, quick)]
+    asked = [(case, device) for case, device in asked if device.type == "cpu" or case.cuda]
+    found = []
+    with undisturbed():
+        for number, (case, device) in enumerate(asked):
+            said(f"{case.model}, {case.method}, {device.type}", number / len(asked))
+            found.append(_row(case, device, quick))
+    return pd.DataFrame(found, columns=[*NAMES, *FIGURES]).astype(dict.fromkeys(SIZES, "Int64"))
+
+
+def _row(case: Case, device: torch.device, quick: bool) -> dict[str, object]:
+    row: dict[str, object] = {
+        **{name: getattr(case, name) for name in ("model", "method", "work", "varies")},
+        **case.sizes,
+        "device": device.type,
+    }
+    peers = peers_of(case.model, case.method, *(case.sizes.get(name, 0) for name in SIZES))
+    if peers and device.type == "cpu":
+        others = "".join(f"; {p.program}: {p.ms:g}" for p in peers[1:])
+        row |= {"peer_ms": peers[0].ms, "peer": peers[0].program + others}
+    try:
+        memory = Memory(device)
+        step = case.step(device)
+        rounds, seconds = (QUICK_ROUNDS, QUICK_SECONDS) if quick else (ROUNDS, SECONDS)
+        took = timed(step, device, rounds, seconds)
+    except Exception as error:  # a case that a machine cannot do leaves the others standing
+        return row | {"note": f"failed: {type(error).__name__}: {str(error).splitlines()[0]:.120}"}
+    risen = memory.risen()
+    return row | {
+        "ms": round(took.ms, 3),
+        "cpu_ms": round(took.cpu, 3) if device.type == "cpu" else None,
+        "fastest_ms": round(took.fastest, 3),
+        "slowest_ms": round(took.slowest, 3),
+        "rounds": took.rounds,
+        "peak_mb": None if risen is None else round(risen, 1),
+    }
+
+
+def growth(table: pd.DataFrame) -> pd.DataFrame:
+    """How each method's milliseconds grow: ms ~ size^power, by least squares of the logarithms.
+
+    Args:
+        table: As `measure` gives it.
+
+    Returns:
+        A row for each method, device and size with three values at least: `model`, `method`,
+        `device`, `size`, `from`, `to`, `power`.
+    """
+    rows = []
+    for keys, of in table.dropna(subset="ms").groupby(["model", "method", "device"], sort=False):
+        for size in SIZES:
+            seen = of[of["varies"].isin([BASE, size])]
+            x, y = seen[size].to_numpy(float, na_value=np.nan), seen["ms"].to_numpy(float)
+            if len(set(x[~np.isnan(x)])) < 3:
+                continue
+            power = np.polyfit(np.log(x), np.log(y), 1)[0]
+            named = dict(zip(("model", "method", "device"), keys))
+            ends = {"from": int(x.min()), "to": int(x.max())}
+            rows.append({**named, "size": size, **ends, "power": round(float(power), 2)})
+    columns = ["model", "method", "device", "size", "from", "to", "power"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def circumstances(table: pd.DataFrame, on: Sequence[torch.device], quick: bool) -> list[str]:
+    """When, with what and where: sentences that belong to the figures, without a name of a host."""
+    packages = ("torch", "gpytorch", "scikit-learn", "numpy")
+    versions = ", ".join(f"{name} {version(name)}" for name in packages)
+    told = [
+        f"Measured {datetime.now(UTC):%Y-%m-%d} (UTC) by Scant {__version__}"
+        f"{' with --quick' if quick else ''}, Python {platform.python_version()}, {versions}.",
+        f"{machine()}; one thread of the processor, double precision.",
+        "ms: the median of a step's rounds. cpu_ms: of the processor's time, where nothing runs on"
+        " a GPU. peak_mb: how far the peak of memory rose, building it included. peer_ms: another"
+        " program, elsewhere, on such a machine (engine.bench.peers).",
+    ]
+    timed = table.dropna(subset=["ms", "cpu_ms"])
+    if len(timed) and (waited := (timed["ms"] / timed["cpu_ms"]).median()) > SHARED:
+        told.append(f"Other work ran on the machine: ms is {waited:.1f} times cpu_ms.")
+    if any(device.type == "cuda" for device in on):
+        return told
+    return [*told, "CUDA was not asked for." if cuda.is_available() else NO_CUDA]
+
+
+def as_text(table: pd.DataFrame) -> str:
+    """The table for a terminal, and below it how the cost grows."""
+    shown = table[list(SHOWN)].dropna(axis=1, how="all").astype(object)
+    if "peer" in shown:
+        shown["peer"] = shown["peer"].str.partition(";")[0]  # the fastest; the file has all
+    text = shown.where(shown.notna(), "").to_string(index=False)
+    grown = growth(table)
+    if len(grown):
+        text += "\n\nHow it grows: ms ~ size^power\n" + grown.to_string(index=False)
+    return text
+
+
+def write_csv(table: pd.DataFrame, words: Sequence[str], file: Path) -> None:
+    """The table as CSV; its circumstances stand in lines that begin with #, before the header."""
+    head = "".join(f"# {line}\n" for line in words)
+    file.write_text(head + table.to_csv(index=False), encoding="utf-8")
