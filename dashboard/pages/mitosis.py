@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dashboard.pages.alternatives import Alternatives, Other
 from dashboard.pages.mitosis_cells import Covariances, Strips
+from dashboard.pages.mitosis_generate import Generate
 from dashboard.pages.mitosis_imbalance import Imbalance
 from dashboard.pages.mitosis_place import Place
 from dashboard.pages.mitosis_spaces import Private, Space
@@ -77,11 +78,12 @@ ELSE = "What if it were trained otherwise?"
 def views(page: StudyPage) -> Views:
     """The views of one browser session."""
     walk = Late(Walk.title, lambda: Walk(page), height=640)
+    generate = Late(Generate.title, lambda: Generate(page), height=560)
     place = Late(Place.title, lambda: Place(page), height=560)
     threshold = Late(Threshold.title, lambda: Threshold(page), height=640)
     imbalance = Late(Imbalance.title, lambda: Imbalance(page), height=640)
     explore: tuple[Any, ...] = (
-        walk, place, threshold, imbalance, Alternatives(page, ELSE, otherwise)
+        walk, generate, place, threshold, imbalance, Alternatives(page, ELSE, otherwise)
     )  # fmt: skip
     return Views(
         story=STORY,
@@ -100,6 +102,7 @@ def views(page: StudyPage) -> Views:
             (Strips.title, "Which of these cells has never existed?"),
             (Covariances.title, "Within a class; between classes; together."),
             (walk.title, "What lies between two cells?"),
+            (generate.title, "New ones, as many as one likes."),
             (place.title, "Does this one divide?"),
             (threshold.title, "How many false alarms is a find worth?"),
             (imbalance.title, "Fifty of them? Ten? Three?"),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import panel as pn
 import panel_material_ui as pmui
+from jaxtyping import Float, Int
 
 from dashboard.pages.mitosis_spaces import HALVES, STACKED
 from dashboard.plots.base import BESIDE, Shown
@@ -41,7 +42,11 @@ def colours(label: Sequence[int] | np.ndarray) -> list[str]:
 
 
 class Covariances(Shown):
-    """The shared part of the kernel, the private one, and their sum (Fig. 3.4)."""
+    """The shared part of the kernel, the private one, and their sum (Fig. 3.4).
+
+    Where a kernel is long, rows covary by what they have in common, nearly alike: unless all of it
+    is asked for, that is left out, and what is left tells rows apart.
+    """
 
     title = "What each space ties together"
 
@@ -49,10 +54,10 @@ class Covariances(Shown):
         self._told: tuple[Mapping[str, np.ndarray], Mapping[str, Any]] | None = None
         self.plot = MatrixPlot(self.title)
         self.figures = self.plot.figures
-        self.stretch = pmui.Checkbox(label="Stretch each to its own range", value=False, margin=0,
-                                     size="small")  # fmt: skip
-        self.stretch.param.watch(lambda _: self._show(), "value")
-        self.panel = pn.Column(self.stretch, self.plot.panel, stylesheets=[STACKED],
+        self.whole = pmui.Checkbox(label="With what all rows, or all of a class, have in common",
+                                   value=False, margin=0, size="small")  # fmt: skip
+        self.whole.param.watch(lambda _: self._show(), "value")
+        self.panel = pn.Column(self.whole, self.plot.panel, stylesheets=[STACKED],
                                sizing_mode="stretch_width", margin=0)  # fmt: skip
 
     def clear(self, run: History) -> None:
@@ -74,26 +79,83 @@ class Covariances(Shown):
         if not matrices.size:
             self.plot.describe("This model has no covariance to show.")
             return
-        same = label[:, None] == label[None]
-        off = ~np.eye(len(label), dtype=bool)
-        total = matrices[2]
-        between = float(total[~same].mean()) if (~same).any() else 0.0
-        within = float(total[same & off].mean()) if (same & off).any() else 0.0
+        whole, parts = bool(self.whole.value), bool(words["n_private"])
+        beyond = apart(matrices, label, parts)
+        shown = matrices if whole else beyond
+        order = ordered(beyond[2], label)
         classes = list(words["classes"])
         counted = ", ".join(
             f"{int((label == c).sum())} {classes[c]}" for c in dict.fromkeys(label.tolist())
         )
-        parts = bool(words["n_private"])
-        own = "the private part is zero between classes by design; in the sum " if parts else ""
+        said = _averages(matrices[2], label) if whole else _left(matrices, beyond, parts)
+        own = " The private part is zero between classes by design." if parts else ""
         self.plot.show(
-            matrices if parts else matrices[2:],
+            (shown if parts else shown[2:])[:, order][:, :, order],
             HEADS if parts else ("of a model that knows no classes",),
-            label,
+            label[order],
             classes,
-            f"Among {len(label)} rows sorted by class ({counted}) {own}two rows of one class "
-            f"covary {within:.2g} on average, two of different ones {between:.2g}.",
-            stretch=bool(self.stretch.value),
+            f"{len(label)} rows sorted by class ({counted}). {said}{own}",
+            signed=not whole,
         )
+
+
+def apart(
+    matrices: Float[np.ndarray, "3 k k"], label: Int[np.ndarray, " k"], parts: bool
+) -> Float[np.ndarray, "3 k k"]:
+    """Covariances once what rows have in common is left out: of f less its mean over them.
+
+    Of the shared part that is over all rows, of the private one over those of each class; the sum
+    is of both. Without parts the whole is taken over all rows.
+
+    Args:
+        matrices: Shared part, private part, sum.
+        label: The class of each row.
+        parts: Whether there is a private part.
+    """
+    every, same = np.ones(len(label)), (label[:, None] == label[None]).astype(float)
+    all_rows = np.eye(len(label)) - np.outer(every, every) / len(label)
+    own = np.eye(len(label)) - same / same.sum(1)
+    if not parts:
+        whole = all_rows @ matrices[2] @ all_rows
+        return np.stack([whole, 0 * whole, whole])
+    shared, private = all_rows @ matrices[0] @ all_rows, own @ matrices[1] @ own
+    return np.stack([shared, private, shared + private])
+
+
+def ordered(total: Float[np.ndarray, "k k"], label: Int[np.ndarray, " k"]) -> np.ndarray:
+    """Rows class by class, and within a class along what varies most there."""
+    order = []
+    for c in dict.fromkeys(label.tolist()):
+        own = np.flatnonzero(label == c)
+        along = np.linalg.eigh(total[np.ix_(own, own)])[1][:, -1]
+        along = along * (1 if (along**3).sum() >= 0 else -1)  # an eigenvector's sign is anybody's
+        order.append(own[np.argsort(along, kind="stable")])
+    return np.concatenate(order)
+
+
+def _averages(total: Float[np.ndarray, "k k"], label: Int[np.ndarray, " k"]) -> str:
+    same, off = label[:, None] == label[None], ~np.eye(len(label), dtype=bool)
+    between = float(total[~same].mean()) if (~same).any() else 0.0
+    within = float(total[same & off].mean()) if (same & off).any() else 0.0
+    return (
+        f"In the sum two rows of one class covary {within:.2g} on average, two of different ones "
+        f"{between:.2g}."
+    )
+
+
+def _left(
+    matrices: Float[np.ndarray, "3 k k"], beyond: Float[np.ndarray, "3 k k"], parts: bool
+) -> str:
+    """How much is left of the variance, and which part has it."""
+    variance = [float(np.trace(m)) for m in beyond]
+    common = 1 - variance[2] / max(float(np.trace(matrices[2])), 1e-300)
+    said = (
+        f"What all rows{', or all of a class,' if parts else ''} have in common, {common:.0%} of "
+        "the variance, tells no row from another and is left out."
+    )
+    if not parts or variance[2] <= 0:
+        return said
+    return f"{said} Of the rest the shared part has {variance[0] / variance[2]:.0%}."
 
 
 class Strips(Shown):

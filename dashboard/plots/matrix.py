@@ -6,22 +6,24 @@ from collections.abc import Sequence
 from itertools import groupby
 
 import numpy as np
-from bokeh.palettes import Cividis256
+from bokeh.palettes import Cividis256, interp_palette
 from jaxtyping import Float, Int, UInt8
 
-from dashboard.plots.theme import GREY, GROUPS, Figure, models
+from dashboard.plots.theme import BLUE, GREY, GROUPS, PAPER, VERMILION, Figure, models
 from dashboard.plots.tiles import Tiled
 
 LEVELS = 255
 COMMON = "covariance, share of the greatest"
-STRETCHED = "covariance, from the least (not zero) to the greatest of each"
+SIGNED = "covariance below and above what is in common, share of the greatest"
+ONE_WAY, BOTH_WAYS = list(Cividis256), list(interp_palette([BLUE, PAPER, VERMILION], LEVELS + 1))
 HEAD = 20  # pixels of the words above an image
 STRIP, GAP = 0.035, 0.06  # of a tile's width: the classes' colours, the margin
 
 
 class MatrixPlot(Tiled):
-    """Images of non-negative matrices, yellow for large; strips say of which class a row is.
+    """Images of matrices to one scale; strips say of which class a row is.
 
+    Yellow is large, where entries are not below zero; else red is above zero, and blue below.
     Entries travel as bytes: shares of the greatest entry of all of them, to 1 in 255.
 
     Args:
@@ -45,22 +47,22 @@ class MatrixPlot(Tiled):
         return 1 + self._head
 
     def _compose(self, plot: Figure) -> None:
-        level = models.LinearColorMapper(palette=list(Cividis256), low=0, high=LEVELS)
-        plot.image("image", "x", "y", "dw", "dh", source=self.pictures, color_mapper=level)
+        self.level = models.LinearColorMapper(palette=ONE_WAY, low=0, high=LEVELS)
+        plot.image("image", "x", "y", "dw", "dh", source=self.pictures, color_mapper=self.level)
         strips = plot.quad("left", "right", "bottom", "top", source=self.strips, color="colour",
                            line_width=0)  # fmt: skip
         plot.text("x", "y", "text", source=self.heads, text_color=GREY, text_font_size="12px",
                   text_baseline="bottom")  # fmt: skip
         plot.add_tools(models.HoverTool(renderers=[strips], tooltips="@name"))
         self.bar = models.ColorBar(
-            color_mapper=models.LinearColorMapper(palette=list(Cividis256), low=0, high=1),
+            color_mapper=models.LinearColorMapper(palette=ONE_WAY, low=0, high=1),
             title=COMMON,
             title_text_font_style="normal",
             title_text_font_size="12px",
             height=8,
             padding=4,
             border_line_alpha=0,
-            ticker=models.FixedTicker(ticks=[0, 0.5, 1]),
+            ticker=models.FixedTicker(ticks=[-1, -0.5, 0, 0.5, 1]),
             formatter=models.NumeralTickFormatter(format="0%"),
         )
         plot.add_layout(self.bar, "below")
@@ -72,28 +74,26 @@ class MatrixPlot(Tiled):
         label: Int[np.ndarray, " k"],
         classes: Sequence[str],
         reading: str,
-        stretch: bool = False,
+        signed: bool = False,
     ) -> None:
         """Show m matrices among k rows, which stand class by class.
 
         Args:
-            matrices: Their entries; what is below zero is shown as zero.
+            matrices: Their entries.
             heads: A few words above each.
             label: The class of each row.
             classes: The classes' names.
             reading: What they show, in one or two sentences.
-            stretch: Whether each is shown from its least entry that is not zero to its greatest,
-                in place of all from zero to the greatest of all.
+            signed: Whether entries below zero are shown; else they are shown as zero.
         """
-        low, high = np.zeros((len(matrices), 1, 1)), np.max(matrices, initial=0.0)
-        if stretch:
-            positive = np.where(matrices > 0, matrices, np.inf)
-            low = positive.min((1, 2), keepdims=True, initial=np.inf)
-            low = np.where(np.isfinite(low), low, 0.0)
-            high = matrices.max((1, 2), keepdims=True, initial=0.0)
-        share = (matrices - low) / np.maximum(high - low, 1e-300)
+        high = max(float(np.max(np.abs(matrices) if signed else matrices, initial=0.0)), 1e-300)
+        share = (1 + matrices / high) / 2 if signed else matrices / high
         level = np.round(LEVELS * np.clip(share, 0, 1)).astype(np.uint8)
-        self.bar.title = STRETCHED if stretch else COMMON
+        palette = BOTH_WAYS if signed else ONE_WAY
+        if self.level.palette != palette:
+            self.level.palette = palette
+            self.bar.color_mapper.update(palette=palette, low=-1 if signed else 0)
+            self.bar.title = SIGNED if signed else COMMON
         self._shown, self._classes = (level, list(heads), label.tolist()), list(classes)
         self._lay(len(matrices))
         self._draw()

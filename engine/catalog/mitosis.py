@@ -84,11 +84,18 @@ class MitosisSettings(Settings):
     height = param.Integer(
         0, bounds=(0, 2000), doc="Pixels of an image's column; 0: images are square."
     )
-    max_steps = param.Integer(
-        240, bounds=(1, 100_000), doc="Steps at most: Adam for two thirds, then L-BFGS."
+    max_steps = param.Integer(800, bounds=(1, 100_000), doc="Steps at most.")
+    adam_steps = param.Integer(
+        160,
+        bounds=(0, 100_000),
+        doc="Steps of Adam, two thirds of all at most, after which L-BFGS goes on to the maximum; "
+        "DGPLVM has L-BFGS alone.",
     )
     patience = param.Integer(
-        40, bounds=(0, 100_000), doc="Steps without a better bound before it stops; 0: never."
+        40,
+        bounds=(0, 100_000),
+        doc="Steps within which the bound must rise by a thousandth of a nat a row, or it has "
+        "converged; 0: as many steps as there may be.",
     )
     restarts = param.Integer(1, bounds=(1, 20), doc="Fits from different starts; the best is kept.")
     baselines = param.Boolean(
@@ -270,6 +277,23 @@ ENTRY = Entry(
                 "new images of the class; features, `g d`, where the columns are no pixels",
             ),
         ),
+        "redraw": (
+            ArraySpec(
+                "rows", "g", "1", "rows of the class in the table, held-out ones if there are any"
+            ),
+            ArraySpec(
+                "real",
+                "g h w",
+                "grey",
+                "their images; features, `g d`, where the columns are no pixels",
+            ),
+            ArraySpec(
+                "redrawn",
+                "g h w",
+                "grey",
+                "what the model makes of each from where it lies under its class, likewise",
+            ),
+        ),
         "imbalance": (
             ArraySpec("ratio", "1", "1", "other rows for each rare one, as learnt from"),
             ArraySpec("rows", "2", "rows", "of the rare class and of the others, learnt from"),
@@ -295,6 +319,7 @@ ENTRY = Entry(
             "tempered": False,
             "test_share": 0.2,
             "max_steps": 1000,
+            "adam_steps": 667,
         },
     },
     citations=(

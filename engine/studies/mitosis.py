@@ -111,7 +111,7 @@ class Study:
         self.model = models.build(
             s, s.model, self.given(self.learnt).cpu(), label, self.n_classes, self.generator
         ).to(self.device)
-        self.training = models.trainer(self.model, s.max_steps)
+        self.training = models.trainer(self.model, s.max_steps, s.adam_steps)
         self.bound = float("nan")
         if best is not None:
             self._take(best)
@@ -319,7 +319,7 @@ class Study:
         return predictions(self, table)
 
     def explore(self, question: str, **asked: Any) -> dict[str, np.ndarray]:
-        """Answers "decode", "place", "row", "generate" and "imbalance" (see the catalog)."""
+        """Answers to the questions that the catalog names (`mitosis_explore.answer`)."""
         from engine.studies.mitosis_explore import answer
 
         return answer(self, question, asked)

@@ -46,10 +46,12 @@ def answer(study: Study, question: str, asked: dict[str, Any]) -> dict[str, np.n
         count = whole(asked.get("count", STRIP), "count", 1, 64)
         seed = whole(asked.get("seed", 0), "seed", 0, 2**31 - 1)
         return {"generated": study.generate(_class(study, asked), count, seed)}
+    if question == "redraw":
+        return redrawn(study, asked)
     if question == "imbalance":
         return imbalanced(study, asked)
     raise BadInput(
-        f"Nothing is known of {question!r}; ask 'decode', 'place', 'row', 'generate' or "
+        f"Nothing is known of {question!r}; ask 'decode', 'place', 'row', 'generate', 'redraw' or "
         "'imbalance'."
     )
 
@@ -86,6 +88,24 @@ def placed(
         "reconstruction": study.drawn(np.concatenate(back)),
         "image": x.reshape(study.image or (1, -1)),
         "label": np.array([label]),
+    }
+
+
+def redrawn(study: Study, asked: dict[str, Any]) -> dict[str, np.ndarray]:
+    """Rows of a class, held-out ones if there are any, and what the model makes of each."""
+    count = whole(asked.get("count", STRIP), "count", 1, 16)
+    seed = whole(asked.get("seed", 0), "seed", 0, 2**31 - 1)
+    c = _class(study, asked)
+    held = study.test[study.label[study.test] == c]
+    own = held if len(held) else study.learnt[study.label[study.learnt] == c]
+    if study.image is not None and np.isin(own, study.pictured).any():
+        own = own[np.isin(own, study.pictured)]  # those whose images were kept
+    which = np.sort(np.random.default_rng(seed).permutation(own)[:count])
+    at = study.ask(study.given(which), restarts=2)[0].mean[:, c]
+    return {
+        "rows": study.places[which],
+        "real": np.stack([study.picture(row) for row in which.tolist()]),
+        "redrawn": study.drawn(models.decode(study.model, at, c)[0].cpu().numpy()),
     }
 
 

@@ -63,9 +63,17 @@ def build(
     return SCLVM.build(z, label, n_classes, s.shared, s.private, m, generator)
 
 
-def trainer(model: Model, steps: int) -> Training:
-    """Steps of Adam for two thirds, then of L-BFGS; of L-BFGS alone for DGPLVM."""
-    return Training(model, 0 if isinstance(model, DGPLVM) else -(-2 * steps // 3))
+def trainer(model: Model, steps: int, adam: int | None = None) -> Training:
+    """Steps of Adam, then of L-BFGS; of L-BFGS alone for DGPLVM.
+
+    Args:
+        model: To be trained.
+        steps: Of both, at most.
+        adam: Those of Adam, two thirds of all at most; None: as many.
+    """
+    most = -(-2 * steps // 3)
+    first = most if adam is None else min(adam, most)
+    return Training(model, 0 if isinstance(model, DGPLVM) else first)
 
 
 def fit(model: Model, steps: int) -> Model:

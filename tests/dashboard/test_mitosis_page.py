@@ -155,14 +155,16 @@ def test_views_that_a_run_has_nothing_for_are_hidden() -> None:
     assert hidden(SimpleNamespace(words={})) == set()  # type: ignore[arg-type]
 
 
-def test_covariances_within_and_between_classes_are_said() -> None:
+def test_covariances_show_what_tells_rows_apart_and_the_whole_on_demand() -> None:
     view = Covariances()
     view.update(Snapshot(1, arrays()), WORDS)
+    # All rows share a 1 of variance 2; each has a private 1, a third of which is its class's own.
+    assert "What all rows, or all of a class, have in common, 83% of the variance" in view.alt
+    assert "zero between classes by design" in view.alt
+    before = view.plot.pictures.data["image"][1]
+    view.whole.value = True
     assert "two rows of one class covary 1 on average, two of different ones 1" in view.alt
-    before = view.plot.pictures.data["image"][0]
-    view.stretch.value = True
-    assert not np.array_equal(before, view.plot.pictures.data["image"][2])
-    assert "from the least" in view.plot.bar.title
+    assert not np.array_equal(before, view.plot.pictures.data["image"][1])
     view.update(Snapshot(1, arrays()), WORDS | {"n_shared": 3, "n_private": 0})
     assert "by design" not in view.alt
     assert len(view.plot.pictures.data["image"]) == 1

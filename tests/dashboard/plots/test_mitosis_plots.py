@@ -9,7 +9,7 @@ from bokeh.document import Document
 from dashboard.plots.base import NOTHING
 from dashboard.plots.imbalance import ImbalancePlot
 from dashboard.plots.latent import ClassesPlot
-from dashboard.plots.matrix import LEVELS, MatrixPlot
+from dashboard.plots.matrix import COMMON, LEVELS, MatrixPlot
 from dashboard.plots.precision_recall import PrecisionRecallPlot
 from dashboard.plots.relevance import DimensionsPlot
 from dashboard.plots.theme import GROUPS, MARKERS
@@ -86,10 +86,13 @@ def test_covariances_share_a_scale_and_travel_as_bytes() -> None:
     said = plot.strips.data["name"]
     assert said == [*["2 rows of other"] * 2, *["1 row of mitosis"] * 2] * 3
     assert plot.alt == "Said."
-    plot.show(three, ["s", "p", "sum"], np.array([0, 0, 1]), CLASSES, "Said.", stretch=True)
-    shared_image, private_image, _ = plot.pictures.data["image"]
-    assert shared_image.tolist() == (LEVELS * np.eye(3)).tolist()
-    assert private_image[0].tolist() == [LEVELS, 0, 0]  # the least that is not zero, and zero
+    signed = np.stack([np.diag([1.0, -2.0, 0.0])])
+    plot.show(signed, ["s"], np.array([0, 0, 1]), CLASSES, "Said.", signed=True)
+    assert plot.pictures.data["image"][0].diagonal().tolist() == [191, 0, 128]
+    assert plot.bar.color_mapper.low == -1
+    assert plot.bar.title != COMMON
+    plot.show(three, ["s", "p", "sum"], np.array([0, 0, 1]), CLASSES, "Said.")
+    assert (plot.bar.color_mapper.low, plot.bar.title) == (0, COMMON)
     plot.clear()
     assert plot.alt == NOTHING
     assert len(plot.pictures.data["image"]) == 0

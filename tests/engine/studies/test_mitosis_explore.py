@@ -93,6 +93,22 @@ def test_generated_rows_are_of_their_class(plain: Study, fitted: tuple[Study, Re
         assert made.mean(0).argmax() == i  # the cloud's own axis
 
 
+def test_real_rows_are_made_anew_beside_themselves(
+    plain: Study, fitted: tuple[Study, Report]
+) -> None:
+    study, _ = fitted
+    told = study.explore("redraw", label="mitosis", count=4, seed=1)
+    held = study.places[study.test[study.label[study.test] == 0]]
+    assert np.isin(told["rows"], held).all()
+    assert told["real"].shape == told["redrawn"].shape == (4, 10, 10)
+    other = study.explore("redraw", label="other", count=4, seed=1)
+    crossed = np.abs(told["real"] - other["redrawn"]).mean()
+    assert np.abs(told["real"] - told["redrawn"]).mean() < crossed
+    for name in ("few", "a", "b"):
+        rows = plain.explore("redraw", label=name, count=3)
+        assert rows["real"].shape == rows["redrawn"].shape == (3, 5)
+
+
 def test_the_imbalance_bites_and_the_run_stays_as_it_was(fitted: tuple[Study, Report]) -> None:
     study, _ = fitted
     kept = {k: v.clone() for k, v in study.model.state_dict().items()}
@@ -131,6 +147,7 @@ def test_only_the_runs_own_method_is_tried_where_no_others_were(plain: Study) ->
         ("decode", {"x": [1.0]}, "got 1 and the latent space has as many dimensions"),
         ("decode", {"x": [0, 0, 0], "label": "cancer"}, "no class 'cancer'"),
         ("generate", {"label": "other", "count": 0}, "from 1 to 64"),
+        ("redraw", {"label": "other", "count": 99}, "from 1 to 16"),
         ("imbalance", {"ratio": 0.2}, "ask for 1 to 300"),
         ("imbalance", {"ratio": "many"}, "no list of numbers"),
         ("weather", {}, "Nothing is known of 'weather'"),
