@@ -1,0 +1,43 @@
+"""The publication's table: every structure is run, baselines count once, figures stand beside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from engine.errors import BadInput
+from engine.events import Event
+from engine.fitting import fit
+from engine.studies import redshift_tables as tables
+from engine.studies.redshift_report import NAMES
+from tests.engine.studies.studying import gathered
+
+BRIEF = {"training_size": 80, "validation_size": 20, "test_size": 40, "n_basis": 3, "max_steps": 2}
+
+
+def test_every_variant_is_run_and_baselines_count_once_a_seed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def briefly(study: str, data: pd.DataFrame | None, **values: Any) -> Iterator[Event]:
+        return fit(study, data, device="cpu", **{**values, **BRIEF, "restarts": 1})
+
+    monkeypatch.setattr(tables, "fit", briefly)
+    found = gathered(tables.reproduce(quick=True, data=None))
+    assert set(found["experiment"]) == {tables.EXPERIMENT, tables.MISSING}
+    ours = found[found["ours"].notna()]
+    assert {"GPVL m=25", "GPVD m=25", "GPVC m=25", "GPVC m=25, as published"} < set(ours["method"])
+    assert (ours["repeats"] == 1).all()
+    assert ours["data"].str.contains("stand-in for SDSS").all()
+    published = found.set_index(["method", "metric"])["published"].dropna()
+    assert published["GPVC m=25", "RMSE"] == 0.0540
+    for method in ("ANNz2", "TPZ", "SPGP"):
+        assert set(published[f"{method} (not here)"].index) == set(NAMES)
+
+
+def test_a_folder_without_the_file_is_said(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"no file galaxies\.parquet"):
+        next(tables.reproduce(quick=True, data=tmp_path))
