@@ -10,7 +10,6 @@ import pytest
 from bokeh.document import Document
 
 from dashboard.plots import theme
-from dashboard.plots.band import BandPlot
 from dashboard.plots.base import NOTHING, Fed, Plot, columns, put
 from dashboard.plots.bins import BinsPlot
 from dashboard.plots.calibration import CoveragePlot, PitPlot
@@ -35,8 +34,7 @@ def shown() -> list[Plot]:
     variance.show(TRUE, STD, 2 * STD, STD)
     basis.show(np.array([0.7, 0.2, 0.1]))
     features.show(np.array([0.2, 0.8]), ["u", "g"])
-    band, pit, coverage = BandPlot("x", "y"), PitPlot(), CoveragePlot()
-    band.show(GRID, np.sin(GRID), 0.1 + GRID, 0.2 + GRID)
+    pit, coverage = PitPlot(), CoveragePlot()
     pit.show(RNG.uniform(size=400))
     coverage.show(np.array([[0.5, 0.8, 0.95], [0.48, 0.81, 0.94]]))
     density, kept, bins, missing = DensityPlot(), KeptPlot(), BinsPlot(), MissingPlot()
@@ -44,7 +42,7 @@ def shown() -> list[Plot]:
     kept.show(np.stack([np.linspace(0.1, 1, 10)] + [np.arange(10.0) * i for i in range(1, 6)]))
     bins.show(np.array([[0, 0.5], [0.5, 1], [0.1, -0.2], [0.01, 0.02], [0, 0.1], [5, 7.0]]))
     missing.show(np.array([[0, 1.0], [0.04, 0.06], [0.05, 0.1]]))
-    return [scatter, variance, basis, features, band, pit, coverage, density, kept, bins, missing]
+    return [scatter, variance, basis, features, pit, coverage, density, kept, bins, missing]
 
 
 def bump(centre: float) -> np.ndarray:
