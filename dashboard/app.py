@@ -21,7 +21,7 @@ from bokeh.server.server import Server
 from tornado.ioloop import IOLoop
 from tornado.web import HTTPError, RequestHandler, StaticFileHandler
 
-from dashboard import identity, shell
+from dashboard import identity, origin, shell
 from dashboard.controls.fetch import Fetches
 from dashboard.live import Hub
 from dashboard.pages.gallery import gallery
@@ -137,10 +137,8 @@ def build(
     port = port or _free(address)
     options: dict[str, Any] = {}
     if auth is not None:
-        if not auth.is_file():
-            raise BadInput(f"There is no password file {auth}; give a JSON file of name: password.")
         options = {
-            "basic_auth": str(auth),
+            "basic_auth": identity.passwords(auth),
             "login_template": str(shell.assets() / "login.html"),
             "cookie_secret": site.key,
         }
@@ -153,7 +151,7 @@ def build(
             show=False,
             verbose=False,
             title="Scant",
-            websocket_origin=_origins(port, address, allow_origin),
+            websocket_origin=origin.listed(port, address, allow_origin),
             websocket_max_message_size=MESSAGE_LIMIT,
             keep_alive_milliseconds=15_000,
             check_unused_sessions_milliseconds=2_000,  # what nobody looks at costs megabytes
@@ -173,6 +171,8 @@ def build(
                 "stop what listens there or give another --port."
             ) from error
         raise
+    if not origin.on_this_machine(address):
+        origin.admit_own_pages(server)
     server._tornado.add_transform(identity.transform(site.key))
     server._tornado.settings["default_handler_class"] = Missing
     return server
@@ -199,7 +199,7 @@ def serve(
         scheduler: Address of an existing Dask scheduler to use instead.
         data_dir: Where runs and uploads are kept; None is the user's data directory.
         auth: JSON file of user names and passwords; asks every visitor to log in.
-        allow_origin: Further hosts ("host" or "host:port") under which visitors reach this server;
+        allow_origin: Further hosts ("host" or "host:port") whose pages may talk to this server;
             also taken from SCANT_ALLOW_ORIGIN, separated by commas.
         limit_per_owner: Runs that one visitor may have at once.
 
@@ -246,12 +246,6 @@ def run(site: Site, server: Server, open_browser: bool = False) -> None:
         loop.start()
     finally:
         IOLoop.clear_current()
-
-
-def _origins(port: int, address: str, further: Sequence[str]) -> list[str]:
-    given = [*further, *os.environ.get("SCANT_ALLOW_ORIGIN", "").split(",")]
-    own = {"127.0.0.1", "localhost", address}
-    return [f"{host}:{port}" for host in sorted(own)] + [h for h in map(str.strip, given) if h]
 
 
 def _free(address: str) -> int:

@@ -65,6 +65,13 @@ class Trace:
         self._data = {name: np.array(columns[name], self._data[name].dtype) for name in self._data}
         self._n = len(self._data["step"])
 
+    def catch_up(self, longer: Trace) -> None:
+        """Become the curve that has gone on, or was gone on with from an earlier point."""
+        kept = longer.upto(self.step[-1]) if self._n else longer
+        same = len(kept) == self._n and np.array_equal(kept.elbo, self.elbo, equal_nan=True)
+        self.epoch += not (same or self._n == 0)
+        self.fill({name: getattr(longer, name) for name in self.COLUMNS})
+
     def cut(self, step: int) -> None:
         """Take back every point after `step`."""
         kept = int(np.searchsorted(self.step, step, side="right"))
@@ -146,6 +153,25 @@ class History:
             case _ if hasattr(event, "state"):  # a bare change of state, such as "stopping"
                 self.state, self.reason = event.state, getattr(event, "reason", "")
 
+    def catch_up(self, fresh: History) -> None:
+        """Take in what another server has put down of the run meanwhile."""
+        self.trace.catch_up(fresh.trace)
+        for name in ("record", "state", "reason", "device", "total_steps", "words", "notes"):
+            setattr(self, name, getattr(fresh, name))
+        if (
+            self.snapshot is None
+            or fresh.snapshot is None
+            or self.snapshot.step != fresh.snapshot.step
+        ):
+            self.snapshot = fresh.snapshot
+        self.place = self.wait = None
+        self.report = fresh.report
+        self.version += 1
+
+    @property
+    def _shot(self) -> int | None:
+        return None if self.snapshot is None else self.snapshot.step
+
     @property
     def step(self) -> int:
         """Steps taken so far."""
@@ -163,6 +189,12 @@ class History:
     def remaining(self) -> float:
         """Seconds of training left at most, at the present pace; NaN where nobody knows."""
         return self.pace * (self.total_steps - self.step)
+
+
+def fresh(store: Any, history: History) -> History | None:
+    """The history anew where the store has more of the run than `history` shows, else None."""
+    record = store.run(history.id)
+    return None if record == history.record else load(store, history.id)
 
 
 def load(store: Any, run: str) -> History:

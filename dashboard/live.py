@@ -25,7 +25,7 @@ import panel as pn
 from bokeh.document import Document
 
 from dashboard.delivery import deliver
-from dashboard.history import History, Trace, load
+from dashboard.history import History, Trace, fresh, load
 from dashboard.news import newest, tell
 from engine.events import Event, Finished, Snapshot, State
 
@@ -38,6 +38,7 @@ TICK = 0.2  # seconds between updates of one watcher
 MANY = 12  # watchers; above, the curve goes on at full pace, and all else changes less often
 TURN = 1.0  # seconds between the turns of one of many watchers
 STAGGER = 0.0005  # a pause between two sessions, in which the loop serves others
+ELSEWHERE = 1.0  # seconds between looks at what another server trains
 FORGET = 60.0  # seconds after which a run that nobody watches is dropped from memory
 
 log = logging.getLogger(__name__)
@@ -50,6 +51,9 @@ class Runs(Protocol):
 
     def subscribe(self, callback: Callable[[str, list[Event]], None]) -> Callable[[], None]:
         """Have `callback(run_id, events)` called on the loop for every run's published batches."""
+
+    def cares_for(self, run: str) -> bool:
+        """Whether the run is in this server's care, and its batches are published here."""
 
 
 @dataclass(frozen=True)
@@ -172,18 +176,19 @@ class Hub:
         self._histories: dict[str, History] = {}
         self._unwatched: dict[str, float] = {}
         self._unsubscribe: Callable[[], None] = lambda: None
-        self._task: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
         """Listen to the runs and begin to tick, on the running event loop."""
         self._unsubscribe = self.service.subscribe(self.hear)
-        self._task = asyncio.get_running_loop().create_task(self._tick())
+        loop = asyncio.get_running_loop()
+        self._tasks = [loop.create_task(self._tick()), loop.create_task(self._look())]
 
     def close(self) -> None:
         """Stop ticking and listening."""
         self._unsubscribe()
-        if self._task is not None:
-            self._task.cancel()
+        for task in self._tasks:
+            task.cancel()
 
     def hear(self, run: str, events: Sequence[Event]) -> None:
         """Take a published batch into the history, if anybody has asked for this run."""
@@ -225,6 +230,22 @@ class Hub:
             # By the clock and not by the pause, for a busy loop is late; but never in arrears.
             due = max(due + TICK, time.monotonic() + 0.01)
             await asyncio.sleep(due - time.monotonic())
+
+    async def _look(self) -> None:
+        """See what other servers on the same database put down of the runs that we show."""
+        while True:
+            await asyncio.sleep(ELSEWHERE)
+            shown = {w.run.id: w.run for w in self.watchers if w.run is not None}
+            for run, history in shown.items():
+                if history.state.final or self.service.cares_for(run):
+                    continue
+                try:
+                    found = await asyncio.to_thread(fresh, self.service.store, history)
+                except Exception:
+                    log.exception("run %s could not be looked up", run)
+                    continue
+                if found is not None and not self.service.cares_for(run):
+                    history.catch_up(found)
 
     def _tell(self) -> None:
         """Tell a crowd the newest points of its run's curve."""

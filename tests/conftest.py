@@ -37,4 +37,4 @@ def toy() -> Iterator[str]:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Browser tests come last: Playwright keeps an event loop running in the thread that began."""
-    items.sort(key=lambda item: "browser" in item.path.parts)
+    items.sort(key=lambda item: not {"browser", "deploy"}.isdisjoint(item.path.parts))

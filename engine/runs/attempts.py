@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Sequence
@@ -28,7 +29,7 @@ from engine.events import (
 from engine.runs.desk import Desk, Ended, Message
 from engine.runs.live import Live
 from engine.runs.queue import FairQueue, waits
-from engine.store import UPLOAD_DAYS, RunRecord, Store
+from engine.store import UPLOAD_DAYS, Store
 
 TICK_SECONDS = 1.0
 SILENCE_SECONDS = 10.0  # a worker beats every two; one that is silent this long is given up
@@ -56,6 +57,7 @@ class Attempts:
         upload_days: float = UPLOAD_DAYS,
     ) -> None:
         self.store = store
+        self.server = secrets.token_urlsafe(12)
         self._device = device
         self._upload_days = upload_days
         self._purged = -PURGE_SECONDS
@@ -74,17 +76,9 @@ class Attempts:
         self._ticked = self._seen = time.monotonic()
 
     async def start(self) -> None:
-        """Bring the workers up, and take up the runs that an earlier server left.
-
-        Raises:
-            BadInput: Nothing answers at the given scheduler's address.
-        """
+        """Bring the workers up. Raises as `Desk.connect` does."""
         await self._off(self.store.import_shipped)
-        left = await self._off(self.store.live_runs)
         await self._desk.connect()
-        await self._desk.abandon([record.id for record in left])
-        for record in left:
-            await self._take_up(record)
         self._slots = await self._desk.slots()
         self._seen = time.monotonic()
         self._tasks = [asyncio.create_task(self._listen()), asyncio.create_task(self._pump())]
@@ -362,6 +356,7 @@ class Attempts:
             await self._requeue(live, note, first=True)
 
     async def _requeue(self, live: Live, note: str, *, first: bool) -> None:
+        await self._off(self.store.claim, live.id, self.server)
         self._live[live.id] = live
         live.wish = "stop" if live.wish == "stop" else None
         live.state = State.STOPPING if live.wish == "stop" else State.QUEUED
@@ -377,19 +372,6 @@ class Attempts:
         note = Note(f"The server was shut down; the run goes on from step {step} with the next.")
         await self._say(live.id, [note, Changed(State.QUEUED)])
         self._let_go(live)  # last, for `close` waits until no run is in hand
-
-    async def _take_up(self, record: RunRecord) -> None:
-        """Go on with a run that an earlier server left behind."""
-        live = Live.of(record)
-        if record.state is State.PAUSING:
-            await self._finish(live, State.PAUSED, "Paused at its last checkpoint.")
-        elif record.state is State.STOPPING:
-            live.wish = "stop"
-            await self._go_on(live, "")
-        elif record.state is State.QUEUED and record.attempt == 0:
-            await self._requeue(live, "", first=False)
-        else:
-            await self._go_on(live, "The server was restarted")
 
     def _remember(self, run: str, address: str) -> None:
         """Remember where a run's model is warm."""

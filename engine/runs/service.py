@@ -13,9 +13,9 @@ import pandas as pd
 from engine.catalog import entry
 from engine.errors import BadInput, NotFound, Unavailable
 from engine.events import Changed, Event, Finished, State
-from engine.runs.attempts import Attempts
 from engine.runs.live import Live
-from engine.store import UPLOAD_DAYS, Store
+from engine.runs.sharing import Shared
+from engine.store import UPLOAD_DAYS, RunRecord, Store
 from engine.worker import COLD
 
 Watcher = Callable[[str, list[Event]], None]
@@ -30,7 +30,7 @@ class Status:
     queued: int
 
 
-class RunService(Attempts):
+class RunService(Shared):
     """Submits, watches and steers runs, on the event loop of the server.
 
     Args:
@@ -74,7 +74,6 @@ class RunService(Attempts):
         found = entry(study)
         settings = found.settings.parse(values).values()
         names = [source.name for source in found.sources]
-        data_hash = ""
         if data.startswith("upload:"):
             upload = await self._off(self.store.upload, data.removeprefix("upload:"))
             if upload.deleted is not None:
@@ -87,7 +86,8 @@ class RunService(Attempts):
                 f"You have {mine} runs queued or running, which is the limit of "
                 f"{self.limit_per_owner}; wait for one to end, or stop one."
             )
-        run = await self._off(self.store.add_run, study, settings, data, owner, data_hash=data_hash)
+        put_down = self.store.add_run
+        run = await self._off(put_down, study, settings, data, owner, server=self.server)
         live = Live(run, owner, study, data, settings)
         self._live[run] = live
         self._queue.put(run, owner)
@@ -101,30 +101,32 @@ class RunService(Attempts):
         Raises:
             NotFound: There is no such run. (A run that is over stays as it is.)
         """
-        live = await self._find(run)
-        if live is None or live.state in (State.STOPPING, State.PAUSING):
+        live, record = await self._find(run)
+        if live is None:
+            await self._pass_on(record, "pause")
+        elif live.state in (State.STOPPING, State.PAUSING):
             return
-        if self._queue.remove(run):
+        elif self._queue.remove(run):
             await self._finish(live, State.PAUSED, "Paused while it was queued.")
         else:
             await self._wish(live, "pause", State.PAUSING)
 
     async def resume(self, run: str) -> None:
         """Let a paused run go on from its checkpoint. Raises as `pause` does."""
-        live = await self._find(run)
-        if live is None:
-            record = await self._off(self.store.run, run)
-            if record.state is State.PAUSED:
-                await self._requeue(Live.of(record), "", first=False)
+        live, record = await self._find(run)
+        if live is None and record.state is State.PAUSED:
+            await self._requeue(Live.of(record), "", first=False)
+        elif live is None:
+            await self._pass_on(record, "resume")
         elif live.state is State.PAUSING:
             await self._wish(live, None, State.RUNNING if live.started else State.STARTING)
 
     async def stop(self, run: str) -> None:
         """End a run; its best parameters so far become its result. Raises as `pause` does."""
-        live = await self._find(run)
+        live, record = await self._find(run)
         if live is None:
-            record = await self._off(self.store.run, run)
             if record.state is not State.PAUSED:
+                await self._pass_on(record, "stop")
                 return
             live = Live.of(record)
         elif not self._queue.remove(run):
@@ -185,11 +187,14 @@ class RunService(Attempts):
         """Workers up, runs in hand, runs waiting."""
         return Status(len(self._slots), len(self._in_hand()), len(self._queue))
 
-    async def _find(self, run: str) -> Live | None:
-        """A live run, or None where it rests or is over. Raises `NotFound` where there is none."""
-        if run not in self._live:
-            await self._off(self.store.run, run)
-        return self._live.get(run)
+    async def _find(self, run: str) -> tuple[Live | None, RunRecord]:
+        """A run and its row; None where it rests, is over or is in another server's care.
+
+        Raises:
+            NotFound: There is no such run.
+        """
+        record = await self._off(self.store.run, run)
+        return self._live.get(run), record
 
     async def _ask(self, run: str, request: dict[str, Any]) -> Any:
         record = await self._off(self.store.run, run)

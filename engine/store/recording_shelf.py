@@ -18,6 +18,7 @@ from engine.errors import BadInput, NotFound
 from engine.events import Event, Finished, Fitted, Note, Progress, Started, decode, encode
 from engine.shipped import shipped
 from engine.store.run_shelf import RunShelf, evenly
+from engine.store.schema import alone
 
 SUFFIX = ".scant"
 _COLUMNS = ("step", "restart", "elbo", "seconds", "best", "score")
@@ -85,10 +86,11 @@ class RecordingShelf(RunShelf):
     def import_shipped(self) -> list[str]:
         """Put down the recordings that come with the package; returns their ids."""
         found = []
-        for study in STUDIES:
-            file = shipped("recordings", study + SUFFIX)
-            if file.is_file():
-                found.append(self.import_recording(file.read_bytes()))
+        with alone(self.engine):
+            for study in STUDIES:
+                file = shipped("recordings", study + SUFFIX)
+                if file.is_file():
+                    found.append(self.import_recording(file.read_bytes()))
         return found
 
 

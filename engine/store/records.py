@@ -52,6 +52,11 @@ class RunRecord:
     device: str
     words: Mapping[str, Any]
 
+    @classmethod
+    def of(cls, row: Mapping[Any, Any]) -> RunRecord:
+        """From a row of the table."""
+        return cls(**{**row, "state": State(row["state"])})
+
 
 @dataclass(frozen=True)
 class Trace:

@@ -13,7 +13,6 @@ from sqlalchemy import Connection, Engine, Table, delete, func, insert, or_, sel
 from engine import __version__
 from engine.errors import NotFound
 from engine.events import (
-    FINAL,
     Changed,
     Checkpoint,
     Event,
@@ -29,10 +28,10 @@ from engine.events import (
     encode,
 )
 from engine.store.records import RunRecord, Trace
-from engine.store.schema import CHECKPOINTS, MODELS, NOTES, REPORTS, RUNS, SNAPSHOTS, TRACE
+from engine.store.schema import CHECKPOINTS, CLAIMS, MODELS, NOTES, REPORTS, RUNS, SNAPSHOTS, TRACE
 
 SNAPSHOTS_KEPT = 120  # of a run; enough for a scrubber, small enough for a recording
-_HANGS_ON_RUN = (TRACE, SNAPSHOTS, NOTES, CHECKPOINTS, REPORTS, MODELS)
+_HANGS_ON_RUN = (TRACE, SNAPSHOTS, NOTES, CHECKPOINTS, REPORTS, MODELS, CLAIMS)
 
 
 class RunShelf:
@@ -50,8 +49,9 @@ class RunShelf:
         run_id: str | None = None,
         data_hash: str = "",
         demonstration: bool = False,
+        server: str = "",
     ) -> str:
-        """Put down a new, queued run; returns its id."""
+        """Put down a new, queued run, in the care of a server if one is named; returns its id."""
         run_id = run_id or secrets.token_urlsafe(12)
         row = {
             "id": run_id,
@@ -73,6 +73,8 @@ class RunShelf:
         }
         with self.engine.begin() as db:
             db.execute(insert(RUNS).values(row))
+            if server:
+                db.execute(insert(CLAIMS).values(run=run_id, server=server, wish=""))
         return run_id
 
     def run(self, run_id: str) -> RunRecord:
@@ -85,7 +87,7 @@ class RunShelf:
             row = db.execute(select(RUNS).where(RUNS.c.id == run_id)).first()
         if row is None:
             raise NotFound(f"There is no run {run_id!r} here; it may have been deleted.")
-        return _record(row)
+        return RunRecord.of(row._mapping)
 
     def runs(self, owner: str | None = None) -> list[RunRecord]:
         """The owner's runs and the demonstrations, newest first; None: every run."""
@@ -93,14 +95,7 @@ class RunShelf:
         if owner is not None:
             query = query.where(or_(RUNS.c.owner == owner, RUNS.c.demonstration))
         with self.engine.connect() as db:
-            return [_record(row) for row in db.execute(query)]
-
-    def live_runs(self) -> list[RunRecord]:
-        """Runs that are neither final nor paused, oldest first."""
-        resting = [s.value for s in (*FINAL, State.PAUSED)]
-        query = select(RUNS).where(RUNS.c.state.not_in(resting)).order_by(RUNS.c.created)
-        with self.engine.connect() as db:
-            return [_record(row) for row in db.execute(query)]
+            return [RunRecord.of(row._mapping) for row in db.execute(query)]
 
     def delete_run(self, run_id: str) -> None:
         """Remove a run and all that hangs on it."""
@@ -200,11 +195,6 @@ class RunShelf:
         return median(spans) if spans else None
 
 
-def _record(row: Any) -> RunRecord:
-    values = dict(row._mapping)
-    return RunRecord(**{**values, "state": State(values["state"])})
-
-
 def _one(blob: bytes) -> Any:
     return decode(bytes(blob))[0]
 
@@ -277,6 +267,7 @@ def _finish(db: Connection, run: str, event: Finished) -> None:
         columns["finished"] = time.time()
         _replace(db, REPORTS, run, blob=event)
         db.execute(delete(CHECKPOINTS).where(CHECKPOINTS.c.run == run))
+    db.execute(delete(CLAIMS).where(CLAIMS.c.run == run))
     _update(db, run, columns)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ from sqlalchemy import (
     JSON,
     Boolean,
     Column,
+    Connection,
     Double,
     Engine,
     Index,
@@ -23,9 +26,12 @@ from sqlalchemy import (
     TypeDecorator,
     create_engine,
     event,
+    func,
+    select,
 )
 
 METADATA = MetaData()
+_LOCK = 0x5CA27  # any number that is nobody else's
 
 
 class Real(TypeDecorator[float]):
@@ -143,6 +149,25 @@ LABELS = Table(
     Index("labels_by_subject", "subject", "id"),
 )
 
+# Where several servers share the database: which of them live, and which has which run.
+SERVERS = Table(
+    "servers",
+    METADATA,
+    Column("id", String(64), primary_key=True),
+    Column("host", Text, nullable=False),
+    Column("pid", Integer, nullable=False),
+    Column("born", Double, nullable=False),
+    Column("beat", Double, nullable=False),
+)
+
+CLAIMS = Table(
+    "claims",
+    METADATA,
+    _run_key(),
+    Column("server", String(64), nullable=False, index=True),
+    Column("wish", String(16), nullable=False),
+)
+
 
 def connect(url: str | None = None) -> Engine:
     """Open the database and make what tables it lacks.
@@ -158,8 +183,43 @@ def connect(url: str | None = None) -> Engine:
     engine = create_engine(url, pool_pre_ping=not url.startswith("sqlite"))
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _prepare_sqlite)
-    METADATA.create_all(engine)
+    with alone(engine):
+        METADATA.create_all(engine)
     return engine
+
+
+@contextmanager
+def alone(engine: Engine) -> Iterator[None]:
+    """Let no other server on the same Postgres do what must be done once, in the meantime."""
+    if engine.dialect.name == "sqlite":
+        yield
+        return
+    with engine.connect() as db:
+        db.execute(select(func.pg_advisory_lock(_LOCK)))
+        try:
+            yield
+        finally:
+            db.execute(select(func.pg_advisory_unlock(_LOCK)))
+
+
+@contextmanager
+def lasting(engine: Engine) -> Iterator[Connection]:
+    """A transaction that is on the disk itself when it is over, come a power cut or not.
+
+    Elsewhere SQLite leaves the moment of writing to the system, which loses the last seconds when
+    the power fails (not when a process is killed); Postgres waits for the disk anyway.
+    """
+    sqlite = engine.dialect.name == "sqlite"
+    with engine.connect() as db:
+        if sqlite:
+            db.exec_driver_sql("PRAGMA synchronous=FULL")
+            db.commit()
+        try:
+            with db.begin():
+                yield db
+        finally:
+            if sqlite:
+                db.exec_driver_sql("PRAGMA synchronous=NORMAL")
 
 
 def _default_url() -> str:

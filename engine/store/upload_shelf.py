@@ -25,6 +25,7 @@ from engine.store.schema import (
     SNAPSHOTS,
     UPLOAD_TABLES,
     UPLOADS,
+    lasting,
 )
 
 UPLOAD_DAYS = 30.0
@@ -145,7 +146,7 @@ class UploadShelf:
         return purged
 
     def add_label(self, subject: str, item: int, label: str, labeller: str) -> None:
-        """Put down a label; it is on disk when this returns, and no earlier one is lost.
+        """Put down a label; it outlives a power cut when this returns, and no earlier one is lost.
 
         Args:
             subject: The id of the run or upload that the item belongs to.
@@ -160,7 +161,7 @@ class UploadShelf:
             "labeller": labeller,
             "created": time.time(),
         }
-        with self.engine.begin() as db:
+        with lasting(self.engine) as db:
             db.execute(insert(LABELS).values(row))
 
     def labels(self, subject: str) -> list[Label]:

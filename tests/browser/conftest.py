@@ -73,19 +73,21 @@ def free_port() -> int:
 
 
 @contextmanager
-def serving(folder: Path, *options: str) -> Iterator[Served]:
+def serving(folder: Path, *options: str, **variables: str) -> Iterator[Served]:
     """A server in a process of its own with one worker; ended, if it still runs, by SIGTERM."""
     port = free_port()
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     for name in ("DATABASE_URL", "SCANT_SCHEDULER", "SCANT_DATA_DIR"):
         environment.pop(name, None)
+    environment |= variables
+    folder.mkdir(exist_ok=True)
     command = [sys.executable, "-c", "from engine.cli import app; app()", "serve", *options]
     command += ["--port", str(port), "--workers", "1", "--data-dir", str(folder / "data")]
     with open(folder / "log", "a") as log:
         server = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
     url = f"http://127.0.0.1:{port}"
     try:
-        _wait(url, server, folder / "log")
+        come_up(url, server, folder / "log")
         yield Served(url, server, folder / "data")
     finally:
         server.terminate()
@@ -125,7 +127,7 @@ def nothing_complains(page: Page, app_url: str) -> Iterator[None]:
     assert complaints == []
 
 
-def _wait(url: str, server: subprocess.Popen[bytes], log: Path, seconds: float = 90) -> None:
+def come_up(url: str, server: subprocess.Popen[bytes], log: Path, seconds: float = 240) -> None:
     until = time.monotonic() + seconds
     while time.monotonic() < until and server.poll() is None:
         try:

@@ -7,74 +7,30 @@ import re
 import signal
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
-import numpy as np
 import psutil
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from engine.events import State
 from engine.store import Store
 from tests.browser.conftest import Served, serving
 from tests.browser.line import Line
-
-SMALL = "training_size=200&validation_size=80&test_size=120&n_basis=4&max_steps=15&restarts=1"
-LONG = "training_size=3000&n_basis=60&max_steps=5000&patience=0&restarts=1&test_size=120"
-PATIENCE = 60_000  # ms; other work may share the machine's cores
-
-# The steps that the browser's own copy of the curve holds.
-DRAWN = """() => {
-  const of = (data, name) => data instanceof Map ? data.get(name) : data?.[name]
-  for (const doc of Bokeh.documents) for (const model of doc._all_models.values()) {
-    if (of(model.data, 'elbo') && of(model.data, 'score'))
-      return Array.from(of(model.data, 'step')).filter(Number.isFinite)
-  }
-  return []
-}"""
-
-
-def status(page: Page) -> Locator:
-    return page.get_by_role("status").first
-
-
-def press(page: Page, name: str) -> None:
-    page.get_by_role("button", name=name, exact=True).click(timeout=PATIENCE)
-
-
-def train(page: Page, address: str) -> str:
-    """Open a page with these settings, press Train, and return the run's id."""
-    page.goto(address)
-    page.get_by_role("heading", level=1).wait_for()
-    press(page, "Train")
-    page.wait_for_url(re.compile("[?&]run="), timeout=PATIENCE)
-    return parse_qs(urlsplit(page.url).query)["run"][0]
-
-
-def until(page: Page, what: str) -> None:
-    """Wait until the status begins so."""
-    expect(status(page)).to_contain_text(re.compile(f"^{what}"), timeout=PATIENCE)
-
-
-def step_of(page: Page) -> int:
-    drawn = page.evaluate(DRAWN)
-    return int(drawn[-1]) if drawn else 0
-
-
-def until_step(page: Page, step: int) -> None:
-    for _ in range(PATIENCE // 100):
-        if step_of(page) >= step:
-            return
-        page.wait_for_timeout(100)
-    raise AssertionError(f"step {step} was never drawn; the page is at {step_of(page)}")
-
-
-def assert_whole(steps: list[float]) -> None:
-    """Every step once, in order; above a thousand the page thins its curve evenly."""
-    gaps = np.diff(steps)
-    assert steps[0] == 1
-    assert gaps.min() >= 1
-    assert gaps.max() <= max(1, len(steps) // 200)
+from tests.browser.visiting import (
+    DRAWN,
+    LONG,
+    PATIENCE,
+    SMALL,
+    assert_whole,
+    log_in,
+    press,
+    status,
+    step_of,
+    train,
+    until,
+    until_step,
+)
 
 
 @pytest.fixture
@@ -186,12 +142,6 @@ def test_two_runs_are_laid_side_by_side(page: Page, app_url: str) -> None:
     seeds = page.get_by_role("row", name=re.compile(r"^seed 2 1"))
     expect(seeds).to_be_visible(timeout=PATIENCE)
     expect(page.get_by_role("row", name=re.compile("^this run: RMSE"))).to_be_visible()
-
-
-def log_in(page: Page, name: str, word: str) -> None:
-    page.get_by_label("Name").fill(name)
-    page.get_by_label("Password").fill(word)
-    press(page, "Log in")
 
 
 def test_who_must_log_in_is_asked_offline_and_finds_the_run_after_a_restart(

@@ -2,9 +2,25 @@
 
 from __future__ import annotations
 
+import re
+from urllib.parse import parse_qs, urlsplit
+
+import numpy as np
 from playwright.sync_api import Locator, Page, expect
 
-PATIENCE = 120_000  # milliseconds
+PATIENCE = 120_000  # milliseconds; other work may share the machine's cores
+SMALL = "training_size=200&validation_size=80&test_size=120&n_basis=4&max_steps=15&restarts=1"
+LONG = "training_size=3000&n_basis=60&max_steps=5000&patience=0&restarts=1&test_size=120"
+
+# The steps that the browser's own copy of the curve holds.
+DRAWN = """() => {
+  const of = (data, name) => data instanceof Map ? data.get(name) : data?.[name]
+  for (const doc of Bokeh.documents) for (const model of doc._all_models.values()) {
+    if (of(model.data, 'elbo') && of(model.data, 'score'))
+      return Array.from(of(model.data, 'step')).filter(Number.isFinite)
+  }
+  return []
+}"""
 
 
 def status(page: Page) -> Locator:
@@ -41,3 +57,48 @@ def drop(page: Page, name: str, content: bytes) -> None:
     page.locator("input[type=file]").set_input_files(
         {"name": name, "mimeType": kind, "buffer": content}
     )
+
+
+def press(page: Page, name: str) -> None:
+    button(page, name).click(timeout=PATIENCE)
+
+
+def train(page: Page, address: str) -> str:
+    """Open a page with these settings, press Train, and return the run's id."""
+    page.goto(address)
+    page.get_by_role("heading", level=1).wait_for()
+    press(page, "Train")
+    page.wait_for_url(re.compile("[?&]run="), timeout=PATIENCE)
+    return parse_qs(urlsplit(page.url).query)["run"][0]
+
+
+def until(page: Page, what: str) -> None:
+    """Wait until the status begins so."""
+    expect(status(page)).to_contain_text(re.compile(f"^{what}"), timeout=PATIENCE)
+
+
+def step_of(page: Page) -> int:
+    drawn = page.evaluate(DRAWN)
+    return int(drawn[-1]) if drawn else 0
+
+
+def until_step(page: Page, step: int) -> None:
+    for _ in range(PATIENCE // 100):
+        if step_of(page) >= step:
+            return
+        page.wait_for_timeout(100)
+    raise AssertionError(f"step {step} was never drawn; the page is at {step_of(page)}")
+
+
+def assert_whole(steps: list[float]) -> None:
+    """Every step once, in order; above a thousand the page thins its curve evenly."""
+    gaps = np.diff(steps)
+    assert steps[0] == 1
+    assert gaps.min() >= 1
+    assert gaps.max() <= max(1, len(steps) // 200)
+
+
+def log_in(page: Page, name: str, word: str) -> None:
+    page.get_by_label("Name").fill(name)
+    page.get_by_label("Password").fill(word)
+    press(page, "Log in")

@@ -45,6 +45,9 @@ class FakeService:
     def healthy(self) -> bool:
         return self.up
 
+    def cares_for(self, run: str) -> bool:
+        return True
+
     def subscribe(self, watcher: Callable[[str, list[Event]], None]) -> Callable[[], None]:
         self.watchers.append(watcher)
         return lambda: self.watchers.remove(watcher)

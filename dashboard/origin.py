@@ -1,0 +1,48 @@
+"""From which pages a browser may open a websocket to this server.
+
+A page of another site could otherwise speak through a visitor's browser. The hosts that are listed
+may; and, where the server listens on a network, so may its own pages under whatever name visitors
+reached it, which is what the Host header says. On this machine only the list counts: a strange name
+that leads here is somebody's trick.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+from bokeh.server.server import Server
+from panel.io.server import WSHandler
+
+
+class Socket(WSHandler):
+    """A page's websocket, for the server's own pages too."""
+
+    def check_origin(self, origin: str) -> bool:
+        """Whether the page at `origin` may connect."""
+        own: bool = urlsplit(origin).netloc.lower() == self.request.host.lower()
+        return own or super().check_origin(origin)
+
+
+def listed(port: int, address: str, further: Sequence[str]) -> list[str]:
+    """The hosts whose pages may connect: this machine, and those given by the operator."""
+    given = [*further, *os.environ.get("SCANT_ALLOW_ORIGIN", "").split(",")]
+    own = {"127.0.0.1", "localhost", address}
+    return [f"{host}:{port}" for host in sorted(own)] + [h for h in map(str.strip, given) if h]
+
+
+def admit_own_pages(server: Server) -> None:
+    """Let the server's own pages connect under whatever name they were reached."""
+    for rule in server._tornado.wildcard_router.rules:
+        if rule.target is WSHandler:
+            rule.target = Socket
+
+
+def on_this_machine(address: str) -> bool:
+    """Whether only this machine reaches an address."""
+    try:
+        return ip_address(address).is_loopback
+    except ValueError:
+        return address == "localhost"

@@ -1,0 +1,150 @@
+"""Two run services on one database, with desks that only note what they are told."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.events import Checkpoint, Event, Finished, Progress, Started, State, encode
+from engine.runs import RunService, sharing
+from engine.runs.desk import Ended, Message
+from engine.store import Store
+
+pytestmark = pytest.mark.usefixtures("toy")
+
+
+class PaperDesk:
+    """A desk with one worker that does nothing of itself."""
+
+    connected, local = True, False
+
+    def __init__(self) -> None:
+        self.inbox: asyncio.Queue[Message | Ended] = asyncio.Queue()
+        self.begun: list[dict[str, Any]] = []
+        self.checkpoints: list[bytes | None] = []
+        self.told: list[tuple[str, str | None]] = []
+        self.abandoned: list[str] = []
+
+    async def connect(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+    async def slots(self) -> dict[str, int]:
+        return {"worker": 1}
+
+    def begin(self, job: dict[str, Any], table: bytes | None, checkpoint: bytes | None) -> None:
+        self.begun.append(job)
+        self.checkpoints.append(checkpoint)
+
+    async def tell(self, address: str, run: str, attempt: int, wish: str | None) -> None:
+        self.told.append((run, wish))
+
+    async def abandon(self, runs: list[str]) -> None:
+        self.abandoned += runs
+
+    def forget(self, run: str, attempt: int) -> None: ...
+
+    def say(self, *events: Event) -> None:
+        """Let the worker say something of the attempt that it has."""
+        job = self.begun[-1]
+        self.inbox.put_nowait(Message(job["run"], job["attempt"], "worker", encode(events)))
+
+
+def service(url: str) -> tuple[RunService, PaperDesk]:
+    made, desk = RunService(Store.open(url)), PaperDesk()
+    made._desk = desk  # type: ignore[assignment]
+    return made, desk
+
+
+async def until(true: Callable[[], Any]) -> None:
+    while not true():
+        await asyncio.sleep(0.01)
+
+
+def lived(tmp_path: Path, story: Callable[[str], Awaitable[None]]) -> None:
+    asyncio.run(asyncio.wait_for(story(f"sqlite:///{tmp_path / 'runs.db'}"), 60))
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ATTEND_SECONDS", "BEAT_SECONDS", "ADOPT_SECONDS"):
+        monkeypatch.setattr(sharing, name, 0.05)
+
+
+async def running(url: str) -> tuple[RunService, PaperDesk, str]:
+    """A server that trains a run, at step 1, with a checkpoint."""
+    first, desk = service(url)
+    await first.start()
+    run = await first.submit("toy", {}, "demo", "ada")
+    await until(lambda: desk.begun)
+    desk.say(Started("cpu", 40), Progress(1, -1.0, 0.1, -1.0, -1.0), Checkpoint(1, b"one"))
+    await until(lambda: first.store.run(run).state is State.RUNNING)
+    return first, desk, run
+
+
+def test_what_one_trains_the_other_leaves_alone_and_may_pause_and_resume(tmp_path: Path) -> None:
+    async def story(url: str) -> None:
+        first, desk, run = await running(url)
+        second, other = service(url)
+        await second.start()
+        await asyncio.sleep(0.3)
+        assert other.begun == other.abandoned == []
+        assert (first.cares_for(run), second.cares_for(run)) == (True, False)
+        await second.pause(run)
+        await until(lambda: desk.told)
+        assert desk.told == [(run, "pause")]
+        desk.say(Finished(State.PAUSED, "Paused."))
+        await until(lambda: first.store.run(run).state is State.PAUSED)
+        await asyncio.sleep(0.2)
+        assert other.begun == []  # one that rests is left to rest
+        await second.resume(run)
+        await until(lambda: other.begun)
+        assert (first.cares_for(run), second.cares_for(run)) == (False, True)
+        assert (other.begun[0]["attempt"], other.checkpoints) == (2, [b"one"])
+        other.say(Started("cpu", 40, 1))
+        await first.stop(run)
+        await until(lambda: other.told)
+        assert other.told[-1] == (run, "stop")
+        other.say(Finished(State.STOPPED, "Stopped."))
+        await until(lambda: first.store.run(run).state is State.STOPPED)
+        await first.stop(run)
+        assert first.store.attend(second.server, []) == ({}, [])
+        for each in (first, second):
+            await each.close(0.1)
+
+    lived(tmp_path, story)
+
+
+def test_a_closed_servers_run_goes_on_from_its_checkpoint_with_the_other(tmp_path: Path) -> None:
+    async def story(url: str) -> None:
+        first, _, run = await running(url)
+        second, other = service(url)
+        await second.start()
+        await first.close(0.1)
+        await until(lambda: other.begun)
+        assert other.abandoned == [run]
+        assert (other.begun[0]["attempt"], other.checkpoints) == (2, [b"one"])
+        await until(lambda: "The server was restarted; going on from step 1." in
+                    second.store.notes(run))  # fmt: skip
+        await second.close(0.1)
+
+    lived(tmp_path, story)
+
+
+def test_a_server_lets_go_of_a_run_that_another_took_for_dead(tmp_path: Path) -> None:
+    async def story(url: str) -> None:
+        first, desk, run = await running(url)
+        first.store.claim(run, "another")
+        await until(lambda: not first.cares_for(run))
+        assert desk.told == [(run, "abandon")]
+        assert first.status().running == 0
+        desk.say(Progress(2, -0.9, 0.2, -0.9, -0.9))  # the worker's last word comes too late
+        await asyncio.sleep(0.2)
+        assert first.store.trace(run).step.tolist() == [1]
+        await first.close(0.1)
+
+    lived(tmp_path, story)
