@@ -272,8 +272,14 @@ def _variables(present: bool) -> str:
         "accent": "primary-main",
     }
     names = "".join(f"--{ours}: var(--mui-palette-{name});" for ours, name in colours.items())
-    size = "font-size: 21px;" if present else ""
+    size = f"font-size: 21px; {_plot_type(20, 18)}" if present else ""
     return f":root {{ {names} --sans: {SANS}; --serif: {SERIF}; {size} }}"
+
+
+def _plot_type(label: int, tick: int) -> str:
+    """The type of figures in pixels, which Bokeh reads from the page before all themes."""
+    sizes = {"axis-label": label, "major-label": tick, "title": label, "label": tick}
+    return "".join(f"--bk-{part}-text-font-size: {size}px;" for part, size in sizes.items())
 
 
 @cache
