@@ -93,7 +93,7 @@ def _dust(seed: int, folder: Path | None) -> Iterator[Case]:
         from engine.datasets.published import kampala
 
         table = kampala(folder / "pm25_kampala", start="2019-03-19")  # the counter's days
-        source = "Kampala, the three days of nine that were published"
+        source = "Kampala, 3 days, stand-in for the publication's 9"
     values = {"likelihood": "gaussian", "lengthscale": 0.75, "n_inducing": 200}
     yield "PM2.5", source, "filter and counter", table, values
     yield "PM2.5", source, "filter alone", table, {**values, "leave_out": particulates.COUNTER}
