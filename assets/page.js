@@ -1,5 +1,5 @@
 // Loaded with every page: lets nothing that a visitor does early be lost, takes the spinner away,
-// keeps the theme, holds the keys of present mode.
+// keeps the theme. (The keys of present mode are in present.js.)
 
 // What a browser draws from what it was told is its own affair: how it has coloured, sized and
 // framed a figure (some hundred changes as a page opens) is nothing that the server asks about.
@@ -68,30 +68,3 @@ addEventListener('click', () => setTimeout(() => {
   everywhere((node) => { dark ||= node.classList.contains('mui-dark') })
   document.cookie = `scant_theme=${dark ? 'dark' : 'light'};path=/;max-age=31536000;samesite=lax`
 }, 250))
-
-// Arrows, space and Page keys step through the figures; Escape leaves present mode.
-const marks = () => {
-  const found = []
-  everywhere((node) => { if (node.dataset?.step !== undefined && node.getClientRects().length) found.push(node) })
-  return found.sort((one, other) => one.dataset.step - other.dataset.step)
-}
-let at = -1
-document.addEventListener('keydown', (event) => {
-  if (!new URLSearchParams(location.search).has('present')) return
-  const target = event.composedPath()[0]
-  if (/^(INPUT|TEXTAREA|SELECT|BUTTON)$/.test(target.tagName)) return
-  const forward = ['ArrowRight', 'PageDown', ' ', 'n'].includes(event.key)
-  const back = ['ArrowLeft', 'PageUp', 'p'].includes(event.key)
-  if (event.key === 'Escape') {
-    const address = new URL(location.href)
-    address.searchParams.delete('present')
-    location.assign(address)
-  }
-  if (!forward && !back) return
-  event.preventDefault()
-  const steps = marks()
-  if (!steps.length) return
-  at = Math.max(0, Math.min(steps.length - 1, at + (forward ? 1 : -1)))
-  steps[at].scrollIntoView({block: 'start', behavior: 'smooth'})
-  steps[at].focus({preventScroll: true})
-})

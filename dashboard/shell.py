@@ -287,6 +287,7 @@ def _template() -> Template:
     return _env.from_string(
         "{% extends base %}{% block postamble %}{{ super() }}"
         "<script src='./assets/layout.js'></script><script src='./assets/page.js'></script>"
+        "<script src='./assets/present.js'></script>"
         "{% endblock %}",
         globals={"base": BASE_TEMPLATE},
     )

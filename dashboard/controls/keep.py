@@ -11,6 +11,7 @@ import panel as pn
 import panel_material_ui as pmui
 
 from dashboard import export
+from dashboard.controls.lesson import LessonLink
 from dashboard.history import History
 from dashboard.pages.place import column
 from dashboard.shell import text
@@ -54,6 +55,7 @@ class Keep:
             self._file("Script", "run.py", lambda run: export.script(run)),
             self._file("Figures", "figures.html", lambda run: export.figures_html(run, page.views)),
         ]
+        self.lesson = LessonLink(page)
         self.panel = column(
             text(
                 "<p>Whoever has the link sees this run, live while it trains. The notebook and the "
@@ -63,12 +65,14 @@ class Keep:
             ),
             column(self._link, copy, css=_BESIDE),
             pn.FlexBox(*self._files, gap="10px", margin=0, sizing_mode="stretch_width"),
+            self.lesson.panel,
             css=":host { gap: 14px; }",
         )
 
     def open(self, run: History) -> None:
         """Offer what this run has come to so far."""
         self._run = run
+        self.lesson.write()
         self._link.value = self._page.link(hash=run.record.data_hash[:12] or None)
         for file in self._files:
             if file.filename == export.TABLE:

@@ -11,6 +11,7 @@ import panel_material_ui as pmui
 from bokeh.document import Document
 
 from dashboard.history import History
+from dashboard.shell import text
 from engine.events import Snapshot
 
 FRAME = 200  # milliseconds
@@ -42,12 +43,15 @@ class Replay:
             start=0,
             end=1,
             sizing_mode="stretch_width",
+            min_width=200,
             margin=(0, 12),
+            styles={"flex": "1 1 200px"},
         )
         self._slider.param.watch(lambda event: self._seek(event.new), "value")
         self._scrubber = pn.FlexBox(
+            text("<span class='recorded'>Recorded</span>", sizing_mode=None),
             self._toggle, self._slider, self._leave,
-            align_items="center", flex_wrap="nowrap", gap="8px", margin=0,
+            align_items="center", gap="8px", margin=0,
             sizing_mode="stretch_width", visible=False,
         )  # fmt: skip
         self.panel = pn.Column(
@@ -137,5 +141,5 @@ def _button(label: str, act: Callable[[], None], variant: str) -> pmui.Button:
         variant=variant,
         size="small",
         margin=0,
-        sx={"ml": "-5px", "minWidth": 0} if variant == "text" else None,
+        sx={"whiteSpace": "nowrap"} | ({"ml": "-5px", "minWidth": 0} if variant == "text" else {}),
     )

@@ -49,10 +49,15 @@ class SettingsForm:
         self._changed()
         self.clear()
 
-    def fill_words(self, words: Mapping[str, str]) -> list[str]:
-        """Show settings that came in a link; returns a warning for each that makes no sense."""
+    def fill_words(
+        self, words: Mapping[str, str], start: Mapping[str, Any] | None = None
+    ) -> list[str]:
+        """Show settings that came in a link, over those of `start` and the defaults.
+
+        Returns a warning for each that makes no sense.
+        """
         warnings = []
-        good: dict[str, Any] = {}
+        good: dict[str, Any] = dict(start or {})
         for name, word in words.items():
             try:
                 parsed = self.settings.parse({name: word})

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dashboard.controls.reveal import Reveal
 from dashboard.pages.aggregation_box import BoxAsked
 from dashboard.pages.aggregation_curve import Scarcity
 from dashboard.pages.aggregation_field import Field
 from dashboard.pages.alternatives import Alternatives, Other
 from dashboard.pages.views import Views
+from dashboard.pages.withheld import Withheld, ask_coverage, without_coverage
 from dashboard.plots.base import Fed
 from dashboard.plots.calibration import CoveragePlot
 from dashboard.plots.elbo import ElboPlot
@@ -73,7 +75,7 @@ def views(page: StudyPage) -> Views:
         equations=EQUATIONS,
         trace=ElboPlot(page.entry.objective, page.entry.score),
         live=_live(),
-        result=_result(),
+        result=_result(page),
         explore=explore,
         wide=frozenset({PICTURE, "Figures", box.title, curve.title, WORTH}),
         steps=(
@@ -94,8 +96,9 @@ def _live() -> tuple[Any, ...]:
     )
 
 
-def _result() -> tuple[Any, ...]:
-    table = MetricsTable()
+def _result(page: StudyPage) -> tuple[Any, ...]:
+    table, covered = MetricsTable(), Reveal(first=page.guessing)
+    figures = Fed(table, lambda told, words: table.show(told.metrics, told.notes))
 
     def held_out() -> Fed:
         plot = ScatterPlot("value", outlier=None, title="Held-out values", against="held-out")
@@ -116,17 +119,17 @@ def _result() -> tuple[Any, ...]:
 
         return Fed(plot, feed)
 
-    def coverage() -> Fed:
+    def coverage() -> Withheld:
         plot = CoveragePlot()
 
         def feed(told: Report, words: Any) -> None:
             if told.arrays["coverage"].shape[1]:
                 plot.show(told.arrays["coverage"])
 
-        return Fed(plot, feed)
+        return Withheld(page, Fed(plot, feed), covered, above=True)
 
     return (
-        Fed(table, lambda told, words: table.show(told.metrics, told.notes)),
+        Withheld(page, figures, covered, less=without_coverage, ask=ask_coverage),
         Late("Held-out values", held_out),
         Late(CHECK, check),
         Late("Coverage of intervals", coverage),

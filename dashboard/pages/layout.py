@@ -36,13 +36,13 @@ class Layout:
         }
         self._result = section("Result", self._late["Result"][0], visible=False)
         self._explore = section("Explore", self._asking, self._late["Explore"][0], visible=False)
-        bar = page.bar.status if page.present else page.bar.panel
+        controls = [] if page.present else self._controls()
         self.panel = column(
             self._head(),
-            column(bar, self._warning, self._message, page.replay.panel, name="bar"),
-            *([] if page.present else [self._controls()]),
+            self._bar(),
+            *controls,
             self._body(),
-            name="study presenting" if page.present else "study",
+            name="study" if controls else "study alone",
             css=style("study"),
         )
 
@@ -74,7 +74,7 @@ class Layout:
         """Show or hide what only a finished run has."""
         for part, name in ((self._result, "Result"), (self._explore, "Explore")):
             grid, views = self._late[name]
-            part.visible = shown and bool(views)
+            part.visible = shown and bool(views) and not self._page.lesson.hides(name)
             if part.visible and name not in self._placed:
                 self._placed.add(name)
                 self._later.fill(grid, [self._page.figures[id(v)].panel for v in views])
@@ -92,44 +92,58 @@ class Layout:
             f"<h1>{html.escape(study.title)}</h1><p class='lede'>{html.escape(study.question)}</p>"
         )
         above = [] if views.above is None else [column(views.above, name="above")]
-        if self._page.present:
+        if self._page.present or self._page.lesson.hides("story"):
             return column(*above, title, name="head")
         story: list[Any] = [*markdown(views.story)]
         if views.equations:
             story += fold("Equations", column(*markdown(views.equations)))
         return column(*above, title, column(*story), name="head", css=style("head"))
 
-    def _controls(self) -> Viewable:
+    def _bar(self) -> Viewable:
         page = self._page
+        steered = not page.present and not page.lesson.hides("train")
+        replay = [] if page.lesson.hides("replay") else [page.replay.panel]
         return column(
-            section("Data", page.data.panel),
-            section("Settings", page.estimate.panel, page.form.panel),
-            name="controls",
-            css=":host { gap: 36px; }",
+            page.bar.panel if steered else page.bar.status,
+            page.trouble.panel,
+            self._warning,
+            self._message,
+            *replay,
+            name="bar",
         )
 
-    def _reproduced(self) -> list[Viewable]:
-        markup = whole_table(self._page.entry.name)
-        return [section(TITLE, text(markup))] if markup else []
+    def _sections(self, *named: tuple[str, Sequence[Any]]) -> list[Viewable]:
+        """Those that hold something and are not hidden by the lesson."""
+        hides = self._page.lesson.hides
+        return [section(name, *parts) for name, parts in named if parts and not hides(name)]
+
+    def _controls(self) -> list[Viewable]:
+        page = self._page
+        shown = self._sections(
+            ("Data", [page.data.panel]), ("Settings", [page.estimate.panel, page.form.panel])
+        )
+        return [column(*shown, name="controls", css=":host { gap: 36px; }")] if shown else []
 
     def _body(self) -> Viewable:
         page = self._page
-        training = section(
-            "Training", self._grid([page.views.trace, *page.views.live]), self._notes
-        )
-        after: list[Any] = (
+        said = page.lesson.text
+        words = [text(f"<p class='lesson' role='note'>{html.escape(said)}</p>")] if said else []
+        figures = self._grid([page.views.trace, *page.views.live])
+        training = self._sections(("Training", [figures, self._notes]))
+        after = (
             []
             if page.present
-            else [
-                *self._reproduced(),
-                section("Keep", page.keep.panel),
-                section("Runs", page.list.panel),
-                section("Limits and sources", text(_sources(page.entry))),
-            ]
+            else self._sections(
+                (TITLE, [text(measured)] if (measured := whole_table(page.entry.name)) else []),
+                ("Keep", [page.keep.panel]),
+                ("Runs", [page.list.panel]),
+                ("Limits and sources", [text(_sources(page.entry))]),
+            )
         )
         return column(
-            training, self._result, self._explore, *after, name="body", css=":host { gap: 56px; }"
-        )
+            *words, *training, self._result, self._explore, *after,
+            name="body", css=":host { gap: 56px; }",
+        )  # fmt: skip
 
 
 def _sources(study: Entry) -> str:

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dashboard.controls.reveal import Reveal
 from dashboard.pages.alternatives import Alternatives, Other
 from dashboard.pages.redshift_bands import BandsOff
 from dashboard.pages.redshift_kept import KEPT, KeptSlider
 from dashboard.pages.views import Views
+from dashboard.pages.withheld import Withheld, ask_coverage, without_coverage
 from dashboard.plots.base import Fed
 from dashboard.plots.bins import BinsPlot
 from dashboard.plots.calibration import CoveragePlot, PitPlot
@@ -72,7 +74,7 @@ def views(page: StudyPage) -> Views:
         equations=EQUATIONS,
         trace=ElboPlot(page.entry.objective, page.entry.score),
         live=_live(),
-        result=_result(),
+        result=_result(page),
         explore=explore,
         wide=frozenset(
             {
@@ -118,16 +120,20 @@ def _live() -> tuple[Any, ...]:
     )
 
 
-def _result() -> tuple[Any, ...]:
-    table = MetricsTable()
+def _result(page: StudyPage) -> tuple[Any, ...]:
+    table, covered = MetricsTable(), Reveal(first=page.guessing)
+    figures = Fed(table, lambda told, words: table.show(told.metrics, told.notes))
 
     def feed(plot: Any, *names: str) -> Fed:
         return Fed(plot, lambda told, words: plot.show(*(told.arrays[name] for name in names)))
 
     return (
-        Fed(table, lambda told, words: table.show(told.metrics, told.notes)),
+        Withheld(page, figures, covered, less=without_coverage, ask=ask_coverage),
         Late("Probability integral transform", lambda: feed(PitPlot(), "pit")),
-        Late("Coverage of intervals", lambda: feed(CoveragePlot(), "coverage")),
+        Late(
+            "Coverage of intervals",
+            lambda: Withheld(page, feed(CoveragePlot(), "coverage"), covered, above=True),
+        ),
         Late(
             SPLIT,
             lambda: feed(

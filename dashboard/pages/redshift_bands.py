@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import panel as pn
 import panel_material_ui as pmui
 
+from dashboard.controls.reveal import Reveal
 from dashboard.plots.base import BESIDE, NOTHING
 from dashboard.plots.density import DensityPlot
 from dashboard.plots.scatter import ScatterPlot
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 PLOTS = ":host { grid-template-columns: repeat(auto-fit, minmax(min(100%, 360px), 1fr)); }"
 SHOWN = 2500  # galaxies in the scatter at most; the metrics are of all
+IDLE = "Untick a band, and guess what it costs."
 METRICS = ("RMSE", "mean log-likelihood", "F_0.15 (%)", "F_0.05 (%)")
 
 
@@ -34,7 +35,7 @@ class BandsOff:
         self._arrays: dict[str, np.ndarray] = {}
         self._shown = np.empty(0, int)  # the test rows in the scatter
         self._whole: np.ndarray | None = None  # metrics with every band
-        self._now: np.ndarray | None = None
+        self._held: dict[str, np.ndarray] | None = None  # the last answer, shown or not
         self._row: int | None = None
         self._before: tuple[np.ndarray, np.ndarray] | None = None
         self._quiet = self._warned = False
@@ -51,7 +52,7 @@ class BandsOff:
         )
         self.panel = pn.Column(
             _in_row(self.bands, self.galaxy),
-            _in_row(self.guess_first, self.guess, self.reveal),
+            self.reveal,
             self.reading,
             plots,
             stylesheets=[":host { gap: 10px; max-height: none !important; }"],
@@ -89,8 +90,9 @@ class BandsOff:
         """Forget the run shown before."""
         self.scatter.clear()
         self.density.clear()
-        self._whole = self._now = self._row = self._before = None
+        self._whole = self._held = self._row = self._before = None
         self.reading.object = ""
+        self.reveal.ask("")
         self._quiet = True
         self.bands.disabled = self.galaxy.disabled = True
         self.scatter.select(None)
@@ -108,17 +110,11 @@ class BandsOff:
             size="small",
             margin=(6, 0),
         )
-        self.guess_first = pmui.Switch(label="Guess, then reveal", value=False, margin=0)
-        self.guess = pmui.FloatSlider(
-            label="RMSE will grow by a factor of", start=1, end=6, step=0.1, value=2,
-            visible=False, width=260,
-        )  # fmt: skip
-        self.reveal = pmui.Button(label="Reveal", variant="outlined", visible=False, margin=0)
+        self.reveal = Reveal(first=self._page.guessing, digits=1, idle=IDLE)
         self.reading = text("")
         self.bands.param.watch(self._toggled, "value")
         self.galaxy.param.watch(lambda e: self._typed(e.new), "value")
-        self.guess_first.param.watch(lambda _: self._hide_or_show(), "value")
-        self.reveal.on_click(lambda _: self._read(revealed=True))
+        self.reveal.watch(self._turned)
 
     @property
     def _off(self) -> list[str]:
@@ -135,22 +131,47 @@ class BandsOff:
         if self._warned:  # what others have said is not ours to take back
             self._page.say("")
             self._warned = False
-        self._hide_or_show()
+        self._held = None
+        self.reveal.ask(self._question(), span=(1, 6, 0.1), start=2)
+        if self.reveal.hidden:
+            self._show_answer()
         self._page.ask("without", self._answered, off=off)
         self._ask_density()
 
-    def _answered(self, answer: dict[str, np.ndarray]) -> None:
-        self._now = answer["metrics"]
+    def _question(self) -> str:
         if not self._off:
-            self._whole = self._now
-        self._show_all(answer)
-        self._read(revealed=not self.guess_first.value)
+            return ""
+        return f"Without {', '.join(self._off)}: by what factor will the RMSE grow?"
+
+    def _answered(self, answer: dict[str, np.ndarray]) -> None:
+        self._held = answer
+        if not self._off:
+            self._whole = answer["metrics"]
+        self._show_answer()
         if self._whole is None and self._off:
             self._page.ask("without", self._answered_whole, off=[])
 
     def _answered_whole(self, answer: dict[str, np.ndarray]) -> None:
         self._whole = answer["metrics"]
-        self._read(revealed=not self.guess_first.value)
+        self._show_answer()
+
+    def _turned(self) -> None:
+        """The answer may be seen now, or may not any longer."""
+        self._show_answer()
+        self._ask_density()
+        self._page.read(at_once=True)
+
+    def _show_answer(self) -> None:
+        """Show the model's answer, unless it is to be guessed first: then as if none had come."""
+        if self._whole is not None and self._held is not None and self._off:
+            factor = float(self._held["metrics"][0] / self._whole[0])
+            self.reveal.know(f"RMSE grows by a factor of {factor:.1f}.", factor)
+        if self.reveal.hidden:
+            self._show_all(self._arrays)
+            self.reading.object = ""
+        elif self._held is not None:
+            self._show_all(self._held)
+            self.reading.object = self._table() + self._verdict()
 
     def _show_all(self, arrays: dict[str, np.ndarray]) -> None:
         parts = [arrays[k][self._shown] for k in ("std_model", "std_noise", "std_input")]
@@ -177,50 +198,33 @@ class BandsOff:
 
     def _ask_density(self) -> None:
         if self._row is not None:
-            self._page.ask("density", self._show_density, row=self._row, off=self._off)
+            off = [] if self.reveal.hidden else self._off
+            self._page.ask("density", self._show_density, row=self._row, off=off)
 
     def _show_density(self, answer: dict[str, np.ndarray]) -> None:
         assert self._row is not None
-        if not self._off:
+        whole = not self._off or self.reveal.hidden
+        if whole:
             self._before = (answer["grid"], answer["density"])
         self.density.show(
             answer["grid"],
             answer["density"],
             answer["components"],
             float(self._arrays["z_true"][self._row]),
-            self._before if self._off else None,
+            None if whole else self._before,
         )
-
-    def _hide_or_show(self) -> None:
-        guessing = bool(self.guess_first.value and self._off)
-        self.guess.visible = self.reveal.visible = guessing
-        self._read(revealed=not guessing)
-
-    def _read(self, revealed: bool) -> None:
-        off = ", ".join(self._off)
-        if self._now is None:
-            self.reading.object = ""
-        elif not revealed:
-            self.reading.object = (
-                f"<p role='note'>Without {escape(off)}: how much will the error grow? Guess, "
-                "then reveal.</p>"
-            )
-        else:
-            self.reading.object = self._table(off) + self._verdict()
 
     def _verdict(self) -> str:
-        if self._whole is None or self._now is None or not self._off:
-            return ""
-        factor = self._now[0] / self._whole[0]
-        guessed = f" You guessed {self.guess.value:.1f}." if self.guess_first.value else ""
-        return (
-            f"<p role='note'><strong>RMSE grows by a factor of {factor:.1f}.</strong>{guessed}</p>"
-        )
+        if self._whole is None or self._held is None or not self._off or self.reveal.first:
+            return ""  # what was guessed is answered where it was asked
+        factor = self._held["metrics"][0] / self._whole[0]
+        return f"<p role='note'><strong>RMSE grows by a factor of {factor:.1f}.</strong></p>"
 
-    def _table(self, off: str) -> str:
+    def _table(self) -> str:
+        assert self._held is not None
         rows = [("every band measured", self._whole)]
-        if off:
-            rows.append((f"without {off}", self._now))
+        if self._off:
+            rows.append((f"without {', '.join(self._off)}", self._held["metrics"]))
         said = {
             label: [_figure(name, value) for name, value in zip(METRICS, values)]
             for label, values in rows

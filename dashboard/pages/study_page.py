@@ -37,6 +37,7 @@ from urllib.parse import urlencode
 import numpy as np
 import panel as pn
 
+from dashboard import lesson
 from dashboard.controls.data_panel import DataPanel
 from dashboard.controls.estimate import Estimate
 from dashboard.controls.keep import Keep
@@ -44,6 +45,7 @@ from dashboard.controls.replay import Replay
 from dashboard.controls.run_bar import RunBar
 from dashboard.controls.run_list import RunList
 from dashboard.controls.settings_form import SettingsForm
+from dashboard.controls.trouble import Trouble
 from dashboard.live import History, Update
 from dashboard.pages.figure import Figure
 from dashboard.pages.layout import Layout
@@ -53,7 +55,8 @@ from engine.catalog import Entry, entry
 from engine.errors import BadInput, NotFound, Unavailable
 from engine.events import Snapshot
 
-OUR_WORDS = {"run", "present", "theme", "data", "compare"}  # of the query; the rest are settings
+# Of the query; the rest are settings.
+OUR_WORDS = {"run", "present", "theme", "data", "compare", "hash", *lesson.WORDS}
 
 FAULT = "That did not work, and the server has noted why; nothing of yours is lost."
 
@@ -77,6 +80,9 @@ class StudyPage:
         self._asking = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self.views = views(self)
+        self.lesson = lesson.read(
+            visit.query, [v.title for v in self.views.every()], len(self.steps), study.presets
+        )
         self.figures = {id(v): self._figure(v) for v in self.views.every()}
         self.form = SettingsForm(study.settings, study.presets)
         self.data = DataPanel(self)
@@ -85,6 +91,7 @@ class StudyPage:
         self.replay = Replay(visit.doc, self._show_recorded)
         self.keep = Keep(self)
         self.list = RunList(self)
+        self.trouble = Trouble(visit.site, visit.doc)
         self.watcher = self.hub.watch(visit.doc, self._show)
         self.watcher.up = False  # what is new before the page is up would be lost on it
         pn.state.onload(self._up)
@@ -104,6 +111,16 @@ class StudyPage:
     def dark(self) -> bool:
         """Whether the visitor sees the dark theme now."""
         return self.visit.dark
+
+    @property
+    def guessing(self) -> bool:
+        """Whether the link asks for guesses before answers (`controls.reveal`)."""
+        return lesson.on(self.visit.query, "guess")
+
+    @property
+    def steps(self) -> list[tuple[str, str]]:
+        """What the keys of present mode step through: a figure's title, what to say."""
+        return [*self.views.steps] or [(view.title, "") for view in self.views.every()]
 
     @property
     def mine(self) -> bool:
@@ -214,7 +231,8 @@ class StudyPage:
         self.bar.show(run, self.mine)
         concerned = self.views.shown(run)
         for figure in self.figures.values():
-            figure.panel.visible = figure.view in concerned
+            title = figure.view.title
+            figure.panel.visible = figure.view in concerned and not self.lesson.hides(title)
         if self.replay.playing:
             return
         if update.first == 0 or update.first < len(run.trace):
@@ -272,10 +290,11 @@ class StudyPage:
             self.bar.show(None, mine=False)
             if "run" in query:
                 self.say(str(error), "error")
-        if self.visit.site.fault:
-            self.say(self.visit.site.fault, "error")
-        if words and "run" not in query:
-            self.layout.warn(self.form.fill_words(words))
+        warnings = [*self.lesson.warnings]
+        if self.lesson.preset or (words and "run" not in query):
+            start = self.entry.presets.get(self.lesson.preset, {})
+            warnings += self.form.fill_words(words, start)
+        self.layout.warn(warnings)
         if query.get("compare"):
             self.list.tick(query["compare"].split(","))
         if "data" in query and "run" not in query:
@@ -286,6 +305,9 @@ class StudyPage:
         self.watcher.poke()
 
     def _train(self) -> None:
+        if self.visit.site.fault:
+            self.bar.say(f"not started: {self.visit.site.fault}", "bad")
+            return
         try:
             values = self.form.read()
         except BadInput as error:
@@ -312,6 +334,7 @@ class StudyPage:
         if pn.state.location is not None and self.run is not None:
             settings = self.entry.settings.parse(self.run.record.settings)
             words = {"run": self.run.id, **settings.changed(), "seed": settings.seed}
+            words |= self.lesson.words()
             if self.present:
                 words["present"] = "1"
             pn.state.location.search = "?" + urlencode(words)
@@ -337,8 +360,7 @@ class StudyPage:
         self.layout.asking(self._asking > 0)
 
     def _figure(self, view: Any) -> Figure:
-        every = [(v.title, "") for v in self.views.every()]
-        titles = [title for title, _ in self.views.steps or every]
+        titles = [title for title, _ in self.steps]
         step = titles.index(view.title) if view.title in titles else None
-        say = dict(self.views.steps).get(view.title, "") if self.present else ""
+        say = dict(self.steps).get(view.title, "") if self.present else ""
         return Figure(view, view.title in self.views.wide, step, say)

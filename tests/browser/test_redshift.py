@@ -95,16 +95,21 @@ def test_a_band_switched_off_moves_metrics_and_density(redshift: Page) -> None:
 
 def test_a_guess_is_asked_for_before_the_answer_is_shown(redshift: Page) -> None:
     come_to(redshift, "What if a band")
-    redshift.get_by_label("Guess, then reveal").check()
+    figure = redshift.locator(".figure").filter(
+        has=redshift.get_by_role("heading", name="What if a band")
+    )
+    figure.get_by_label("Guess first").check(timeout=PATIENCE)
     redshift.get_by_role("checkbox", name="mag_g").uncheck()
-    expect(redshift.get_by_text("how much will the error grow?")).to_be_visible(timeout=PATIENCE)
+    expect(redshift.get_by_text("by what factor will the RMSE grow?")).to_be_visible(
+        timeout=PATIENCE
+    )
     grown = redshift.get_by_text("RMSE grows by a factor of")
     expect(grown).to_be_hidden()
     expect(redshift.get_by_text("Asking the model")).to_be_hidden(timeout=PATIENCE)
     expect(grown).to_be_hidden()
-    button(redshift, "Reveal").click()
+    figure.get_by_role("button", name="Reveal").click()
     expect(grown).to_be_visible(timeout=PATIENCE)
-    expect(redshift.get_by_text("You guessed 2.0.")).to_be_visible()
+    expect(redshift.get_by_text("You guessed 2.0: ")).to_be_visible()
 
 
 def test_a_galaxy_is_chosen_by_number_or_by_a_click(redshift: Page) -> None:

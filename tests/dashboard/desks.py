@@ -88,7 +88,7 @@ class Service:
 class Frame:
     """Stands for the page's frame; work in the background is done at once."""
 
-    mine, present = True, False
+    mine, present, guessing = True, False, False
     entry = ENTRY
 
     def __init__(self, store: Store) -> None:

@@ -1,0 +1,99 @@
+"""Lessons as a class meets them: a link that hides and says, keys, and guesses before answers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.browser.visiting import PATIENCE, button, come_to, reading
+
+
+@pytest.fixture(scope="module")
+def room(browser: Browser) -> Iterator[Page]:
+    """One window for all of these, as a presenter has it."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE)
+    complaints: list[str] = []
+    loud = ("error", "warning")
+    page.on("console", lambda m: complaints.append(m.text) if m.type in loud else None)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    yield page
+    assert complaints == []
+    context.close()
+
+
+def visit(page: Page, address: str) -> None:
+    page.goto(address)
+    page.get_by_role("heading", level=1).wait_for(timeout=PATIENCE)
+
+
+def figure(page: Page, title: str) -> Locator:
+    return page.locator(".figure").filter(has=page.get_by_role("heading", name=title))
+
+
+def test_a_link_is_made_and_holds_what_it_says(room: Page, app_url: str) -> None:
+    visit(room, f"{app_url}/aggregation")
+    button(room, "Make a lesson link +").click()
+    room.get_by_label("Text above the figures").fill("Where is <b>detail</b> made?")
+    room.get_by_label("Guess first: answers").check()
+    link = room.get_by_label("Link to this lesson")
+    expect(link).to_have_value(re.compile("run=demo-aggregation.*guess=1"), timeout=PATIENCE)
+    expect(link).to_have_value(re.compile("text=Where"))
+    visit(room, link.input_value() + "&hide=data,settings,keep,nothing")
+    expect(room.get_by_text("Where is <b>detail</b> made?")).to_be_visible(timeout=PATIENCE)
+    expect(room.get_by_text("There is nothing called 'nothing' to hide")).to_be_visible()
+    for name in ("Data", "Settings", "Keep"):
+        expect(room.get_by_role("heading", name=name, exact=True)).to_have_count(0)
+
+
+def test_coverage_is_said_nowhere_before_it_is_revealed(room: Page) -> None:
+    """Goes on where the test before has ended: at a lesson that asks for guesses."""
+    caption = come_to(room, "Coverage of intervals")
+    expect(caption).to_have_text("Hidden until it has been guessed and revealed.", timeout=PATIENCE)
+    asked = figure(room, "Coverage of intervals")
+    expect(asked.get_by_text("How many of a hundred do?")).to_be_visible(timeout=PATIENCE)
+    everything = room.content() + room.evaluate("() => document.body.innerText")
+    assert "95% interval holds" not in everything
+    expect(figure(room, "Figures").get_by_text("coverage of the 95% interval")).to_have_count(0)
+    asked.get_by_role("slider").press("ArrowRight")
+    for count in ("1 guess so far", "2 guesses so far"):
+        button(room, "Count this guess").click()
+        expect(asked.get_by_text(count)).to_be_visible()
+    asked.get_by_role("button", name="Reveal").click()
+    said = asked.get_by_text(
+        re.compile(r"of 1,000 do, \d+ of a hundred\. Of 2 guesses the nearest")
+    )
+    expect(said).to_be_visible(timeout=PATIENCE)
+    expect(caption).to_contain_text("95% interval holds", timeout=PATIENCE)
+    expect(figure(room, "Figures").get_by_text("coverage of the 95% interval")).to_be_visible()
+
+
+def test_keys_step_from_the_figure_that_the_link_begins_at(room: Page, app_url: str) -> None:
+    visit(room, f"{app_url}/clamp?present&guess&step=3")
+    at = room.locator("nav.steps .at")
+    expect(at).to_have_text("3 of 5: What it would ask next", timeout=PATIENCE)
+    asked = figure(room, "What it would ask next")
+    expect(asked.get_by_role("button", name="B", exact=True)).to_be_in_viewport(timeout=PATIENCE)
+    expect(reading(room, "What it would ask next")).to_have_text(
+        "4 patches of the pool, A to D.", timeout=PATIENCE
+    )
+    room.keyboard.press("?")
+    expect(room.get_by_text("leave present mode")).to_be_visible()
+    room.keyboard.press("Escape")
+    expect(room.get_by_text("leave present mode")).to_be_hidden()
+    room.keyboard.press("ArrowLeft")
+    expect(at).to_contain_text("2 of 5: ")
+    assert "step=2" in room.url
+    room.keyboard.press("n")
+    expect(at).to_contain_text("3 of 5: ")
+    asked.get_by_role("button", name="B", exact=True).click()
+    room.keyboard.press(" ")  # on a button a space presses it
+    expect(asked.get_by_role("button", name="B · 2")).to_be_visible()
+    asked.get_by_role("button", name="Reveal").click()
+    said = asked.get_by_text(re.compile(r"It asks about [A-D], of which it thinks p = 0"))
+    expect(said).to_be_visible(timeout=PATIENCE)
+    expect(reading(room, "What it would ask next")).to_contain_text("p from", timeout=PATIENCE)
