@@ -1,4 +1,4 @@
-"""What the mitosis study answers once it is fitted."""
+"""What the mitosis study answers once it and what it is compared with are fitted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from engine.errors import BadInput
 from engine.events import Report
 from engine.studies.mitosis import Study
 from tests.engine.studies.nuclei import CPU, clouds, patches, settings
-from tests.engine.studies.studying import run
+from tests.engine.studies.studying import run, value
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +27,20 @@ def plain() -> Study:
     study = Study(settings(imbalance=0, max_steps=30), clouds({"few": 30, "a": 40, "b": 80}), CPU)
     run(study)
     return study
+
+
+def test_other_methods_stand_beside_it(fitted: tuple[Study, Report]) -> None:
+    study, report = fitted
+    names = study.words["methods"]
+    assert names[:3] == ["SCLVM", "BGPLVM + SVM", "DGPLVM + SVM"]
+    others = list(dict.fromkeys(m.method for m in report.metrics if m.source == "baseline"))
+    assert others == names[1:]
+    for method in ("this run", *others):
+        assert 0 <= value(report, "F1", method) <= 1
+        assert value(report, "mean log probability (nats)", method) < 0
+    assert report.arrays["pr"].shape == (5, 3, 101)
+    assert np.isfinite(report.arrays["pr"][:, 2]).all()
+    assert np.isfinite(report.arrays["threshold"]).all()
 
 
 def test_every_question_is_answered_as_the_catalog_promises(

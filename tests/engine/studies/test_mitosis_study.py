@@ -282,21 +282,6 @@ def test_nothing_can_be_asked_of_a_run_that_has_not_ended(cells: pd.DataFrame) -
 # --- beside others ------------------------------------------------------------------------------
 
 
-def test_other_methods_stand_beside_it(cells: pd.DataFrame) -> None:
-    study = Study(settings(baselines=True, max_steps=25), cells, CPU)
-    report = run(study)
-    names = study.words["methods"]
-    assert names[:3] == ["SCLVM", "BGPLVM + SVM", "DGPLVM + SVM"]
-    others = list(dict.fromkeys(m.method for m in report.metrics if m.source == "baseline"))
-    assert others == names[1:]
-    for method in ("this run", *others):
-        assert 0 <= value(report, "F1", method) <= 1
-        assert value(report, "mean log probability (nats)", method) < 0
-    assert report.arrays["pr"].shape == (5, 3, 101)
-    assert np.isfinite(report.arrays["pr"][:, 2]).all()
-    assert np.isfinite(report.arrays["threshold"]).all()
-
-
 def test_slow_ones_are_left_out_with_a_note(
     cells: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
