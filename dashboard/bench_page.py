@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 from bokeh.embed import components
-from bokeh.models import ColumnDataSource, HoverTool
+from bokeh.models import BasicTickFormatter, ColumnDataSource, HoverTool
 
 from dashboard.export import standing_alone
 from dashboard.plots.theme import GREY, GROUPS, Figure, new_figure, quiet_legend
@@ -55,17 +55,28 @@ def _panel(rows: pd.DataFrame, model: str) -> Figure:
         colour = GROUPS[methods.index(method) % len(GROUPS)]
         for size, marker in MARKERS.items():
             _line(plot, of, size, marker, colour, _name(method, device))
-    peers = rows.dropna(subset=["peer_ms"])
-    if len(peers):
-        source = ColumnDataSource(
-            {"x": peers["n"].astype(float), "y": peers["peer_ms"], "who": peers["peer"]}
-        )
-        star = plot.scatter(
-            "x", "y", source=source, marker="star", size=13, color=GREY, legend_label="others"
-        )
-        plot.add_tools(HoverTool(renderers=[star], tooltips=[("ms", "@y"), ("who", "@who")]))
+    _peers(plot, rows.dropna(subset=["peer_ms"]))
+    sizes = {float(v) for size in MARKERS for v in rows[size].dropna()}
+    plot.xaxis.ticker = sorted(sizes)
+    for axis in plot.axis:
+        axis.formatter = BasicTickFormatter(use_scientific=False)
     quiet_legend(plot, stacked=True)
     return plot
+
+
+def _peers(plot: Figure, rows: pd.DataFrame) -> None:
+    """Stars where others stand; those of the base among the rows."""
+    if rows.empty:
+        return
+    sizes = ["n" if row.varies == "base" else row.varies for row in _rows(rows)]
+    at = [float(getattr(row, size)) for row, size in zip(_rows(rows), sizes)]
+    what = [f"beside {row.method}, {size} = {x:g}" for row, size, x in zip(_rows(rows), sizes, at)]
+    source = ColumnDataSource({"x": at, "ms": rows["peer_ms"], "who": rows["peer"], "what": what})
+    star = plot.scatter(
+        "x", "ms", source=source, marker="star", size=13, color=GREY, legend_label="others"
+    )
+    told = [("", "@what"), ("ms", "@ms"), ("who", "@who")]
+    plot.add_tools(HoverTool(renderers=[star], tooltips=told))
 
 
 def _line(plot: Figure, rows: pd.DataFrame, size: str, marker: str, colour: str, name: str) -> None:
@@ -98,10 +109,14 @@ def _name(method: str, device: str) -> str:
     return method if device == "cpu" else f"{method}, {device}"
 
 
+def _short(ms: float) -> str:
+    return f"{ms:,.0f}" if ms >= 100 else f"{ms:.3g}"
+
+
 def _reading(model: str, table: pd.DataFrame, growth: pd.DataFrame) -> str:
     """What the panel says, for those who cannot see it."""
     base = table[(table["model"] == model) & (table["varies"] == "base")]
-    told = [f"{_name(row.method, row.device)}: {row.ms:.3g} ms" for row in _rows(base)]
+    told = [f"{_name(row.method, row.device)}: {_short(row.ms)} ms" for row in _rows(base)]
     grown = [
         f"{_name(row.method, row.device)}: {row.size}^{row.power:g}"
         for row in _rows(growth[growth["model"] == model])
