@@ -21,7 +21,7 @@ from bokeh.server.server import Server
 from tornado.ioloop import IOLoop
 from tornado.web import HTTPError, RequestHandler, StaticFileHandler
 
-from dashboard import identity, origin, shell
+from dashboard import identity, login, origin, shell
 from dashboard.controls.fetch import Fetches
 from dashboard.live import Hub
 from dashboard.pages.gallery import gallery
@@ -138,7 +138,7 @@ def build(
     options: dict[str, Any] = {}
     if auth is not None:
         options = {
-            "basic_auth": identity.passwords(auth),
+            "basic_auth": login.passwords(auth),
             "login_template": str(shell.assets() / "login.html"),
             "cookie_secret": site.key,
         }
@@ -171,6 +171,7 @@ def build(
                 "stop what listens there or give another --port."
             ) from error
         raise
+    login.lead_on(server)
     if not origin.on_this_machine(address):
         origin.admit_own_pages(server)
     server._tornado.add_transform(identity.transform(site.key))

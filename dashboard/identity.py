@@ -7,7 +7,6 @@ header that makes the browser keep it.
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 from http.cookies import SimpleCookie
@@ -16,8 +15,6 @@ from typing import Any, cast
 
 from tornado.httputil import HTTPHeaders, HTTPServerRequest
 from tornado.web import OutputTransform, create_signed_value, decode_signed_value
-
-from engine.errors import BadInput
 
 COOKIE = "scant_visitor"
 DAYS = 400  # the longest that browsers keep a cookie
@@ -35,27 +32,6 @@ def secret(data_dir: Path) -> str:
     except FileExistsError:
         pass
     return path.read_text().strip()
-
-
-def passwords(file: Path) -> dict[str, str]:
-    """Names and passwords of those who may log in, from a JSON object.
-
-    Raises:
-        BadInput: There is no such file, or it is something else.
-    """
-    form = 'give a JSON file such as {"ada": "her password"}'
-    if not file.is_file():
-        raise BadInput(f"There is no password file {file}; {form}.")
-    try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise BadInput(f"The password file {file} is not JSON ({error}); {form}.") from error
-    if not isinstance(found, dict) or not found:
-        raise BadInput(f"The password file {file} holds no names with passwords; {form}.")
-    wrong = [name for name, word in found.items() if not (name and isinstance(word, str) and word)]
-    if wrong:
-        raise BadInput(f"{wrong[0]!r} in {file} has no password; {form}.")
-    return found
 
 
 def sign(visitor: str, key: str) -> str:
