@@ -3,6 +3,11 @@
 The tables of a study come from `reproduce(quick, data)` of `engine.studies.<study>_tables`, a
 generator: it yields the scores of one run after another, and what they come to so far is on disk
 before the next run begins.
+
+The folder of data, where one is named, holds a folder for each set: `poisson_toy`, `fertility` and
+`pm25_kampala`; `photoz_sdss`; `gene_kalinka2010` and `mocap_cmu`; `cnae9`, `uji_indoor_loc` and
+`omniglot`; `mitosis_amibr`; `so2_beijing_standin`; `clamp_standin_screws`. The tables say which
+files are read. None is shipped with Scant.
 """
 
 from __future__ import annotations

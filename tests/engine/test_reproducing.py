@@ -143,6 +143,13 @@ def test_what_cannot_be_done_is_one_sentence(
     assert told.count("\n") == 1
 
 
+def test_the_environment_names_the_folder_of_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SCANT_REAL_DATA", "elsewhere")
+    status, _, told = scant("genes")
+    assert status == 2
+    assert "no folder 'elsewhere'" in told
+
+
 @pytest.mark.usefixtures("toy")
 def test_a_study_without_tables_says_so() -> None:
     status, _, told = scant("toy")
