@@ -26,7 +26,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if here not in item.path.parents:
             continue
         item.add_marker(pytest.mark.deploy)
-        if "page" in getattr(item, "fixturenames", ()) and chromium() is None and not required:
+        needs = "browser_type" in getattr(item, "fixturenames", ())
+        if needs and chromium() is None and not required:
             item.add_marker(pytest.mark.skip(reason="neither Chromium nor Chrome is installed"))
 
 

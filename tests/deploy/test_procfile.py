@@ -10,22 +10,14 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import BrowserType
 
 from engine.store import Store
-from tests.browser.conftest import ARGS, come_up, free_port
+from tests.browser.conftest import come_up, free_port
 from tests.browser.visiting import SMALL, train, until
 
 ROOT = Path(__file__).parents[2]
 NAME = "scant.example"  # under which the platform's visitors come
-
-
-@pytest.fixture(scope="session")
-def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
-    """A browser that finds our server under a name."""
-    args = [*ARGS, f"--host-resolver-rules=MAP {NAME} 127.0.0.1"]
-    return {**browser_type_launch_args, "args": args}
 
 
 def command(folder: Path) -> tuple[str, str]:
@@ -60,7 +52,12 @@ def everything(folder: Path) -> list[tuple[str, int]]:
     return sorted((str(path), path.stat().st_mtime_ns) for path in folder.rglob("*"))
 
 
-def test_the_procfile_serves_a_page_by_any_name_and_trains(page: Page, tmp_path: Path) -> None:
+def test_the_procfile_serves_a_page_by_any_name_and_trains(
+    browser_type: BrowserType, browser_type_launch_args: dict[str, Any], tmp_path: Path
+) -> None:
+    found = [*browser_type_launch_args["args"], f"--host-resolver-rules=MAP {NAME} 127.0.0.1"]
+    browser = browser_type.launch(**{**browser_type_launch_args, "args": found})
+    page = browser.new_page()
     home, elsewhere, port = tmp_path / "home", tmp_path / "elsewhere", free_port()
     home.mkdir()
     elsewhere.mkdir()
@@ -75,11 +72,12 @@ def test_the_procfile_serves_a_page_by_any_name_and_trains(page: Page, tmp_path:
                                   stdout=file, stderr=file)  # fmt: skip
     try:
         come_up(f"http://127.0.0.1:{port}", server, log)
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=30) as found:
-            assert b"<title>Scant</title>" in found.read()
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=30) as gallery:
+            assert b"<title>Scant</title>" in gallery.read()
         run = train(page, f"http://{NAME}:{port}/redshift?{SMALL}")
         until(page, "converged|^hit limit")
     finally:
+        browser.close()
         server.terminate()
         assert server.wait(timeout=20) == 0
     (database,) = home.rglob("scant.db")
