@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 HELP = "Click or drag in the plane, or move the sliders; the model draws what it expects there."
 STEPS = 100  # of a slider
-LISTED = 12  # features that a table names
+LISTED = 12  # features that stand in sight; the others are folded away
 
 
 class Walk:
@@ -36,6 +36,7 @@ class Walk:
         self._words: dict[str, Any] = {}
         self._place: np.ndarray = np.zeros(0)
         self._turn = 0  # which row of the class the walk began at
+        self._start: np.ndarray | None = None  # what was expected there
         self._quiet = False
         self.plane = ClassesPlot("Where you are", "walk", pick=self._picked, height=360)
         self.cell = GalleryPlot("What lies there", "decoded", least=120, most=170)
@@ -123,6 +124,7 @@ class Walk:
         """Go to where a row of the class lies: the one most in its middle, then the next."""
         if self._run is None or self._quiet:
             return
+        self._start = None
         mean = self._run.report.arrays["latent_mean"]  # type: ignore[union-attr]
         own = mean[self._label() == self._class()]
         if len(own):
@@ -209,9 +211,21 @@ class Walk:
         )
 
     def _list(self, mean: np.ndarray, std: np.ndarray, reading: str) -> None:
-        """The features of a place, where there are no images."""
-        names = [str(n) for n in self._words.get("features", [])][:LISTED]
-        rows = {n: [f"{m:.3g} ± {s:.2g}"] for n, m, s in zip(names, mean, std)}
-        self.features.object = comparison(rows, ["expected"])
+        """The features of a place, where there are no images; first those the walk has changed."""
+        names = [str(n) for n in self._words.get("features", [])]
+        if self._start is None or self._start.shape != mean.shape:
+            self._start = mean.copy()
+        gone = (mean - self._start) / np.maximum(std, 1e-300)
+        order = np.argsort(-np.abs(gone).round(3), kind="stable")  # of equal ones the table's
+        rows = {
+            names[i]: [f"{mean[i]:.3g} ± {std[i]:.2g}", f"{mean[i] - self._start[i]:+.2g}"]
+            for i in order
+        }
+        parts = [dict(list(rows.items())[:LISTED]), dict(list(rows.items())[LISTED:])]
+        first, rest = (comparison(part, ["expected", "since the start"]) for part in parts)
+        said = "What the walk has changed most stands first" if np.any(gone) else "Walk to see"
+        said += "." if np.any(gone) else " which change."
+        more = f"<details><summary>{len(parts[1])} more</summary>{rest}</details>"
+        self.features.object = f"<p class='quiet'>{said}</p>{first}{more if parts[1] else ''}"
         self.features.visible = True
         self.cell.describe(reading)

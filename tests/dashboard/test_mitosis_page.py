@@ -209,13 +209,21 @@ def test_a_walk_begins_at_a_rare_cell_and_goes_where_one_clicks(model: Any) -> N
     assert "Click or drag" in view.alt
 
 
-def test_a_walk_without_images_lists_features(model: Any) -> None:
+def test_a_walk_without_images_lists_features_those_it_changed_first(model: Any) -> None:
     view = Walk(model)
-    view.open(run(FEATURES))
-    model.then({"image": np.array([[1.5, 20.0]]), "std": np.array([[0.1, 2.0]])})
-    assert "radius" in view.features.object
-    assert "1.5 ± 0.1" in view.features.object
+    names = [f"f{i}" for i in range(30)]
+    view.open(run(FEATURES | {"features": names}))
+    mean = np.linspace(1.0, 2.0, 30)
+    model.then({"image": mean[None], "std": np.full((1, 30), 0.1)})
+    assert "1 ± 0.1" in view.features.object
+    assert view.features.object.index(">f0<") < view.features.object.index(">f1<")
+    assert "18 more" in view.features.object
     assert "Expected of mitosis" in view.alt
+    view._slid()
+    mean[20] += 0.5
+    model.then({"image": mean[None], "std": np.full((1, 30), 0.1)})
+    assert view.features.object.index(">f20<") < view.features.object.index(">f0<")
+    assert "+0.5" in view.features.object
 
 
 def test_a_crowd_does_not_ask_all_at_once(model: Any) -> None:
