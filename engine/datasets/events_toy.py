@@ -15,6 +15,7 @@ gradients (4 x 4 cells of 8 directions, as in SIFT, which they stand in for).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import pandas as pd
@@ -65,7 +66,13 @@ def demo(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
     Returns:
         `label` ("event", "other"), `group` (the sequence), and 544 features `<view>.<feature>`.
     """
-    return thinned(candidates(settings.seed), rows)
+    return thinned(_drawn(settings.seed).copy(), rows)
+
+
+@lru_cache(maxsize=2)
+def _drawn(seed: int) -> pd.DataFrame:
+    """Kept: it takes seconds to draw, and every run with the page's own settings asks for it."""
+    return candidates(seed)
 
 
 def candidates(seed: int = 0, sequences: int = SEQUENCES, each: int = CANDIDATES) -> pd.DataFrame:
