@@ -42,7 +42,7 @@ class Cluster:
             workers: How many local workers; None: one a GPU, else by cores.
 
         Raises:
-            BadInput: Nothing answers at the scheduler's address.
+            BadInput: Nothing answers at the scheduler's address, or its workers lack Scant.
         """
         scheduler = scheduler or os.environ.get("SCANT_SCHEDULER") or None
         if scheduler is None:
@@ -55,7 +55,15 @@ class Cluster:
                 "--scheduler or SCANT_SCHEDULER, or leave it out to run on this machine."
             ) from error
         registered: Any = client.register_plugin(Workplace(), name=PLUGIN)
-        await registered
+        try:
+            await registered
+        except Exception as error:
+            closed: Any = client.close()
+            await closed
+            raise BadInput(
+                f"The workers at {scheduler} cannot load Scant ({error}); "
+                "install the version that runs here on all of them, then start this server again."
+            ) from error
         return cls(client, None)
 
     @classmethod

@@ -65,7 +65,7 @@ def press(page: Page, name: str) -> None:
 
 def train(page: Page, address: str) -> str:
     """Open a page with these settings, press Train, and return the run's id."""
-    page.goto(address)
+    page.goto(address, timeout=PATIENCE)
     page.get_by_role("heading", level=1).wait_for()
     press(page, "Train")
     page.wait_for_url(re.compile("[?&]run="), timeout=PATIENCE)

@@ -29,15 +29,17 @@ from tests.browser.visiting import (
     until_step,
 )
 
+ROOT = Path(__file__).parents[2]
+
 
 @contextmanager
 def process(folder: Path, *words: str) -> Iterator[subprocess.Popen[bytes]]:
     """A `dask` command of its own, as somebody would give it who knows nothing of our server."""
     command = [sys.executable, "-m", "dask", *words]
+    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    variables = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": path}
     with open(folder / "dask.log", "a") as log:
-        running = subprocess.Popen(
-            command, cwd=folder, stdout=log, stderr=log, env={**os.environ, "OMP_NUM_THREADS": "1"}
-        )
+        running = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, env=variables)
     try:
         yield running
     finally:
@@ -51,7 +53,7 @@ def test_a_run_on_an_existing_cluster_is_paused_loses_its_worker_and_is_asked(
     address = f"tcp://127.0.0.1:{free_port()}"
     host, port = address.removeprefix("tcp://").split(":")
     with ExitStack() as stack:
-        start = ["--host", host, "--port", port, "--no-dashboard"]
+        start = ["--host", host, "--port", port, "--dashboard-address", f"{host}:0"]
         stack.enter_context(process(tmp_path, "scheduler", *start))
         place = ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--host", host]
         both = [stack.enter_context(process(tmp_path, "worker", address, *place)) for _ in "ab"]
