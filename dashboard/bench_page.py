@@ -19,7 +19,8 @@ from dashboard.plots.theme import GREY, GROUPS, Figure, new_figure, quiet_legend
 MARKERS = {"n": "circle", "m": "triangle", "classes": "square"}
 KEY = (
     "Circles vary n, the rows of a step; triangles m, the inducing points or basis functions;"
-    " squares the classes. Dashed: on CUDA. Stars: another program, on another machine."
+    " squares the classes. Dashed: on CUDA, by the clock; else it is the processor's time. Stars:"
+    " another program, on another machine, by the clock."
 )
 
 
@@ -31,7 +32,7 @@ def page(table: pd.DataFrame, growth: pd.DataFrame, words: Sequence[str]) -> str
         growth: As `engine.bench.table.growth` gives it.
         words: Sentences on when and where it was measured.
     """
-    measured = table.dropna(subset="ms")
+    measured = table.assign(ms=table["cpu_ms"].fillna(table["ms"])).dropna(subset="ms")
     models = list(dict.fromkeys(measured["model"]))
     figures = [_panel(measured[measured["model"] == model], model) for model in models]
     found: Any = components(figures, wrap_script=True) if figures else ("", ())

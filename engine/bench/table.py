@@ -123,7 +123,9 @@ def _row(case: Case, device: torch.device, quick: bool) -> dict[str, object]:
 
 
 def growth(table: pd.DataFrame) -> pd.DataFrame:
-    """How each method's milliseconds grow: ms ~ size^power, by least squares of the logarithms.
+    """How each method's cost grows: ms ~ size^power, by least squares of the logarithms.
+
+    Of the processor's time where there is no GPU, since other work on the machine swells the rest.
 
     Args:
         table: As `measure` gives it.
@@ -133,7 +135,8 @@ def growth(table: pd.DataFrame) -> pd.DataFrame:
         `device`, `size`, `from`, `to`, `power`.
     """
     rows = []
-    for keys, of in table.dropna(subset="ms").groupby(["model", "method", "device"], sort=False):
+    cost = table.assign(ms=table["cpu_ms"].fillna(table["ms"])).dropna(subset="ms")
+    for keys, of in cost.groupby(["model", "method", "device"], sort=False):
         for size in SIZES:
             seen = of[of["varies"].isin([BASE, size])]
             x, y = seen[size].to_numpy(float, na_value=np.nan), seen["ms"].to_numpy(float)

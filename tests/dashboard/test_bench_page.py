@@ -19,6 +19,7 @@ SEEN = pd.DataFrame(
         "varies": ["base", "n", "m", "base", "base"],
         "device": ["cpu", "cpu", "cpu", "cuda", "cpu"],
         "ms": [12.5, 3.25, 1234.5, 1.0, 40.0],
+        "cpu_ms": [11.5, 3.0, 1234.0, None, 39.0],
         "peer_ms": [29.0, None, 126.0, None, None],
         "peer": ["GPz", None, "GPz; slower: 175", None, None],
         "note": None,
@@ -49,12 +50,14 @@ def test_every_method_and_size_is_drawn_and_cuda_is_dashed() -> None:
 
 def test_a_panel_says_what_it_shows_and_no_method_is_markup() -> None:
     html = page(SEEN, GROWTH, ["Measured <today>."])
-    assert "Scant: 12.5 ms; Scant, cuda: 1 ms; a &lt;i&gt;rival&lt;/i&gt;: 40 ms." in html
+    assert "Scant: 11.5 ms; Scant, cuda: 1 ms; a &lt;i&gt;rival&lt;/i&gt;: 39 ms." in html
     assert "It grows as Scant: n^0.97." in html
     assert "Measured &lt;today&gt;." in html
     assert "<i>rival" not in html.partition("<body>")[2].partition("<script")[0]
 
 
 def test_a_table_without_a_figure_is_still_a_page() -> None:
-    html = page(SEEN.assign(ms=None, note="failed: RuntimeError: full"), GROWTH[:0], [])
+    html = page(
+        SEEN.assign(ms=None, cpu_ms=None, note="failed: RuntimeError: full"), GROWTH[:0], []
+    )
     assert "failed: RuntimeError: full" in html
