@@ -49,13 +49,27 @@ const show = (steps = marks()) => {
 // Figures are built as one comes near, and those above and below may grow: the place is held for a
 // while, unless the visitor goes elsewhere.
 let holding = 0
+let margin = ''  // above a figure's heading, once it is known how much the run bar covers
+const uncover = (mark) => {
+  let bottom = 0
+  everywhere((node) => {
+    if (node.classList.contains('bar') && getComputedStyle(node).position === 'sticky') bottom = node.getBoundingClientRect().bottom
+  })
+  const covered = bottom + 14 - mark.getBoundingClientRect().top
+  if (covered <= 0) return
+  margin = `${parseFloat(getComputedStyle(mark).scrollMarginTop) + covered}px`
+  mark.style.scrollMarginTop = margin
+}
 const hold = (mark, times) => {
   const turn = ++holding
   let last = null
   const look = () => {
     if (turn !== holding || byHand || times-- <= 0) return
     const top = mark.getBoundingClientRect().top
-    if (top === last) mark.scrollIntoView({block: 'start', behavior: 'instant'})
+    if (top === last) {
+      uncover(mark)
+      mark.scrollIntoView({block: 'start', behavior: 'instant'})
+    }
     last = mark.getBoundingClientRect().top
     setTimeout(look, 250)
   }
@@ -74,6 +88,7 @@ const go = (mark, behavior = 'smooth') => {
     show()
   }
   byHand = false
+  if (margin) mark.style.scrollMarginTop = margin
   mark.scrollIntoView({block: 'start', behavior})
   mark.focus({preventScroll: true})
   hold(mark, behavior === 'instant' ? 60 : 16)
