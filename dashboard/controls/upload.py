@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 PROBLEMS = 5  # shown at once
 LIMIT_BYTES = 100_000_000  # of one file
+OFFERED = 200  # columns of numbers in a list
 MOST_SIDE = 105  # pixels of an image
 RATES = ", or the file asfrRRbo.txt of the Human Fertility Database"
 
@@ -175,7 +176,11 @@ class Upload:
         self._say(
             (_list([_ask(preview.absent)], "message warning", "note") if preview.absent else "")
             + _many(wrong, "error", "alert")
-            + (_list([_learns(preview)], "", "note") if preview.features and not wrong else "")
+            + (
+                _list([_learns(preview)], "", "note")
+                if preview.features and not preview.problems
+                else ""
+            )
             + _many(preview.warnings, "quiet", "note")
             + (self._page.estimate.of(preview.n_rows, len(preview.names)) if preview.n_rows else "")
         )
@@ -190,7 +195,7 @@ class Upload:
             widget = pmui.Select(
                 label=f"Column of “{known.name}”{'' if known.required else ', if any'}",
                 description=known.doc or None,
-                options=["", *preview.names],
+                options=_choices(preview, source),
                 value=source,
                 size="small",
                 sizing_mode="stretch_width",
@@ -198,7 +203,7 @@ class Upload:
             )
             widget.param.watch(lambda e, name=known.name: self._map(name, e.new), "value")
             widgets.append(widget)
-        if table.features and len(preview.names) <= 200:
+        if table.features and len(preview.names) <= OFFERED:
             out = pmui.MultiChoice(
                 label="Columns to leave out",
                 options=list(preview.names),
@@ -319,6 +324,16 @@ def _head(preview: Preview) -> str:
         f"rows{more}:</p><div class='scroll'><table><thead><tr>{head}</tr></thead>"
         f"<tbody>{body}</tbody></table></div>"
     )
+
+
+def _choices(preview: Preview, source: str) -> list[str]:
+    """Columns to choose from: of thousands of pixels the first, and whatever holds text."""
+    named = [
+        column.name
+        for i, column in enumerate(preview.columns)
+        if i < OFFERED or column.kind == "text" or column.name == source
+    ]
+    return ["", *named]
 
 
 def _ask(absent: Sequence[str]) -> str:
