@@ -187,6 +187,6 @@ def test_what_lies_in_the_repository_can_be_shown(study: str) -> None:
     assert list(rows.columns) == COLUMNS
     assert set(rows["study"]) == {study}
     assert not rows["quick"].any()
-    assert rows["ours"].notna().sum() > 10
+    assert rows["ours"].notna().any()
     assert str(rows["experiment"].iloc[0]) in as_tables(rows)
     assert "Measured" in origin(rows)
