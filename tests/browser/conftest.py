@@ -10,16 +10,17 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 expect.set_options(timeout=20_000)  # a busy machine takes its time to open a page
+OPENING = 120_000  # ms
 
 ARGS = [
     "--no-sandbox",
@@ -115,16 +116,70 @@ def app_url(served: Served) -> str:
 
 
 @pytest.fixture
+def context(context: BrowserContext) -> BrowserContext:
+    """A visitor as patient as the machine may be busy."""
+    context.set_default_navigation_timeout(OPENING)
+    return context
+
+
+@pytest.fixture
 def nothing_complains(page: Page, app_url: str) -> Iterator[None]:
     """Where a page is lived through: no error, no warning, no request to another host."""
+    complaints = _complaints(page, app_url)
+    yield
+    assert complaints == []
+
+
+def _complaints(page: Page, app_url: str) -> list[str]:
+    """A list to which errors, warnings and requests to other hosts come."""
     complaints: list[str] = []
     loud = ("error", "warning")
     page.on("console", lambda m: complaints.append(m.text) if m.type in loud else None)
     page.on("pageerror", lambda error: complaints.append(str(error)))
     ours = (app_url, "data:", "blob:")
     page.on("request", lambda r: None if r.url.startswith(ours) else complaints.append(r.url))
-    yield
-    assert complaints == []
+    return complaints
+
+
+@pytest.fixture(scope="module")
+def visits() -> Iterator[dict[str, tuple[Page, list[str]]]]:
+    """A file's pages that stay open, and their complaints; each is a visitor of its own."""
+    opened: dict[str, tuple[Page, list[str]]] = {}
+    yield opened
+    for page, _ in opened.values():
+        page.context.close()
+
+
+@pytest.fixture
+def visit(
+    request: pytest.FixtureRequest,
+    browser: Browser,
+    app_url: str,
+    visits: dict[str, tuple[Page, list[str]]],
+) -> Iterator[Callable[[str], Page]]:
+    """Comes to a page where the file's last test left it; only the first one opens it.
+
+    A page of ours takes more work to open than most tests do on it. It must not complain, and
+    after a test that failed it is opened anew.
+    """
+    came: set[str] = set()
+    failed = request.session.testsfailed
+
+    def come(path: str) -> Page:
+        came.add(path)
+        if path not in visits:
+            page = browser.new_context().new_page()
+            visits[path] = page, _complaints(page, app_url)
+            page.goto(app_url + path, timeout=OPENING)
+            page.get_by_role("heading", level=1).wait_for(timeout=OPENING)
+        return visits[path][0]
+
+    yield come
+    complaints = [visits[path][1] for path in came]
+    if request.session.testsfailed > failed or any(complaints):
+        for path in came:
+            visits.pop(path)[0].context.close()
+    assert not any(complaints), complaints
 
 
 def come_up(url: str, server: subprocess.Popen[bytes], log: Path, seconds: float = 240) -> None:

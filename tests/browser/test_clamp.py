@@ -17,6 +17,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from engine.labels import standing
 from engine.store import Store
+from tests.browser.accessible import assert_accessible
 from tests.browser.conftest import Served, serving
 from tests.browser.visiting import PATIENCE, button, come_to, drop, status
 
@@ -79,6 +80,11 @@ def test_it_opens_alive_and_invites_to_label(page: Page, app_url: str) -> None:
     expect(come_to(page, "The pool, and what it was asked")).to_contain_text("patches are labelled")
     expect(come_to(page, "A whole picture")).to_contain_text("this picture shows", timeout=PATIENCE)
     expect(button(page, "Label these patches yourself")).to_be_enabled()
+
+
+def test_axe_finds_nothing_against_it(page: Page, app_url: str) -> None:
+    page.goto(f"{app_url}/clamp")
+    assert_accessible(page, "What if it were asked otherwise?")
 
 
 @pytest.mark.usefixtures("nothing_complains")

@@ -7,6 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.accessible import assert_accessible
 from tests.browser.visiting import PATIENCE, button, come_to, reading, status
 
 SMALL = "max_steps=12&baselines=false&repeats=1&train_rows=80"
@@ -29,6 +30,11 @@ def test_it_opens_alive_and_a_view_is_taken_away(page: Page, app_url: str) -> No
     expect(said).to_contain_text(re.compile("F1 is 0.* against 0"), timeout=PATIENCE)
     row = come_to(page, "One row, neuron by neuron")
     expect(row).to_contain_text("with a probability of", timeout=PATIENCE)
+
+
+def test_axe_finds_nothing_against_it(page: Page, app_url: str) -> None:
+    page.goto(f"{app_url}/events")
+    assert_accessible(page, "What if it were trained otherwise?")
 
 
 def test_survival_is_another_task_with_figures_of_its_own(page: Page, app_url: str) -> None:

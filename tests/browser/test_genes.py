@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.accessible import assert_accessible
 from tests.browser.visiting import PATIENCE, button, come_to, drop, reading, status
 
 SMALL = "inducing_outputs=2&inducing_inputs=6&max_steps=15&patience=0&baselines=false"
@@ -35,6 +36,11 @@ def test_it_opens_alive_and_a_hidden_replica_returns(page: Page, app_url: str) -
     expect(said).to_be_visible(timeout=PATIENCE)
     come_to(page, BROWSE)
     expect(reading(page, BROWSE)).to_contain_text("of 6 outputs", timeout=PATIENCE)
+
+
+def test_axe_finds_nothing_against_it(page: Page, app_url: str) -> None:
+    page.goto(f"{app_url}/genes")
+    assert_accessible(page, "What do hierarchy and correlation each contribute?")
 
 
 def test_an_own_table_is_trained_on_and_a_broken_one_is_said(page: Page, app_url: str) -> None:

@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Locator, Page, expect
 
+from tests.browser.accessible import assert_accessible
 from tests.browser.visiting import PATIENCE, come_to, reading, status
 
 SHARED = "The space that all classes share"
@@ -64,3 +65,8 @@ def test_it_opens_alive_and_a_cell_is_decoded_placed_and_judged(page: Page, app_
     before = said.inner_text()
     figure(page, LINE).get_by_role("slider").press("End")
     expect(said).not_to_have_text(before, timeout=PATIENCE)
+
+
+def test_axe_finds_nothing_against_it(page: Page, app_url: str) -> None:
+    page.goto(f"{app_url}/mitosis")
+    assert_accessible(page, "What if it were trained otherwise?")

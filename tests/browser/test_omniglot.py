@@ -7,6 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.accessible import assert_accessible
 from tests.browser.visiting import PATIENCE, button, come_to, drop, reading, status
 from tests.engine.datasets.test_images import archive
 
@@ -39,6 +40,11 @@ def test_it_opens_alive_and_a_drawing_is_recognised(page: Page, app_url: str) ->
     for key in ("Space", *["ArrowDown"] * 5, "Space"):
         paper.press(key)
     expect(said).to_contain_text("Most probable in each alphabet", timeout=PATIENCE)
+
+
+def test_axe_finds_nothing_against_it(page: Page, app_url: str) -> None:
+    page.goto(f"{app_url}/omniglot")
+    assert_accessible(page, "What if it were trained otherwise?")
 
 
 def test_a_zip_of_images_is_shown_and_trained_on_and_a_broken_one_is_said(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from tests.browser.accessible import assert_accessible
 from tests.browser.visiting import PATIENCE, button, come_to, drop, reading, status
 
 SMALL = "training_size=200&validation_size=80&test_size=120&n_basis=4&max_steps=25&restarts=1"
@@ -19,9 +21,9 @@ pytestmark = pytest.mark.usefixtures("nothing_complains")
 
 
 @pytest.fixture
-def redshift(page: Page, app_url: str) -> Page:
-    """The page as it opens, with the recorded run on it, and a list of what went wrong."""
-    page.goto(f"{app_url}/redshift")
+def redshift(visit: Callable[[str], Page]) -> Page:
+    """The page with the recorded run on it, where the last test left it."""
+    page = visit("/redshift")
     expect(status(page)).to_contain_text("recorded", timeout=PATIENCE)
     expect(reading(page, "Objective")).to_contain_text("Step", timeout=PATIENCE)
     return page
@@ -40,6 +42,14 @@ def test_it_opens_alive_and_every_figure_says_what_it_shows(redshift: Page) -> N
     plots = [label for label in labels if ". " in label]
     assert len(plots) >= 15
     assert [p for p in plots if "Nothing to show" in p] == []
+
+
+def test_axe_finds_nothing_against_it(redshift: Page) -> None:
+    come_to(redshift, "Keep only")
+    kept = redshift.get_by_role("slider", name=re.compile("Share of galaxies kept"))
+    expect(kept).to_be_visible(timeout=PATIENCE)
+    expect(redshift.get_by_role("checkbox", name="mag_u")).to_be_attached(timeout=PATIENCE)
+    assert_accessible(redshift, "Keep only what it is sure of")
 
 
 def test_training_is_seen_from_the_first_step_to_the_result(
@@ -234,7 +244,7 @@ def test_a_broken_table_ends_in_one_sentence_and_the_server_serves_on(redshift: 
         drop(redshift, name, content)
         alert = redshift.locator("p.error[role=alert]")
         expect(alert).to_contain_text(sentence, timeout=PATIENCE)
-        expect(alert).to_contain_text(name)
+        expect(alert).to_contain_text(name, timeout=PATIENCE)
         expect(alert).to_have_count(1)
         expect(button(redshift, "Use this table")).to_be_hidden()
     assert redshift.evaluate("async () => (await fetch('./healthz')).status") == 200

@@ -9,6 +9,8 @@ from itertools import pairwise
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from tests.browser.accessible import assert_accessible
+
 PATIENCE = 60_000  # ms until an answer; other work may share the machine's cores
 
 BUILT = "() => Bokeh.documents[0]?.is_idle"
@@ -39,6 +41,7 @@ def open_page(page: Page, app_url: str) -> Callable[[str], Page]:
     return opened
 
 
+@pytest.mark.usefixtures("nothing_complains")
 def test_the_gallery_leads_to_each_study(open_page: Callable[[str], Page]) -> None:
     page = open_page("/")
     for picture in page.get_by_role("img").all():
@@ -47,38 +50,21 @@ def test_the_gallery_leads_to_each_study(open_page: Callable[[str], Page]) -> No
     assert page.get_by_role("img").count() >= 1
     page.get_by_role("link", name=re.compile("Redshift.*Open the finished run")).click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Redshift")
-
-
-def test_nothing_comes_from_another_host_and_nothing_complains(page: Page, app_url: str) -> None:
-    foreign: list[str] = []
-    complaints: list[str] = []
-    page.on(
-        "request",
-        lambda r: None if r.url.startswith((app_url, "data:", "blob:")) else foreign.append(r.url),
-    )
-    loud = ("error", "warning")
-    page.on("console", lambda m: complaints.append(m.text) if m.type in loud else None)
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    for path in ("/", "/redshift"):
-        page.goto(app_url + path)
-        page.get_by_role("heading", level=1).wait_for()
-        page.wait_for_function(BUILT)
-    assert foreign == []
-    assert complaints == []
+    page.wait_for_function(BUILT)
 
 
 @pytest.mark.parametrize("path", ["/", "/redshift", "/redshift?present", "/redshift?run=nonsense"])
 def test_headings_are_in_order_below_exactly_one_first(
-    open_page: Callable[[str], Page], path: str
+    visit: Callable[[str], Page], path: str
 ) -> None:
-    levels = open_page(path).evaluate(HEADINGS)
+    levels = visit(path).evaluate(HEADINGS)
     assert levels[0] == 1
     assert levels.count(1) == 1
     assert all(after <= before + 1 for before, after in pairwise(levels))
 
 
-def test_a_run_that_is_not_there_is_said_in_a_sentence(open_page: Callable[[str], Page]) -> None:
-    page = open_page("/redshift?run=nonsense")
+def test_a_run_that_is_not_there_is_said_in_a_sentence(visit: Callable[[str], Page]) -> None:
+    page = visit("/redshift?run=nonsense")
     expect(page.get_by_role("alert")).to_contain_text("There is no run 'nonsense'")
     expect(page.get_by_role("button", name="Train", exact=True)).to_be_visible()
 
@@ -114,6 +100,16 @@ def test_settings_in_the_link_fill_the_form_and_unknown_ones_are_said(
     page = open_page("/redshift?n_basis=13&colour=blue")
     expect(page.get_by_role("textbox", name="N basis")).to_have_value("13")
     expect(page.get_by_text("There is no setting 'colour'")).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    ("path", "last"),
+    [("/", "Redshift"), ("/redshift?present", "Keep only what it is sure of")],
+)
+def test_axe_finds_nothing_against_gallery_and_present_mode(
+    visit: Callable[[str], Page], path: str, last: str
+) -> None:
+    assert_accessible(visit(path), last)
 
 
 def test_present_mode_hides_controls_enlarges_type_and_steps_by_keys(
