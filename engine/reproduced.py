@@ -20,7 +20,7 @@ EXPLAINED = (
     "published. Where the rows are the publication's own, ours is bold if it is at least as good; "
     "figures from a stand-in do not compare with published ones, the order of the methods does. "
     "Seconds are processor time of the run that a figure comes from, often of several methods. "
-    "A table that was broken off has fewer repeats, or lacks methods: each row says how many it has."
+    "A table that was broken off lacks methods or repeats; each row says how many there were."
 )
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 80rem; padding: 0 1rem;
