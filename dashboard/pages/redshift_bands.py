@@ -133,10 +133,11 @@ class BandsOff:
             self._warned = False
         self._held = None
         self.reveal.ask(self._question(), span=(1, 6, 0.1), start=2)
+        self._page.ask("without", self._answered, off=off)
         if self.reveal.hidden:
             self._show_answer()
-        self._page.ask("without", self._answered, off=off)
-        self._ask_density()
+        else:
+            self._ask_density()
 
     def _question(self) -> str:
         if not self._off:
