@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import html
+import re
 import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -164,6 +165,7 @@ class Upload:
         self._say(_list([sentence], "error", "alert"))
 
     def _inspected(self, preview: Preview) -> None:
+        assert self._file is not None
         first = self._preview is None or self._preview.names != preview.names
         self._preview = preview
         self._mapping = self._mapping or dict(preview.mapping)
@@ -181,7 +183,7 @@ class Upload:
                 if preview.features and not preview.problems
                 else ""
             )
-            + _many(preview.warnings, "quiet", "note")
+            + _many(_of_file(preview.warnings, self._file[0]), "quiet", "note")
             + (self._page.estimate.of(preview.n_rows, len(preview.names)) if preview.n_rows else "")
         )
         self._use.visible = not preview.problems and preview.n_rows > 0
@@ -314,14 +316,14 @@ def _head(preview: Preview) -> str:
     if not preview.names:
         return ""
     names, rows = preview.names[:12], [row[:12] for row in preview.head[:5]]
-    more = f" and {len(preview.names) - 12} more columns" if len(preview.names) > 12 else ""
+    more = ", of which the first 12 are shown" if len(preview.names) > 12 else ""
     head = "".join(f"<th scope='col'>{html.escape(n)}</th>" for n in names)
     body = "".join(
         "<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in rows
     )
     return (
-        f"<p class='quiet'>{preview.n_rows} rows, {len(preview.names)} columns; the first "
-        f"rows{more}:</p><div class='scroll'><table><thead><tr>{head}</tr></thead>"
+        f"<p class='quiet'>{preview.n_rows:,} rows, {len(preview.names):,} columns{more}; it "
+        f"begins:</p><div class='scroll'><table><thead><tr>{head}</tr></thead>"
         f"<tbody>{body}</tbody></table></div>"
     )
 
@@ -347,6 +349,13 @@ def _learns(preview: Preview) -> str:
     own = {ours: theirs for theirs, ours in preview.mapping.items() if ours}
     names = [own.get(name, name) for name in preview.features]
     return f"To learn from, {len(names):,} column{'s' * (len(names) > 1)}: {listed(names)}."
+
+
+def _of_file(sentences: Sequence[str], name: str) -> list[str]:
+    """Sentences without the name of the file where there is only the one to speak of."""
+    short = (re.sub(rf"^{re.escape(name)}(, |: | )", "", sentence) for sentence in sentences)
+    own = (f"It {s}" if s.startswith(("is ", "has ", "was ")) else s for s in short)
+    return [sentence[:1].upper() + sentence[1:] for sentence in own]
 
 
 def _many(sentences: Sequence[str], kind: str, role: str) -> str:
