@@ -198,7 +198,9 @@ def _assemble(
     if schema.features:
         if schema.boxes:
             rules.boxes(rest, findings)
-        used, left_out = rules.features(rest, schema, findings, predict=predict)
+        used, left_out = rules.features(
+            rest, schema, findings, predict=predict, trained=features is not None
+        )
         ignored += [columns[n] for n in left_out]
         if not used and not findings.problems:
             findings.problems.append(

@@ -210,14 +210,26 @@ def boxes(columns: Mapping[str, Cells], findings: Findings) -> None:
 
 
 def features(
-    columns: Mapping[str, Cells], schema: TableSchema, findings: Findings, *, predict: bool
+    columns: Mapping[str, Cells],
+    schema: TableSchema,
+    findings: Findings,
+    *,
+    predict: bool,
+    trained: bool = False,
 ) -> tuple[dict[str, np.ndarray], list[str]]:
-    """Feature and error columns, checked; and the names of columns left out."""
+    """Feature and error columns, checked; and the names of columns left out.
+
+    To predict, nothing is left out but text, and not even that where they are what was `trained`.
+    """
     made: dict[str, np.ndarray] = {}
     left_out: list[str] = []
     for name, cells in columns.items():
         is_error = schema.errors and name.endswith("_err") and name[:-4] in columns
         if not predict and _useless(cells, schema, findings, is_error=is_error):
+            left_out.append(name)
+            continue
+        if predict and not trained and cells.is_text:  # a comment or a date beside the features
+            _useless(cells, schema, findings, is_error=False)
             left_out.append(name)
             continue
         may_be_empty = schema.missing and not name.endswith(("_lo", "_hi") if schema.boxes else ())

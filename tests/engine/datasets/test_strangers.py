@@ -115,3 +115,12 @@ def test_a_pool_without_labels_says_who_must_label() -> None:
     for frame in (columns("a", "b"), columns("a", "b").assign(label="")):
         notes = read_table(csv(frame), entry("clamp").table).notes
         assert any("nobody has labelled a patch yet" in note for note in notes)
+
+
+def test_a_file_to_predict_may_have_comments_and_dates() -> None:
+    frame = columns("a", "b").assign(comment="seen, twice", day="12/03/1994")
+    asked = read_table(csv(frame), entry("mitosis").table, purpose="predict")
+    assert list(asked.frame) == ["a", "b"]
+    trained = {"purpose": "predict", "features": ["a", "comment"]}
+    with pytest.raises(BadInput, match="'comment', row 2: got 'seen, twice'"):
+        read_table(csv(frame), entry("mitosis").table, **trained)
