@@ -21,11 +21,16 @@
     changed.clear()
     const within = (view) => laid(view) && (views.includes(view.parent) || within(view.parent))
     const tops = views.filter((view) => !within(view))
-    for (const parent of new Set(tops.map((view) => view.parent))) {
-      parent.update_style()
-      for (const child of parent.child_views) child.parent_style.clear()
-      for (const view of tops) if (view.parent === parent) view.update_layout()
-      parent._update_layout()
+    for (const view of tops) view.update_layout()
+    // What it stands in keeps a list of what is laid out within, from the innermost outwards.
+    const depths = new Map()
+    const depth = (view) => laid(view) ? 1 + depth(view.parent) : 0
+    const climb = (view) => { if (laid(view)) { depths.set(view.parent, depth(view.parent)); climb(view.parent) } }
+    tops.forEach(climb)
+    for (const [around] of [...depths].sort((one, other) => other[1] - one[1])) {
+      around.update_style()
+      for (const child of around.child_views) child.parent_style.clear()
+      around._update_layout()
     }
     const whole = [...roots]
     roots.clear()
