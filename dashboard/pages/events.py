@@ -20,6 +20,7 @@ from dashboard.pages.events_result import (
     result,
 )
 from dashboard.pages.events_row import OneRow, target_of
+from dashboard.pages.events_scarcity import Scarcity
 from dashboard.pages.mitosis_tabs import tabs
 from dashboard.pages.views import Views
 from dashboard.plots.base import Fed
@@ -92,9 +93,10 @@ OF = {"classification": CLASSES, "regression": VALUES, "survival": SURVIVAL}  # 
 def views(page: StudyPage) -> Views:
     """The views of one browser session."""
     on = Late(ViewsOn.title, lambda: ViewsOn(page), height=420)
+    scarce = Late(Scarcity.title, lambda: Scarcity(page), height=320)
     row = Late(OneRow.title, lambda: OneRow(page), height=520)
     patient = Late(Patient.title, lambda: Patient(page), height=420)
-    explore: tuple[Any, ...] = (on, row, patient, Alternatives(page, OTHERWISE, otherwise))
+    explore: tuple[Any, ...] = (on, scarce, row, patient, Alternatives(page, OTHERWISE, otherwise))
     return Views(
         story=STORY,
         equations=EQUATIONS,
@@ -104,7 +106,7 @@ def views(page: StudyPage) -> Views:
         explore=explore,
         above=tabs(page),
         hides=hides,
-        wide=frozenset({"Figures", on.title, row.title, patient.title, OTHERWISE}),
+        wide=frozenset({"Figures", on.title, scarce.title, row.title, patient.title, OTHERWISE}),
         steps=(
             (PROBABILITIES, "Cells that it never saw: how sure is it, and is it right?"),
             (TRUTH, "Every dot was kept from the model."),
@@ -112,6 +114,7 @@ def views(page: StudyPage) -> Views:
             (NEURONS, "One number a view: which of them goes with what is asked?"),
             (SHARES, "How far does it go by each?"),
             (on.title, "Guess first: which view can be spared?"),
+            (scarce.title, "One film? Two? Four?"),
             (patient.title, "How long, and how sure?"),
         ),
     )
@@ -126,6 +129,8 @@ def hides(run: History) -> set[str]:
     hidden = set().union(*OF.values()) - OF.get(task, set())
     if not layered:
         hidden |= {NEURONS, SHARES, OneRow.title}
+    if words and not words.get("counts"):  # a run of before there were any
+        hidden |= {Scarcity.title}
     if words and len(words["views"]) < 2:
         hidden |= {ViewsOn.title}
     if run.report is not None:

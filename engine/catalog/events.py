@@ -62,7 +62,7 @@ class EventsSettings(Settings):
     inducing_points = param.Integer(
         0,
         bounds=(0, 500),
-        doc="Inducing points of every neuron; 0: 20 with classes, else 10 as published.",
+        doc="Inducing points of every neuron; 0: 50 with classes, else 10 as published.",
     )
     inducing_inputs = param.Selector(
         default="auto",
@@ -75,6 +75,13 @@ class EventsSettings(Settings):
         bounds=(0, 500),
         doc="Principal components of each view that are learnt from, as the publication does with "
         "tissue; 0: every feature.",
+    )
+    start_width = param.Number(
+        0.0,
+        bounds=(0.0, 100.0),
+        doc="Lengthscales that hidden neurons start from, 1 being about the distance between rows "
+        "of a view: wide ones leave less of a neuron unknown, which is noise to the output; 0: 4 "
+        "with classes, else 1.",
     )
     ard = param.Boolean(True, doc="A lengthscale of every feature; otherwise one of each view.")
     log_y = param.Selector(
@@ -96,13 +103,19 @@ class EventsSettings(Settings):
         doc="Scarcity: learn from so many of them at most; 0: all. The held-out rows stay.",
     )
     learning_rate = param.Number(0.05, bounds=(1e-5, 1.0), doc="Step of Adam.")
+    rate_falls = param.Boolean(
+        True,
+        doc="Adam's step falls to a hundredth by the last one, along a cosine, where the run has "
+        "come to rest; otherwise it goes on at one rate to the limit, as published. Not where "
+        "L-BFGS takes over.",
+    )
     adam_steps = param.Integer(
         0,
         bounds=(0, 100_000),
         doc="Steps of Adam, after which L-BFGS takes over where the bound is not stochastic; 0: "
         "all. L-BFGS reaches a maximum, and overfits values more easily.",
     )
-    max_steps = param.Integer(100, bounds=(1, 100_000), doc="Steps at most.")
+    max_steps = param.Integer(150, bounds=(1, 100_000), doc="Steps at most.")
     patience = param.Integer(
         0, bounds=(0, 100_000), doc="Steps without a better bound before it stops; 0: never."
     )
@@ -145,7 +158,7 @@ def estimate(settings: EventsSettings, rows: int, columns: int) -> tuple[float, 
     """Seconds and bytes that a fit takes on one core, good to a factor of three."""
     learnt = rows * (settings.train_share or 0.4)
     learnt = min(learnt, settings.train_rows or learnt)
-    m, neurons = settings.inducing_points or 20, settings.neurons or 5
+    m, neurons = settings.inducing_points or 50, settings.neurons or 5
     step = 0.004 + 2e-9 * learnt * m * (columns + neurons * (m + 20))
     fits = settings.restarts + (3 * settings.repeats if settings.baselines else 0)
     return 3 + fits * settings.max_steps * step, 450e6 + 8 * rows * (3 * columns + 6 * m * neurons)
@@ -256,6 +269,12 @@ ENTRY = Entry(
             ArraySpec("hidden", "v", "1", "means of the hidden neurons"),
             ArraySpec("hidden_std", "v", "1", "their deviations"),
         ),
+        "scarcity": (
+            ArraySpec("n", "1", "1", "groups, patients or rows (word `counted`) learnt from"),
+            ArraySpec("rows", "1", "rows", "that they have"),
+            ArraySpec("scores", "m", "1", "score of the held-out rows by each method (word "
+                      "`scarce`): F1 or NMSE"),
+        ),
         "patient": (
             ArraySpec("time", "1", "time", "how long the patient is known to have lived"),
             ArraySpec("event", "1", "1", "1 where he died then"),
@@ -274,8 +293,11 @@ ENTRY = Entry(
             "train_share": 0.0,
             "bound": "published",
             "log_y": "no",
+            "max_steps": 100,
             "inducing_points": 10,
             "inducing_inputs": "fixed",
+            "start_width": 1.0,
+            "rate_falls": False,
             "repeats": 20,
         },
     },
@@ -307,6 +329,15 @@ ENTRY = Entry(
         "not show of him none of them does.",
         "The published figures were measured on other data (Belfast's air, films of osteosarcoma "
         "cells) that are not available here; they stand beside ours to be named, not to be beaten.",
+        "The published bound leaves out the entropy of what it takes for certain, and so has no "
+        "maximum: trained on by L-BFGS its noise grows beyond all bounds and F1 falls. A run comes "
+        "to rest by falling steps; the publication stops after a hundred at one rate.",
+        "A neuron goes flat where its view tells nothing that the others do not. In the "
+        "demonstration half of them do: a support vector machine on the texture alone, or on most "
+        "views of the moment before, finds hardly an event either.",
+        "On five draws of the demonstration F1 of DFGP was 0.84, 0.86, 0.81, 0.86 and 0.88, of "
+        "averaged kernels 0.83, 0.87, 0.87, 0.83 and 0.88: level, where the publication has DFGP "
+        "ahead. Its probabilities are better calibrated (ECE 0.028 against 0.047 on average).",
         "Gradient histograms stand in for the publication's SIFT features.",
     ),
     objective="bound (nats a row)",

@@ -41,7 +41,7 @@ from torch import Tensor, nn
 
 from engine.errors import BadInput
 from engine.models.dfgp_bounds import class_bound, optimal, target_bound, weight_divergence
-from engine.models.dfgp_hidden import Hidden, Views
+from engine.models.dfgp_hidden import START_WIDTH, Hidden, Views
 from engine.models.dfgp_likelihoods import Likelihood, check, expected_likelihood
 from engine.models.dfgp_output import Expected, LinearOutput, Output, RBFOutput
 
@@ -65,6 +65,7 @@ class DFGP(nn.Module):
         output: Kernel of the output neuron.
         inducing: P, inducing inputs of the output neuron.
         generator: A CPU generator.
+        output_ard: Whether the RBF output kernel has a lengthscale of every neuron.
     """
 
     x: Float[Tensor, "v n d"]
@@ -85,6 +86,7 @@ class DFGP(nn.Module):
         output: Output,
         inducing: int,
         generator: torch.Generator,
+        output_ard: bool = True,
     ) -> None:
         super().__init__()
         self.views, self.hidden_layer = views, hidden
@@ -98,7 +100,9 @@ class DFGP(nn.Module):
         with torch.no_grad():
             mean, _ = hidden.moments(x)
         wide = output == "rbf"
-        self.output = RBFOutput(mean, inducing, generator) if wide else LinearOutput(mean)
+        self.output = (
+            RBFOutput(mean, inducing, generator, output_ard) if wide else LinearOutput(mean)
+        )
         noise = START_CLASS_NOISE if classes and bound != "stochastic" else START_NOISE
         self.log_noise = nn.Parameter(y.new_tensor(noise).log())
         self.mean: nn.Parameter | None = None
@@ -132,7 +136,9 @@ class DFGP(nn.Module):
         neurons: int = 0,
         bound: Bound = "published",
         ard: bool = True,
+        output_ard: bool = True,
         move: bool = False,
+        width: float = START_WIDTH,
         censored: Bool[Tensor, " n"] | None = None,
     ) -> DFGP:
         """A model that starts as the publication's: every neuron a regression of its own on y.
@@ -148,8 +154,11 @@ class DFGP(nn.Module):
                 a single one.
             bound: See the module.
             ard: Whether each column has a lengthscale of its own.
+            output_ard: Whether each neuron has one in the RBF kernel of the output; where none
+                has, as in Corollary 1, no neuron is left out for one that says much the same.
             move: Whether the inducing inputs of hidden neurons are learned; as published they are
                 not, so that neurons differ.
+            width: Lengthscales that hidden neurons start from (see `Hidden`).
             censored: Rows whose target is only known to be above y (a time of survival); with the
                 stochastic bound.
 
@@ -170,8 +179,8 @@ class DFGP(nn.Module):
             raise BadInput("Censored rows need a Gaussian likelihood and the stochastic bound.")
         view = torch.arange(count).to(x.device) % len(views)
         spike = bound == "published"
-        hidden = Hidden(x, learned.sizes, view, inducing, spike, ard, move, generator)
-        rest = likelihood, bound, output, min(inducing, len(y)), generator
+        hidden = Hidden(x, learned.sizes, view, inducing, spike, ard, move, generator, width)
+        rest = likelihood, bound, output, min(inducing, len(y)), generator, output_ard
         return cls(learned, hidden, x, y, censored, *rest)
 
     @property

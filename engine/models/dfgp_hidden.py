@@ -87,6 +87,9 @@ class Hidden(nn.Module):
         ard: Whether each column has a lengthscale of its own.
         move: Whether inducing inputs are learned.
         generator: Draws the subsets.
+        width: Lengthscales to start from: 1 is about the distance between rows of a view. Wide ones
+            leave less of a neuron unknown between its inducing inputs, and what is unknown is noise
+            to the output.
     """
 
     view: Int[Tensor, " r"]
@@ -102,6 +105,7 @@ class Hidden(nn.Module):
         ard: bool,
         move: bool,
         generator: torch.Generator,
+        width: float = START_WIDTH,
     ) -> None:
         super().__init__()
         self.register_buffer("view", view)
@@ -113,9 +117,9 @@ class Hidden(nn.Module):
             self.inducing = nn.Parameter(subsets)
         else:
             self.register_buffer("inducing", subsets)
-        width = (START_WIDTH * torch.tensor(sizes).to(x)[view].sqrt()).log()
+        start = (width * torch.tensor(sizes).to(x)[view].sqrt()).log()
         columns = x.shape[2] if ard else 1
-        self.log_lengthscale = nn.Parameter(width[:, None].repeat(1, columns))
+        self.log_lengthscale = nn.Parameter(start[:, None].repeat(1, columns))
         self.mean = nn.Parameter(x.new_zeros(len(view), m))
         self.log_std = self.tilt = None
         if not spike:

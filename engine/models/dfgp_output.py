@@ -38,22 +38,29 @@ class Expected(NamedTuple):
 
 
 class RBFOutput(nn.Module):
-    """EQ kernel with a lengthscale a neuron.
+    """EQ kernel with a lengthscale a neuron, or with one for all (Corollary 1 there).
 
     Args:
         mean: Hidden values to start from, among which the inducing inputs are k-means centres.
         inducing: P, their number.
         generator: Draws the rows from which k-means starts.
+        ard: Whether each neuron has a lengthscale of its own, and so can be left out of account.
     """
 
     def __init__(
-        self, mean: Float[Tensor, "n r"], inducing: int, generator: torch.Generator
+        self,
+        mean: Float[Tensor, "n r"],
+        inducing: int,
+        generator: torch.Generator,
+        ard: bool = True,
     ) -> None:
         super().__init__()
         self.inducing = nn.Parameter(start_centres(mean, inducing, generator))
         # So wide that the output starts near a plane: neurons are regressions on y already.
         spread = START_WIDTH * mean.std(0).clamp(min=1e-3)
-        self.log_lengthscale = nn.Parameter((spread * mean.shape[1] ** 0.5).log())
+        width = (spread * mean.shape[1] ** 0.5).log()
+        self.n_neurons = len(width)
+        self.log_lengthscale = nn.Parameter(width if ard else width.mean(0, keepdim=True))
         self.log_variance = nn.Parameter(mean.new_tensor(START_WIDTH).log())
         self.notes: list[str] = []
 
@@ -64,7 +71,7 @@ class RBFOutput(nn.Module):
     @property
     def precision(self) -> Float[Tensor, " r"]:
         """Relevance of each neuron: 1 / lengthscale^2."""
-        return (-2 * self.log_lengthscale).exp()
+        return (-2 * self.log_lengthscale).exp().expand(self.n_neurons)
 
     def whiten(self) -> Float[Tensor, "m m"]:
         """L^-1, with L the Cholesky factor of k(Z, Z)."""

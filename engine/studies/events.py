@@ -22,7 +22,7 @@ from engine.studies import Step, Tensors
 from engine.studies import events_rows as rows
 from engine.studies import events_survival as survival
 from engine.studies.events_looks import Looks
-from engine.studies.events_models import Learner
+from engine.studies.events_models import Learner, rests
 
 ROWS = "x"  # in a model's state: the rows that it has learnt from, as it sees them
 KEPT = ("view", "x", "target", "event", "patient", "group")  # of the table, in the fitted model
@@ -31,7 +31,6 @@ KEPT = ("view", "x", "target", "event", "patient", "group")  # of the table, in 
 class Study:
     """One model of one target on one table (see `engine.studies.Study` for how it is driven)."""
 
-    scheduled = False
     reason = ""
     tolerance = 1e-4
     stages = 1
@@ -65,6 +64,7 @@ class Study:
         self.notes: list[str] = []
         self.restarts, self.max_steps = settings.restarts, settings.max_steps
         self.patience = settings.patience
+        self.scheduled = rests(self.settings, settings.model)
         self.y = rows.as_learnt(settings, seen)
 
     # --- training -------------------------------------------------------------------------------
@@ -77,7 +77,12 @@ class Study:
             self._take(best)
 
     def learner_of(
-        self, name: str, learnt: Int[np.ndarray, " n"], looks: Looks, generator: torch.Generator
+        self,
+        name: str,
+        learnt: Int[np.ndarray, " n"],
+        looks: Looks,
+        generator: torch.Generator,
+        steps: int = 0,
     ) -> Learner:
         """A model at its starting values, of some of the rows.
 
@@ -86,6 +91,7 @@ class Study:
             learnt: The rows to learn from; censored ones only where the model takes them.
             looks: How they are looked at.
             generator: A CPU generator.
+            steps: In which it is to be trained; 0: the settings' own number.
         """
         late = np.zeros(len(learnt), dtype=bool)
         if self.seen.task == "survival":
@@ -100,6 +106,7 @@ class Study:
             self.seen.task == "classification",
             torch.as_tensor(late).to(self.device),
             generator,
+            steps or self.max_steps,
         )
 
     def step(self) -> Step:
@@ -244,6 +251,7 @@ class Study:
             **{k: kept[k] for k in KEPT},
         )
         study.places = kept["places"]
+        settings = as_kept(settings, parts["model"])
         looks = Looks.back(words["looked"], parts["looks"])
         study._follow(settings, seen, kept["learnt"], kept["test"], looks, device)
         study.begin(0, 0, parts["model"])
@@ -262,7 +270,18 @@ class Study:
         return predictions(self, table)
 
     def explore(self, question: str, **asked: Any) -> dict[str, np.ndarray]:
-        """Answers "views", "row" and "patient" (see the catalog)."""
+        """Answers "views", "row", "patient" and "scarcity" (see the catalog)."""
         from engine.studies.events_explore import answer
 
         return answer(self, question, asked)
+
+
+def as_kept(settings: EventsSettings, model: Tensors) -> EventsSettings:
+    """Settings with as many inducing points as a kept model has, where they left it open.
+
+    What is meant by leaving it open may change; a run that was kept stays what it was.
+    """
+    own = [v.shape[-2] for k, v in model.items() if k.endswith((".inducing", "inducing_points"))]
+    if settings.inducing_points or not own:
+        return settings
+    return type(settings)(**settings.values() | {"inducing_points": own[0]})

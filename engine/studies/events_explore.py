@@ -17,6 +17,7 @@ from engine.studies import events_rows as rows
 from engine.studies import events_survival as survival
 from engine.studies.events_looks import Looks
 from engine.studies.events_report import main
+from engine.studies.events_scarcity import curve
 from engine.studies.predicted import with_classes
 
 if TYPE_CHECKING:
@@ -38,7 +39,11 @@ def answer(study: Study, question: str, asked: dict[str, Any]) -> dict[str, np.n
         return row(study, asked)
     if question == "patient":
         return patient(study, asked)
-    raise BadInput(f"Nothing is known of {question!r}; ask 'views', 'row' or 'patient'.")
+    if question == "scarcity":
+        return curve(study, asked)
+    raise BadInput(
+        f"Nothing is known of {question!r}; ask 'views', 'row', 'patient' or 'scarcity'."
+    )
 
 
 def views(study: Study, asked: dict[str, Any]) -> dict[str, np.ndarray]:
@@ -55,8 +60,9 @@ def views(study: Study, asked: dict[str, Any]) -> dict[str, np.ndarray]:
         learnt = np.sort(rng.permutation(learnt)[:VIEW_ROWS])
     looks = Looks.at(study.seen, names, learnt, study.settings.components)
     generator = torch.Generator().manual_seed(study.settings.seed)
-    learner = study.learner_of(study.settings.model, learnt, looks, generator)
-    learner.train(min(study.settings.max_steps, VIEW_STEPS))
+    steps = min(study.settings.max_steps, VIEW_STEPS)
+    learner = study.learner_of(study.settings.model, learnt, looks, generator, steps)
+    learner.train(steps)
     test = study.test
     own = study.ask(study.seen.x[test], learner, looks)
     other = baselines.averaged(study, looks, learnt, test)

@@ -9,10 +9,10 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from engine.catalog.events import EventsSettings
+from engine.catalog.events import LAYERED, EventsSettings
 from engine.models import acquisition
 from engine.models.dfgp import DFGP
-from engine.models.dfgp_training import Training
+from engine.models.dfgp_training import Training, falling
 from engine.models.lbfgs import LBFGS
 from engine.models.optimiser_state import recall, remembered
 from engine.models.student_t import StudentT
@@ -37,10 +37,12 @@ class SparseTraining:
     Args:
         model: Trained in place.
         rate: Of Adam.
+        horizon: Steps in which it falls to a hundredth; None keeps it.
     """
 
-    def __init__(self, model: SVGP, rate: float) -> None:
-        self.model = model
+    def __init__(self, model: SVGP, rate: float, horizon: int | None) -> None:
+        self.model, self.rate, self.horizon = model, rate, horizon
+        self.steps = 0
         self._optimiser = torch.optim.Adam(model.parameters(), lr=rate)
 
     @property
@@ -50,6 +52,9 @@ class SparseTraining:
 
     def step(self) -> float:
         """One more step, and the objective where it set out from; NaN without a step."""
+        if self.horizon is not None:
+            self._optimiser.param_groups[0]["lr"] = self.rate * falling(self.steps, self.horizon)
+        self.steps += 1
         self.model.train()
         self._optimiser.zero_grad()
         with torch.enable_grad():
@@ -61,12 +66,19 @@ class SparseTraining:
         return value.item()
 
     def state_dict(self) -> dict[str, Tensor]:
-        """What Adam remembers."""
-        return remembered([self._optimiser])
+        """What Adam remembers, and how far it is."""
+        return {"steps": torch.tensor(self.steps), **remembered([self._optimiser])}
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
         """Take up another run; load the model's state besides."""
+        self.steps = int(state["steps"])
         recall([self._optimiser], state)
+
+
+def rests(s: EventsSettings, name: str) -> bool:
+    """Whether the steps of a model come to rest at the last one; L-BFGS stops where it stalls."""
+    drawn = name in LAYERED and s.bound == "stochastic"
+    return s.rate_falls and name != "student-t" and (drawn or not s.adam_steps or name == "sgp")
 
 
 class Learner:
@@ -80,6 +92,7 @@ class Learner:
         classes: Whether there are two classes.
         censored: Rows whose target is only known to be above y.
         generator: A CPU generator, which draws the start and what the stochastic bound needs.
+        steps: In which it is to be trained.
 
     Raises:
         BadInput: A target that does not vary.
@@ -94,6 +107,7 @@ class Learner:
         classes: bool,
         censored: Bool[Tensor, " n"],
         generator: torch.Generator,
+        steps: int,
     ) -> None:
         self.layered = name.startswith("dfgp")
         self.classes = classes
@@ -113,14 +127,22 @@ class Learner:
                 bound=s.bound,
                 ard=s.ard,
                 move=s.inducing_inputs == "learnt",
+                width=s.start_width,
                 censored=late,
             )
-            adam = s.adam_steps or s.max_steps
-            self.training = Training(self.model, adam, s.learning_rate, generator=generator)
+            self.training = Training(
+                self.model,
+                s.adam_steps or steps,
+                s.learning_rate,
+                generator=generator,
+                horizon=steps if rests(s, name) else None,
+            )
         elif name == "sgp":
             joined = torch.cat(views, 1)
             self.model = SVGP.build(joined, y, kind, s.inducing_points, generator, s.ard)  # type: ignore[arg-type]
-            self.training = SparseTraining(self.model, s.learning_rate)
+            self.training = SparseTraining(
+                self.model, s.learning_rate, steps if rests(s, name) else None
+            )
         else:
             df = float(s.neurons) if s.neurons > 2 else None
             self.model = StudentT.build(torch.cat(views, 1), y, df, ard=False)

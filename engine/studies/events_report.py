@@ -225,6 +225,7 @@ def of_patients(found: survival.Patients) -> dict[str, float]:
     told = {
         "concordance": survival.concordance(found.time, died, found.mean),
         "p of the log-rank test": survival.log_rank(found),
+        "p of D-calibration": survival.calibrated(found),
     }
     if died.sum() < 2 or np.ptp(found.time[died]) == 0:
         return told

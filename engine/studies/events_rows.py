@@ -12,10 +12,12 @@ from engine.catalog.events import LAYERED, MODELS, SHOWN, EventsSettings
 from engine.datasets.naming import listed
 from engine.datasets.views import Views
 from engine.errors import BadInput
+from engine.studies.events_scarcity import stops
 from engine.studies.events_survival import WIDE
 
 SHARE = {"classification": 0.5, "regression": 0.5, "survival": 0.25}  # as published
-POINTS = {"classification": 20, "regression": 10, "survival": 10}  # published: 10
+POINTS = {"classification": 50, "regression": 10, "survival": 10}  # published: 10
+WIDTHS = {"classification": 4.0, "regression": 1.0, "survival": 1.0}  # neurons' start
 MOST_SKEW = 1.0  # of values that are learnt as they are
 TRIES = 200  # of a random split, until both classes are on both sides
 LEAST = 8  # rows to learn from
@@ -47,6 +49,8 @@ def settled(s: EventsSettings, seen: Views) -> EventsSettings:
         values["bound"] = "stochastic" if late else "published"
     if not s.inducing_points:
         values["inducing_points"] = POINTS[seen.task]
+    if not s.start_width:
+        values["start_width"] = WIDTHS[seen.task]
     if s.inducing_inputs == "auto":
         values["inducing_inputs"] = "learnt" if classes else "fixed"
     if s.log_y == "auto":
@@ -201,8 +205,11 @@ def methods_of(s: EventsSettings, task: str, learnt: int) -> list[str]:
     models = [m for m in MODELS if m != s.model]
     if task == "classification" or learnt > EXACT_ROWS:
         models = [m for m in models if m != "student-t"]
-    others = ["best single view"] if task == "classification" else ["linear"]
-    return ["this run", *(MODELS[m] for m in models), AVERAGED[task], *others]
+    return ["this run", *(MODELS[m] for m in models), AVERAGED[task], _plain(task)]
+
+
+def _plain(task: str) -> str:
+    return "best single view" if task == "classification" else "linear"
 
 
 def words_of(
@@ -210,6 +217,7 @@ def words_of(
 ) -> dict[str, Any]:
     """What labels the arrays on a page (`events.Started`)."""
     views = views_of(s, seen)
+    counted, counts = stops(seen, learnt)
     held = list(dict.fromkeys(seen.patient[test].tolist())) if seen.task == "survival" else []
     return {
         "task": seen.task,
@@ -224,6 +232,9 @@ def words_of(
         "patients": [seen.patients[p] for p in held],
         "methods": methods_of(s, seen.task, len(learnt)),
         "score": SCORE[seen.task],
+        "counted": counted,
+        "counts": counts if len(test) else [],
+        "scarce": ["this run", AVERAGED[seen.task], _plain(seen.task)],
         "rows": {"training": len(learnt), "test": len(test)},
     }
 

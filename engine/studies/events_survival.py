@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.stats import CensoredData, ecdf, logrank, norm
+from scipy.stats import CensoredData, chi2, ecdf, logrank, norm
 
 from engine.datasets.views import Views
 
@@ -156,3 +156,26 @@ def log_rank(found: Patients) -> float:
         return float("nan")
     true = CensoredData.right_censored(found.time, ~found.event)
     return float(logrank(true, CensoredData(np.exp(found.mean))).pvalue)
+
+
+def calibrated(found: Patients, bins: int = 5) -> float:
+    """p of the test that predicted survival at the times of death is uniform (D-calibration).
+
+    A patient last seen alive counts in the bins that his death may still fall into, each by its
+    probability (Haider et al. 2020, Journal of Machine Learning Research 21:85). NaN where nobody
+    died.
+
+    Args:
+        found: Patients, with the deviation of each one's log time.
+        bins: Of the probability; the chi-square statistic has one degree of freedom fewer.
+    """
+    if not found.event.any():
+        return float("nan")
+    z = (np.log(found.time) - found.mean) / found.std
+    s = np.clip(norm.sf(z), 1e-12, 1.0)
+    low, width = np.arange(bins) / bins, 1 / bins
+    inside = np.clip(s[:, None] - low, 0.0, width)  # of each bin, what is below s
+    died = (s[:, None] > low) & (s[:, None] <= low + width + 1e-12)
+    share = np.where(found.event[:, None], died / died.sum(1, keepdims=True), inside / s[:, None])
+    expected = len(s) / bins
+    return float(chi2.sf(((share.sum(0) - expected) ** 2 / expected).sum(), bins - 1))

@@ -142,7 +142,7 @@ def test_what_settings_leave_open_follows_from_what_is_learnt(
     found = [Study(settings(**free), table, CPU).settings for table in (classes, values, lives)]
     assert [s.task for s in found] == ["classification", "regression", "survival"]
     assert [s.bound for s in found] == ["published", "published", "stochastic"]
-    assert [s.inducing_points for s in found] == [20, 10, 10]
+    assert [s.inducing_points for s in found] == [50, 10, 10]
     assert [s.inducing_inputs for s in found] == ["learnt", "fixed", "fixed"]
     assert [s.log_y for s in found] == ["no", "yes", "no"]
     plain = Study(settings(), values.assign(y=np.log(values["y"])), CPU)
