@@ -12,7 +12,6 @@ from engine.catalog.events import LAYERED, MODELS, SHOWN, EventsSettings
 from engine.datasets.naming import listed
 from engine.datasets.views import Views
 from engine.errors import BadInput
-from engine.studies.events_scarcity import stops
 from engine.studies.events_survival import WIDE
 
 SHARE = {"classification": 0.5, "regression": 0.5, "survival": 0.25}  # as published
@@ -24,6 +23,9 @@ LEAST = 8  # rows to learn from
 SCORE = {"classification": "F1", "regression": "NMSE", "survival": "NMSE by patient (log time)"}
 EXACT_ROWS = 1200  # up to which a Student-t process, which costs their cube, is compared
 SINGLE_NEURONS = 3  # of one view, as `DFGP.build` has it
+EVERY_BLOCK = 12  # numbers of blocks of labels up to which each is offered
+PARTS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1)  # of more
+LEAST_ROWS = 16  # of a stop of that curve
 AVERAGED = {
     "classification": "SVM, averaged kernels",
     "regression": "ridge, averaged kernels",
@@ -210,6 +212,26 @@ def methods_of(s: EventsSettings, task: str, learnt: int) -> list[str]:
 
 def _plain(task: str) -> str:
     return "best single view" if task == "classification" else "linear"
+
+
+def blocks(seen: Views, learnt: Int[np.ndarray, " n"]) -> tuple[str, Int[np.ndarray, " n"]]:
+    """What labels come in, and which of them each row that is learnt from belongs to."""
+    if seen.task == "survival":
+        return "patients", seen.patient[learnt]
+    if 1 < len(np.unique(seen.group[learnt])) < len(learnt):  # else each row is one by itself
+        return "groups", seen.group[learnt]
+    return "rows", np.arange(len(learnt))
+
+
+def stops(seen: Views, learnt: Int[np.ndarray, " n"]) -> tuple[str, list[int]]:
+    """What is counted, and the numbers of it from which the curve can be learnt."""
+    name, block = blocks(seen, learnt)
+    count = len(np.unique(block))
+    every = (
+        range(1, count + 1) if count <= EVERY_BLOCK else sorted({round(count * p) for p in PARTS})
+    )
+    least = LEAST_ROWS * count / max(len(learnt), 1)
+    return name, [n for n in every if n >= least]
 
 
 def words_of(

@@ -7,37 +7,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Int
 
-from engine.datasets.views import Views
 from engine.errors import BadInput
 from engine.studies.asked import whole
 from engine.studies.events_looks import Looks
+from engine.studies.events_report import main, predicted
+from engine.studies.events_rows import blocks
 
 if TYPE_CHECKING:
     from engine.studies.events import Study
 
-EVERY = 12  # numbers of blocks up to which each is offered
-PARTS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1)  # of more
-LEAST_ROWS, LEAST_OF_CLASS = 16, 3
+LEAST_OF_CLASS = 3
 MOST_ROWS = 600  # that are learnt from at once
 TRIES = 50  # of a draw, until both classes are in it
-
-
-def blocks(seen: Views, learnt: Int[np.ndarray, " n"]) -> tuple[str, Int[np.ndarray, " n"]]:
-    """What labels come in, and which of them each row that is learnt from belongs to."""
-    if seen.task == "survival":
-        return "patients", seen.patient[learnt]
-    if 1 < len(np.unique(seen.group[learnt])) < len(learnt):  # else each row is one by itself
-        return "groups", seen.group[learnt]
-    return "rows", np.arange(len(learnt))
-
-
-def stops(seen: Views, learnt: Int[np.ndarray, " n"]) -> tuple[str, list[int]]:
-    """What is counted, and the numbers of it from which the curve can be learnt."""
-    name, block = blocks(seen, learnt)
-    count = len(np.unique(block))
-    every = range(1, count + 1) if count <= EVERY else sorted({round(count * p) for p in PARTS})
-    least = LEAST_ROWS * count / max(len(learnt), 1)
-    return name, [n for n in every if n >= least]
 
 
 def curve(study: Study, asked: dict[str, Any]) -> dict[str, np.ndarray]:
@@ -52,8 +33,6 @@ def curve(study: Study, asked: dict[str, Any]) -> dict[str, np.ndarray]:
     Raises:
         BadInput: A number of blocks that there are not, or in which a class is too rare.
     """
-    from engine.studies.events_report import main, predicted  # which name this study's methods
-
     every = np.unique(blocks(study.seen, study.learnt)[1])
     n = whole(asked.get("n", len(every)), "n", 1, len(every))
     learnt = drawn(study, n, whole(asked.get("draw", 0), "draw", 0, 1000))

@@ -12,7 +12,8 @@ from engine.datasets.views import Views
 from engine.errors import BadInput
 from engine.studies.events import Study
 from engine.studies.events_models import rests
-from engine.studies.events_scarcity import blocks, drawn, stops
+from engine.studies.events_rows import blocks, stops
+from engine.studies.events_scarcity import drawn
 from engine.studies.events_survival import Patients, calibrated
 from tests.engine.studies.studying import run
 
