@@ -74,15 +74,13 @@ class Covariances(Shown):
         if self._told is None:
             return
         arrays, words = self._told
-        matrices = np.asarray(arrays["covariance"], float)
+        matrices, beyond = arrays["covariance"], arrays["covariance_apart"]
         label = np.asarray(arrays["covariance_class"], int)
         if not matrices.size:
             self.plot.describe("This model has no covariance to show.")
             return
         whole, parts = bool(self.whole.value), bool(words["n_private"])
-        beyond = apart(matrices, label, parts)
         shown = matrices if whole else beyond
-        order = ordered(beyond[2], label)
         classes = list(words["classes"])
         counted = ", ".join(
             f"{int((label == c).sum())} {classes[c]}" for c in dict.fromkeys(label.tolist())
@@ -90,47 +88,13 @@ class Covariances(Shown):
         said = _averages(matrices[2], label) if whole else _left(matrices, beyond, parts)
         own = " The private part is zero between classes by design." if parts else ""
         self.plot.show(
-            (shown if parts else shown[2:])[:, order][:, :, order],
+            shown if parts else shown[2:],
             HEADS if parts else ("of a model that knows no classes",),
-            label[order],
+            label,
             classes,
             f"{len(label)} rows sorted by class ({counted}). {said}{own}",
             signed=not whole,
         )
-
-
-def apart(
-    matrices: Float[np.ndarray, "3 k k"], label: Int[np.ndarray, " k"], parts: bool
-) -> Float[np.ndarray, "3 k k"]:
-    """Covariances once what rows have in common is left out: of f less its mean over them.
-
-    Of the shared part that is over all rows, of the private one over those of each class; the sum
-    is of both. Without parts the whole is taken over all rows.
-
-    Args:
-        matrices: Shared part, private part, sum.
-        label: The class of each row.
-        parts: Whether there is a private part.
-    """
-    every, same = np.ones(len(label)), (label[:, None] == label[None]).astype(float)
-    all_rows = np.eye(len(label)) - np.outer(every, every) / len(label)
-    own = np.eye(len(label)) - same / same.sum(1)
-    if not parts:
-        whole = all_rows @ matrices[2] @ all_rows
-        return np.stack([whole, 0 * whole, whole])
-    shared, private = all_rows @ matrices[0] @ all_rows, own @ matrices[1] @ own
-    return np.stack([shared, private, shared + private])
-
-
-def ordered(total: Float[np.ndarray, "k k"], label: Int[np.ndarray, " k"]) -> np.ndarray:
-    """Rows class by class, and within a class along what varies most there."""
-    order = []
-    for c in dict.fromkeys(label.tolist()):
-        own = np.flatnonzero(label == c)
-        along = np.linalg.eigh(total[np.ix_(own, own)])[1][:, -1]
-        along = along * (1 if (along**3).sum() >= 0 else -1)  # an eigenvector's sign is anybody's
-        order.append(own[np.argsort(along, kind="stable")])
-    return np.concatenate(order)
 
 
 def _averages(total: Float[np.ndarray, "k k"], label: Int[np.ndarray, " k"]) -> str:

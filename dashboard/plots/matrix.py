@@ -15,7 +15,7 @@ from dashboard.plots.tiles import Tiled
 LEVELS = 255
 COMMON = "covariance, share of the greatest"
 SIGNED = "covariance below and above what is in common, share of the greatest"
-ONE_WAY, BOTH_WAYS = list(Cividis256), list(interp_palette([BLUE, PAPER, VERMILION], LEVELS + 1))
+ONE_WAY, BOTH_WAYS = list(Cividis256), list(interp_palette((BLUE, PAPER, VERMILION), LEVELS + 1))
 HEAD = 20  # pixels of the words above an image
 STRIP, GAP = 0.035, 0.06  # of a tile's width: the classes' colours, the margin
 

@@ -156,6 +156,8 @@ _MODEL = (
               "needed"),
     ArraySpec("covariance", "3 k k", "1", "between some of the rows, sorted by class: the shared "
               "part of the kernel, the private one, their sum"),
+    ArraySpec("covariance_apart", "3 k k", "1", "the same without what all rows, or of the private "
+              "part all of a class, have in common"),
     ArraySpec("covariance_class", "k", "1", "class of each of these"),
     ArraySpec("generated", "g h w", "grey", "new images of each class, drawn from where its rows "
               "lie; none where the columns are no pixels"),

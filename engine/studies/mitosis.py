@@ -21,6 +21,7 @@ from engine.datasets.nuclei import Cells
 from engine.errors import BadInput
 from engine.events import Report
 from engine.studies import Step, Tensors
+from engine.studies import mitosis_covariances as covariances
 from engine.studies import mitosis_models as models
 from engine.studies import mitosis_rows as rows
 from engine.studies.mitosis_columns import Columns
@@ -148,14 +149,12 @@ class Study:
         label = self.label[self.learnt]
         shown, pairs = rows.shown(label, SHOWN), rows.shown(label, PAIRS)
         mean, std = (_array(t) for t in self.model.latent())
-        covariance = models.covariances(self.model, torch.as_tensor(pairs).to(self.device))
         return {
             "latent_mean": mean[shown],
             "latent_std": std[shown],
             "latent_class": label[shown],
             "relevance": _array(self.model.relevance()),
-            "covariance": np.round(_array(covariance), 3),
-            "covariance_class": label[pairs],
+            **covariances.shown(self.model, pairs, label[pairs]),
             **self.strip(),
         }
 

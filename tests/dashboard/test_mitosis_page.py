@@ -36,6 +36,8 @@ WORDS: dict[str, Any] = {
     "methods": ["SCLVM", "weighted SVM"],
     "rows": {"training": 24, "test": 4},
 }
+OWN = np.array([[0.5, -0.5, 0.0], [-0.5, 0.5, 0.0], [0.0, 0.0, 0.0]])
+APART = np.stack([0 * OWN, OWN, OWN])  # nothing but the classes' own is left
 FEATURES = {"size": [], "features": ["radius", "area"]}
 
 
@@ -48,6 +50,7 @@ def arrays() -> dict[str, np.ndarray]:
         "latent_class": np.array([0, 0, 1]),
         "relevance": np.array([0.1, 1.0, 5.0]),
         "covariance": np.stack([np.ones((3, 3)), np.eye(3), np.ones((3, 3)) + np.eye(3)]),
+        "covariance_apart": APART,
         "covariance_class": np.array([0, 0, 1]),
         "generated": rng.uniform(size=(4, 2, 3)),
         "generated_class": np.array([0, 0, 1, 1]),
