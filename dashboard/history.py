@@ -158,11 +158,7 @@ class History:
         self.trace.catch_up(fresh.trace)
         for name in ("record", "state", "reason", "device", "total_steps", "words", "notes"):
             setattr(self, name, getattr(fresh, name))
-        if (
-            self.snapshot is None
-            or fresh.snapshot is None
-            or self.snapshot.step != fresh.snapshot.step
-        ):
+        if self._shot is None or self._shot != fresh._shot:
             self.snapshot = fresh.snapshot
         self.place = self.wait = None
         self.report = fresh.report

@@ -15,8 +15,8 @@ import pandas as pd
 import panel as pn
 import panel_material_ui as pmui
 
-from dashboard.pages.clamp_pool import STACKED
 from dashboard.pages.clamp_session import MODEL, OTHERS, Answer, Session
+from dashboard.pages.place import STACKED
 from dashboard.plots.base import View
 from dashboard.shell import text
 from engine.errors import BadInput, NotFound, Unavailable

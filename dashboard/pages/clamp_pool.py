@@ -9,6 +9,7 @@ import numpy as np
 import panel as pn
 import panel_material_ui as pmui
 
+from dashboard.pages.place import STACKED
 from dashboard.plots.base import Shown
 from dashboard.plots.label_efficiency import LabelEfficiencyPlot
 from dashboard.plots.pool import PoolPlot
@@ -18,10 +19,6 @@ if TYPE_CHECKING:
     from engine.events import Report, Snapshot
     from engine.store.records import Label
 
-STACKED = """
-:host { gap: 10px; max-height: none !important; }
-:host, :host > * { min-width: 0; max-width: 100%; }
-"""
 SCORES = {"F1": "f1", "precision": "precision", "recall": "recall"}
 YOURS = "your labels"
 

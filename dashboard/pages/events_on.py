@@ -9,7 +9,7 @@ import numpy as np
 import panel as pn
 import panel_material_ui as pmui
 
-from dashboard.pages.omniglot_matrices import STACKED
+from dashboard.pages.place import STACKED
 from dashboard.plots.base import Shown
 from dashboard.plots.views_on import Tried, ViewsOnPlot
 from dashboard.shell import text

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import panel as pn
 import panel_material_ui as pmui
 
-from dashboard.pages.omniglot_matrices import STACKED
+from dashboard.pages.place import STACKED
 from dashboard.plots.base import Shown
 from dashboard.plots.patient import PatientPlot
 

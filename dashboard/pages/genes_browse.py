@@ -11,7 +11,8 @@ import panel_material_ui as pmui
 import param
 from panel.custom import JSComponent
 
-from dashboard.pages.genes_grid import FIELDS, STACKED, draw, lay, replicas_of
+from dashboard.pages.genes_grid import FIELDS, draw, lay, replicas_of
+from dashboard.pages.place import STACKED
 from dashboard.plots.replicas import ReplicaGrid
 from dashboard.shell import text
 

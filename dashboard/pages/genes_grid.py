@@ -15,10 +15,6 @@ if TYPE_CHECKING:
     from engine.events import Report, Snapshot
 
 # Controls above plots; a grid wider than the page scrolls in itself and does not widen the page.
-STACKED = """
-:host { gap: 10px; max-height: none !important; }
-:host, :host > * { min-width: 0; max-width: 100%; }
-"""
 FIELDS = ("x", "y", "output", "replica", "test")
 
 

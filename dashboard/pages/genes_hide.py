@@ -9,7 +9,8 @@ import numpy as np
 import panel as pn
 import panel_material_ui as pmui
 
-from dashboard.pages.genes_grid import STACKED, Grid, replicas_of
+from dashboard.pages.genes_grid import Grid, replicas_of
+from dashboard.pages.place import STACKED
 from dashboard.plots.base import NOTHING
 from dashboard.plots.replicas import ReplicaGrid
 from dashboard.shell import text

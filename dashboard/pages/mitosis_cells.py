@@ -10,7 +10,8 @@ import panel as pn
 import panel_material_ui as pmui
 from jaxtyping import Float, Int
 
-from dashboard.pages.mitosis_spaces import HALVES, STACKED
+from dashboard.pages.mitosis_spaces import HALVES
+from dashboard.pages.place import STACKED
 from dashboard.plots.base import BESIDE, Shown
 from dashboard.plots.images import GalleryPlot
 from dashboard.plots.matrix import MatrixPlot

@@ -14,7 +14,7 @@ from jaxtyping import Float
 from PIL import Image
 
 from dashboard.pages.mitosis_cells import ink
-from dashboard.pages.mitosis_spaces import STACKED
+from dashboard.pages.place import STACKED
 from dashboard.plots.base import Shown
 from dashboard.plots.images import GalleryPlot
 from dashboard.plots.table import comparison

@@ -9,8 +9,9 @@ import numpy as np
 import panel as pn
 import panel_material_ui as pmui
 
-from dashboard.pages.mitosis_spaces import HALVES, STACKED
-from dashboard.plots.base import BESIDE, Shown
+from dashboard.pages.growing import Growing
+from dashboard.pages.mitosis_spaces import HALVES
+from dashboard.plots.base import BESIDE
 from dashboard.plots.imbalance import ImbalancePlot
 from dashboard.plots.table import comparison
 from dashboard.shell import text
@@ -25,63 +26,44 @@ ASIDE = (
     "rows of the others for each rare one, and judged by the same held-out rows. Where the others "
     "do not suffice, rare rows are left out. The curve grows by a point.</p>"
 )
-HELP = "Let the slider go where you like, for the first point of the curve."
 SCORES = ("precision", "recall", "F1", "average precision")  # as the study answers them
 STOPS = [r for r in (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300) if RATIOS[0] <= r <= RATIOS[1]]
 BEGIN = 30
 
 
-class Imbalance(Shown):
+class Imbalance(Growing):
     """Scores of all methods against imbalance, a point at a time."""
 
     title = "How rare may it be?"
 
     def __init__(self, page: StudyPage) -> None:
-        self._page = page
         self._methods: list[str] = []
-        self._found: dict[int, np.ndarray] = {}
         self._last = (0, "")
-        self.plot = ImbalancePlot(self.title)
-        self.figures = self.plot.figures
-        self.slider = pmui.DiscreteSlider(
-            label="Others for each rare one", options={f"1:{r}": r for r in STOPS}, value=BEGIN,
-            disabled=True, sizing_mode="stretch_width", max_width=480, margin=(0, 12),
-        )  # fmt: skip
-        # What it says is released is an index; its value follows every place it is dragged over.
-        self.slider.param.watch(lambda _: self._ask(int(self.slider.value)), "value_throttled")
         self.score = pmui.Select(label="Score", options=list(SCORES), value="F1", width=180,
                                  size="small", margin=0)  # fmt: skip
         self.score.param.watch(lambda _: self._show(), "value")
         self.table = text("")
-        self.plot.panel.visible = False
-        beside = pn.Column(self.plot.panel, self.table, stylesheets=[BESIDE, HALVES],
+        plot = ImbalancePlot(self.title)
+        beside = pn.Column(plot.panel, self.table, stylesheets=[BESIDE, HALVES],
                            sizing_mode="stretch_width", margin=0)  # fmt: skip
-        self.panel = pn.Column(
-            self.slider, text(ASIDE), self.score, beside, stylesheets=[STACKED],
-            sizing_mode="stretch_width", margin=0,
-        )  # fmt: skip
-
-    @property
-    def alt(self) -> str:
-        return str(self.plot.alt) if self._found else HELP
+        label = "Others for each rare one"
+        super().__init__(page, plot, label, ASIDE, (self.score,), beside)
 
     def open(self, run: History) -> None:
         """From now on the curve may be asked for."""
         self._methods = list(run.words["methods"])
-        self.slider.disabled = not run.words["rows"]["test"]
+        if run.words["rows"]["test"]:
+            self._offer({f"1:{r}": r for r in STOPS}, BEGIN)
 
     def clear(self, run: History) -> None:
         """Forget the run shown before."""
-        self._found, self._last = {}, (0, "")
-        self.slider.disabled = True
+        super().clear(run)
+        self._last = (0, "")
         self.table.object = ""
-        self.plot.panel.visible = False
-        self.plot.clear()
 
-    def _ask(self, ratio: int) -> None:
-        if self.slider.disabled or ratio in self._found:
-            return
-        self._page.ask("imbalance", partial(self._answered, ratio), ratio=ratio)
+    def _ask(self, stop: int) -> None:
+        if stop not in self._found:
+            self._page.ask("imbalance", partial(self._answered, stop), ratio=stop)
 
     def _answered(self, ratio: int, answer: dict[str, np.ndarray]) -> None:
         self._found[ratio] = np.asarray(answer["scores"], float)
@@ -95,7 +77,7 @@ class Imbalance(Shown):
         name = str(self.score.value)
         column = SCORES.index(name)
         self.plot.show({r: s[:, column] for r, s in self._found.items()}, self._methods, name)
-        self.plot.panel.visible = True
+        self._grown()
         ratio, said = self._last
         rows = {
             method: [f"{v:.2f}" if np.isfinite(v) else "–" for v in values]

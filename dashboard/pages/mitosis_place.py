@@ -11,7 +11,8 @@ import panel as pn
 import panel_material_ui as pmui
 
 from dashboard.pages.mitosis_cells import colours, ink, short
-from dashboard.pages.mitosis_spaces import HALVES, STACKED, at
+from dashboard.pages.mitosis_spaces import HALVES, at
+from dashboard.pages.place import STACKED
 from dashboard.plots.base import BESIDE, NOTHING
 from dashboard.plots.images import GalleryPlot
 from dashboard.plots.latent import ClassesPlot

@@ -10,6 +10,7 @@ import panel as pn
 import panel_material_ui as pmui
 from jaxtyping import Float
 
+from dashboard.pages.place import STACKED
 from dashboard.plots.base import BESIDE, Shown
 from dashboard.plots.latent import ClassesPlot
 
@@ -17,10 +18,6 @@ if TYPE_CHECKING:
     from dashboard.live import History
     from engine.events import Report, Snapshot
 
-STACKED = """
-:host { gap: 10px; max-height: none !important; }
-:host, :host > * { min-width: 0; max-width: 100%; }
-"""
 HALVES = ":host { grid-template-columns: repeat(auto-fit, minmax(min(100%, 340px), 1fr)); }"
 CONTROLS = """
 :host { grid-template-columns: repeat(auto-fit, minmax(118px, 1fr)); max-width: 30em; }

@@ -9,7 +9,8 @@ import panel as pn
 import panel_material_ui as pmui
 from jaxtyping import Float
 
-from dashboard.pages.mitosis_spaces import HALVES, STACKED
+from dashboard.pages.mitosis_spaces import HALVES
+from dashboard.pages.place import STACKED
 from dashboard.plots.base import BESIDE, Shown
 from dashboard.plots.precision_recall import PrecisionRecallPlot
 from dashboard.plots.table import comparison

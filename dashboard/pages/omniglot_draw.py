@@ -10,7 +10,8 @@ import panel as pn
 import panel_material_ui as pmui
 
 from dashboard.controls.pad import Pad
-from dashboard.pages.omniglot_matrices import STACKED, names_of, short
+from dashboard.pages.omniglot_matrices import names_of, short
+from dashboard.pages.place import STACKED
 from dashboard.plots.base import BESIDE, NOTHING
 from dashboard.plots.images import GalleryPlot, ResponsePlot
 from dashboard.plots.theme import GREEN, GREY

@@ -9,6 +9,7 @@ import numpy as np
 import panel as pn
 import panel_material_ui as pmui
 
+from dashboard.pages.place import STACKED
 from dashboard.plots.base import Shown
 from dashboard.plots.hinton_grid import HintonGrid
 
@@ -16,10 +17,6 @@ if TYPE_CHECKING:
     from dashboard.live import History
     from engine.events import Report, Snapshot
 
-STACKED = """
-:host { gap: 8px; max-height: none !important; }
-:host, :host > * { min-width: 0; max-width: 100%; }
-"""
 WHOLE = 460  # pixels of a single matrix at most
 
 

@@ -8,7 +8,8 @@ import numpy as np
 import panel as pn
 import panel_material_ui as pmui
 
-from dashboard.pages.omniglot_matrices import STACKED, names_of, outputs_of
+from dashboard.pages.omniglot_matrices import names_of, outputs_of
+from dashboard.pages.place import STACKED
 from dashboard.plots.base import Shown
 from dashboard.plots.hinton_grid import HintonGrid
 from dashboard.shell import text

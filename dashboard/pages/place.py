@@ -21,6 +21,11 @@ _COLUMN = """
 :host, :host > * { min-width: 0; max-height: none !important; }
 .scroll-button { display: none !important; }
 """
+# A view's parts below each other, none wider than the view.
+STACKED = """
+:host { gap: 10px; max-height: none !important; }
+:host, :host > * { min-width: 0; max-width: 100%; }
+"""
 
 
 class Later:

@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from dashboard.pages.growing import HELP
 from dashboard.pages.mitosis import hidden, otherwise
 from dashboard.pages.mitosis_cells import NO_IMAGES, Covariances, Strips
-from dashboard.pages.mitosis_imbalance import HELP, Imbalance
+from dashboard.pages.mitosis_imbalance import Imbalance
 from dashboard.pages.mitosis_place import Place
 from dashboard.pages.mitosis_spaces import Private, Space
 from dashboard.pages.mitosis_tabs import TABS, tabs

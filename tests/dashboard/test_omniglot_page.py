@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 from dashboard.controls.pad import Pad
+from dashboard.pages.growing import HELP
 from dashboard.pages.omniglot import otherwise
 from dashboard.pages.omniglot_alphabets import Alphabets
 from dashboard.pages.omniglot_draw import EMPTY, Draw
 from dashboard.pages.omniglot_gallery import NO_IMAGES, NO_PATCHES, Examples, Patches
 from dashboard.pages.omniglot_matrices import Confused, Matrices, name_of, short
-from dashboard.pages.omniglot_shots import HELP, Shots
+from dashboard.pages.omniglot_shots import Shots
 from dashboard.pages.omniglot_zoom import Zoom
 from dashboard.plots.base import NOTHING
 from dashboard.plots.theme import GREEN, VERMILION
@@ -225,13 +226,13 @@ def test_the_curve_of_examples_grows_by_a_point_for_each_stop(model: Any) -> Non
     view = Shots(model)
     view.open(run())
     assert view.slider.options == [1, 2, 3, 4]
-    view._train(2)
+    view._ask(2)
     assert model.asked == [("shots", {"k": 2})]
     model.then({"accuracy": np.array([0.5, 0.7]), "nearest": np.array([0.3, 0.5])})
     assert "Recall with 2 examples: 60.0% against 40.0% of the nearest neighbour" in view.alt
-    view._train(2)
+    view._ask(2)
     assert len(model.asked) == 1  # known already
-    view._train(1)
+    view._ask(1)
     model.then({"accuracy": np.array([0.2, 0.4]), "nearest": np.array([0.2, 0.2])})
     assert list(view.plot.sources[0].data["shots"]) == [1, 2]
     view.clear(None)  # type: ignore[arg-type]
