@@ -22,14 +22,15 @@ class LearningCurvePlot(Plot):
         self.points = models.ColumnDataSource(
             {n: [] for n in ("count", "score", "colour", "marker", "method")}
         )
-        plot = new_figure("scarcity", "", "", height=height)
+        # Many lines that are none yet give Bokeh nothing to frame, so that `show` frames them.
+        plot = new_figure("scarcity", "", "", height=height, x_range=models.Range1d(0, 1),
+                          y_range=models.Range1d(0, 1))  # fmt: skip
         plot.multi_line("count", "score", source=self.curves, line_color="colour",
                         line_dash="dash", line_width="width")  # fmt: skip
         dots = plot.scatter("count", "score", source=self.points, size=8, color="colour",
                             marker="marker", alpha=0.8)  # fmt: skip
         tips = [("method", "@method"), ("learnt from", "@count{0}"), ("score", "@score{0.00}")]
         plot.add_tools(models.HoverTool(renderers=[dots], tooltips=tips))
-        plot.y_range.start = 0
         self.key = Key(plot, lines=True, stacked=True)
         super().__init__(title, plot)
 
@@ -64,6 +65,9 @@ class LearningCurvePlot(Plot):
         ]
         put(self.points, **dict(zip(self.points.data, (np.array(c) for c in zip(*marks)))))
         plot = self.figures[0]
+        plot.x_range.end = 1.05 * counts[-1]
+        best = np.nanmax([0.0, *(score for n in counts for draw in found[n] for score in draw)])
+        plot.y_range.end = 1.05 * max(float(best), 0.01)
         plot.xaxis[0].axis_label = f"{counted} learnt from"
         plot.yaxis[0].axis_label = f"{score} of held-out rows"
         self.describe(_in_words(counts, means, names, score, counted))
@@ -76,6 +80,9 @@ def _in_words(
     score: str,
     counted: str,
 ) -> str:
-    said = [f"{n} " + ", ".join(f"{v:.2f}" for v in column) for n, column in zip(counts, means.T)]
+    said = [
+        f"{n} " + ", ".join(f"{v:.2f}" if np.isfinite(v) else "–" for v in column)
+        for n, column in zip(counts, means.T)
+    ]
     shown = said if len(said) <= 4 else [*said[:2], "…", said[-1]]
     return f"{score} of {', '.join(names)} by {counted} learnt from: {'; '.join(shown)}."
