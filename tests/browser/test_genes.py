@@ -48,7 +48,7 @@ def test_an_own_table_is_trained_on_and_a_broken_one_is_said(page: Page, app_url
     expect(status(page)).to_contain_text("recorded", timeout=PATIENCE)
     drop(page, "mine.csv", table().replace(b"joint 1,trial 2,0.0", b"joint 1,trial 2,noon"))
     alert = page.locator("p.error[role=alert]")
-    expect(alert).to_contain_text("mine.csv, column 'x', row 12: got 'noon'", timeout=PATIENCE)
+    expect(alert).to_contain_text("mine.csv, column 'time', row 12: got 'noon'", timeout=PATIENCE)
     drop(page, "mine.csv", table())
     button(page, "Use this table").click(timeout=PATIENCE)
     expect(page.get_by_text("mine.csv: 80 rows")).to_be_visible(timeout=PATIENCE)
