@@ -257,6 +257,12 @@ class Attempts:
         if isinstance(word, Ended):
             await self._lose(live, word.error or "its task ended without a word")
             return
+        if live.worker not in (None, word.worker):
+            # When a worker dies, a cluster that is not ours gives its task to another, which begins
+            # where the first began: not where it was.
+            self._aside(self._desk.tell(word.worker, word.run, word.attempt, "abandon"))
+            await self._lose(live, "Dask had given its task to another")
+            return
         live.heard = time.monotonic()
         if live.worker is None:
             live.worker = word.worker

@@ -20,7 +20,7 @@ from engine.runs import RunService
 from engine.store import Store
 
 T = TypeVar("T")
-PATIENCE = 60.0
+PATIENCE = 150.0
 
 
 def trust_toy() -> None:
