@@ -9,6 +9,7 @@ import numpy as np
 import panel_material_ui as pmui
 
 from dashboard.pages.growing import HELP, Growing
+from dashboard.plots.base import NOTHING
 from dashboard.plots.scarcity import ScarcityPlot
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class Scarcity(Growing):
 
     @property
     def alt(self) -> str:
-        return str(self.plot.alt) if self.plot.panel.visible else HELP
+        return HELP if self.plot.alt == NOTHING else str(self.plot.alt)
 
     def open(self, run: History) -> None:
         """From now on the curve may be asked for."""

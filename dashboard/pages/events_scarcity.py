@@ -26,6 +26,7 @@ class Scarcity(Growing):
     """The main score against how many groups, patients or rows are learnt from."""
 
     title = "How few labels will do?"
+    unseen = True
 
     def __init__(self, page: StudyPage) -> None:
         super().__init__(page, LearningCurvePlot(self.title), "Learn from", ASIDE)

@@ -21,6 +21,10 @@ HELP = "Let the slider go where you like, for the first point of the curve."
 class Growing(Shown):
     """What such views share; a subclass asks at a stop, and keeps and shows what it is answered.
 
+    Attributes:
+        unseen: Whether the plot is off the page until it has a point. Bokeh cannot frame a plot
+            that follows its data out of sight, so that this is for those with ranges of their own.
+
     Args:
         page: The page that it stands on.
         plot: The curve.
@@ -29,6 +33,8 @@ class Growing(Shown):
         between: Controls between slider and words.
         below: What stands below in place of the plot alone.
     """
+
+    unseen = False
 
     def __init__(
         self,
@@ -48,7 +54,7 @@ class Growing(Shown):
         )  # fmt: skip
         # What it says is released is an index; its value follows every place it is dragged over.
         self.slider.param.watch(lambda _: self._stopped(), "value_throttled")
-        plot.panel.visible = False
+        plot.panel.visible = not self.unseen
         self.panel = pn.Column(
             self.slider, *between, text(aside), plot.panel if below is None else below,
             stylesheets=[STACKED], sizing_mode="stretch_width", margin=0,
@@ -62,7 +68,7 @@ class Growing(Shown):
         """Forget the run shown before."""
         self._found = {}
         self.slider.disabled = True
-        self.plot.panel.visible = False
+        self.plot.panel.visible = not self.unseen
         self.plot.clear()
 
     def _offer(self, stops: list[int] | dict[str, int], value: int) -> None:
