@@ -43,6 +43,7 @@ def postgres() -> Iterator[str]:
     initdb, pg_ctl = postgres_program("initdb"), postgres_program("pg_ctl")
     if initdb is None or pg_ctl is None:
         pytest.skip("PostgreSQL is not installed")
+    pytest.importorskip("psycopg", reason="the extra 'postgres' is not installed")
     # PostgreSQL refuses to be run by root, and others cannot look into pytest's folder.
     user = "nobody" if os.getuid() == 0 else None
     folder, port = Path(tempfile.mkdtemp(prefix="scant-postgres-")), free_port()
