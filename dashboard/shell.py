@@ -199,24 +199,32 @@ def _frame(visit: Visit, content: Content) -> pmui.Page:
             "& .MuiToolbar-root > .MuiBox-root": {"minWidth": 0},
         },
     )
+    _leave(made)
     made.param.watch(lambda event: visit.theme(event.new), "dark_theme")
     visit.doc.on_session_destroyed(lambda _: release(made))
     visit.doc.js_on_event("connection_lost", _reconnect())
     return made
 
 
-def release(made: pmui.Page) -> None:
-    """Cut the page loose from Panel's global state, which would keep its document for ever.
+def _leave(made: pmui.Page) -> None:
+    """Take the page off Panel's global state, for its busy indicator, which we do not use.
 
-    That is its busy state, and its register of scripts in the browser, whose arguments hold their
-    source. Private API of Param, pinned in pyproject.toml; a test counts the live documents.
+    Else whatever anybody does on any page changes every page twice, at a walk through all its
+    models each (80 ms), and no document ever goes. Private API of Param, pinned in pyproject.toml.
+    """
+    for _, watcher in made._param__private.ref_watchers:
+        (watcher.inst or watcher.cls).param.unwatch(watcher)
+    made._param__private.ref_watchers = []
+
+
+def release(made: pmui.Page) -> None:
+    """Take the page's parts out of Panel's global register of scripts in the browser.
+
+    Their arguments hold their source; a test counts the live documents.
     """
     registry: Any = Callback.registry
     for part in made.select():
         registry.pop(part, None)
-    for _, watcher in made._param__private.ref_watchers:
-        (watcher.inst or watcher.cls).param.unwatch(watcher)
-    made._param__private.ref_watchers = []
 
 
 def _header(visit: Visit, content: Content) -> pn.pane.HTML:
