@@ -19,6 +19,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import TYPE_CHECKING, Any, Protocol
 
 import panel as pn
@@ -100,7 +101,7 @@ class Watcher:
         self._version, self.seen, self._epoch = -1, 0, -1
         self._snapshot: Snapshot | None = None
         self._state: State | None = None
-        self._shown = -TURN
+        self.last = -TURN  # when it last had a turn
         self._reported = False
 
     @property
@@ -110,21 +111,27 @@ class Watcher:
             return False
         return self.run.version != self._version
 
-    def _due(self, run: History) -> bool:
+    @property
+    def urgent(self) -> bool:
+        """Whether more than numbers changed."""
+        return self.run is not None and self.run.state is not self._state
+
+    def _due(self) -> bool:
         """Whether it is time for a turn; always, unless many watch and only numbers change."""
         few = len(self.hub.watchers) <= MANY
-        return few or run.state is not self._state or time.monotonic() - self._shown >= TURN
+        return few or self.urgent or time.monotonic() - self.last >= TURN
 
-    def poke(self) -> None:
+    def poke(self) -> bool:
         """Ask the document for a turn, if it is time, with something to say and none pending."""
-        if self.run is None or not self.waiting or not self._due(self.run):
-            return
+        if not self.waiting or not self._due():
+            return False
         self.pending = True
         try:
             assert self._doc is not None
             self._doc.add_next_tick_callback(self.flush)
         except (AttributeError, AssertionError):  # the session was destroyed a moment ago
             self.close()
+        return True
 
     def flush(self) -> None:
         """Show what is new, now; called on the document, or while its page is being built."""
@@ -138,7 +145,7 @@ class Watcher:
         update = Update(run, first, snapshot, finished)
         self._version, self.seen, self._epoch = run.version, len(run.trace), run.trace.epoch
         self._reported = run.report is not None
-        self._snapshot, self._state, self._shown = run.snapshot, run.state, time.monotonic()
+        self._snapshot, self._state, self.last = run.snapshot, run.state, time.monotonic()
         try:
             with pn.io.hold(self._doc):
                 self._show(update)
@@ -261,11 +268,14 @@ class Hub:
                     watcher.tell(message)
 
     async def _round(self) -> None:
-        if len(self.watchers) > MANY:
+        turns = len(self.watchers)
+        if turns > MANY:
             self._tell()
+            turns = ceil(turns * TICK / TURN)  # not all in one tick, which would be late then
         # On its own, for a name that lives as long as the server would keep the last one's session.
-        for watcher in list(self.watchers):
-            watcher.poke()
+        for watcher in sorted(self.watchers, key=lambda watcher: watcher.last):
+            if turns > 0 or watcher.urgent:
+                turns -= watcher.poke()
             watcher.deliver()
             watcher.retire()
             await asyncio.sleep(STAGGER)
