@@ -12,7 +12,6 @@ files are read. None is shipped with Scant.
 
 from __future__ import annotations
 
-import os
 import platform
 import time
 import traceback
@@ -30,6 +29,7 @@ import pandas as pd
 from engine import __version__
 from engine.catalog import STUDIES, entry
 from engine.errors import BadInput
+from engine.machine import machine
 from engine.reproduced import as_page, as_text
 
 ROWS, PAGE = "results.csv", "results.html"
@@ -217,16 +217,3 @@ def origins() -> dict[str, str]:
         **packages,
         "machine": machine(),
     }
-
-
-def machine() -> str:
-    """Cores and model of the processor, and the GPU where one is used."""
-    import torch
-
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    known = Path("/proc/cpuinfo")
-    lines = known.read_text().splitlines() if known.is_file() else []
-    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    model = models[0] if models else platform.processor() or platform.machine()
-    gpu = f", {torch.cuda.get_device_name(0)}" if torch.cuda.is_available() else ""
-    return f"{cores} cores, {model}{gpu}"

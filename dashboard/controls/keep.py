@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import io
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
 import panel as pn
 import panel_material_ui as pmui
 
 from dashboard import export
+from dashboard.controls.download import download
 from dashboard.controls.lesson import LessonLink
 from dashboard.history import History
 from dashboard.pages.place import column
 from dashboard.shell import text
-from engine.errors import BadInput, NotFound
 
 if TYPE_CHECKING:
     from dashboard.pages.study_page import StudyPage
 
 
-_PLAIN: dict[str, Any] = {"variant": "outlined", "size": "small", "margin": 0}
 _BESIDE = """
 :host { display: grid !important; grid-template-columns: minmax(0, 1fr) auto; gap: 10px; }
 :host > * { width: auto !important; }
@@ -43,16 +41,16 @@ class Keep:
             code="navigator.clipboard.writeText(field.data.value)",
         )
         self._files = [
-            self._file("Settings", "settings.json", lambda run: export.settings_json(run)),
-            self._file("Metrics", "metrics.csv", lambda run: export.metrics_csv(run)),
+            self._file("Settings", "settings.json", export.settings_json),
+            self._file("Metrics", "metrics.csv", export.metrics_csv),
             self._file(
                 "Predictions",
                 "predictions.csv",
                 lambda run: export.predictions_csv(run, page.entry),
             ),
-            self._table(),
-            self._file("Notebook", "run.ipynb", lambda run: export.notebook(run)),
-            self._file("Script", "run.py", lambda run: export.script(run)),
+            download(page, "Table", export.TABLE, self._table, visible=False),
+            self._file("Notebook", "run.ipynb", export.notebook),
+            self._file("Script", "run.py", export.script),
             self._file("Figures", "figures.html", lambda run: export.figures_html(run, page.views)),
         ]
         self.lesson = LessonLink(page)
@@ -82,38 +80,19 @@ class Keep:
             if file.disabled != off:
                 file.disabled = off
 
-    def _table(self) -> pmui.FileDownload:
+    def _on_show(self) -> History:
+        assert self._run is not None, "a file can be asked for once a run is on show"
+        return self._run
+
+    def _table(self) -> Awaitable[bytes]:
         """The visitor's table as the run learnt from it, read and written off the event loop."""
-
-        async def content() -> io.BytesIO:
-            assert self._run is not None, "a file can be asked for once a run is on show"
-            upload = self._run.record.data.removeprefix("upload:")
-            store = self._page.service.store
-            try:
-                made = await asyncio.to_thread(lambda: export.table_csv(store.upload_table(upload)))
-            except NotFound as error:
-                sentence = str(error)
-                self._page.turn(lambda: self._page.say(sentence, "error"))
-                made = sentence.encode()
-            return io.BytesIO(made)
-
-        return pmui.FileDownload(
-            callback=content, filename=export.TABLE, label="Table", embed=False, auto=True,
-            visible=False, **_PLAIN,
-        )  # fmt: skip
+        upload, store = (
+            self._on_show().record.data.removeprefix("upload:"),
+            self._page.service.store,
+        )
+        return asyncio.to_thread(lambda: export.table_csv(store.upload_table(upload)))
 
     def _file(
         self, label: str, filename: str, make: Callable[[History], str | bytes]
     ) -> pmui.FileDownload:
-        def content() -> io.BytesIO:
-            try:
-                assert self._run is not None, "a file can be asked for once a run is on show"
-                made = make(self._run)
-            except BadInput as error:
-                self._page.say(str(error), "error")
-                made = str(error)
-            return io.BytesIO(made.encode() if isinstance(made, str) else made)
-
-        return pmui.FileDownload(
-            callback=content, filename=filename, label=label, embed=False, auto=True, **_PLAIN
-        )
+        return download(self._page, label, filename, lambda: make(self._on_show()))

@@ -116,38 +116,22 @@ class Upload:
     def _inspect(self) -> None:
         assert self._file is not None
         name, content = self._file
-        if self._page.entry.table.rates and is_rates(content):
-            self._page.background(
-                asyncio.to_thread(read_births, content, self._page.entry.table, name=name),
-                self._seen,
-                refused=self._refused,
-            )
-            return
-        if self._takes_images and is_archive(name, content):
-            self._page.background(
-                asyncio.to_thread(
-                    read_image_table,
-                    content,
-                    self._page.entry.table,
-                    size=self._side(),
-                    name=name,
-                ),
-                self._seen,
-                refused=self._refused,
-            )
-            return
-        self._page.background(
-            asyncio.to_thread(
-                inspect_table,
-                content,
-                self._page.entry.table,
-                name=name,
-                mapping=self._mapping or None,
-                target=self._target(),
-            ),
-            self._inspected,
-            refused=self._refused,
-        )
+        schema = self._page.entry.table
+        if schema.rates and is_rates(content):
+            self._look(self._seen, read_births, content, schema, name=name)
+        elif self._takes_images and is_archive(name, content):
+            size = self._side()
+            self._look(self._seen, read_image_table, content, schema, size=size, name=name)
+        else:
+            mapping, target = self._mapping or None, self._target()
+            self._look(self._inspected, inspect_table, content, schema, name=name,
+                       mapping=mapping, target=target)  # fmt: skip
+
+    def _look(
+        self, then: Callable[[Any], None], read: Callable[..., Any], *of: Any, **how: Any
+    ) -> None:
+        """Read what was dropped, off the event loop."""
+        self._page.background(asyncio.to_thread(read, *of, **how), then, refused=self._refused)
 
     def _seen(self, table: Table) -> None:
         """Show what a ZIP held; it is kept as read, and its bytes are let go."""

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import panel_material_ui as pmui
 
-from dashboard.pages.growing import HELP, Growing
-from dashboard.plots.base import NOTHING
+from dashboard.pages.growing import Growing
 from dashboard.plots.scarcity import ScarcityPlot
 
 if TYPE_CHECKING:
@@ -37,10 +36,6 @@ class Scarcity(Growing):
         self.button.on_click(lambda _: page.ask("scarcity", self._whole))
         plot = ScarcityPlot(self.title)
         super().__init__(page, plot, "Number of fine observations", ASIDE, (self.button,))
-
-    @property
-    def alt(self) -> str:
-        return HELP if self.plot.alt == NOTHING else str(self.plot.alt)
 
     def open(self, run: History) -> None:
         """From now on the curve may be asked for."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from html import escape
-from io import BytesIO, StringIO
 from itertools import combinations
 from math import isfinite
 from typing import TYPE_CHECKING, Any
@@ -15,11 +14,11 @@ import pandas as pd
 import panel as pn
 import panel_material_ui as pmui
 
+from dashboard.controls.download import download
 from dashboard.pages.clamp_session import MODEL, OTHERS, Answer, Session
 from dashboard.pages.place import STACKED
 from dashboard.plots.base import View
 from dashboard.shell import text
-from engine.errors import BadInput, NotFound, Unavailable
 from engine.labels import by_labeller, kappa
 from engine.store.records import Label
 
@@ -142,16 +141,14 @@ class Labels(View):
         desk.changed = self._show
         self.alt = ""
         self.table = text("")
-        options: dict[str, Any] = {"variant": "outlined", "size": "small", "margin": 0}
         self.files = [
-            pmui.FileDownload(callback=make, filename=name, label=label, embed=False, auto=True,
-                              disabled=True, **options)
+            download(page, label, name, make, disabled=True)
             for label, name, make in (
-                ("Labels", "labels.csv", lambda: _file(self.labels_csv())),
-                ("Predictions for the pool", "pool.csv", lambda: _file(self.pool_csv())),
+                ("Labels", "labels.csv", self.labels_csv),
+                ("Predictions for the pool", "pool.csv", self.pool_csv),
                 ("Model", "model.safetensors", self._model),
             )
-        ]  # fmt: skip
+        ]
         self.panel = pn.Column(
             self.table, pn.FlexBox(*self.files, gap="10px", margin=0), stylesheets=[STACKED],
             sizing_mode="stretch_width", margin=0,
@@ -190,19 +187,14 @@ class Labels(View):
         )  # fmt: skip
         self.alt = agreement(people)
 
-    async def _model(self) -> BytesIO:
+    async def _model(self) -> bytes:
         """The model of the labels that stand; `engine.load` reads it, settings.json beside it."""
         session = self._desk.session
         assert session.run is not None, "a file can be asked for once a run is on show"
         classes = [str(c) for c in session.run.words["classes"]]
         labels = [[r, classes.index(v.label)] for r, v in session.standing.items()]
-        try:
-            made = await self._page.service.explore(session.run.id, "model", {"labels": labels})
-        except (BadInput, NotFound, Unavailable) as error:
-            sentence = str(error)
-            self._page.turn(lambda: self._page.say(sentence, "error"))
-            return BytesIO(sentence.encode())
-        return BytesIO(np.asarray(made["file"], np.uint8).tobytes())
+        made = await self._page.service.explore(session.run.id, "model", {"labels": labels})
+        return np.asarray(made["file"], np.uint8).tobytes()
 
     def labels_csv(self) -> str:
         """Every label ever given, in order; `stands` says which count."""
@@ -258,7 +250,3 @@ def _csv(table: pd.DataFrame) -> str:
     from engine.datasets import safe_for_spreadsheet
 
     return str(safe_for_spreadsheet(table).to_csv(index=False))
-
-
-def _file(content: str) -> StringIO:
-    return StringIO(content)

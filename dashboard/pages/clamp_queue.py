@@ -118,15 +118,14 @@ class Queue(Shown):
             said = f"{len(rows)} patches of the pool, {LETTERS[0]} to {LETTERS[len(rows) - 1]}."
             self.plot.show(shrunk, words, said)
         else:
-            named = LETTERS if self.reveal.first else [f"row {r}" for r in rows]
+            guessed = self.reveal.first
+            named = LETTERS if guessed else [f"row {r}" for r in rows]
             words = [[f"{name}, p = {v:.2f}"] for name, v in zip(named, p)]
-            least, most = min(p), max(p)
-            which = f"{len(rows)} patches of the pool"
-            which = which if self.reveal.first else f"The next {len(rows)} patches"
-            self.plot.show(
-                shrunk, words, f"{which}, p from {least:.2f} to {most:.2f}; the bars are "
-                "probabilities.", bars=np.array(p),
-            )  # fmt: skip
+            which = (
+                f"{len(rows)} patches of the pool" if guessed else f"The next {len(rows)} patches"
+            )
+            said = f"{which}, p from {min(p):.2f} to {max(p):.2f}; the bars are probabilities."
+            self.plot.show(shrunk, words, said, bars=np.array(p))
         self._page.read(at_once=True)
 
 

@@ -8,7 +8,7 @@ import panel as pn
 import panel_material_ui as pmui
 
 from dashboard.pages.place import STACKED
-from dashboard.plots.base import Shown
+from dashboard.plots.base import NOTHING, Shown
 from dashboard.shell import text
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Growing(Shown):
 
     @property
     def alt(self) -> str:
-        return str(self.plot.alt) if self._found else HELP
+        return HELP if self.plot.alt == NOTHING else str(self.plot.alt)
 
     def clear(self, run: History) -> None:
         """Forget the run shown before."""

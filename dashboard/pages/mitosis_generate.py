@@ -13,6 +13,7 @@ import panel_material_ui as pmui
 from jaxtyping import Float
 from PIL import Image
 
+from dashboard.controls.download import download
 from dashboard.pages.mitosis_cells import ink
 from dashboard.pages.place import STACKED
 from dashboard.plots.base import Shown
@@ -80,15 +81,13 @@ class Generate(Shown):
         self.seed.param.watch(lambda _: self._draw(), "value")
         self.count.param.watch(lambda _: self._draw(), "value_throttled")
         self.button.on_click(lambda _: self._next())
-        options: dict[str, Any] = {"variant": "outlined", "size": "small", "margin": 0}
         self.files = [
-            pmui.FileDownload(callback=make, filename=name, label=label, embed=False, auto=True,
-                              disabled=True, **options)
+            download(self._page, label, name, make, disabled=True)
             for label, name, make in (
-                ("New cells as images (ZIP)", "new_cells.zip", lambda: io.BytesIO(self.zip())),
-                ("New cells as a table (CSV)", "new_cells.csv", lambda: io.BytesIO(self.csv())),
+                ("New cells as images (ZIP)", "new_cells.zip", self.zip),
+                ("New cells as a table (CSV)", "new_cells.csv", self.csv),
             )
-        ]  # fmt: skip
+        ]
 
     @property
     def alt(self) -> str:

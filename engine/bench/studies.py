@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import time
-from statistics import median
+import math
 from typing import Any
 
 import pandas as pd
+import torch
 
+from engine.bench.timing import timed
 from engine.catalog import STUDIES, entry
 
 # Settings that a step's cost grows with, where a study has them, and the values to try.
@@ -45,9 +46,4 @@ def _step_ms(name: str, values: dict[str, Any]) -> float:
 
     study = fit(name, **values).study
     study.begin(0, 0, None)
-    times = []
-    for _ in range(STEPS + 1):
-        began = time.perf_counter()
-        study.step()
-        times.append(1000 * (time.perf_counter() - began))
-    return round(median(times[1:]), 3)  # the first step also sets things up
+    return round(timed(study.step, torch.device("cpu"), rounds=STEPS, seconds=math.inf).ms, 3)

@@ -17,7 +17,7 @@ from engine import __version__
 from engine.bench.cases import BASE, Case, cases
 from engine.bench.peers import peers_of
 from engine.bench.timing import Memory, timed, undisturbed
-from engine.reproducing import machine
+from engine.machine import machine
 from engine.training import choose_device
 
 SIZES = ("n", "m", "classes")

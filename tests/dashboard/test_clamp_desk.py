@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,19 +11,7 @@ from dashboard.controls.labelling import Desk as Component
 from dashboard.pages.clamp_session import DONE, NONE_OF_OTHERS, OTHERS
 from engine.errors import BadInput
 from engine.store import Store
-from tests.dashboard.desks import Frame, N, Press
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = Store.open(f"sqlite:///{tmp_path}/runs.db")
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def frame(store: Store) -> Any:
-    return Frame(store)
+from tests.dashboard.desks import N, Press
 
 
 @pytest.fixture

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import pytest
 
 from dashboard.controls.labelling import card
 from dashboard.pages.clamp import hidden, otherwise, views
@@ -20,19 +17,7 @@ from dashboard.pages.clamp_queue import NO_IMAGES, Queue
 from engine.catalog.clamp import ClampSettings
 from engine.events import Snapshot
 from engine.store import Store
-from tests.dashboard.desks import WORDS, Frame, N, arrays, run
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = Store.open(f"sqlite:///{tmp_path}/runs.db")
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def frame(store: Store) -> Any:
-    return Frame(store)
+from tests.dashboard.desks import WORDS, N, arrays, run
 
 
 def desk_of(frame: Any) -> tuple[Desk, Labels]:
