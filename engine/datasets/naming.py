@@ -49,17 +49,16 @@ def suggest(names: Sequence[str], schema: TableSchema) -> dict[str, str]:
 def _answering(mapping: dict[str, str], names: Sequence[str], schema: TableSchema) -> None:
     """Note in the mapping which columns answer to names that the file lacks."""
     absent = [c for c in schema.columns if c.name not in names]
+    own = schema_names(schema)
+    called = {n: {_key(n), _key(bare(n))} for n in names}
+    spoken = {n: _runs(words(n)) for n in names} if any(map(_sought, absent)) else {}
     for by_word in (False, True):
         for column in absent:
             if column.name in mapping.values() or (by_word and not _sought(column)):
                 continue
             wanted = {_key(a) for a in column.aliases} | (set() if by_word else {_key(column.name)})
-            free = [n for n in names if mapping[n] == n and n not in schema_names(schema)]
-            found = [
-                n
-                for n in free
-                if (wanted & _runs(words(n)) if by_word else wanted & {_key(n), _key(bare(n))})
-            ]
+            said = spoken if by_word else called
+            found = [n for n in names if mapping[n] == n and n not in own and wanted & said[n]]
             if len(found) == 1:
                 mapping[found[0]] = column.name
 
@@ -153,10 +152,11 @@ def rival_target(names: Collection[str], schema: TableSchema) -> str | None:
 
 def complaints(mapping: Mapping[str, str], names: Sequence[str], file: str) -> list[str]:
     """What is wrong with a mapping: columns that are not there, two for one name."""
+    known = set(names)
     said = [
         f"{file} has no column {name!r} to map to {to!r}; it has {listed(names)}."
         for name, to in mapping.items()
-        if name not in names and to
+        if name not in known and to
     ]
     taken: dict[str, str] = {}
     for name in names:

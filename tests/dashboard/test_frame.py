@@ -111,6 +111,16 @@ def test_closed_sessions_leave_nothing_behind(site: Site, make: object) -> None:
     assert site.hub.watchers == set()
 
 
+def test_what_one_visitor_does_changes_no_page_of_others(site: Site) -> None:
+    heard: list[object] = []
+    with set_curdoc(Document()):
+        made = shell.page(site, gallery)()
+    made.param.watch(heard.append, "busy")
+    pn.state._add_busy_event("a press on another page")
+    pn.state._remove_busy_event("a press on another page")
+    assert heard == []
+
+
 def test_a_port_in_use_is_said_in_one_sentence(site: Site) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -58,8 +58,8 @@ def test_a_killed_server_goes_on_from_its_checkpoints(toy: str, tmp_path: Path) 
     here = Path(__file__).parent
     script = tmp_path / "server.py"
     url = database(tmp_path)
-    script.write_text(SERVER.format(tests=str(here.parent), here=str(here), url=url))
-    root = str(here.parent.parent)
+    script.write_text(SERVER.format(tests=str(here.parents[1]), here=str(here), url=url))
+    root = str(here.parents[2])
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])}
     server = subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, env=env)
     assert server.stdout is not None
