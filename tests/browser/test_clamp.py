@@ -5,8 +5,6 @@ from __future__ import annotations
 import base64
 import io
 import re
-import signal
-from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
@@ -18,7 +16,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from engine.labels import standing
 from engine.store import Store
 from tests.browser.accessible import assert_accessible
-from tests.browser.conftest import Served, serving
+from tests.browser.conftest import Served
 from tests.browser.visiting import PATIENCE, button, come_to, drop, status
 
 YOURS = "expert=you&components=4"
@@ -151,31 +149,3 @@ def test_labels_by_keys_are_taken_back_changed_and_agreed_on_in_a_second_window(
     finally:
         other.close()
     store.close()
-
-
-def test_a_server_killed_in_the_midst_of_labelling_loses_no_label(
-    page: Page, tmp_path: Path
-) -> None:
-    address = f"sqlite:///{tmp_path / 'data' / 'scant.db'}"
-    with serving(tmp_path) as server:
-        run = begin(page, server.url)
-        for _ in range(5):
-            press(page, "1")
-        last = shown(page)
-        page.keyboard.press("2")  # and at once:
-        expect(bench(page)).not_to_have_attribute("data-row", str(last), timeout=PATIENCE)
-        server.process.send_signal(signal.SIGKILL)
-        server.process.wait(timeout=20)
-    store = Store.open(address)
-    kept = standing(store.labels(run))
-    store.close()
-    assert len(kept) == 6
-    assert kept[last].label == "clamp"
-    with serving(tmp_path) as server:
-        page.goto(f"{server.url}/clamp?run={run}")
-        assert shown(page) not in kept
-        expect(page.get_by_role("button", name=re.compile("^Change patch"))).to_have_count(6)
-        press(page, "1")
-        store = Store.open(address)
-        assert len(standing(store.labels(run))) == 7
-        store.close()

@@ -69,9 +69,9 @@ def test_table_5_4_order_of_methods(het, covariance):
     T = torch.linspace(-10, 10, 1000, dtype=torch.float64)
     errors = torch.zeros(4)
     for seed in range(2):
-        _, moved, psi, y, _ = _sinc(4000, torch.Generator().manual_seed(seed))
+        _, moved, psi, y, _ = _sinc(3000, torch.Generator().manual_seed(seed))
         x = moved[:, None]
-        common = {"n_basis": 30, "steps": 200, "covariance": covariance, "het": het}
+        common = {"n_basis": 25, "steps": 120, "covariance": covariance, "het": het}
         both, still = torch.stack([moved, psi], 1), torch.stack([T, 0 * T], 1)
         predictions = [
             _fit(x, y, **common).predict(T[:, None]),
