@@ -32,6 +32,8 @@ PROBLEMS = 5  # shown at once
 LIMIT_BYTES = 100_000_000  # of one file
 OFFERED = 200  # columns of numbers in a list
 MOST_SIDE = 105  # pixels of an image
+DROP_HEIGHT = 120  # pixels; a file's name and how much of it has come
+LABEL = {"& .MuiInputLabel-root:not(.MuiInputLabel-shrink)": {"top": "-8px"}}  # of an empty choice
 RATES = ", or the file asfrRRbo.txt of the Human Fertility Database"
 
 
@@ -56,7 +58,7 @@ class Upload:
             max_file_size=f"{limit // 10**6}MB",
             sizing_mode="stretch_width",
             margin=0,
-            height=90,
+            height=DROP_HEIGHT,
         )
         self._drop.param.watch(lambda event: self._dropped(event.new), "value")
         self._terms = text(
@@ -157,8 +159,9 @@ class Upload:
         if first:
             self._columns.objects = self._mappers(preview)
         self._columns.visible = bool(preview.names)
-        # What is only not mapped yet is a question, not an error.
-        wrong = preview.problems[1 if preview.absent else 0 :]
+        # What is only not mapped yet is a question, and cells are judged once it is answered: a
+        # gap in what turns out to be the target is no error.
+        wrong = () if preview.absent else preview.problems
         self._say(
             (_list([_ask(preview.absent)], "message warning", "note") if preview.absent else "")
             + _many(wrong, "error", "alert")
@@ -186,6 +189,7 @@ class Upload:
                 size="small",
                 sizing_mode="stretch_width",
                 margin=0,
+                sx=LABEL,
             )
             widget.param.watch(lambda e, name=known.name: self._map(name, e.new), "value")
             widgets.append(widget)
@@ -289,7 +293,7 @@ def _whereabouts(record: Any) -> str:
             "<p class='quiet'>This table was deleted; its runs keep their curves and figures.</p>"
         )
     day = time.strftime("%d %B %Y", time.localtime(record.created + UPLOAD_DAYS * 86400))
-    notes = _list(record.notes[:PROBLEMS], "quiet", "note")
+    notes = _list(_of_file(record.notes[:PROBLEMS], record.name), "quiet", "note")
     return (
         f"<p class='quiet'>{html.escape(record.name)}: {record.rows} rows, {len(record.columns)} "
         f"columns, kept in this server's data folder until {day}.</p>{notes}"

@@ -233,11 +233,11 @@ def _finish(
     if not predict and not findings.problems:
         needed = [c.name for c in schema.columns if c.target and not c.missing]
         keep = frame[[n for n in needed if n in frame]].notna().all(axis=1).to_numpy()
-        if not keep.all():
+        if gone := int((~keep).sum()):
             findings.notes.append(
-                f"{findings.file}: {int((~keep).sum()):,} rows without a value in "
-                f"{' or '.join(repr(n) for n in needed)} were left out, first row "
-                f"{rows[int(np.flatnonzero(~keep)[0])]}."
+                f"{findings.file}: {gone:,} row{'s' * (gone > 1)} without a value in "
+                f"{' or '.join(repr(n) for n in needed)} {'were' if gone > 1 else 'was'} left out, "
+                f"first row {rows[int(np.flatnonzero(~keep)[0])]}."
             )
         frame, aside, rows = frame[keep], aside[keep], rows[keep]
         if len(frame) < schema.minimum_rows:

@@ -34,7 +34,7 @@ class Findings:
         """A problem with the first of the cells flagged in `bad`."""
         where = int(np.flatnonzero(bad)[0])
         more = int(bad.sum()) - 1
-        also = f" (and {more:,} more cells of this column)" if more else ""
+        also = f" (and {more:,} more cell{'s' * (more > 1)} of this column)" if more else ""
         header = self.headers.get(column, column)
         self.problems.append(
             f"{self.file}, column {header!r}, row {self.rows[where]}: {got}{also}; {do}."

@@ -142,7 +142,7 @@ def test_paper_that_never_holds_ink_and_rows_without_a_label(table: pd.DataFrame
     read = read_table(csv(table.assign(p0=0.0, label=[None, *"xyyxyzz"])), TABLE)
     assert "p0" in read.features
     assert len(read.frame) == 7
-    assert any("1 rows without a value in 'label'" in note for note in read.notes)
+    assert any("1 row without a value in 'label' was" in note for note in read.notes)
     hostile = table.assign(label=["<b>x</b>", "=1+1", *"yyxyzz"])
     assert of(read_frame(hostile, TABLE).frame).classes[0] == ["<b>x</b>", "=1+1", "y"]
 

@@ -171,7 +171,7 @@ def test_files_that_are_understood() -> None:
     assert list(left.frame) == ["output", "replica", "x", "y"]
     assert set(left.ignored) == {evil, "=cmd"}
     gap = read_table(csv(GOOD.assign(y=[np.nan, *GOOD["y"][1:]])), TABLE)
-    assert any("1 rows without a value in 'y'" in note for note in gap.notes)
+    assert any("1 row without a value in 'y' was" in note for note in gap.notes)
 
 
 def test_a_frame_that_no_reader_saw() -> None:
