@@ -132,7 +132,10 @@ def _result() -> tuple[Any, ...]:
 
     def reliability() -> Fed:
         plot = ReliabilityPlot(TRUST)
-        return Fed(plot, lambda told, words: plot.show(told.arrays["reliability"]))
+        return Fed(
+            plot,
+            lambda told, words: plot.show(told.arrays["reliability"], str(words["classes"][1])),
+        )
 
     def shares() -> Fed:
         plot = BasisPlot(SHARES, "components", "variance")

@@ -45,8 +45,8 @@ class PitPlot(Plot):
             else "about as wide as they should be"
         )  # fmt: skip
         self.describe(
-            f"{outside} of {self.bins} bins leave the band of a calibrated model (by chance: "
-            f"{0.05 * self.bins:.0f}); {middle:.0%} of the truth lies in the middle half, "
+            f"{outside} of {self.bins} bins leave the grey that a calibrated model keeps to (by "
+            f"chance: {0.05 * self.bins:.0f}); {middle:.0%} of the truth lies in the middle half, "
             f"{verdict}."
         )
 

@@ -68,9 +68,11 @@ class HintonPlot(Plot):
             return
         i, j = np.unravel_index(np.argmax(np.abs(finite)), matrix.shape)
         named = [self.names[k] if k < len(self.names) else str(k + 1) for k in (int(i), int(j))]
+        signs = "White is positive, black negative" if finite.min() < 0 else "All are positive"
         self.describe(
-            f"A {rows} by {cols} matrix, {np.mean(finite > 0):.0%} positive; the greatest entry is "
-            f"{finite[i, j]:.3g} in {self.row} {named[0]}, {self.column} {named[1]}."
+            f"A {rows} by {cols} matrix; the larger a square, the larger its entry. {signs}; the "
+            f"greatest entry is {finite[i, j]:.3g} in {self.row} {named[0]}, {self.column} "
+            f"{named[1]}."
         )
 
     def _frame(self, rows: int, cols: int) -> None:

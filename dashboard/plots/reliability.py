@@ -29,7 +29,7 @@ class ReliabilityPlot(Plot):
         plot.segment("confidence", "low", "confidence", "high", source=self.points, color=BLUE,
                      line_width=2)  # fmt: skip
         dots = plot.scatter("confidence", "accuracy", source=self.points, size=10, color=BLUE,
-                            legend_label="right, with 95% of chance")  # fmt: skip
+                            legend_label="came true, 95% by chance")  # fmt: skip
         tips = [("stated", "@confidence{0.0%}"), ("right", "@accuracy{0.0%}"), ("rows", "@rows{0}")]
         plot.add_tools(models.HoverTool(renderers=[dots], tooltips=tips))
         for axis in plot.axis:
@@ -37,8 +37,16 @@ class ReliabilityPlot(Plot):
         quiet_legend(plot, stacked=True)
         super().__init__(title, plot)
 
-    def show(self, bins: Float[np.ndarray, "3 b"]) -> None:
-        """Show bins: mean confidence, accuracy, number of rows; empty ones are left out."""
+    def show(self, bins: Float[np.ndarray, "3 b"], of: str = "") -> None:
+        """Show bins: mean confidence, accuracy, number of rows; empty ones are left out.
+
+        Args:
+            bins: Of the class that each row is put into, or of one class.
+            of: That one class: how often it comes true, where else it is how often one is right.
+        """
+        x, y = self.figures[0].xaxis[0], self.figures[0].yaxis[0]
+        x.axis_label = f"stated probability of {of}" if of else "stated probability"
+        y.axis_label = f"share that is {of}" if of else "share that is right"
         count = np.nan_to_num(bins[2])
         edges = np.linspace(0, 1, len(count) + 1)
         total = max(count.sum(), 1)
@@ -52,6 +60,12 @@ class ReliabilityPlot(Plot):
             return
         error = float((n * np.abs(confidence - accuracy)).sum() / total)
         mean, right = float((n * confidence).sum() / total), float((n * accuracy).sum() / total)
+        if of:
+            self.describe(
+                f"{total:,.0f} held-out rows: on average {mean:.0%} are stated to be {of}, "
+                f"{right:.0%} are; the expected calibration error is {error:.1%}."
+            )
+            return
         verdict = (
             "too sure of itself" if mean > right + 0.03
             else "too unsure of itself" if mean < right - 0.03

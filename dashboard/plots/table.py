@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 from dashboard.plots.base import NOTHING, View
+from dashboard.plots.meaning import PERCENT, explained
 from dashboard.shell import text
 from engine.events import Metric
 
@@ -28,7 +29,7 @@ class MetricsTable(View):
     def show(self, metrics: Sequence[Metric], notes: Sequence[str] = ()) -> None:
         """Show the metrics with spread where known, and the report's notes beneath."""
         said = "".join(f"<p class='quiet'>{escape(note)}</p>" for note in notes)
-        self.panel.object = table(metrics) + said
+        self.panel.object = table(metrics) + said + meanings(metrics)
         self.alt = in_words(metrics)
 
     def clear(self) -> None:
@@ -51,10 +52,12 @@ def table(metrics: Sequence[Metric]) -> str:
                 named = f"<th scope='row' colspan='2'>{heading}</th>"
             else:
                 span = f"<th scope='rowgroup' rowspan='{len(found)}'>{heading}</th>"
-                named = f"{'' if i else span}<th scope='row'>{escape(method)}</th>"
+                # The group says already that it is published; of what data stays with the name.
+                said = escape(method.replace("(published, ", "("))
+                named = f"{'' if i else span}<th scope='row'>{said}</th>"
             rows += f"<tr>{named}{numbers(values)}</tr>"
-    head = "".join(f"<th scope='col' class='number'>{symbol(name)}</th>" for name in shared)
-    also = ", ".join(f"{symbol(m.name)} {figure(m)}" for m in alone)
+    head = "".join(f"<th scope='col' class='number'>{headed(name)}</th>" for name in shared)
+    also = ", ".join(f"{symbol(m.name)} {figure(m)}{' %' * in_percent(m.name)}" for m in alone)
     return (
         f"{SCROLL}<table><thead><tr><td colspan='2'></td>{head}</tr></thead>"
         f"<tbody>{rows}</tbody></table></div>"
@@ -71,6 +74,27 @@ def in_words(metrics: Sequence[Metric]) -> str:
             said.append(f"{own.name} {figure(own)} against {figure(other)} of {other.method}")
     said = said or [f"{m.name} {figure(m)}" for m in metrics if m.source == "run"]
     return "This run: " + "; ".join(said[:2]) + "." if said else NOTHING
+
+
+def meanings(metrics: Sequence[Metric]) -> str:
+    """What the metrics of a table measure, as a folded list in HTML; "" where none is known."""
+    lines = "".join(
+        f"<li><strong>{', '.join(symbol(n) for n in names)}</strong>: {escape(said)}</li>"
+        for names, said in explained([m.name for m in metrics])
+    )
+    if not lines:
+        return ""
+    return f"<details><summary>What these measure</summary><ul>{lines}</ul></details>"
+
+
+def in_percent(name: str) -> bool:
+    """Whether a metric is told in per cent."""
+    return name.startswith(PERCENT)
+
+
+def headed(name: str) -> str:
+    """The head of a metric's column as HTML, with its unit."""
+    return symbol(name) + (" (%)" if in_percent(name) and "%)" not in name else "")
 
 
 def symbol(name: str) -> str:
@@ -101,6 +125,8 @@ def figure(metric: Metric) -> str:
     value = metric.value
     if not math.isfinite(value):
         return str(value)
+    if metric.spread is None and value.is_integer() and abs(value) >= 100:
+        return f"{value:.0f}"  # a count, or all of a hundred
     digits = max(0, 3 - math.floor(math.log10(abs(value)))) if value else 0
     said = f"{value:.{min(digits, 6)}f}"
     return said if metric.spread is None else f"{said} ± {metric.spread:.{min(digits, 6)}f}"
