@@ -67,7 +67,10 @@ class Workplace(WorkerPlugin):
                 index = int(worker.name) % len(self.gpus)
                 os.environ["CUDA_VISIBLE_DEVICES"] = self.gpus[index]
         # In the background, so that the first run finds torch loaded and the worker is up at once.
-        threading.Thread(target=_import_science, daemon=True).start()
+        # Whoever needs it waits: two threads that import GPyTorch at once, whose modules import
+        # each other, may meet one that is half made.
+        self.science = threading.Thread(target=_import_science, daemon=True)
+        self.science.start()
 
     def teardown(self, worker: Worker) -> None:
         self.executor.shutdown(wait=False)
@@ -185,6 +188,7 @@ def _attempt(
 ) -> Iterable[Event]:
     import pandas as pd
 
+    place.science.join()
     from engine.fitting import fit
 
     run = fit(
@@ -248,6 +252,7 @@ async def answer(
 
 
 def _answer(place: Workplace, request: dict[str, Any], model: bytes | None) -> tuple[str, Any]:
+    place.science.join()
     from engine.fitting import restore
 
     study = place.studies.get(request["run"])
