@@ -113,7 +113,7 @@ def _facts(run: History) -> list[list[str]]:
         if run.state is State.RUNNING:
             facts.append(["left at most", duration(run.remaining)])
     if len(run.trace):
-        facts.append(["bound now", number(run.trace.elbo[-1])])
+        facts.append(["objective now", number(run.trace.elbo[-1])])
         facts.append(["best score", number(run.trace.best[-1])])
     if run.device:
         facts.append(["device", run.device])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -74,7 +75,7 @@ class BoxAsked:
         self.density.say()
 
     def open(self, run: History) -> None:
-        """Take the run's tasks and space; nothing is asked before the visitor asks."""
+        """Take the run's tasks and space; of a recording or an own run, ask for the middle."""
         assert run.report is not None
         self._words = dict(run.words)
         self.field.show(run.report.arrays, self._words)
@@ -91,9 +92,12 @@ class BoxAsked:
                 visible=used,
                 disabled=not used,
                 label=f"{dims[i // 2] if used else ''} {('from', 'to')[i % 2]}",
-                value=float(f"{low + third if i % 2 == 0 else high - third:.6g}"),
+                value=_round(low + third if i % 2 == 0 else high - third, third),
             )
         self._quiet = False
+        # A crowd that watches one run should not ask all at once when it ends.
+        if run.recorded or self._page.mine:
+            self._ask()
 
     def clear(self, run: History) -> None:
         """Forget the run shown before."""
@@ -145,3 +149,8 @@ class BoxAsked:
             f"the box, with 95% probability; a new observation of it would fall within "
             f"± {1.96 * new:.2g}.</p>"
         )
+
+
+def _round(value: float, width: float) -> float:
+    """A bound as a person would write it: to a hundredth of the box's width or so."""
+    return float(round(value, max(0, 1 - math.floor(math.log10(width))))) if width > 0 else value

@@ -38,8 +38,10 @@ it is. It asks for the label of a patch that it is undecided about (p between 0.
 the answer at once, and asks again, so that labels go where the border between the classes runs. The
 rare class gets more of them that way than its share (Yousefi 2021, chapter 4; Yousefi et al. 2018).
 
-**What to look at.** Asking beats drawing at random: how many labels does each need for the same F1?
-Watch where in the pool it asks. Then take the expert's place, and see when it tells you to stop.
+**What to look at.** How many labels does asking need for an F1 (of precision and recall; 1 is
+best) that patches drawn at random come to later? One session may have luck, good or bad: the table
+has the mean of several. Watch where in the pool it asks. Then take the expert's place, and see when
+it tells you to stop.
 """
 
 EQUATIONS = r"""

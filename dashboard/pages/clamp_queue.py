@@ -21,6 +21,10 @@ MAY_BE_ASKED = 0  # a role
 NO_IMAGES = "The rows of this pool are numbers, not images."
 ASKED = "About which of these patches does the model ask next?"
 LETTERS = ("A", "B", "C", "D")
+SPREAD = (
+    "The first is the one it would most like to know; the others are runners-up that lie far from "
+    "one another, so that a batch does not repeat itself."
+)
 EMPTY = "There is no patch left to ask about."
 
 
@@ -125,8 +129,16 @@ class Queue(Shown):
                 f"{len(rows)} patches of the pool" if guessed else f"The next {len(rows)} patches"
             )
             said = f"{which}, p from {min(p):.2f} to {max(p):.2f}; the bars are probabilities."
+            said += "" if guessed else self._order()
             self.plot.show(shrunk, words, said, bars=np.array(p))
         self._page.read(at_once=True)
+
+    def _order(self) -> str:
+        """Why some of them are far from one half."""
+        settings = self._run.record.settings if self._run is not None else {}
+        if settings.get("acquisition") == "random" or settings.get("diverse") == "none":
+            return ""
+        return f" {SPREAD}"
 
 
 def puzzle(arrays: Mapping[str, np.ndarray], first: int) -> list[int]:

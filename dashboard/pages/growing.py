@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dashboard.live import History
     from dashboard.pages.study_page import StudyPage
 
-HELP = "Let the slider go where you like, for the first point of the curve."
+HELP = "Move the slider: where you let it go, the curve gets its first point."
 
 
 class Growing(Shown):

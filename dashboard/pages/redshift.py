@@ -30,18 +30,19 @@ if TYPE_CHECKING:
     from engine.events import Snapshot
 
 STORY = """
-A spectrum tells a galaxy's redshift exactly, but it takes an hour of a large telescope; five
-brightnesses through coloured filters take a minute. **What is scarce** is galaxies with both, and
-among them the faint ones: their colours are noisy, and some filters were never used at all.
+The redshift *z* is how far a galaxy's light was stretched on its way: the farther, the larger. A
+spectrum tells it exactly, but takes an hour of a large telescope; five brightnesses through
+coloured filters (the bands u, g, r, i and z) take a minute. **What is scarce** is galaxies with
+both, and among them the faint ones: their colours are noisy, and some bands were never measured.
 
 **What the model does.** GPz puts *m* basis functions where the galaxies are, lets the noise vary
 with the colours, and keeps apart three reasons to be unsure: too few galaxies like this one,
-colours that do not tell, and filters that are missing. A missing filter is not filled in with an
+colours that do not tell, and bands that are missing. A missing band is not filled in with an
 average; the model integrates over what it might have been.
 
 **What to look at.** While it trains, the cloud tightens around the diagonal and turns blue where
-the model grows sure. Afterwards, take a filter away and see one peak become two; keep only the
-galaxies it is sure of and see what confidence is worth.
+the model grows sure. Afterwards, take a band away and see the answer grow wide, or one peak become
+two; keep only the galaxies it is sure of and see what confidence is worth.
 """
 
 EQUATIONS = r"""
@@ -59,7 +60,7 @@ The predictive variance has three parts, and each has its own cure:
 
 $$\sigma^2(\mathbf x)=\underbrace{\nu(\mathbf x)}_{\text{more galaxies}}
 +\underbrace{\beta(\mathbf x)^{-1}}_{\text{better measurements}}
-+\underbrace{\gamma(\mathbf x)}_{\text{the missing filters}}.$$
++\underbrace{\gamma(\mathbf x)}_{\text{the missing bands}}.$$
 """
 
 
@@ -90,7 +91,7 @@ def views(page: StudyPage) -> Views:
             ("Prediction against truth", "Every dot is a galaxy the model has not seen."),
             ("Where the uncertainty comes from", "What would more galaxies buy, and what not?"),
             ("Probability integral transform", "Is the stated uncertainty true?"),
-            ("Bands missing", "Each filter lost costs accuracy; less than filling in would."),
+            ("Bands missing", "Each band lost costs accuracy; less than filling in would."),
             (bands.title, "Guess first: how much worse without the u band?"),
             (kept.title, "How good are the galaxies it is sure of?"),
         ),

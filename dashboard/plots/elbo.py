@@ -13,10 +13,18 @@ from jaxtyping import Float
 from dashboard.plots.base import NOTHING, Plot, brief, columns, empty, put
 from dashboard.plots.decimate import keep
 from dashboard.plots.theme import BLUE, GREEN, VERMILION, models, new_figure, quiet_legend
+from dashboard.shell import text
 
 if TYPE_CHECKING:
     from dashboard.live import History, Trace
 
+WHAT = (
+    "<details><summary>What is this curve?</summary><p class='quiet'>Training raises the "
+    "objective: how well the model explains the rows that it learns from, in nats, the unit of the "
+    "natural logarithm of a probability. It is the log marginal likelihood, or a bound beneath it "
+    "(the ELBO, evidence lower bound) where that cannot be had. Higher is better on the same data; "
+    "on other data it has another scale. The score says which step is kept.</p></details>"
+)
 UNIT = {"x": [0, 1], "y": [0, 1]}  # the frame of an empty plot
 RECENT = 200  # points from which the scatter of estimates is told
 LIMIT = 2000  # points of a curve thinned to its extremes, which is done at twice as many
@@ -46,7 +54,8 @@ class ElboPlot(Plot):
         self.broken = columns("step", "height")
         self.extent = columns("x", "y", name="extent")
         put(self.extent, **UNIT)
-        plot = new_figure("objective", "step", _unit(objective), height=340)
+        units = [_unit(objective), *([_unit(score)] if _unit(score) != _unit(objective) else [])]
+        plot = new_figure("objective", "step", "; dashed: ".join(units), height=340)
         # The ranges follow an unseen pair of corners, so that the far-off first steps can stay
         # outside; Bokeh itself stops following when the visitor zooms.
         corners = plot.scatter("x", "y", source=self.extent, alpha=0)
@@ -73,7 +82,7 @@ class ElboPlot(Plot):
         self.follow.on_click(lambda _: self._following(True))
         plot.on_event(RangesUpdate, lambda _: self._following(False))
         plot.on_event(Reset, lambda _: self._following(True))
-        self.panel = pn.Column(self.panel, self.follow, sizing_mode="stretch_width")
+        self.panel = pn.Column(self.panel, self.follow, text(WHAT), sizing_mode="stretch_width")
 
     def update(self, trace: Trace, first: int) -> None:
         """Show the trace; points `first:` are new, and 0 means that all are."""

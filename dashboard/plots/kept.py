@@ -22,6 +22,7 @@ class KeptPlot(Plot):
             plot = new_figure(f"kept-{name}", "share kept", name, height=220)
             plot.line("share", f"m{i}", source=self.curves, color=BLUE, line_width=2.5)
             plot.xaxis.formatter = models.NumeralTickFormatter(format="0%")
+            plot.xaxis.ticker = models.FixedTicker(ticks=[0, 0.5, 1])  # more run together
             mark = models.Span(location=1, dimension="height", line_color=VERMILION, line_width=2)
             plot.add_layout(mark)
             self.marks.append(mark)

@@ -132,7 +132,8 @@ ENTRY = Entry(
         Source(
             "demo",
             "Six genes in six embryos",
-            "simulated expression at uneven times; of some genes an embryo is missing",
+            "simulated expression y (its logarithm) at uneven times x (hours); of some genes an "
+            "embryo is missing",
             generator="engine.datasets.replicas_toy:demo",
             size=(252, 5),
         ),
