@@ -33,6 +33,7 @@ from engine.models.jitter import noted
 MOST_ROWS = 1000
 ROWS = 256  # placed at once
 FREE = 1e300  # a variance that puts no bound on a step
+SPARE_START = 0.1  # spread of a dimension for which the outputs have no component
 
 
 class DGPLVM(Observing):
@@ -92,6 +93,12 @@ class DGPLVM(Observing):
             raise BadInput(f"The scale of the prior must be positive, got {scale}.")
         targets = Targets.of(Y.double())
         position, noise = principal(targets.y, n_latent, targets.squares)
+        # Where outputs have fewer components than that, a dimension of zeros has no within-class
+        # scatter to invert (B.9).
+        spare = position.square().sum(0) == 0
+        noisy = torch.Generator().manual_seed(0)
+        start = torch.randn(position.shape, generator=noisy, dtype=torch.float64)
+        position = torch.where(spare, SPARE_START * start.to(position), position)
         return cls(targets, label.clone(), position, scale, noise)
 
     def _factor(self) -> Float[Tensor, "n n"]:
@@ -113,10 +120,10 @@ class DGPLVM(Observing):
         return -1 / (self.scale * discrimination(self.position, self.label))
 
     def objective(self) -> Float[Tensor, ""]:
-        """Minus ln p(Y | X) p(X), of a row; NaN where the kernel matrix has no factor."""
+        """Minus ln p(Y | X) p(X), of a row; NaN where a matrix has no factor or no inverse."""
         try:
             return -(self.log_likelihood() + self.log_prior()) / len(self.position)
-        except (NanError, NotPSDError):
+        except (NanError, NotPSDError, torch.linalg.LinAlgError):
             return self.log_noise * torch.nan
 
     def latent(self) -> tuple[Float[Tensor, "n q"], Float[Tensor, "n q"]]:

@@ -64,6 +64,17 @@ def test_the_smaller_the_scale_the_further_apart():
     assert J[1] > 2 * J[0]
 
 
+def test_more_dimensions_than_outputs_have_components():
+    Y, label = rows(60, 4)
+    model = DGPLVM.build(Y, label, 6)
+    optimiser = LBFGS(model.parameters(), model.objective)
+    values = [optimiser.step() for _ in range(10)]
+    assert math.isfinite(values[-1])
+    assert values[-1] < values[0]
+    few = DGPLVM.build(Y[:6], label[:6], 6)  # six rows of two classes scatter in four directions
+    assert not few.objective().isinf()
+
+
 def test_new_rows_are_placed_with_their_class():
     model = trained(1e-2, 60)
     Y, label = rows(60, seed=1)
