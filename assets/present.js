@@ -19,6 +19,26 @@ const marks = () => {
   return found.sort((one, other) => one.dataset.step - other.dataset.step)
 }
 
+// The type of figures grows by the page's variables (dashboard/shell.py), which do not reach what is
+// written in them beside their axes: names of glyphs, and the figures on colour bars.
+if (presenting()) {
+  const {Text, TextVector} = Bokeh.require('core/visuals/text')
+  const scale = () => parseFloat(getComputedStyle(document.documentElement).fontSize) / 16
+  const grown = (size) => size.replace(/^([\d.]+)(px|em)$/, (_, n, unit) => `${n * (unit === 'em' ? 14 : 1) * scale()}px`)
+  const {get_text_font_size} = Text.prototype, {values, font_value} = TextVector.prototype
+  Text.prototype.get_text_font_size = function () {
+    const size = get_text_font_size.call(this)
+    return size === this.text_font_size.get_value() ? grown(size) : size
+  }
+  TextVector.prototype.values = function (i) {
+    const all = values.call(this, i)
+    return {...all, font_size: grown(all.font_size)}
+  }
+  TextVector.prototype.font_value = function (i) {
+    return font_value.call(this, i).replace(/[\d.]+px/, grown)
+  }
+}
+
 let here = null  // the heading that was stepped to
 let byHand = false  // whether the page was scrolled otherwise since
 
@@ -49,16 +69,13 @@ const show = (steps = marks()) => {
 // Figures are built as one comes near, and those above and below may grow: the place is held for a
 // while, unless the visitor goes elsewhere.
 let holding = 0
-let margin = ''  // above a figure's heading, once it is known how much the run bar covers
+// The run bar stays above what scrolls and grows with what it has to say.
 const uncover = (mark) => {
-  let bottom = 0
+  let covered = 0
   everywhere((node) => {
-    if (node.classList.contains('bar') && getComputedStyle(node).position === 'sticky') bottom = node.getBoundingClientRect().bottom
+    if (node.classList.contains('bar') && getComputedStyle(node).position === 'sticky') covered = node.offsetHeight
   })
-  const covered = bottom + 14 - mark.getBoundingClientRect().top
-  if (covered <= 0) return
-  margin = `${parseFloat(getComputedStyle(mark).scrollMarginTop) + covered}px`
-  mark.style.scrollMarginTop = margin
+  mark.style.scrollMarginTop = `${covered + 14}px`
 }
 const hold = (mark, times) => {
   const turn = ++holding
@@ -88,7 +105,7 @@ const go = (mark, behavior = 'smooth') => {
     show()
   }
   byHand = false
-  if (margin) mark.style.scrollMarginTop = margin
+  uncover(mark)
   mark.scrollIntoView({block: 'start', behavior})
   mark.focus({preventScroll: true})
   hold(mark, behavior === 'instant' ? 60 : 16)

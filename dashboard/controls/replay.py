@@ -55,8 +55,9 @@ class Replay:
             sizing_mode="stretch_width", visible=False,
         )  # fmt: skip
         self.panel = pn.Column(
-            self._start, self._scrubber, margin=0, sizing_mode="stretch_width", visible=False
-        )
+            self._start, self._scrubber, margin=0, sizing_mode="stretch_width", visible=False,
+            css_classes=["replay"],
+        )  # fmt: skip
 
     @property
     def moving(self) -> bool:
@@ -71,9 +72,8 @@ class Replay:
     def close(self) -> None:
         """Take the offer back: another run is on show."""
         self._halt()
-        self.playing = False
-        self.panel.visible = self._scrubber.visible = False
-        self._start.visible = True
+        self._unfold(False)
+        self.panel.visible = False
 
     def _begin(self) -> None:
         run = self._run
@@ -83,16 +83,19 @@ class Replay:
         self._drawn, self._at = 0, -1
         first = int(run.trace.step[0])
         self._slider.param.update(start=first, end=run.step, value=first)
-        self.playing = True
-        self._start.visible, self._scrubber.visible = False, True
+        self._unfold(True)
         self._seek(first)
         self._go()
 
     def _end(self) -> None:
         self._halt()
-        self.playing = False
-        self._scrubber.visible, self._start.visible = False, True
+        self._unfold(False)
         self._show(None, None, 0)
+
+    def _unfold(self, playing: bool) -> None:
+        self.playing = playing
+        self.panel.css_classes = ["replay", "playing"] if playing else ["replay"]
+        self._start.visible, self._scrubber.visible = not playing, playing
 
     def _hold_or_go(self) -> None:
         if self._timer is None:

@@ -17,6 +17,17 @@ from engine.catalog import Entry
 if TYPE_CHECKING:
     from dashboard.pages.study_page import StudyPage
 
+# What is projected needs its height for figures: the replay stands beside the state until it
+# plays, and the device is left out.
+LOW = """
+:host { display: flex !important; flex-flow: row wrap !important; align-items: center;
+  gap: 4px 20px; }
+:host > * { flex: 1 1 100% !important; width: auto !important; }
+:host > .state { flex: 1 1 60% !important; order: -2; }
+:host > .replay:not(.playing) { flex: 0 0 auto !important; order: -1; }
+"""
+BRIEF = "dl div:last-child:not(:first-child) { display: none; }"
+
 
 class Layout:
     """The parts of a `StudyPage` in their places; knows no run."""
@@ -103,6 +114,9 @@ class Layout:
         page = self._page
         steered = not page.present and not page.lesson.hides("train")
         replay = [] if page.lesson.hides("replay") else [page.replay.panel]
+        if page.present:
+            status = page.bar.status
+            status.stylesheets, status.css_classes = [*status.stylesheets, BRIEF], ["state"]
         return column(
             page.bar.panel if steered else page.bar.status,
             page.trouble.panel,
@@ -110,6 +124,7 @@ class Layout:
             self._message,
             *replay,
             name="bar",
+            css=LOW if page.present else "",
         )
 
     def _sections(self, *named: tuple[str, Sequence[Any]]) -> list[Viewable]:

@@ -19,7 +19,7 @@ FEW = 32
 KEPT = "kept"  # a tag of sources that a legend is drawn from, which needs a row even of nothing
 BESIDE = """
 :host { display: grid !important; gap: 12px; max-height: none !important;
-  grid-template-columns: repeat(auto-fit, minmax(min(100%, 220px), 1fr)); }
+  grid-template-columns: repeat(auto-fit, minmax(min(100%, 13.75rem), 1fr)); }
 :host > * { width: auto !important; min-width: 0; max-height: none !important; }
 .scroll-button { display: none !important; }
 """

@@ -57,11 +57,13 @@ class HiddenPlot(Plot):
         plot.legend[0].items = self.items
         self.bar = models.ColorBar(color_mapper=self.colours, width=8, padding=4, title="target",
                                    title_text_font_style="normal", title_text_font_size="12px",
-                                   border_line_alpha=0, visible=False)  # fmt: skip
+                                   major_label_policy=models.NoOverlap(), border_line_alpha=0,
+                                   visible=False)  # fmt: skip
         plot.add_layout(self.bar, "right")
         plot.yaxis[0].update(major_tick_line_color=None, ticker=models.FixedTicker(ticks=[]))
         plot.ygrid.visible = False
         plot.xgrid.visible = True
+        plot.xaxis[0].ticker.desired_num_ticks = 4  # large type on a narrow screen
         plot.y_range = models.Range1d(-0.5, 0.5)
         plot.add_layout(models.Span(location=0, dimension="height", line_color=GREY,
                                     line_alpha=0.5))  # fmt: skip

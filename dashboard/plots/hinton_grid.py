@@ -64,7 +64,8 @@ class HintonGrid(Tiled):
         super().__init__(title, "hinton", least, most)
 
     def _high(self, side: float) -> float:
-        self._head = HEAD / side if self._shown is not None and any(self._shown[1]) else 0.0
+        named = self._shown is not None and any(self._shown[1])
+        self._head = HEAD * self._type / side if named else 0.0
         self._key = self._written(side)
         return 1 + self._head
 
@@ -79,7 +80,7 @@ class HintonGrid(Tiled):
         placed: list[tuple[float, float, str]] = []
         x, y = STRIP * side, 0.0
         for name in names:
-            long = SQUARE + 6 + LETTER * len(name) + 14
+            long = SQUARE + 6 + LETTER * self._type * len(name) + 14
             if placed and x + long > self._wide:
                 x, y = STRIP * side, y + KEY
             placed.append((x, y, name))

@@ -72,7 +72,7 @@ class GalleryPlot(Tiled):
         self._scale = -(-FINE // w)
         self._step = round(w * self._scale * (1 + MARGIN))
         self._size = np.array([w, h]) * self._scale / self._step
-        below = (self._lines * LINE + BAR + 8) / side
+        below = (self._lines * LINE * self._type + BAR + 8) / side
         return round((self._size[1] + below) * self._step) / self._step
 
     def _sheet(self, plot: Figure) -> None:
@@ -157,7 +157,9 @@ class GalleryPlot(Tiled):
         text = [lines[r] if r < len(lines) else "" for r in rows for lines in self._words]
         self.words.data = {
             "x": np.tile(left, self._lines),
-            "y": np.concatenate([line + r * LINE * pixel for r in rows]) if rows else [],
+            "y": np.concatenate([line + r * LINE * self._type * pixel for r in rows])
+            if rows
+            else [],
             "text": text,
         }
         if self._bars is None:
@@ -239,6 +241,7 @@ class ResponsePlot(Tiled):
             title="adds to the mean (nats)",
             title_text_font_style="normal",
             title_text_font_size="12px",
+            major_label_policy=models.NoOverlap(),
             height=8,
             padding=4,
             border_line_alpha=0,

@@ -21,7 +21,7 @@ class InfluencePlot(Plot):
         self.bars = models.ColumnDataSource({"name": [], "share": []})
         self.even = models.Span(location=0, dimension="height", line_color=GREY, line_width=2,
                                 line_dash=[4, 4], visible=False)  # fmt: skip
-        plot = new_figure("influence", "share of the relevance (dashed: even shares)", "",
+        plot = new_figure("influence", "share of the relevance\n(dashed: even shares)", "",
                           height=200, x_range=models.Range1d(0, 1),
                           y_range=models.FactorRange(factors=[]), min_border_left=90)  # fmt: skip
         bars = plot.hbar("name", 0.7, "share", source=self.bars, color=BLUE, fill_alpha=0.85,

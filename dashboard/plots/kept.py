@@ -19,7 +19,7 @@ class KeptPlot(Plot):
         self.marks = []
         figures = []
         for i, name in enumerate(NAMES):
-            plot = new_figure(f"kept-{name}", "share kept", name, height=220)
+            plot = new_figure(f"kept-{name}", "share kept", name.replace(" ", "\n"), height=220)
             plot.line("share", f"m{i}", source=self.curves, color=BLUE, line_width=2.5)
             plot.xaxis.formatter = models.NumeralTickFormatter(format="0%")
             plot.xaxis.ticker = models.FixedTicker(ticks=[0, 0.5, 1])  # more run together

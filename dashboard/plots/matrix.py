@@ -43,7 +43,7 @@ class MatrixPlot(Tiled):
         super().__init__(title, "covariance", least, most)
 
     def _high(self, side: float) -> float:
-        self._head = HEAD / side
+        self._head = HEAD * self._type / side
         return 1 + self._head
 
     def _compose(self, plot: Figure) -> None:
@@ -59,6 +59,7 @@ class MatrixPlot(Tiled):
             title=COMMON,
             title_text_font_style="normal",
             title_text_font_size="12px",
+            major_label_policy=models.NoOverlap(),
             height=8,
             padding=4,
             border_line_alpha=0,

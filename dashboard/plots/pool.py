@@ -49,10 +49,11 @@ class PoolPlot(Plot):
         ]  # fmt: skip
         plot.add_layout(models.Legend(items=self.items))
         quiet_legend(plot)
-        plot.legend[0].click_policy = "none"
+        plot.legend[0].update(click_policy="none", ncols=2)
         self.bar = models.ColorBar(color_mapper=self.colours, width=8, padding=4, title="p",
                                    title_text_font_style="normal", title_text_font_size="12px",
-                                   border_line_alpha=0)  # fmt: skip
+                                   border_line_alpha=0,
+                                   major_label_policy=models.NoOverlap())  # fmt: skip
         plot.add_layout(self.bar, "right")
         tips = [("row", "@row{0}"), ("p", "@p{0.00}")]
         plot.add_tools(models.HoverTool(renderers=[dots], tooltips=tips))

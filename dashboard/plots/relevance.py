@@ -72,7 +72,7 @@ class DimensionsPlot(Plot):
 
     def __init__(self, title: str = "Dimensions that matter") -> None:
         self.bars = [columns("dimension", "relevance") for _ in self.KINDS]
-        plot = new_figure("relevance", "latent dimension", "relevance (1 / lengthscale²)")
+        plot = new_figure("relevance", "latent dimension", "relevance\n(1 / lengthscale²)")
         for source, (kind, colour) in zip(self.bars, self.KINDS):
             plot.vbar("dimension", 0.8, "relevance", source=source, color=colour, fill_alpha=0.85,
                       line_width=0, legend_label=kind)  # fmt: skip

@@ -17,7 +17,7 @@ class ScarcityPlot(Plot):
     def __init__(self, title: str) -> None:
         self.sources = [[columns("n", "mean", "low", "high") for _ in WHO] for _ in range(2)]
         made = []
-        names = (("smse", "SMSE (1 is the mean's)"), ("snlp", "SNLP (nats, 0 is the mean's)"))
+        names = (("smse", "SMSE\n(1 is the mean's)"), ("snlp", "SNLP (nats,\n0 is the mean's)"))
         for (name, said), pair in zip(names, self.sources):
             plot = new_figure(name, "fine observations", said, height=300, x_axis_type="log")
             for (who, colour), source in zip(WHO, pair):

@@ -57,6 +57,7 @@ class ScatterPlot(Plot):
                 title="predicted σ",
                 title_text_font_style="normal",
                 title_text_font_size="12px",
+                major_label_policy=models.NoOverlap(),
                 border_line_alpha=0,
             ),
             "right",

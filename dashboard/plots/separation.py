@@ -22,7 +22,7 @@ class SeparationPlot(Plot):
 
     def __init__(self, title: str = "Probabilities by class") -> None:
         self.bars = columns("left", "right", "up", "down", "rows_up", "rows_down")
-        plot = new_figure("separation", "probability", "share of the rows of each kind",
+        plot = new_figure("separation", "probability", "share of the rows\nof each kind",
                           x_range=models.Range1d(0, 1))  # fmt: skip
         sides = (("up", BLUE, 1), ("down", VERMILION, -1))
         for side, colour, _ in sides:

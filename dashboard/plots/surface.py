@@ -51,6 +51,7 @@ class SurfacePlot(Plot):
                     title=said,
                     title_text_font_style="normal",
                     title_text_font_size="12px",
+                    major_label_policy=models.NoOverlap(),
                     height=8,
                     padding=4,
                     border_line_alpha=0,

@@ -20,14 +20,17 @@ USUAL = 760  # pixels of a figure before the browser has told its own
 # Of its figures a browser reports nothing (assets/page.js); of this it must.
 _TELL = """
 const wide = cb_obj.inner_width
-if (wide > 0 && Math.abs(wide - told.data.wide[0]) > 4) told.data = {wide: [wide]}
+const type = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16
+if (wide > 0 && (Math.abs(wide - told.data.wide[0]) > 4 || type !== told.data.type[0]))
+  told.data = {wide: [wide], type: [type]}
 """
 
 
 class Tiled(Plot):
     """Tiles in rows; the figure tells how wide it is, and the tiles are laid out anew.
 
-    Each is 1 wide in the figure's units, x to the right and y downwards.
+    Each is 1 wide in the figure's units, x to the right and y downwards. Where the page's type is
+    larger, as it is projected, tiles and words grow with it.
 
     Args:
         title: The heading.
@@ -40,15 +43,20 @@ class Tiled(Plot):
     def __init__(self, title: str, name: str, least: int, most: int, rows_of: int = 0) -> None:
         self._least, self._most, self._ratio, self._rows_of = least, most, 1.0, rows_of
         self._n, self.across, self.side = 0, 1, float(least)
-        self._wide = USUAL
+        self._wide, self._type = USUAL, 1.0
         plot = new_figure(name, x_range=models.Range1d(0, 1), y_range=models.Range1d(1, 0))
         plot.update(height=None, frame_height=80, min_border_left=0, min_border_right=0)
         plot.axis.visible = False
         plot.grid.visible = False
-        self.told = models.ColumnDataSource({"wide": [USUAL]})  # only the browser writes to it
+        self.told = models.ColumnDataSource(
+            {"wide": [USUAL], "type": [1.0]}
+        )  # only the browser writes to it
         tell = models.CustomJS(args={"told": self.told}, code=_TELL)
         plot.js_on_change("inner_width", tell)
-        self.told.on_change("data", lambda _attr, _old, new: self._resized(int(new["wide"][0])))
+        self.told.on_change(
+            "data",
+            lambda _attr, _old, new: self._resized(int(new["wide"][0]), float(new["type"][0])),
+        )
         self._compose(plot)
         super().__init__(title, plot)
 
@@ -76,10 +84,10 @@ class Tiled(Plot):
         self._n = n
         if not n:
             return
-        across = min(max(1, self._wide // self._least), n)
+        across = min(max(1, int(self._wide / (self._least * self._type))), n)
         if self._rows_of:
             across = max(k for k in range(1, across + 1) if self._rows_of % k == 0)
-        side = min(self._wide / across, self._most)
+        side = min(self._wide / across, self._most * self._type)
         self.across, self.side = across, side
         self._ratio = self._high(side)
         down = self._above() + self._ratio * math.ceil(n / across)
@@ -93,8 +101,8 @@ class Tiled(Plot):
         down = self._above() + tile // self.across * self._ratio
         return np.stack([tile % self.across, down]).astype(float)
 
-    def _resized(self, wide: int) -> None:
-        self._wide = wide
+    def _resized(self, wide: int, type_: float = 1.0) -> None:
+        self._wide, self._type = wide, type_
         if self._n:
             self._lay(self._n)
             self._draw()
