@@ -187,9 +187,8 @@ def _typed(widget: Any) -> bool:
 
 
 def _widget(name: str, parameter: param.Parameter) -> Any:
-    label = name.replace("_", " ")
     common: dict[str, Any] = {
-        "label": label[0].upper() + label[1:],
+        "label": parameter.label,  # its name in words, unless the catalog has better ones
         "description": parameter.doc or None,
         "sizing_mode": "stretch_width",
         "margin": (0, 0, 14, 0),

@@ -203,6 +203,9 @@ class Place:
         places = at(mean, range(count), self._axes)
         once = bool(np.allclose(places, places[:1]))
         names = [""] if once else [f"if {short(c, 12)}" for c in classes]
+        if len(names) == 2:  # the lower one's name a line lower, for places may be close
+            lower = int(np.argmin(places[:, 1]))
+            names[lower] = f"\n{names[lower]}"
         self.plane.points(places[: len(names)], names)
         x, y = places[best]
         self.plane.describe(

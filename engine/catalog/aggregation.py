@@ -44,7 +44,9 @@ class AggregationSettings(Settings):
         doc="Scale values by mean and deviation of all tasks, for one quantity in one unit, or of "
         "each task, for instruments with scales of their own; auto looks how far they differ.",
     )
-    n_latent = param.Integer(1, bounds=(1, 8), doc="Latent functions Q that the tasks share.")
+    n_latent = param.Integer(
+        1, bounds=(1, 8), label="Latent functions", doc="Latent functions Q that the tasks share."
+    )
     rank = param.Integer(
         1,
         bounds=(1, 8),
@@ -70,8 +72,9 @@ class AggregationSettings(Settings):
     n_inducing = param.Integer(
         100,
         bounds=(2, 2000),
-        doc="Inducing points of each latent function, "
-        "clusters of the data or, where there are more of them than rows, even; cost grows as m³.",
+        label="Inducing points",
+        doc="Places of each latent function that stand in for all rows: clusters of the data or, "
+        "where there are more of them than rows, even. More follow finer detail; cost grows as m³.",
     )
     learn_inducing = param.Boolean(False, doc="Move the inducing points with the rest.")
     optimiser = param.Selector(

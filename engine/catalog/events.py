@@ -62,7 +62,8 @@ class EventsSettings(Settings):
     inducing_points = param.Integer(
         0,
         bounds=(0, 500),
-        doc="Inducing points of every neuron; 0: 50 with classes, else 10 as published.",
+        doc="Inducing points of every neuron, which stand in for all rows; 0: 50 with classes, "
+        "else 10 as published.",
     )
     inducing_inputs = param.Selector(
         default="auto",

@@ -34,12 +34,14 @@ class GenesSettings(Settings):
     )
     hidden = param.String(
         "",
+        label="Hidden replicas",
         doc="Scarcity: replicas kept from the model: output/replica, */replica for every output, "
         "output/*2 for two at random, with commas between.",
     )
     keep = param.Number(
         1.0,
         bounds=(0.05, 1.0),
+        label="Share of rows kept",
         doc="Scarcity: the share of the remaining rows that the model may learn from.",
     )
     split = param.Selector(
@@ -48,14 +50,17 @@ class GenesSettings(Settings):
         doc="What is held out to be predicted: rows with 1 in the column test, half of the points "
         "of each replica, or one replica of each output, drawn by the seed.",
     )
-    n_latent_dims = param.Integer(2, bounds=(1, 10), doc="Dimensions Q_H of the outputs' places.")
+    n_latent_dims = param.Integer(
+        2, bounds=(1, 10), label="Latent dimensions", doc="Dimensions Q_H of the outputs' places."
+    )
     inducing_outputs = param.Integer(
         4, bounds=(1, 200), doc="Inducing points M_H among the outputs' places."
     )
     inducing_inputs = param.Integer(
         36,
         bounds=(2, 500),
-        doc="Inducing points M_X among inputs and replicas: some five a replica follow its curve.",
+        doc="Inducing points M_X among inputs and replicas, which stand in for all rows: some five "
+        "a replica follow its curve.",
     )
     kernel_shared = param.Selector(
         default="matern32",

@@ -42,13 +42,26 @@ class MitosisSettings(Settings):
         bounds=(0, 1_000_000),
         doc="Scarcity: at most so many rows of the rare class are learnt from; 0: all.",
     )
-    rare = param.String("", doc="The rare class by name; empty: the one with the fewest rows.")
-    shared = param.Integer(2, bounds=(0, 20), doc="Latent dimensions that all classes share.")
-    private = param.Integer(8, bounds=(0, 20), doc="Latent dimensions that each class has alone.")
+    rare = param.String(
+        "", label="Rare class", doc="The rare class by name; empty: the one with the fewest rows."
+    )
+    shared = param.Integer(
+        2,
+        bounds=(0, 20),
+        label="Shared dimensions",
+        doc="Latent dimensions that all classes share.",
+    )
+    private = param.Integer(
+        8,
+        bounds=(0, 20),
+        label="Private dimensions",
+        doc="Latent dimensions that each class has alone.",
+    )
     inducing_points = param.Integer(
         30,
         bounds=(2, 500),
-        doc="Inducing points of each class (of all together for bgplvm: twice).",
+        doc="Inducing points of each class, which stand in for its rows (of all together for "
+        "bgplvm: twice).",
     )
     components = param.Integer(
         20,

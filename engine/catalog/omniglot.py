@@ -40,13 +40,20 @@ class OmniglotSettings(Settings):
     shots = param.Integer(
         0,
         bounds=(0, 100_000),
+        label="Examples of each class",
         doc="Scarcity: examples of each class that are learnt from; 0: all that are not held out.",
     )
     n_outputs = param.Integer(
-        0, bounds=(0, 100_000), doc="Scarcity: learn the first so many outputs together; 0: all."
+        0,
+        bounds=(0, 100_000),
+        label="Alphabets",
+        doc="Scarcity: learn the first so many outputs (alphabets) together; 0: all.",
     )
     n_classes = param.Integer(
-        0, bounds=(0, 100_000), doc="The first so many classes of each output; 0: all."
+        0,
+        bounds=(0, 100_000),
+        label="Classes of each",
+        doc="The first so many classes of each output; 0: all.",
     )
     test_share = param.Number(
         0.2, bounds=(0.0, 0.8), doc="Share of each class's examples that is held out."
@@ -69,10 +76,15 @@ class OmniglotSettings(Settings):
         "kernel is ten times faster. Grey keeps the shades of averages.",
     )
     patch = param.Integer(3, bounds=(2, 20), doc="Side of a patch, in pixels.")
-    n_latent = param.Integer(16, bounds=(1, 100), doc="Latent functions Q.")
+    n_latent = param.Integer(
+        16, bounds=(1, 100), label="Latent functions", doc="Latent functions Q that classes mix."
+    )
     rank = param.Integer(1, bounds=(1, 10), doc="Rank of each coregionalisation matrix.")
     inducing_points = param.Integer(
-        40, bounds=(2, 1000), doc="Inducing points, or inducing patches, of each latent function."
+        40,
+        bounds=(2, 1000),
+        doc="Inducing points, or inducing patches, of each latent function: they stand in for all "
+        "rows.",
     )
     batch_rows = param.Integer(
         50, bounds=(1, 100_000), doc="Rows of each output in a step, drawn anew each time."

@@ -26,7 +26,9 @@ class RedshiftSettings(Settings):
     test_size = param.Integer(
         2000, bounds=(10, 1_000_000), doc="Rows that are only predicted, for every figure shown."
     )
-    n_basis = param.Integer(25, bounds=(1, 1000), doc="Basis functions m; cost grows as n m².")
+    n_basis = param.Integer(
+        25, bounds=(1, 1000), label="Basis functions", doc="Basis functions m; cost grows as n m²."
+    )
     covariance = param.Selector(
         default="VC",
         objects=["GL", "VL", "GD", "VD", "GC", "VC"],

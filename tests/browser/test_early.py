@@ -64,7 +64,8 @@ def test_folds_and_settings_and_the_source_follow_the_first_click(page: Page, ap
         ("[role=menuitem]", "Upload a table…"),
     )
     expect(page.get_by_text("A CSV file of at most")).to_be_visible(timeout=PATIENCE)
-    expect(page.get_by_role("textbox", name="N basis")).to_have_value("10", timeout=PATIENCE)
+    basis = page.get_by_role("textbox", name="Basis functions")
+    expect(basis).to_have_value("10", timeout=PATIENCE)
     expect(page.get_by_role("textbox", name="Patience")).to_be_visible(timeout=PATIENCE)
     expect(page.get_by_text("The target is a sum")).to_be_visible(timeout=PATIENCE)
     expect(page.get_by_role("button", name="More settings −")).to_be_visible()

@@ -82,9 +82,9 @@ def test_a_setting_that_is_not_allowed_is_refused_on_the_page(
     page = open_page("/redshift")
     status = page.get_by_role("status").first
     for number, word in enumerate(("many", "several", "a few")):
-        page.get_by_role("textbox", name="N basis").fill(word)
+        page.get_by_role("textbox", name="Basis functions").fill(word)
         if number == 1:  # a visitor who types and presses Train at once is heard, too
-            page.get_by_role("textbox", name="N basis").press("Enter")
+            page.get_by_role("textbox", name="Basis functions").press("Enter")
         page.get_by_role("button", name="Train", exact=True).click()
         expect(status).to_contain_text(
             f"not started: Setting 'n_basis' must be a whole number at "
@@ -98,7 +98,7 @@ def test_settings_in_the_link_fill_the_form_and_unknown_ones_are_said(
     open_page: Callable[[str], Page],
 ) -> None:
     page = open_page("/redshift?n_basis=13&colour=blue")
-    expect(page.get_by_role("textbox", name="N basis")).to_have_value("13")
+    expect(page.get_by_role("textbox", name="Basis functions")).to_have_value("13")
     expect(page.get_by_text("There is no setting 'colour'")).to_be_visible()
 
 
@@ -116,7 +116,7 @@ def test_present_mode_hides_controls_enlarges_type_and_steps_by_keys(
     open_page: Callable[[str], Page],
 ) -> None:
     page = open_page("/redshift?present")
-    expect(page.get_by_role("textbox", name="N basis")).to_have_count(0)
+    expect(page.get_by_role("textbox", name="Basis functions")).to_have_count(0)
     expect(page.get_by_role("button", name="Train", exact=True)).to_have_count(0)
     expect(page.get_by_role("status").first).to_contain_text("recorded")
     size = page.evaluate("getComputedStyle(document.documentElement).fontSize")

@@ -245,7 +245,7 @@ def test_a_held_out_row_is_placed_under_each_class(model: Any) -> None:
     model.then(placed())
     assert "This held-out row is mitosis with probability 80%, other with 20%" in view.alt
     assert "It is mitosis." in view.alt
-    assert view.plane.mark.data["name"] == ["if other", "if mitosis"]
+    assert view.plane.mark.data["name"] == ["\nif other", "if mitosis"]
     assert "As mitosis it would lie at 3.00, 2.00" in view.plane.alt
     assert "-8.0" in view.numbers.object
     bars = view.seen.bars.data
