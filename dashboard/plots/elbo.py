@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dashboard.live import History, Trace
 
 WHAT = (
-    "<details><summary>What is this curve?</summary><p class='quiet'>Training raises the "
+    "<details class='quiet'><summary>What is this curve?</summary><p>Training raises the "
     "objective: how well the model explains the rows that it learns from, in nats, the unit of the "
     "natural logarithm of a probability. It is the log marginal likelihood, or a bound beneath it "
     "(the ELBO, evidence lower bound) where that cannot be had. Higher is better on the same data; "

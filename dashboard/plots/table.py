@@ -84,7 +84,7 @@ def meanings(metrics: Sequence[Metric]) -> str:
     )
     if not lines:
         return ""
-    return f"<details><summary>What these measure</summary><ul>{lines}</ul></details>"
+    return f"<details class='quiet'><summary>What these measure</summary><ul>{lines}</ul></details>"
 
 
 def in_percent(name: str) -> bool:
