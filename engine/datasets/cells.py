@@ -49,6 +49,13 @@ class Cells:
         filled = len(self.values) - int(self.empty.sum())
         return filled > 0 and (filled - int(self.bad.sum())) < 0.1 * filled
 
+    def void(self) -> str:
+        """The first word that stands for an empty cell, such as "none"; "" where there is none."""
+        if self.text is None:
+            return ""
+        cells = pc.utf8_trim_whitespace(self.text).to_numpy(zero_copy_only=False)[self.empty]
+        return next((str(word) for word in cells if word), "")
+
     def words(self) -> np.ndarray:
         """Cells as text, None where empty; whole numbers without a decimal point."""
         if self.text is None:

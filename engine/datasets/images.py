@@ -20,7 +20,8 @@ PIXEL = "p"  # p0, p1, ... are the columns of an image, row by row
 def is_archive(name: str, content: bytes) -> bool:
     """Whether a file is meant to be a ZIP of images (a workbook of Excel's is a ZIP, too)."""
     ending = Path(name).suffix.lower()
-    return ending == ".zip" or (content[:4] == b"PK\x03\x04" and ending not in (".xlsx", ".ods"))
+    workbook = ending in (".xlsx", ".ods") or b"xl/" in content[:65536]
+    return ending == ".zip" or (content[:4] == b"PK\x03\x04" and not workbook)
 
 
 def read_image_table(

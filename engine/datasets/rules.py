@@ -115,6 +115,13 @@ def named(
             _named_number(column, found, findings)
     if findings.absent:
         findings.problems.insert(0, _absence(findings, columns, schema))
+    goals = schema.targets
+    if schema.one_target and not predict and not any(goal in made for goal in goals):
+        findings.problems.insert(
+            0,
+            f"{findings.file} has none of the columns {', '.join(goals[:-1])} and {goals[-1]}; say "
+            "which of its columns is to be learnt, or add one.",
+        )
     return made
 
 
@@ -175,6 +182,8 @@ def _labels(
         return
     if not column.missing and not column.target and found.empty.any():
         findings.cell(column.name, found.empty, "the cell is empty", "name it or drop the row")
+    if void := found.void():
+        findings.note(column.name, f"{void!r} was read as an empty cell; write a class otherwise")
     levels = {w for w in words if w is not None}
     if column.levels:
         other = np.array([w is not None and w not in column.levels for w in words], dtype=bool)
@@ -184,7 +193,8 @@ def _labels(
     if not predict and len(levels) < column.minimum_levels:
         findings.column(
             column.name,
-            f"only {len(levels)} different value, {next(iter(levels))!r}",
+            f"only {len(levels)} different value, {next(iter(levels))!r}"
+            + (f" ({void!r} was read as an empty cell)" if void else ""),
             f"at least {column.minimum_levels} are needed",
         )
 

@@ -53,6 +53,7 @@ class TableSchema:
         errors: Whether `<feature>_err` holds the standard deviation of a feature.
         boxes: Whether an input `<dim>` may come as `<dim>_lo` and `<dim>_hi`.
         missing: Whether an empty feature cell is a missing value (else it is an error).
+        one_target: Whether one of the columns that are learnt must be there, whichever it is.
         minimum_rows: Fewer cannot be fitted.
         target_setting: The setting that names the target column, where the user may choose it;
             the first of `columns` is then the target.
@@ -71,6 +72,7 @@ class TableSchema:
     errors: bool = False
     boxes: bool = False
     missing: bool = False
+    one_target: bool = False
     minimum_rows: int = 20
     target_setting: str = ""
     images: bool = False

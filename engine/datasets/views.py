@@ -87,6 +87,7 @@ TABLE = TableSchema(
         ),
     ),
     features=True,
+    one_target=True,
     minimum_rows=12,
 )
 
