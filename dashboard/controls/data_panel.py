@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 OWN = "upload"  # the choice that opens the wizard
 
+NO_TABLE = "no table is in use yet; drop one and press Use this table, or choose another source."
+
 
 class DataPanel:
     """A choice of sources, and the upload wizard where the visitor has a table of their own."""
@@ -48,6 +50,11 @@ class DataPanel:
     def value(self) -> str:
         """The chosen data: "demo", a fetched data set's name, "upload:<id>", or "" for none."""
         return "" if self._choice.value == OWN else str(self._choice.value)
+
+    @property
+    def wanting(self) -> str:
+        """Why nothing can be trained on what is chosen, in a sentence; "" if nothing is wanting."""
+        return NO_TABLE if self._choice.value == OWN else self.fetch.wanting
 
     def watch(self, changed: Callable[[], None]) -> None:
         """Have `changed()` called when other data are chosen, or have come."""

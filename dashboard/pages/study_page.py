@@ -239,7 +239,8 @@ class StudyPage:
             self.views.trace.update(run.trace, update.first)
         if update.snapshot is not None:
             self._show_snapshot(update.snapshot)
-        if update.finished and run.report is not None and run.state.usable:
+        told = run.report is not None and bool(run.report.arrays)  # no model, nothing to show
+        if update.finished and run.report is not None and told and run.state.usable:
             for result in self.views.shown(run, self.views.result):
                 result.update(run.report, run.words)
             for explore in self.views.shown(run, self.views.explore):
@@ -313,7 +314,7 @@ class StudyPage:
         except BadInput as error:
             self.bar.say(f"not started: {error}", "bad")
             return
-        if wanting := self.data.fetch.wanting:
+        if wanting := self.data.wanting:
             self.bar.say(f"not started: {wanting}", "bad")
             return
         self.say("")
