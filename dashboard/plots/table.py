@@ -59,7 +59,7 @@ def table(metrics: Sequence[Metric]) -> str:
     head = "".join(f"<th scope='col' class='number'>{headed(name)}</th>" for name in shared)
     also = ", ".join(f"{symbol(m.name)} {figure(m)}{' %' * in_percent(m.name)}" for m in alone)
     return (
-        f"{SCROLL}<table><thead><tr><td colspan='2'></td>{head}</tr></thead>"
+        f"{SCROLL}<table class='methods'><thead><tr><td colspan='2'></td>{head}</tr></thead>"
         f"<tbody>{rows}</tbody></table></div>"
         + (f"<p class='quiet'>Also of this run: {also}.</p>" if also else "")
     )
@@ -79,7 +79,7 @@ def in_words(metrics: Sequence[Metric]) -> str:
 def meanings(metrics: Sequence[Metric]) -> str:
     """What the metrics of a table measure, as a folded list in HTML; "" where none is known."""
     lines = "".join(
-        f"<li><strong>{', '.join(symbol(n) for n in names)}</strong>: {escape(said)}</li>"
+        f"<li><strong>{'; '.join(symbol(n) for n in names)}</strong>: {escape(said)}</li>"
         for names, said in explained([m.name for m in metrics])
     )
     if not lines:

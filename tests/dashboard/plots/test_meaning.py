@@ -19,7 +19,7 @@ def test_each_metric_is_explained_by_its_own_sentence_and_twins_by_one() -> None
     assert made.count("<li>") == 3
     assert "<strong>precision</strong>: of the rows that the model puts into a class" in made
     assert "<strong>average precision</strong>: the area under" in made
-    assert "<strong>SMSE, NMSE</strong>" in made
+    assert "<strong>SMSE; NMSE</strong>" in made
     of_two = told("coverage of the 50% interval", "coverage of the 95% interval")
     assert of_two.count("coverage") == 1
 
