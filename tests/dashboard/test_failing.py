@@ -16,7 +16,7 @@ from dashboard.pages.study_page import StudyPage
 from dashboard.shell import Visit
 from engine.catalog import entry
 from engine.errors import Unavailable
-from engine.events import Changed, Finished, Progress, Started, State
+from engine.events import Changed, Finished, Progress, Report, Started, State
 from engine.store import Store
 from tests.dashboard.fakes import FakeService, point
 
@@ -86,6 +86,16 @@ def test_a_run_that_failed_before_its_first_step(site: Site) -> None:
     page = opened(site, run=ran(site, Finished(State.FAILED, "Column 'z' is empty.")))
     assert page.bar.status.shown["text"] == "failed: column 'z' is empty."
     assert not page.layout._result.visible
+
+
+def test_a_run_stopped_before_there_was_a_model(
+    site: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    reason = "Stopped before its first checkpoint, so there is no model."
+    page = opened(site, run=ran(site, Finished(State.STOPPED, reason, Report())))
+    assert page.bar.status.shown["text"].startswith("stopped before its first checkpoint")
+    assert not page.layout._result.visible
+    assert caplog.records == []  # no figure broke on what is not there
 
 
 def test_a_question_that_no_worker_can_answer(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
