@@ -33,7 +33,8 @@ LIMIT_BYTES = 100_000_000  # of one file
 OFFERED = 200  # columns of numbers in a list
 MOST_SIDE = 105  # pixels of an image
 DROP_HEIGHT = 120  # pixels; a file's name and how much of it has come
-LABEL = {"& .MuiInputLabel-root:not(.MuiInputLabel-shrink)": {"top": "-8px"}}  # of an empty choice
+# The label of an empty choice, which a small field shows too low.
+LABEL = ".MuiInputLabel-outlined:not(.MuiInputLabel-shrink) { transform: translate(14px, 8px); }"
 RATES = ", or the file asfrRRbo.txt of the Human Fertility Database"
 
 
@@ -189,7 +190,7 @@ class Upload:
                 size="small",
                 sizing_mode="stretch_width",
                 margin=0,
-                sx=LABEL,
+                stylesheets=[LABEL],
             )
             widget.param.watch(lambda e, name=known.name: self._map(name, e.new), "value")
             widgets.append(widget)
