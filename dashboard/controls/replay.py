@@ -71,7 +71,7 @@ class Replay:
 
     def close(self) -> None:
         """Take the offer back: another run is on show."""
-        self._halt()
+        self.halt()
         self._unfold(False)
         self.panel.visible = False
 
@@ -88,7 +88,7 @@ class Replay:
         self._go()
 
     def _end(self) -> None:
-        self._halt()
+        self.halt()
         self._unfold(False)
         self._show(None, None, 0)
 
@@ -103,14 +103,15 @@ class Replay:
                 self._slider.value = self._slider.start
             self._go()
         else:
-            self._halt()
+            self.halt()
             self._seek(self._slider.value)
 
     def _go(self) -> None:
         self._timer = self._doc.add_periodic_callback(self._frame, FRAME)
         self._toggle.label = "Hold replay"
 
-    def _halt(self) -> None:
+    def halt(self) -> None:
+        """Hold the replay where it is."""
         if self._timer is not None:
             self._doc.remove_periodic_callback(self._timer)
             self._timer = None
@@ -120,7 +121,7 @@ class Replay:
         stride = (self._slider.end - self._slider.start) * FRAME / 1000 / SECONDS
         step = min(self._slider.end, self._slider.value + max(1, round(stride)))
         if step == self._slider.end:
-            self._halt()
+            self.halt()
         self._slider.value = step
 
     def _seek(self, step: int) -> None:

@@ -318,6 +318,7 @@ class StudyPage:
             self.bar.say(f"not started: {wanting}", "bad")
             return
         self.say("")
+        self.replay.halt()  # its readings would stand where those of the new run are
         self.bar.say("queued: sending the settings", "live")
         self.background(
             self.service.submit(self.entry.name, values, self.data.value, self.visit.owner),
