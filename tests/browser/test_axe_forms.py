@@ -8,6 +8,8 @@ from collections.abc import Callable
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.accessible import assert_accessible
+from tests.browser.test_clamp import begin
+from tests.browser.test_clamp import press as label
 from tests.browser.visiting import PATIENCE, SMALL, button, come_to, drop, until
 
 TABLE = "u,g,r,z\n" + "\n".join(f"{i},{i + 1},{i + 2},0.{i}" for i in range(10, 99))
@@ -47,3 +49,9 @@ def test_the_forms_of_upload_and_lesson_and_a_question(visit: Callable[[str], Pa
         getattr(asked(page).get_by_label("Guess first"), turn)(timeout=PATIENCE)
     expect(asked(page).get_by_role("slider")).to_be_enabled(timeout=PATIENCE)
     assert_accessible(page, ASKED)
+
+
+def test_the_desk_that_a_person_sits_at(page: Page, app_url: str) -> None:
+    begin(page, app_url)
+    label(page, "1")
+    assert_accessible(page, "Label")
