@@ -114,7 +114,8 @@ def _facts(run: History) -> list[list[str]]:
             facts.append(["left at most", duration(run.remaining)])
     if len(run.trace):
         facts.append(["objective now", number(run.trace.elbo[-1])])
-        facts.append(["best score", number(run.trace.best[-1])])
+        best = run.trace.best[-1]
+        facts.append(["best score", number(best) if math.isfinite(best) else "none yet"])
     if run.device:
         facts.append(["device", run.device])
     return facts
