@@ -63,7 +63,9 @@ class Training:
         sparse = [weight for weight in sparse if weight.requires_grad]
         known = {id(weight) for weight in sparse}
         dense = [p for p in model.parameters() if p.requires_grad and id(p) not in known]
-        self.optimisers: list[torch.optim.Optimizer] = [torch.optim.Adam(dense, lr=rate, fused=True)]
+        self.optimisers: list[torch.optim.Optimizer] = [
+            torch.optim.Adam(dense, lr=rate, fused=True)
+        ]
         if sparse:
             self.optimisers.append(torch.optim.SparseAdam(sparse, lr=rate))
 
