@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from inspect import isawaitable
+from inspect import iscoroutinefunction
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
@@ -15,13 +15,14 @@ if TYPE_CHECKING:
     from dashboard.pages.study_page import StudyPage
 
 Made = str | bytes
+REFUSED = (BadInput, NotFound, Unavailable)
 
 
 def download(
     page: StudyPage,
     label: str,
     filename: str,
-    make: Callable[[], Made | Awaitable[Made]],
+    make: Callable[[], Made] | Callable[[], Awaitable[Made]],
     **params: Any,
 ) -> pmui.FileDownload:
     """A button for one file.
@@ -30,20 +31,31 @@ def download(
         page: Says the sentence where the file is refused, which the file then holds as well.
         label: Of the button.
         filename: Under which it is kept.
-        make: What is in it; awaited where it takes its time.
+        make: What is in it; a coroutine function where that takes its time. Panel sends the file
+            more surely where there is nothing to wait for.
         **params: Of the button.
     """
 
-    async def content() -> BytesIO:
-        try:
-            made = make()
-            made = await made if isawaitable(made) else made
-        except (BadInput, NotFound, Unavailable) as error:
-            made = sentence = str(error)
-            page.turn(lambda: page.say(sentence, "error"))
+    def file(made: Made) -> BytesIO:
         return BytesIO(made.encode() if isinstance(made, str) else made)
 
+    def sorry(error: Exception) -> BytesIO:
+        page.turn(lambda: page.say(str(error), "error"))
+        return file(str(error))
+
+    def now() -> BytesIO:
+        try:
+            return file(make())  # type: ignore[arg-type]
+        except REFUSED as error:
+            return sorry(error)
+
+    async def later() -> BytesIO:
+        try:
+            return file(await make())  # type: ignore[misc]
+        except REFUSED as error:
+            return sorry(error)
+
     return pmui.FileDownload(
-        callback=content, filename=filename, label=label, embed=False, auto=True,
-        variant="outlined", size="small", margin=0, **params,
+        callback=later if iscoroutinefunction(make) else now, filename=filename, label=label,
+        embed=False, auto=True, variant="outlined", size="small", margin=0, **params,
     )  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import panel as pn
@@ -84,13 +84,13 @@ class Keep:
         assert self._run is not None, "a file can be asked for once a run is on show"
         return self._run
 
-    def _table(self) -> Awaitable[bytes]:
+    async def _table(self) -> bytes:
         """The visitor's table as the run learnt from it, read and written off the event loop."""
         upload, store = (
             self._on_show().record.data.removeprefix("upload:"),
             self._page.service.store,
         )
-        return asyncio.to_thread(lambda: export.table_csv(store.upload_table(upload)))
+        return await asyncio.to_thread(lambda: export.table_csv(store.upload_table(upload)))
 
     def _file(
         self, label: str, filename: str, make: Callable[[History], str | bytes]
