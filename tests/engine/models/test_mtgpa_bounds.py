@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from linear_operator.utils.errors import NotPSDError
 from torch.distributions import MultivariateNormal
 
 from engine.errors import BadInput
@@ -71,6 +72,24 @@ def test_marginal_likelihood_is_that_of_the_gaussian():
     K = model.prior.covariance(x, j, x, j) + exact.noise()[j].diag()
     expected = MultivariateNormal(model.prior.offset[j], K).log_prob(y)
     torch.testing.assert_close(exact.log_marginal(), expected)
+
+
+def test_a_covariance_without_a_factor_is_a_wall_to_the_fit_and_no_end_of_it(monkeypatch):
+    data = _data()
+    exact = exact_posterior(_model(data)[0], data)
+    start, factor = exact.log_noise.detach().clone(), exact._factor
+    before, met = exact.log_marginal().item(), []
+
+    def narrow():
+        if (exact.log_noise - start).abs().max() > 0.05:
+            met.append(exact.log_noise.detach().clone())
+            raise NotPSDError("no factor here")
+        return factor()
+
+    monkeypatch.setattr(exact, "_factor", narrow)
+    assert exact.fit(5) > before
+    assert met
+    assert (exact.log_noise - start).abs().max() <= 0.05
 
 
 @pytest.mark.parametrize("inducing", [4, 12])
