@@ -86,10 +86,8 @@ class Keep:
 
     async def _table(self) -> bytes:
         """The visitor's table as the run learnt from it, read and written off the event loop."""
-        upload, store = (
-            self._on_show().record.data.removeprefix("upload:"),
-            self._page.service.store,
-        )
+        upload = self._on_show().record.data.removeprefix("upload:")
+        store = self._page.service.store
         return await asyncio.to_thread(lambda: export.table_csv(store.upload_table(upload)))
 
     def _file(

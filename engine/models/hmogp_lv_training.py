@@ -91,13 +91,9 @@ class Training:
         return value
 
     def _objective(self) -> Tensor:
-        try:
-            statistics = self.model.statistics(self.layout)
-            self._last = self._vector(), statistics.detach()
-            return self.model.best_bound(statistics, self.layout).neg()
-        except (NanError, NotPSDError, torch.linalg.LinAlgError):
-            # A point of no use: the line search turns back from it.
-            return self.model.log_noise.sum() * math.nan
+        statistics = self.model.statistics(self.layout)
+        self._last = self._vector(), statistics.detach()
+        return self.model.best_bound(statistics, self.layout).neg()
 
     def _lbfgs_step(self) -> float:
         """Ends with the best q(U) where the step ends, which is mostly where it last looked."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 import torch
 from jaxtyping import Float
+from linear_operator.utils.errors import NanError, NotPSDError
 from torch import Tensor, nn
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
@@ -19,7 +21,8 @@ class LBFGS:
 
     torch evaluates the objective again at the start of each step, where the last line search has
     just been; the closure here remembers what it saw, so that a step costs its line search alone.
-    A value that is not finite counts as a high wall, from which the line search turns back.
+    A value that is not finite, or a matrix without a factor on the way to it, counts as a high
+    wall, from which the line search turns back.
 
         optimiser = LBFGS(model.parameters(), lambda: model.objective(X, y))
         while not optimiser.stalled:
@@ -90,9 +93,11 @@ class LBFGS:
                 return seen
         for p in self.parameters:
             p.grad = None
-        with torch.enable_grad():
+        loss = math.nan
+        with torch.enable_grad(), suppress(NanError, NotPSDError, torch.linalg.LinAlgError):
             value = self.objective()
             value.backward()  # type: ignore[no-untyped-call]
+            loss = value.item()
         gradient = torch.cat(
             [
                 torch.zeros_like(p).ravel() if p.grad is None else p.grad.ravel()
@@ -100,7 +105,8 @@ class LBFGS:
             ]
         )
         self.evaluations += 1
-        loss = value.item() if bool(torch.isfinite(gradient).all()) else math.nan
+        if not bool(torch.isfinite(gradient).all()):
+            loss = math.nan
         self._seen.append((here, loss, gradient))
         return self._seen[-1]
 

@@ -14,7 +14,6 @@ from typing import Any, Protocol
 import torch
 from jaxtyping import Float, Int
 from linear_operator.utils.cholesky import psd_safe_cholesky
-from linear_operator.utils.errors import NanError, NotPSDError
 from torch import Tensor, nn
 
 from engine.errors import BadInput
@@ -74,17 +73,10 @@ class ExactGP(nn.Module):
         log_det = lower.diagonal().log().sum()
         return -0.5 * half.square().sum() - log_det - 0.5 * len(half) * LOG_2PI
 
-    def _cost(self) -> Float[Tensor, ""]:
-        """Minus ln p(y); NaN, from which a line search turns back, where K has no factor."""
-        try:
-            return -self.log_marginal()
-        except (NanError, NotPSDError):
-            return self.log_noise.sum() * torch.nan
-
     def fit(self, steps: int = 50) -> float:
         """Maximise ln p(y) over all that has a gradient, by L-BFGS; returns what was reached."""
         learned = [p for p in self.parameters() if p.requires_grad]
-        optimiser = LBFGS(learned, self._cost)
+        optimiser = LBFGS(learned, lambda: -self.log_marginal())
         value = float("inf")
         for _ in range(steps):
             value = optimiser.step()
