@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from engine.catalog import Entry, entry
+from engine.catalog import ArraySpec, Entry, entry
 from engine.errors import BadInput
 
 if TYPE_CHECKING:
@@ -48,6 +48,11 @@ def metrics_csv(run: History) -> str:
     return _csv(pd.DataFrame([vars(m) for m in _report(run).metrics]))
 
 
+def predicted(study: Entry) -> list[ArraySpec]:
+    """The arrays of a study's reports that have one entry a test row; some studies have none."""
+    return [spec for spec in study.report if spec.shape.startswith("n_")]
+
+
 def predictions_csv(run: History, study: Entry) -> str:
     """The report's arrays that have one entry a test row, a column each, named as in the catalog.
 
@@ -58,7 +63,7 @@ def predictions_csv(run: History, study: Entry) -> str:
         BadInput: The run has not ended with a report, or the study's report holds no predictions.
     """
     arrays = _report(run).arrays
-    per_row = [s for s in study.report if s.shape.startswith("n_") and s.name in arrays]
+    per_row = [s for s in predicted(study) if s.name in arrays]
     per_row = [s for s in per_row if s.shape.startswith("n_every")] or per_row
     if not per_row:
         raise BadInput(f"Runs of {study.name} leave no predictions to download.")

@@ -293,7 +293,9 @@ def _plot_type(label: int, tick: int) -> str:
 @cache
 def _template() -> Template:
     return _env.from_string(
-        "{% extends base %}{% block postamble %}{{ super() }}"
+        "{% extends base %}"
+        "{% block preamble %}{{ super() }}<script src='./assets/files.js'></script>{% endblock %}"
+        "{% block postamble %}{{ super() }}"
         "<script src='./assets/layout.js'></script><script src='./assets/page.js'></script>"
         "<script src='./assets/present.js'></script>"
         "{% endblock %}",

@@ -91,7 +91,8 @@ def load(run: str | Path, device: str = "auto") -> FittedStudy:
     """The fitted study of a finished run.
 
     Args:
-        run: A directory that `scant fit --out` wrote, or the id of a run in the store.
+        run: A directory that `scant fit --out` wrote or the model file in it, or the id of a run
+            in the store.
         device: "auto", "cpu" or "cuda".
 
     Raises:
@@ -103,6 +104,8 @@ def load(run: str | Path, device: str = "auto") -> FittedStudy:
     from engine.store import Store
 
     folder = Path(run)
+    if folder.name == "model.safetensors" and folder.is_file():
+        folder = folder.parent
     if folder.is_dir():
         words = json.loads((folder / "settings.json").read_text())
         return restore(

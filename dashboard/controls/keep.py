@@ -43,15 +43,23 @@ class Keep:
         self._files = [
             self._file("Settings", "settings.json", export.settings_json),
             self._file("Metrics", "metrics.csv", export.metrics_csv),
-            self._file(
-                "Predictions",
-                "predictions.csv",
-                lambda run: export.predictions_csv(run, page.entry),
+            *(
+                [
+                    self._file(
+                        "Predictions",
+                        "predictions.csv",
+                        lambda run: export.predictions_csv(run, page.entry),
+                    )
+                ]
+                if export.predicted(page.entry)
+                else []
             ),
             download(page, "Table", export.TABLE, self._table, visible=False),
             self._file("Notebook", "run.ipynb", export.notebook),
             self._file("Script", "run.py", export.script),
-            self._file("Figures", "figures.html", lambda run: export.figures_html(run, page.views)),
+            self._file(
+                "All figures", "figures.html", lambda run: export.figures_html(run, page.views)
+            ),
         ]
         self.lesson = LessonLink(page)
         self.panel = column(

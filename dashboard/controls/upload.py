@@ -62,6 +62,8 @@ class Upload:
             height=DROP_HEIGHT,
         )
         self._drop.param.watch(lambda event: self._dropped(event.new), "value")
+        # Its script draws sixty times a second for as long as it is on a page, seen or not.
+        self._field = column()
         self._terms = text(
             f"<p class='quiet'>A CSV file of at most {LIMIT_BYTES // 10**6} MB with a header row"
             f"{_images(page.entry.table) if self._takes_images else ''}"
@@ -83,7 +85,7 @@ class Upload:
             color="error", size="small", margin=0, visible=False,
         )  # fmt: skip
         self.panel = column(
-            self._drop, self._terms, self._head, self._columns, self._found, self._use,
+            self._field, self._terms, self._head, self._columns, self._found, self._use,
             self._delete,
             visible=False, css=":host { gap: 10px; }",
         )  # fmt: skip
@@ -91,8 +93,8 @@ class Upload:
     def show(self, data: str) -> None:
         """Show an upload's whereabouts ("upload:<id>"), or the empty wizard."""
         self._id = data.removeprefix("upload:") if data.startswith("upload:") else ""
-        for part in (self._drop, self._terms):
-            part.visible = not self._id
+        self._field.objects = [self._drop] if self.panel.visible and not self._id else []
+        self._terms.visible = not self._id
         self._head.visible = self._columns.visible = self._use.visible = False
         self._found.visible = bool(self._id)
         self._delete.visible = False

@@ -45,7 +45,7 @@ TABLE = TableSchema(
             target=True,
             doc="one of two classes, or empty where nobody has labelled the patch yet",
             aliases=("class", "category", "y"),
-            without="nobody has labelled a patch yet, so set the expert to 'you' and label some",
+            without="nobody has labelled a patch yet; with 'you' as the expert, label some here",
         ),
         Column(
             "picture",

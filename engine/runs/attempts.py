@@ -33,6 +33,7 @@ from engine.store import UPLOAD_DAYS, Store
 
 TICK_SECONDS = 1.0
 SILENCE_SECONDS = 10.0  # a worker beats every two; one that is silent this long is given up
+GONE_SECONDS = 10.0  # so long without any worker, and new ones are brought up
 LOSSES = 3  # so many lost workers a run survives
 PURGE_SECONDS = 3600.0
 REMEMBERED = 256  # runs of which we remember where they are warm
@@ -327,7 +328,7 @@ class Attempts:
             elif live.worker is not None and now - live.heard > SILENCE_SECONDS:
                 self._aside(self._desk.renew(live.worker, live.id, live.attempt))
                 await self._lose(live, f"it was silent for {SILENCE_SECONDS:g} s")
-        if now - self._seen > SILENCE_SECONDS and (self._desk.local or not self._desk.connected):
+        if now - self._seen > GONE_SECONDS and (self._desk.local or not self._desk.connected):
             log.warning("no worker is left; bringing up new ones")
             self._seen = now
             for live in self._in_hand():

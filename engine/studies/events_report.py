@@ -153,15 +153,20 @@ def spreads(
     if count < 2:
         return []
     name = f"{study.words['score']}, {count} splits"
-    labels = [MODELS[study.settings.model], *methods[1:]]
     found = [
-        Metric(label, name, float(np.nanmean(own)), float(np.nanstd(own, ddof=1)), "baseline")
-        for label, own in zip(labels, table)
+        Metric(
+            method,
+            name,
+            float(np.nanmean(scores)),
+            float(np.nanstd(scores, ddof=1)),
+            "baseline" if i else "run",
+        )
+        for i, (method, scores) in enumerate(zip(methods, table))
     ]
-    against = f"p of a paired t-test against {labels[0]}"
+    against = f"p of a paired t-test against {MODELS[study.settings.model]}"
     return found + [
-        Metric(label, against, float(p), source="baseline")
-        for label, p in zip(labels, tests)
+        Metric(method, against, float(p), source="baseline")
+        for method, p in zip(methods, tests)
         if np.isfinite(p)
     ]
 

@@ -34,8 +34,8 @@ ARGS = [
 
 
 def chromium() -> str | None:
-    """Where Chromium or Chrome is, if it is here."""
-    names = ("chromium", "chromium-browser", "google-chrome", "chrome")
+    """Where Chromium or Chrome is, if it is here; its own shell without windows takes less work."""
+    names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "chrome")
     return next((path for name in names if (path := shutil.which(name))), None)
 
 
@@ -141,9 +141,9 @@ def _complaints(page: Page, app_url: str) -> list[str]:
     return complaints
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def visits() -> Iterator[dict[str, tuple[Page, list[str]]]]:
-    """A file's pages that stay open, and their complaints; each is a visitor of its own."""
+    """Pages that stay open, and their complaints; each is a visitor of its own."""
     opened: dict[str, tuple[Page, list[str]]] = {}
     yield opened
     for page, _ in opened.values():
@@ -157,10 +157,11 @@ def visit(
     app_url: str,
     visits: dict[str, tuple[Page, list[str]]],
 ) -> Iterator[Callable[[str], Page]]:
-    """Comes to a page where the file's last test left it; only the first one opens it.
+    """Comes to an address where the last test left it; only the first one opens it.
 
     A page of ours takes more work to open than most tests do on it. It must not complain, and
-    after a test that failed it is opened anew.
+    after a test that failed it is opened anew. Tests in any order find the recorded run on it:
+    who trains, or fills a form with what is refused, does so at an address of their own.
     """
     came: set[str] = set()
     failed = request.session.testsfailed

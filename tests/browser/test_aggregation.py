@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.accessible import assert_accessible
 from tests.browser.visiting import PATIENCE, button, come_to, drop, reading, status
 
 SMALL = "fine_rows=40&n_inducing=30&max_steps=40&patience=0"
@@ -19,8 +21,8 @@ CURVE = "How many fine values"
 pytestmark = pytest.mark.usefixtures("nothing_complains")
 
 
-def test_it_opens_alive_and_answers_a_box_and_a_curve(page: Page, app_url: str) -> None:
-    page.goto(f"{app_url}/aggregation")
+def test_it_opens_alive_and_answers_a_box_and_a_curve(visit: Callable[[str], Page]) -> None:
+    page = visit("/aggregation")
     expect(status(page)).to_contain_text("recorded", timeout=PATIENCE)
     expect(reading(page, PICTURE)).to_contain_text("against the truth", timeout=PATIENCE)
     expect(come_to(page, "Aggregate check")).to_contain_text("184 rows", timeout=PATIENCE)
@@ -54,6 +56,10 @@ def test_it_opens_alive_and_answers_a_box_and_a_curve(page: Page, app_url: str) 
     expect(reading(page, CURVE)).to_contain_text("With 10 fine", timeout=PATIENCE)
     slider.press("ArrowLeft")
     expect(reading(page, CURVE)).to_contain_text("With 5 fine", timeout=PATIENCE)
+
+
+def test_axe_finds_nothing_against_it(visit: Callable[[str], Page]) -> None:
+    assert_accessible(visit("/aggregation"), "What is each task worth?")
 
 
 def test_training_in_one_dimension_is_seen_and_a_task_can_be_left_out(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import re
+from collections.abc import Callable
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
@@ -83,8 +84,8 @@ def begin(page: Page, url: str) -> str:
 
 
 @pytest.mark.usefixtures("nothing_complains")
-def test_it_opens_alive_and_invites_to_label(page: Page, app_url: str) -> None:
-    page.goto(f"{app_url}/clamp")
+def test_it_opens_alive_and_invites_to_label(visit: Callable[[str], Page]) -> None:
+    page = visit("/clamp")
     expect(status(page)).to_contain_text("recorded", timeout=PATIENCE)
     expect(come_to(page, "What a label is worth")).to_contain_text("GP, active", timeout=PATIENCE)
     expect(come_to(page, "The pool, and what it was asked")).to_contain_text("patches are labelled")
@@ -92,9 +93,8 @@ def test_it_opens_alive_and_invites_to_label(page: Page, app_url: str) -> None:
     expect(button(page, "Label these patches yourself")).to_be_enabled()
 
 
-def test_axe_finds_nothing_against_it(page: Page, app_url: str) -> None:
-    page.goto(f"{app_url}/clamp")
-    assert_accessible(page, "What if it were asked otherwise?")
+def test_axe_finds_nothing_against_it(visit: Callable[[str], Page]) -> None:
+    assert_accessible(visit("/clamp"), "What if it were asked otherwise?")
 
 
 @pytest.mark.usefixtures("nothing_complains")
@@ -125,6 +125,7 @@ def test_labels_by_keys_are_taken_back_changed_and_agreed_on_in_a_second_window(
     stand = standing(store.labels(run))
     assert len(stand) == 12
     assert stand[rows[0]].label == "clamp"
+    assert_accessible(page, "Label")
 
     page.reload()
     shown(page)

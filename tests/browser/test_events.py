@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -17,8 +18,8 @@ WORTH = "What is each view worth?"
 pytestmark = pytest.mark.usefixtures("nothing_complains")
 
 
-def test_it_opens_alive_and_a_view_is_taken_away(page: Page, app_url: str) -> None:
-    page.goto(f"{app_url}/events")
+def test_it_opens_alive_and_a_view_is_taken_away(visit: Callable[[str], Page]) -> None:
+    page = visit("/events")
     expect(status(page)).to_contain_text("recorded", timeout=PATIENCE)
     expect(reading(page, PROBABILITIES)).to_contain_text("above one half", timeout=PATIENCE)
     expect(reading(page, "What each neuron contributes")).to_contain_text("contributes")
@@ -32,9 +33,8 @@ def test_it_opens_alive_and_a_view_is_taken_away(page: Page, app_url: str) -> No
     expect(row).to_contain_text("with a probability of", timeout=PATIENCE)
 
 
-def test_axe_finds_nothing_against_it(page: Page, app_url: str) -> None:
-    page.goto(f"{app_url}/events")
-    assert_accessible(page, "What if it were trained otherwise?")
+def test_axe_finds_nothing_against_it(visit: Callable[[str], Page]) -> None:
+    assert_accessible(visit("/events"), "What if it were trained otherwise?")
 
 
 def test_survival_is_another_task_with_figures_of_its_own(page: Page, app_url: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -19,8 +20,8 @@ BROWSE = "Every output"
 pytestmark = pytest.mark.usefixtures("nothing_complains")
 
 
-def test_it_opens_alive_and_a_hidden_replica_returns(page: Page, app_url: str) -> None:
-    page.goto(f"{app_url}/genes")
+def test_it_opens_alive_and_a_hidden_replica_returns(visit: Callable[[str], Page]) -> None:
+    page = visit("/genes")
     expect(status(page)).to_contain_text("recorded", timeout=PATIENCE)
     expect(reading(page, PICTURE)).to_contain_text("of 26 points that were held", timeout=PATIENCE)
     expect(reading(page, "Where the outputs lie")).to_contain_text("6 outputs", timeout=PATIENCE)
@@ -38,9 +39,8 @@ def test_it_opens_alive_and_a_hidden_replica_returns(page: Page, app_url: str) -
     expect(reading(page, BROWSE)).to_contain_text("of 6 outputs", timeout=PATIENCE)
 
 
-def test_axe_finds_nothing_against_it(page: Page, app_url: str) -> None:
-    page.goto(f"{app_url}/genes")
-    assert_accessible(page, "What do hierarchy and correlation each contribute?")
+def test_axe_finds_nothing_against_it(visit: Callable[[str], Page]) -> None:
+    assert_accessible(visit("/genes"), "What do hierarchy and correlation each contribute?")
 
 
 def test_an_own_table_is_trained_on_and_a_broken_one_is_said(page: Page, app_url: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from playwright.sync_api import Page, expect
 
 from tests.browser.visiting import PATIENCE, reading
@@ -36,8 +38,8 @@ CHANGE = """async ([at, change]) => {
 }"""
 
 
-def test_only_what_a_change_concerns_is_laid_out(page: Page, app_url: str) -> None:
-    page.goto(f"{app_url}/genes")
+def test_only_what_a_change_concerns_is_laid_out(visit: Callable[[str], Page]) -> None:
+    page = visit("/genes")
     expect(reading(page, "Objective")).to_contain_text("Step", timeout=PATIENCE)
     page.wait_for_timeout(1500)  # what comes later has come
     assert page.evaluate(FIND) >= 3

@@ -15,6 +15,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from engine.events import State
 from engine.store import Store
+from tests.browser.accessible import assert_accessible
 from tests.browser.conftest import Served, serving
 from tests.browser.line import Line
 from tests.browser.visiting import (
@@ -25,6 +26,7 @@ from tests.browser.visiting import (
     assert_whole,
     log_in,
     press,
+    reading,
     status,
     step_of,
     train,
@@ -110,6 +112,8 @@ def test_a_second_visitor_follows_a_run_while_it_trains(
         until(watcher, "stopped")
         until(page, "stopped")
         assert_whole(watcher.evaluate(DRAWN))
+        expect(status(watcher)).to_have_text(status(page).inner_text(), timeout=PATIENCE)
+        expect(reading(watcher, "Objective")).to_have_text(reading(page, "Objective").inner_text())
     finally:
         other.close()
 
@@ -142,6 +146,7 @@ def test_two_runs_are_laid_side_by_side(page: Page, app_url: str) -> None:
     seeds = page.get_by_role("row", name=re.compile(r"^seed 2 1"))
     expect(seeds).to_be_visible(timeout=PATIENCE)
     expect(page.get_by_role("row", name=re.compile("^this run: RMSE"))).to_be_visible()
+    assert_accessible(page, "Compared")
 
 
 def test_who_must_log_in_is_asked_offline_and_finds_the_run_after_a_restart(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from io import BytesIO
 
 import numpy as np
@@ -32,8 +33,10 @@ def cell() -> bytes:
     return file.getvalue()
 
 
-def test_it_opens_alive_and_a_cell_is_decoded_placed_and_judged(page: Page, app_url: str) -> None:
-    page.goto(f"{app_url}/mitosis")
+def test_it_opens_alive_and_a_cell_is_decoded_placed_and_judged(
+    visit: Callable[[str], Page],
+) -> None:
+    page = visit("/mitosis")
     expect(status(page)).to_contain_text("recorded", timeout=PATIENCE)
     tabs = page.get_by_role("navigation", name="Parts of this page")
     expect(tabs.get_by_role("link", name="A rare class")).to_have_attribute("aria-current", "page")
@@ -67,6 +70,5 @@ def test_it_opens_alive_and_a_cell_is_decoded_placed_and_judged(page: Page, app_
     expect(said).not_to_have_text(before, timeout=PATIENCE)
 
 
-def test_axe_finds_nothing_against_it(page: Page, app_url: str) -> None:
-    page.goto(f"{app_url}/mitosis")
-    assert_accessible(page, "What if it were trained otherwise?")
+def test_axe_finds_nothing_against_it(visit: Callable[[str], Page]) -> None:
+    assert_accessible(visit("/mitosis"), "What if it were trained otherwise?")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from playwright.sync_api import Page, expect
@@ -23,8 +24,10 @@ STREAM = """(step) => Bokeh.documents[0].get_model_by_name('curve')
   .stream({step: [step], elbo: [0.5], score: [0.5]}, undefined, {sync: false})"""
 
 
-def test_news_are_drawn_after_the_curve_until_they_are_part_of_it(page: Page, app_url: str) -> None:
-    page.goto(f"{app_url}/aggregation")
+def test_news_are_drawn_after_the_curve_until_they_are_part_of_it(
+    visit: Callable[[str], Page],
+) -> None:
+    page = visit("/aggregation")
     expect(reading(page, "Objective")).to_contain_text("Step", timeout=PATIENCE)
     last = int(
         page.evaluate("() => Bokeh.documents[0].get_model_by_name('curve').data.step.at(-1)")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -19,8 +20,8 @@ GREEK = ("alpha", "beta", "gamma", "delta")
 pytestmark = pytest.mark.usefixtures("nothing_complains")
 
 
-def test_it_opens_alive_and_a_drawing_is_recognised(page: Page, app_url: str) -> None:
-    page.goto(f"{app_url}/omniglot")
+def test_it_opens_alive_and_a_drawing_is_recognised(visit: Callable[[str], Page]) -> None:
+    page = visit("/omniglot")
     expect(status(page)).to_contain_text("recorded", timeout=PATIENCE)
     expect(page.get_by_text("As set here, a fit takes about")).to_be_visible(timeout=PATIENCE)
     expect(reading(page, ALIKE)).to_contain_text("Most alike of", timeout=PATIENCE)
@@ -42,9 +43,8 @@ def test_it_opens_alive_and_a_drawing_is_recognised(page: Page, app_url: str) ->
     expect(said).to_contain_text("Most probable in each alphabet", timeout=PATIENCE)
 
 
-def test_axe_finds_nothing_against_it(page: Page, app_url: str) -> None:
-    page.goto(f"{app_url}/omniglot")
-    assert_accessible(page, "What if it were trained otherwise?")
+def test_axe_finds_nothing_against_it(visit: Callable[[str], Page]) -> None:
+    assert_accessible(visit("/omniglot"), "What if it were trained otherwise?")
 
 
 def test_a_zip_of_images_is_shown_and_trained_on_and_a_broken_one_is_said(

@@ -76,10 +76,22 @@ def test_an_address_that_leads_nowhere(page: Page, app_url: str) -> None:
     expect(page.get_by_role("link", name="To the gallery")).to_be_visible()
 
 
-def test_a_setting_that_is_not_allowed_is_refused_on_the_page(
-    open_page: Callable[[str], Page],
+SET = "/redshift?n_basis=13&colour=blue"
+
+
+def test_settings_in_the_link_fill_the_form_and_unknown_ones_are_said(
+    visit: Callable[[str], Page],
 ) -> None:
-    page = open_page("/redshift")
+    page = visit(SET)
+    expect(page.get_by_role("textbox", name="Basis functions")).to_have_value("13")
+    expect(page.get_by_text("There is no setting 'colour'")).to_be_visible()
+
+
+def test_a_setting_that_is_not_allowed_is_refused_on_the_page(
+    visit: Callable[[str], Page],
+) -> None:
+    """Goes on where the test before has ended."""
+    page = visit(SET)
     status = page.get_by_role("status").first
     for number, word in enumerate(("many", "several", "a few")):
         page.get_by_role("textbox", name="Basis functions").fill(word)
@@ -92,14 +104,6 @@ def test_a_setting_that_is_not_allowed_is_refused_on_the_page(
             timeout=PATIENCE,
         )
     expect(page.get_by_role("alert")).to_contain_text("must be a whole number", timeout=PATIENCE)
-
-
-def test_settings_in_the_link_fill_the_form_and_unknown_ones_are_said(
-    open_page: Callable[[str], Page],
-) -> None:
-    page = open_page("/redshift?n_basis=13&colour=blue")
-    expect(page.get_by_role("textbox", name="Basis functions")).to_have_value("13")
-    expect(page.get_by_text("There is no setting 'colour'")).to_be_visible()
 
 
 @pytest.mark.parametrize(

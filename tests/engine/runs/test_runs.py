@@ -191,7 +191,7 @@ def test_a_worker_that_falls_silent_is_replaced(
 def test_workers_that_are_all_gone_are_brought_up_again(
     driver: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(attempts, "SILENCE_SECONDS", 3.0)
+    monkeypatch.setattr(attempts, "GONE_SECONDS", 3.0)
     run = driver.submit(max_steps=150, delay=0.01)
     driver.until_step(run, 5)
     driver.loop.call_soon_threadsafe(driver.service._desk._cluster.local.scale, 0)
