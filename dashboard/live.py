@@ -5,8 +5,8 @@ who has something to hear and is not still busy with the last update, and asks t
 document for a turn. The latest wins: what came meanwhile arrives in one update, nothing queues up
 behind a slow browser. Sessions are staggered so that a page request never waits behind all of them.
 Where more than `MANY` watch, each has a turn once a second, and between turns all are told the
-newest points of the curve at one blow (`dashboard.news`). Everything here runs on the server's
-event loop.
+newest points of the curve, written down once for them all (`dashboard.news`). Everything here runs
+on the server's event loop.
 
 A page uses it through `hub.watch(doc, show)`, then `watcher.follow(run_id)`; `show` is called on
 the document with an `Update`. The watcher ends by itself with its session.
@@ -254,26 +254,29 @@ class Hub:
                 if found is not None and not self.service.cares_for(run):
                     history.catch_up(found)
 
-    def _tell(self) -> None:
-        """Tell a crowd the newest points of its run's curve."""
-        crowds: dict[str, list[Watcher]] = {}
+    def _news(self) -> dict[str, Message[Any]]:
+        """The newest points of the curves that are drawn on, by run."""
+        first: dict[str, int] = {}
         for watcher in self.watchers:
-            if watcher.waiting and watcher.run is not None and not watcher.run.state.final:
-                crowds.setdefault(watcher.run.id, []).append(watcher)
-        for run, crowd in crowds.items():
-            trace, first = self._histories[run].trace, min(watcher.seen for watcher in crowd)
-            if first < len(trace):
-                message = newest(trace, first)
-                for watcher in crowd:
-                    watcher.tell(message)
+            run = watcher.run
+            if watcher.waiting and run is not None and not run.state.final:
+                first[run.id] = min(watcher.seen, first.get(run.id, watcher.seen))
+        traces = {run: self._histories[run].trace for run in first}
+        return {
+            run: newest(trace, first[run])
+            for run, trace in traces.items()
+            if first[run] < len(trace)
+        }
 
     async def _round(self) -> None:
-        turns = len(self.watchers)
+        turns, news = len(self.watchers), {}
         if turns > MANY:
-            self._tell()
+            news = self._news()
             turns = ceil(turns * TICK / TURN)  # not all in one tick, which would be late then
         # On its own, for a name that lives as long as the server would keep the last one's session.
         for watcher in sorted(self.watchers, key=lambda watcher: watcher.last):
+            if watcher.run is not None and watcher.waiting and watcher.run.id in news:
+                watcher.tell(news[watcher.run.id])
             if turns > 0 or watcher.urgent:
                 turns -= watcher.poke()
             watcher.deliver()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from jaxtyping import Float
 
@@ -78,14 +80,16 @@ class DensityPlot(Plot):
         peaks = max(int(high.sum()), 1)
         mass = np.cumsum(density) / max(density.sum(), 1e-300)
         low, top = (float(grid[np.searchsorted(mass, q)]) for q in (0.025, 0.975))
+        wide = max(top - low, 1e-9)
+        places = max(2 - math.floor(math.log10(wide)), 0)  # so that the interval can be told
         words = (
-            f"Most likely {self.target} {grid[np.argmax(density)]:.3f}, 95% between {low:.3f} and "
-            f"{top:.3f}, {peaks} peak{'s' if peaks > 1 else ''}"
+            f"Most likely {self.target} {grid[np.argmax(density)]:.{places}f}, 95% between "
+            f"{low:.{places}f} and {top:.{places}f}, {peaks} peak{'s' if peaks > 1 else ''}"
         )
         if truth is None:
             return words + "."
         where = "inside" if low <= truth <= top else "outside"
-        return words + f"; the truth is {truth:.3f}, {where}."
+        return words + f"; the truth is {truth:.{places}f}, {where}."
 
 
 def _weighty(components: Float[np.ndarray, "c g"], most: int = 25) -> np.ndarray:

@@ -15,6 +15,15 @@ PATIENCE = 60_000  # ms until an answer; other work may share the machine's core
 
 BUILT = "() => Bokeh.documents[0]?.is_idle"
 
+FRAMES = """async () => {
+  const ask = window.requestAnimationFrame
+  let asked = 0
+  window.requestAnimationFrame = (then) => { asked += 1; return ask.call(window, then) }
+  await new Promise((done) => setTimeout(done, 1000))
+  window.requestAnimationFrame = ask
+  return asked
+}"""
+
 HEADINGS = """() => {
   const found = []
   const walk = (root) => {
@@ -67,6 +76,14 @@ def test_a_run_that_is_not_there_is_said_in_a_sentence(visit: Callable[[str], Pa
     page = visit("/redshift?run=nonsense")
     expect(page.get_by_role("alert")).to_contain_text("There is no run 'nonsense'")
     expect(page.get_by_role("button", name="Train", exact=True)).to_be_visible()
+
+
+def test_a_page_at_rest_asks_its_visitors_machine_for_nothing(visit: Callable[[str], Page]) -> None:
+    """Sixty turns a second were a tenth of a core, on each of thirty laptops (assets/files.js)."""
+    page = visit("/redshift")
+    page.wait_for_function(BUILT)
+    page.wait_for_timeout(1000)
+    assert page.evaluate(FRAMES) < 10
 
 
 def test_an_address_that_leads_nowhere(page: Page, app_url: str) -> None:
