@@ -45,7 +45,10 @@ class AggregationSettings(Settings):
         "each task, for instruments with scales of their own; auto looks how far they differ.",
     )
     n_latent = param.Integer(
-        1, bounds=(1, 8), label="Latent functions", doc="Latent functions Q that the tasks share."
+        0,
+        bounds=(0, 8),
+        label="Latent functions",
+        doc="Latent functions Q that the tasks share; 0: one for every two tasks.",
     )
     rank = param.Integer(
         1,
@@ -107,7 +110,7 @@ def estimate(settings: AggregationSettings, rows: int, columns: int) -> tuple[fl
     dimensions 24 ms, on busy cores; a table with held-out rows takes less.
     """
     n = min(settings.batch_size or rows, rows)
-    m = settings.n_inducing * settings.n_latent
+    m = settings.n_inducing * max(settings.n_latent, 1)
     dimensions = max(1, (columns - 3) // 2)  # beside task, y and a split, a box has two ends
     step = 4e-9 * n * m * (dimensions * 5 + 0.05 * m) + 3e-9 * m**3 + 0.007
     return 5 + settings.max_steps * step, 350e6 + 60 * n * m * dimensions

@@ -100,7 +100,7 @@ class Study:
             inducing=s.n_inducing,
             # A few wide boxes need more points than they have centres.
             place="kmeans" if len(self.data.y) > s.n_inducing else "even",
-            ranks=(s.rank,) * s.n_latent,
+            ranks=space.ranks(s, len(self.kinds)),
             shape=s.kernel,
             lengthscale=s.lengthscale or None,
             fixed_lengthscale=s.lengthscale > 0,
@@ -109,7 +109,7 @@ class Study:
             natural=s.optimiser == "natural",
         ).to(self.device)
         gaussian = all(kind == "gaussian" for kind in self.kinds) and not s.batch_size
-        alone = s.n_latent * s.rank == 1
+        alone = sum(space.ranks(s, len(self.kinds))) == 1
         self.training = Training(
             self.model,
             self.data,
@@ -191,7 +191,7 @@ class Study:
             study.kinds,
             inducing.to(device),
             len(study.words["dims"]),
-            (settings.rank,) * settings.n_latent,
+            space.ranks(settings, len(study.kinds)),
             settings.kernel,
             settings.learn_inducing,
             settings.optimiser == "natural",

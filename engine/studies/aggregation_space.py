@@ -20,6 +20,7 @@ from engine.models.mtgpa_prior import Data
 
 MOST_CELLS = {1: 700, 2: 3000}  # cells of a picture; wider ones where there would be more
 COUNTS = (5, 10, 20, 50, 100, 200, 500)  # fine rows on the curve of errors
+MOST_LATENT = 8  # functions that many tasks share, where nobody says how many
 MOST_SHOWN = 1500  # observations that travel to the page
 
 
@@ -95,6 +96,15 @@ def likelihoods(settings: AggregationSettings, seen: Supports, name: str) -> lis
             chosen[task] = "poisson" if whole else "gaussian"
     check_values(seen, chosen, name=name)
     return [chosen[task] for task in seen.tasks]
+
+
+def ranks(settings: AggregationSettings, tasks: int) -> tuple[int, ...]:
+    """The rank of each latent function's coregionalization matrix.
+
+    Two tasks that are one quantity share a function; more tasks are of more quantities, which one
+    function cannot serve (four tasks of births: SMSE 0.28 with one, 0.008 with two).
+    """
+    return (settings.rank,) * (settings.n_latent or min(-(-tasks // 2), MOST_LATENT))
 
 
 def named(words: str, seen: Supports) -> dict[str, str]:

@@ -53,6 +53,7 @@ def _cases(seed: int, quick: bool, folder: Path | None) -> Iterator[Case]:
     """Experiment, whose rows, method, table and settings."""
     yield from _toy(seed, folder)
     yield from _births(seed, quick, folder)
+    yield from _orders(seed, folder)
     yield from _dust(seed, folder)
 
 
@@ -68,13 +69,26 @@ def _toy(seed: int, folder: Path | None) -> Iterator[Case]:
     yield "Poisson toy", source, "task 1 alone", table, {**values, "leave_out": other}
 
 
-def _births(seed: int, quick: bool, folder: Path | None) -> Iterator[Case]:
-    cells = fertility.simulate(seed, noise="births", orders=(1,))
-    source = "simulated births, stand-in for those of Canada"
-    if folder is not None:
-        from engine.datasets.published import canada
+def _cells(seed: int, folder: Path | None) -> tuple[pd.DataFrame, str]:
+    if folder is None:
+        return fertility.simulate(seed, noise="births"), "simulated births, stand-in for Canada's"
+    from engine.datasets.published import canada
 
-        cells, source = canada(folder / "fertility"), "first births of Canada, the publication's"
+    return canada(folder / "fertility"), "births of Canada, the publication's"
+
+
+def _orders(seed: int, folder: Path | None) -> Iterator[Case]:
+    """First and second births, in cells and in boxes: with one noise each, and with one that
+    varies."""
+    cells, source = _cells(seed, folder)
+    table = fertility.experiment(cells, 5, 200, seed, orders=(1, 2))
+    for method, likelihood in (("one noise", "gaussian"), ("noise varies", "heteroscedastic")):
+        values = {"fine_rows": 200, "likelihood": likelihood}
+        yield "four outputs, 200 cells", source, method, table, values
+
+
+def _births(seed: int, quick: bool, folder: Path | None) -> Iterator[Case]:
+    cells, source = _cells(seed, folder)
     for step in (5, 2):
         few = COUNTS[:3:2] if step == 5 else COUNTS[:1]
         for n in few if quick else COUNTS:

@@ -235,4 +235,14 @@ def test_every_published_experiment_is_run_and_stands_beside_its_figure(
     assert {"with 5x5 boxes", "with 2x2 boxes", "cells alone"} <= set(births["method"])
     for rival in ("ICM on centroids", "dependent GPs on centroids"):
         assert births["method"].str.startswith(rival).any()
+    orders = found[found["experiment"] == "four outputs, 200 cells"]
+    assert {"one noise", "noise varies"} <= set(orders["method"])
     assert np.isfinite(found["ours"]).all()
+
+
+@pytest.mark.parametrize(
+    ("n_latent", "tasks", "found"), [(0, 1, 1), (0, 2, 1), (0, 5, 3), (4, 2, 4)]
+)
+def test_more_tasks_share_more_functions(n_latent: int, tasks: int, found: int) -> None:
+    settings = AggregationSettings(n_latent=n_latent, rank=2)
+    assert aggregation_space.ranks(settings, tasks) == (2,) * found
