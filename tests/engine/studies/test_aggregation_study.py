@@ -240,9 +240,6 @@ def test_every_published_experiment_is_run_and_stands_beside_its_figure(
     assert np.isfinite(found["ours"]).all()
 
 
-@pytest.mark.parametrize(
-    ("n_latent", "tasks", "found"), [(0, 1, 1), (0, 2, 1), (0, 5, 3), (4, 2, 4)]
-)
-def test_more_tasks_share_more_functions(n_latent: int, tasks: int, found: int) -> None:
-    settings = AggregationSettings(n_latent=n_latent, rank=2)
-    assert aggregation_space.ranks(settings, tasks) == (2,) * found
+@pytest.mark.parametrize(("asked", "tasks", "found"), [(0, 1, 1), (0, 2, 1), (0, 5, 3), (4, 2, 4)])
+def test_more_tasks_share_more_functions(asked: int, tasks: int, found: int) -> None:
+    assert space.ranks(settings(n_latent=asked, rank=2), tasks) == (2,) * found
