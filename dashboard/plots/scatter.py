@@ -79,7 +79,7 @@ class ScatterPlot(Plot):
         self._ring()
         error = mean - true
         words = (
-            f"{len(true):,} rows: root mean squared error {np.sqrt(np.mean(error**2)):.4f}, "
+            f"{len(true):,} rows drawn here: root mean squared error {np.sqrt(np.mean(error**2)):.4f}, "
             f"median predicted deviation {np.median(std):.4f}"
         )
         if self.outlier is not None:

@@ -35,7 +35,13 @@ class _Lazy(type(sys)):
 
 
 def dask_setup(worker: Any) -> None:
-    """In a worker: know the toy, and checkpoint so often that a test need not wait."""
+    """In a worker: know the toy alone, and checkpoint so often that a test need not wait.
+
+    A worker brings in all studies that it knows, which takes longer than most tests here.
+    """
+    import engine.catalog
+
     global in_worker
     in_worker = True
     install()
+    engine.catalog.STUDIES = ("toy",)
