@@ -175,7 +175,7 @@ def test_downloads_hold_the_run_and_figures_open_alone_and_offline(
         page = offline.new_page()
         errors: list[str] = []
         page.on("pageerror", lambda error: errors.append(str(error)))
-        page.goto((tmp_path / "Figures.html").as_uri())
+        page.goto((tmp_path / "All figures.html").as_uri())
         expect(page.locator("canvas").first).to_be_visible(timeout=PATIENCE)
         assert errors == []
     finally:
