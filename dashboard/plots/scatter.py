@@ -78,8 +78,9 @@ class ScatterPlot(Plot):
         self._draw_lines(true)
         self._ring()
         error = mean - true
+        rmse = np.sqrt(np.mean(error**2))
         words = (
-            f"{len(true):,} rows drawn here: root mean squared error {np.sqrt(np.mean(error**2)):.4f}, "
+            f"{len(true):,} rows drawn here: root mean squared error {rmse:.4f}, "
             f"median predicted deviation {np.median(std):.4f}"
         )
         if self.outlier is not None:
