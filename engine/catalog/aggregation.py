@@ -216,7 +216,7 @@ ENTRY = Entry(
         ),
     ),
     limits=(
-        "Noise is learnt, one variance a task (or a function, if heteroscedastic); `y_err` is not "
+        "Noise is learnt, one variance a task (or a function, if heteroscedastic); y_err is not "
         "used, and an average over a large box counts as one observation like any other.",
         "A count's rate is the exponential of an average, not the average of an exponential.",
         "Means of tasks are constants; a trend beyond the data returns to them.",
