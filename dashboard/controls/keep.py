@@ -43,16 +43,11 @@ class Keep:
         self._files = [
             self._file("Settings", "settings.json", export.settings_json),
             self._file("Metrics", "metrics.csv", export.metrics_csv),
-            *(
-                [
-                    self._file(
-                        "Predictions",
-                        "predictions.csv",
-                        lambda run: export.predictions_csv(run, page.entry),
-                    )
-                ]
-                if export.predicted(page.entry)
-                else []
+            self._file(
+                "Predictions",
+                "predictions.csv",
+                lambda run: export.predictions_csv(run, page.entry),
+                visible=bool(export.predicted(page.entry)),
             ),
             download(page, "Table", export.TABLE, self._table, visible=False),
             self._file("Notebook", "run.ipynb", export.notebook),
@@ -99,6 +94,10 @@ class Keep:
         return await asyncio.to_thread(lambda: export.table_csv(store.upload_table(upload)))
 
     def _file(
-        self, label: str, filename: str, make: Callable[[History], str | bytes]
+        self,
+        label: str,
+        filename: str,
+        make: Callable[[History], str | bytes],
+        visible: bool = True,
     ) -> pmui.FileDownload:
-        return download(self._page, label, filename, lambda: make(self._on_show()))
+        return download(self._page, label, filename, lambda: make(self._on_show()), visible=visible)

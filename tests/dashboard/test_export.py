@@ -125,6 +125,11 @@ def test_predictions_have_a_row_a_test_row_and_the_bands_by_name() -> None:
     assert np.isnan(table["'=g"][0])
 
 
+def test_a_study_without_predictions_of_test_rows_offers_none() -> None:
+    assert export.predicted(entry("redshift"))
+    assert export.predicted(entry("clamp")) == []  # its pool has a file of its own
+
+
 def test_predictions_of_a_trained_run_are_its_own(trained: Any) -> None:
     table = pd.read_csv(io.StringIO(export.predictions_csv(trained, entry("redshift"))))
     assert table["z_mean"].to_numpy() == pytest.approx(trained.report.arrays["z_mean"])
