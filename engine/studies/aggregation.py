@@ -92,6 +92,7 @@ class Study:
     def begin(self, restart: int, stage: int, best: Tensors | None) -> None:
         s = self.settings
         generator = torch.Generator().manual_seed(104729 * s.seed + restart)
+        ranks = space.ranks(s, len(self.kinds))
         self.model = MTGPA.build(
             self.data,
             self.kinds,
@@ -100,7 +101,7 @@ class Study:
             inducing=s.n_inducing,
             # A few wide boxes need more points than they have centres.
             place="kmeans" if len(self.data.y) > s.n_inducing else "even",
-            ranks=space.ranks(s, len(self.kinds)),
+            ranks=ranks,
             shape=s.kernel,
             lengthscale=s.lengthscale or None,
             fixed_lengthscale=s.lengthscale > 0,
@@ -109,7 +110,7 @@ class Study:
             natural=s.optimiser == "natural",
         ).to(self.device)
         gaussian = all(kind == "gaussian" for kind in self.kinds) and not s.batch_size
-        alone = sum(space.ranks(s, len(self.kinds))) == 1
+        alone = sum(ranks) == 1
         self.training = Training(
             self.model,
             self.data,

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.accessible import assert_accessible
-from tests.browser.visiting import PATIENCE, button, come_to, drop, reading, status
+from tests.browser.visiting import PATIENCE, button, come_to, drop, reading, status, use_and_train
 
 SMALL = "fine_rows=40&n_inducing=30&max_steps=40&patience=0"
 PICTURE = "What the averages give away"
@@ -96,10 +96,6 @@ def test_an_own_table_of_boxes_is_trained_on_and_a_broken_one_is_said(
     expect(alert).to_contain_text("boxes.csv", timeout=PATIENCE)
     expect(alert).to_contain_text("row 4")
     drop(page, "boxes.csv", boxes())
-    button(page, "Use this table").click(timeout=PATIENCE)
-    expect(page.get_by_text("boxes.csv: 60 rows")).to_be_visible(timeout=PATIENCE)
-    button(page, "Train").click()
-    expect(status(page)).not_to_contain_text("recorded", timeout=PATIENCE)
-    expect(status(page)).to_contain_text(re.compile("^converged|^hit limit"), timeout=PATIENCE)
+    use_and_train(page, "boxes.csv: 60 rows")
     expect(reading(page, PICTURE)).to_contain_text("Mean between", timeout=PATIENCE)
     expect(page.get_by_text("No row is held out")).to_be_visible(timeout=PATIENCE)

@@ -18,7 +18,7 @@ from engine.labels import standing
 from engine.store import Store
 from tests.browser.accessible import assert_accessible
 from tests.browser.conftest import Served
-from tests.browser.visiting import PATIENCE, button, come_to, drop, status
+from tests.browser.visiting import PATIENCE, button, come_to, drop, status, use_and_train
 
 YOURS = "expert=you&components=4"
 
@@ -74,11 +74,7 @@ def begin(page: Page, url: str) -> str:
     """Bring a pool, begin a session on it, and return the run."""
     page.goto(f"{url}/clamp?{YOURS}")
     drop(page, "pool.csv", pool())
-    button(page, "Use this table").click(timeout=PATIENCE)
-    expect(page.get_by_text("pool.csv: 48 rows")).to_be_visible(timeout=PATIENCE)
-    button(page, "Train").click()
-    page.wait_for_url(re.compile("[?&]run="), timeout=PATIENCE)
-    expect(status(page)).to_contain_text(re.compile("^converged|^hit limit"), timeout=PATIENCE)
+    use_and_train(page, "pool.csv: 48 rows")
     shown(page)
     return parse_qs(urlsplit(page.url).query)["run"][0]
 

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.accessible import assert_accessible
-from tests.browser.visiting import PATIENCE, button, come_to, drop, reading, status
+from tests.browser.visiting import PATIENCE, come_to, drop, reading, status, use_and_train
 
 SMALL = "inducing_outputs=2&inducing_inputs=6&max_steps=15&patience=0&baselines=false"
 PICTURE = "Replicas, seen and never taken"
@@ -50,11 +50,7 @@ def test_an_own_table_is_trained_on_and_a_broken_one_is_said(page: Page, app_url
     alert = page.locator("p.error[role=alert]")
     expect(alert).to_contain_text("mine.csv, column 'time', row 12: got 'noon'", timeout=PATIENCE)
     drop(page, "mine.csv", table())
-    button(page, "Use this table").click(timeout=PATIENCE)
-    expect(page.get_by_text("mine.csv: 80 rows")).to_be_visible(timeout=PATIENCE)
-    button(page, "Train").click()
-    expect(page).to_have_url(re.compile("[?&]run="), timeout=PATIENCE)
-    expect(status(page)).to_contain_text(re.compile("^converged|^hit limit"), timeout=PATIENCE)
+    use_and_train(page, "mine.csv: 80 rows")
     expect(reading(page, PICTURE)).to_contain_text("2 rows, up to 4 replicas", timeout=PATIENCE)
     expect(page.get_by_role("row", name="this run")).to_be_visible(timeout=PATIENCE)
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.accessible import assert_accessible
-from tests.browser.visiting import PATIENCE, button, come_to, drop, reading, status
+from tests.browser.visiting import PATIENCE, button, come_to, drop, reading, status, use_and_train
 from tests.engine.datasets.test_images import archive
 
 SMALL = "size=8&n_latent=2&inducing_points=6&max_steps=12&patience=0&baselines=false&test_share=0.5"
@@ -57,9 +56,5 @@ def test_a_zip_of_images_is_shown_and_trained_on_and_a_broken_one_is_said(
     expect(alert).to_contain_text("mine.zip is not a ZIP archive", timeout=PATIENCE)
     drop(page, "mine.zip", archive(255, 0, GREEK))
     expect(page.get_by_role("img", name="alpha of Greek")).to_be_visible(timeout=PATIENCE)
-    button(page, "Use this table").click(timeout=PATIENCE)
-    expect(page.get_by_text("mine.zip: 8 rows")).to_be_visible(timeout=PATIENCE)
-    button(page, "Train").click()
-    expect(page).to_have_url(re.compile("[?&]run="), timeout=PATIENCE)
-    expect(status(page)).to_contain_text(re.compile("^converged|^hit limit"), timeout=PATIENCE)
+    use_and_train(page, "mine.zip: 8 rows")
     expect(reading(page, ALIKE)).to_contain_text("Most alike of 4 classes", timeout=PATIENCE)

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.accessible import assert_accessible
-from tests.browser.visiting import PATIENCE, button, come_to, drop, reading, status
+from tests.browser.visiting import PATIENCE, button, come_to, drop, reading, status, use_and_train
 
 SMALL = "training_size=200&validation_size=80&test_size=120&n_basis=4&max_steps=25&restarts=1"
 LONG = "training_size=1500&n_basis=40&max_steps=5000&patience=0&restarts=1&test_size=120"
@@ -203,11 +203,7 @@ def test_an_own_table_is_mapped_trained_on_and_deleted(page: Page, app_url: str)
     page.get_by_role("combobox", name="Column of “z”").click()
     page.get_by_role("menuitem", name="distance").click()
     expect(missing).to_be_hidden(timeout=PATIENCE)
-    button(page, "Use this table").click()
-    expect(page.get_by_text("mine.csv: 450 rows, 4 columns")).to_be_visible(timeout=PATIENCE)
-    button(page, "Train").click()
-    expect(status(page)).not_to_contain_text("recorded", timeout=PATIENCE)
-    expect(status(page)).to_contain_text(re.compile("^converged|^hit limit"), timeout=PATIENCE)
+    use_and_train(page, "mine.csv: 450 rows, 4 columns")
     come_to(page, "What if a band")
     expect(page.get_by_role("checkbox", name="green")).to_be_visible(timeout=PATIENCE)
     expect(reading(page, "Features that matter")).to_contain_text(

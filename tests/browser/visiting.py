@@ -72,6 +72,16 @@ def train(page: Page, address: str) -> str:
     return parse_qs(urlsplit(page.url).query)["run"][0]
 
 
+def use_and_train(page: Page, said: str) -> None:
+    """Keep the table that was dropped, of which the page then says this, and train on it."""
+    button(page, "Use this table").click(timeout=PATIENCE)
+    expect(page.get_by_text(said)).to_be_visible(timeout=PATIENCE)
+    button(page, "Train").click()
+    expect(page).to_have_url(re.compile("[?&]run="), timeout=PATIENCE)
+    expect(status(page)).not_to_contain_text("recorded", timeout=PATIENCE)
+    until(page, "converged|^hit limit")
+
+
 def until(page: Page, what: str) -> None:
     """Wait until the status begins so."""
     expect(status(page)).to_contain_text(re.compile(f"^{what}"), timeout=PATIENCE)
