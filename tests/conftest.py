@@ -19,7 +19,8 @@ _UNCHECKED = {"engine.cli", "engine.worker", "engine.studies"}
 _STUDIES = str(Path(engine.__path__[0]) / "studies")
 _MODULES = [m.name for m in iter_modules(engine.__path__, "engine.")]
 _MODULES += [m.name for m in iter_modules([_STUDIES], "engine.studies.")]
-install_import_hook([name for name in _MODULES if name not in _UNCHECKED], "checking.checked")
+if "benchmark" not in sys.argv:  # `pytest -m benchmark` measures what users run, without checks
+    install_import_hook([name for name in _MODULES if name not in _UNCHECKED], "checking.checked")
 
 
 @pytest.fixture(scope="module")

@@ -22,9 +22,9 @@ from engine.errors import BadInput
 from engine.likelihoods import augment_reduce
 from engine.likelihoods.augment_reduce import Covariance
 from engine.models import mogp_ar_prediction as prediction
+from engine.models import mogp_whitening as whitening
 from engine.models.mogp_kernels import Kernel, Rows
 from engine.models.mogp_mixing import Coregionalised
-from engine.models.mogp_whitening import inverse_cholesky
 
 JITTER = 1e-6  # on K_uu, of the order of one on its diagonal
 CHUNK = 1000  # rows at once where all rows are asked for
@@ -87,21 +87,16 @@ class MOGPAR(Coregionalised, nn.Module):
 
     # -- latent functions ------------------------------------------------------------------------
 
-    def _whitener(self) -> Float[Tensor, "q m m"]:
+    def _inducing(self) -> Float[Tensor, "q m m"]:
         K = self.kernel.inducing(self.inducing_points)
-        return inverse_cholesky(K + JITTER * torch.eye(K.shape[-1], dtype=K.dtype, device=K.device))
+        return K + JITTER * torch.eye(K.shape[-1], dtype=K.dtype, device=K.device)
 
-    def _moments(
-        self, whitener: Float[Tensor, "q m m"], rows: Rows
-    ) -> tuple[Float[Tensor, "l b"], Float[Tensor, "l b"]]:
+    def _moments(self, rows: Rows) -> tuple[Float[Tensor, "l b"], Float[Tensor, "l b"]]:
         """Means and variances of all latent functions at the rows (3.22 with A = I)."""
-        m, b = whitener.shape[-1], len(rows)
-        A = whitener @ self.kernel.cross(self.inducing_points, rows)
-        spread = self.q_scale.tril().mT.reshape(self.n_latent, self.rank * m, m) @ A
-        spread = spread.square().view(self.n_latent, self.rank, m, b).sum(2)
-        rest = self.kernel.diagonal(rows) - A.square().sum(1)
-        variance = (rest.unsqueeze(1) + spread).clamp(min=0)
-        return (self.q_mean @ A).reshape(-1, b), variance.reshape(-1, b)
+        cross = self.kernel.cross(self.inducing_points, rows)
+        mean, more = whitening.moments(self._inducing(), cross, self.q_mean, self.q_scale)
+        variance = (self.kernel.diagonal(rows).unsqueeze(1) + more).clamp(min=0)
+        return mean.flatten(0, 1), variance.flatten(0, 1)
 
     def kl_divergence(self) -> Float[Tensor, ""]:
         """KL(q(u) || p(u)) of all latent functions; whitened, p(u) is a standard Gaussian."""
@@ -114,10 +109,9 @@ class MOGPAR(Coregionalised, nn.Module):
     @torch.no_grad()
     def latent(self, rows: Rows) -> tuple[Float[Tensor, "l n"], Float[Tensor, "l n"]]:
         """Means and variances of the Q*R latent functions, the ranks of a kernel side by side."""
-        whitener = self._whitener()
-        parts = [self._moments(whitener, rows[part]) for part in _chunks(len(rows))]
+        parts = [self._moments(rows[part]) for part in _chunks(len(rows))]
         means, variances = zip(*parts) if parts else ((), ())
-        empty = whitener.new_zeros(self.n_latent * self.rank, 0)
+        empty = self.q_mean.new_zeros(self.n_latent * self.rank, 0)
         return torch.cat([empty, *means], 1), torch.cat([empty, *variances], 1)
 
     def _mixed(self, moments: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
@@ -169,7 +163,7 @@ class MOGPAR(Coregionalised, nn.Module):
             generator: A CPU generator that draws the classes.
             sampled: Classes drawn for each row besides its own; 0 takes all.
         """
-        moments = self._mixed(self._moments(self._whitener(), rows))
+        moments = self._mixed(self._moments(rows))
         terms = self.data_terms(*moments, output, label, generator, sampled)
         here = torch.bincount(output, minlength=len(self.sizes))
         return (terms * (n_total / here)[output]).sum() - self.kl_divergence()
@@ -228,9 +222,9 @@ class MOGPAR(Coregionalised, nn.Module):
         self, rows: Rows, output: Int[Tensor, " n"], label: Int[Tensor, " n"]
     ) -> Float[Tensor, ""]:
         """The bound of all rows with all classes (3.23), in nats."""
-        whitener, total = self._whitener(), -self.kl_divergence()
+        total = -self.kl_divergence()
         for part in _chunks(len(rows)):
-            moments = self._mixed(self._moments(whitener, rows[part]))
+            moments = self._mixed(self._moments(rows[part]))
             total = total + self.data_terms(*moments, output[part], label[part], None, 0).sum()
         return total
 
@@ -272,7 +266,7 @@ class MOGPAR(Coregionalised, nn.Module):
     @torch.no_grad()
     def solved(self) -> Float[Tensor, "q m r"]:
         """K_uu^-1 E[u] of each latent function: means at x are k(x, Z) times these."""
-        return (self.q_mean @ self._whitener()).mT
+        return (self.q_mean @ whitening.inverse_cholesky(self._inducing())).mT
 
 
 def grouped(

@@ -9,7 +9,7 @@ from engine.errors import BadInput
 from engine.models.mogp_ar import MOGPAR, grouped
 from engine.models.mogp_ar_prediction import by_draws, by_quadrature
 from engine.models.mogp_kernels import RbfArd
-from engine.models.mogp_whitening import inverse_cholesky
+from engine.models.mogp_whitening import moments
 
 SIZES = [3, 5, 2]
 
@@ -77,22 +77,34 @@ def test_inducing_points_at_the_data_lose_nothing():
     assert model.latent(rows)[1].max().item() < 1e-4
 
 
-def test_the_whitener_has_the_gradient_of_a_cholesky_factor_and_a_solve():
+@pytest.mark.parametrize("rank", [1, 3])
+def test_moments_have_the_gradient_of_a_cholesky_factor_and_a_solve(rank):
     g = torch.Generator().manual_seed(0)
-    root, cross = (torch.randn(2, 5, n, generator=g, dtype=torch.float64) for n in (8, 3))
-    K = (root @ root.mT).requires_grad_()
-    symmetric = lambda K: 0.5 * (K + K.mT)  # noqa: E731
-    weight = torch.randn(2, 5, 3, generator=g, dtype=torch.float64)
+    root, cross, mean, scale = (
+        torch.randn(2, *shape, generator=g, dtype=torch.float64, requires_grad=True)
+        for shape in ((5, 8), (5, 4), (rank, 5), (rank, 5, 5))
+    )
 
-    def plain(K):
-        return torch.linalg.solve_triangular(torch.linalg.cholesky(K), cross, upper=False)
+    def plain(root, cross, mean, scale):
+        L = torch.linalg.cholesky(root @ root.mT)
+        A = torch.linalg.solve_triangular(L, cross, upper=False)
+        spread = (scale.tril().mT @ A.unsqueeze(1)).square().sum(2)
+        return mean @ A, spread - A.square().sum(1).unsqueeze(1)
 
-    got = inverse_cholesky(symmetric(K)) @ cross
-    torch.testing.assert_close(got, plain(K))
-    (gradient,) = torch.autograd.grad((got * weight).sum(), K)
-    (expected,) = torch.autograd.grad((plain(symmetric(K)) * weight).sum(), K)
-    torch.testing.assert_close(gradient, expected)
-    assert torch.autograd.gradcheck(lambda K: inverse_cholesky(symmetric(K)), K)
+    def ours(root, cross, mean, scale):
+        return moments(root @ root.mT, cross, mean, scale)
+
+    given, weights = (root, cross, mean, scale), []
+    for got, expected in zip(ours(*given), plain(*given)):
+        torch.testing.assert_close(got, expected)
+        weights.append(torch.randn(got.shape, generator=g, dtype=torch.float64))
+    of_ours, of_plain = (
+        torch.autograd.grad(sum((w * v).sum() for w, v in zip(weights, how(*given))), given)
+        for how in (ours, plain)
+    )
+    for got, expected in zip(of_ours, of_plain):
+        torch.testing.assert_close(got, expected)
+    assert torch.autograd.gradcheck(ours, given)
 
 
 def test_kl_divergence_is_that_of_gaussians():
@@ -166,7 +178,7 @@ def test_gradients_of_rows_in_groups_are_counted_once():
     model.zero_grad()
     for i in range(10):
         at = slice(i, i + 1)
-        moments = model._mixed(model._moments(model._whitener(), rows[at]))
+        moments = model._mixed(model._moments(rows[at]))
         model.data_terms(*moments, output[at], label[at], None, 0).sum().backward()
     (-model.kl_divergence()).backward()
     torch.testing.assert_close(model.q_mean.grad, grouped_gradient)
