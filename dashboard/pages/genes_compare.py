@@ -21,7 +21,7 @@ class Compare(Shown):
     title = "The same rows, by each model"
 
     def __init__(self) -> None:
-        self.plot = ReplicaGrid(self.title)
+        self.plot = ReplicaGrid(self.title, rows="models")
         self.figures, self.panel = self.plot.figures, self.plot.panel
 
     def update(self, told: Report, words: Mapping[str, Any]) -> None:
@@ -46,3 +46,4 @@ class Compare(Shown):
             (float(a["grid"][0]), float(a["grid"][-1])),
         )
         self.plot.show(a["grid"], mean, np.full_like(std, np.nan), std)
+        self.plot.describe(f"All rows are {output}. {self.plot.alt}")

@@ -149,6 +149,10 @@ class Hidden:
         self.pair.show(answer["grid"], mean, std_f, std_y)
         self.pair.panel.visible = True
         inside, error = (float(np.ravel(answer[name])[0]) for name in ("inside", "nmse"))
+        self.pair.describe(  # its own words would count the points once before and once after
+            f"{output}, {replica}, as trained and once hidden: then the 95% band of new "
+            f"measurements holds {inside:.0f} of its {n} points."
+        )
         self.reading.object = (
             f"<p role='note'>Without <strong>{escape(replica)}</strong> of {escape(output)} the "
             f"model expects its {n} points with an NMSE of "

@@ -27,6 +27,9 @@ ACROSS, DOWN = (
 )  # gaps between cells, in cells; the name of a replica stands in the latter
 ROW = 96  # pixels of a cell's height
 LEAST_WIDTH = 100  # pixels of a cell; a narrower page scrolls the grid sideways
+BAND_Y, BAND_F = "95% of new measurements y", "95% for the curve f"
+SHARED = "shared by the replicas, g"
+MEAN, LEARNT, HELD = "mean", "learnt from", "held out"
 ROOM = 0.2  # of a row's range of values, left free above and below its data
 CURVES = ("u", "mean", "shared", "f_lo", "f_hi", "y_lo", "y_hi")
 SCROLL = """
@@ -45,6 +48,7 @@ class ReplicaGrid(Plot):
         row_height: Pixels.
         pick: Called with (row, replica) of a cell that the visitor clicked.
         legend: Whether it says what its colours mean.
+        rows: What its rows are. Rows of anything but outputs show the same points each.
     """
 
     def __init__(
@@ -53,8 +57,9 @@ class ReplicaGrid(Plot):
         row_height: int = ROW,
         pick: Callable[[int, int], None] | None = None,
         legend: bool = True,
+        rows: str = "outputs",
     ) -> None:
-        self.row_height = row_height
+        self.row_height, self.rows_are = row_height, rows
         self.rows: list[str] = []
         self.replicas: list[list[str]] = []
         self._x = (0.0, 1.0)
@@ -129,6 +134,7 @@ class ReplicaGrid(Plot):
                     parts.append(self._cell(grid, values, i, j))
         joined = np.concatenate(parts, axis=1) if parts else np.empty((len(CURVES), 0))
         put(self.curves, **dict(zip(CURVES, joined)))
+        self._explain(std_f, std_y, shared)
         self.describe(self._in_words(grid, mean, std_f, std_y))
 
     def choose(self, row: int | None, replica: int = 0) -> None:
@@ -140,6 +146,19 @@ class ReplicaGrid(Plot):
     def clear(self) -> None:
         super().clear()
         self.rows, self.replicas = [], []
+
+    def _explain(self, std_f: Curves, std_y: Curves, shared: object) -> None:
+        """Name in the legend what is drawn, and nothing else."""
+        drawn = {
+            BAND_Y: np.isfinite(std_y).any(),
+            BAND_F: np.isfinite(std_f).any(),
+            SHARED: shared is not None,
+            MEAN: True,
+            LEARNT: len(self.points.data["u"]) > 0,
+            HELD: len(self.held.data["u"]) > 0,
+        }
+        for item in self.figures[0].legend[0].items:
+            item.visible = bool(drawn[item.label.value])
 
     # --- from a cell's own units to the figure's plane -------------------------------------------
 
@@ -226,14 +245,22 @@ class ReplicaGrid(Plot):
             [np.interp(x[n], grid, a[row[n], replica[n]]) for n in asked] for a in (mean, std_y)
         ]
         inside = np.abs(y[asked] - found[0]) <= 1.96 * np.asarray(found[1])
-        return words + (
-            f"; the 95% bands of new measurements hold {int(inside.sum())} of {len(asked)} points "
-            "that were held out."
-        )
+        return f"{words}; {self._caught(inside, row[asked])}."
+
+    def _caught(self, inside: Bool[np.ndarray, " n"], row: Places) -> str:
+        """How many held-out points lie in their bands; by row where all rows show the same."""
+        bands = "the 95% bands of new measurements hold"
+        if self.rows_are == "outputs":
+            return f"{bands} {int(inside.sum())} of the {len(inside)} held-out points (green rings)"
+        count = np.bincount(row, minlength=len(self.rows))
+        caught = np.bincount(row, weights=inside, minlength=len(self.rows))
+        said = ", ".join(f"{name} {int(n)}" for name, n in zip(self.rows, caught))
+        which = "(green rings, the same in each row)"
+        return f"of {count.max()} held-out points {which} {bands}: {said}"
 
     def _cells_in_words(self) -> str:
         n, most = len(self.rows), max(map(len, self.replicas))
-        down = self.rows[0] if n == 1 else f"{n} rows"
+        down = self.rows[0] if n == 1 else f"{n} {self.rows_are}"
         return f"{down}, {'one replica' if most == 1 else f'up to {most} replicas'}"
 
 
@@ -272,17 +299,17 @@ def _figure(grid: ReplicaGrid, legend: bool) -> Any:
     plot.grid.visible = False
     plot.quad("left", "right", "bottom", "top", source=grid.cells, fill_color=None,
               line_color=GREY, line_alpha=0.35)  # fmt: skip
-    bands = (("y", 0.14, "95% of new measurements y"), ("f", 0.30, "95% for the curve f"))
+    bands = (("y", 0.14, BAND_Y), ("f", 0.30, BAND_F))
     for band, alpha, label in bands:
         plot.varea("u", f"{band}_lo", f"{band}_hi", source=grid.curves, color=BLUE,
                    fill_alpha=alpha, legend_label=label)  # fmt: skip
     plot.line("u", "shared", source=grid.curves, color=VERMILION, line_width=1.6,
-              line_dash=[5, 3], legend_label="shared by the replicas, g")  # fmt: skip
+              line_dash=[5, 3], legend_label=SHARED)  # fmt: skip
     plot.line("u", "mean", source=grid.curves, color=BLUE, line_width=2,
-              legend_label="mean")  # fmt: skip
-    plot.scatter("u", "v", source=grid.points, size=4.5, color=GREY, legend_label="learnt from")
+              legend_label=MEAN)  # fmt: skip
+    plot.scatter("u", "v", source=grid.points, size=4.5, color=GREY, legend_label=LEARNT)
     plot.scatter("u", "v", source=grid.held, size=6, fill_color=None, line_color=GREEN,
-                 line_width=2, legend_label="held out")  # fmt: skip
+                 line_width=2, legend_label=HELD)  # fmt: skip
     plot.quad("left", "right", "bottom", "top", source=grid.chosen, fill_color=None,
               line_color=GREEN, line_width=3)  # fmt: skip
     plot.text("u", "v", "text", source=grid.labels, text_font_size="11px", text_color=GREY,

@@ -51,7 +51,7 @@ def test_an_own_table_is_trained_on_and_a_broken_one_is_said(page: Page, app_url
     expect(alert).to_contain_text("mine.csv, column 'time', row 12: got 'noon'", timeout=PATIENCE)
     drop(page, "mine.csv", table())
     use_and_train(page, "mine.csv: 80 rows")
-    expect(reading(page, PICTURE)).to_contain_text("2 rows, up to 4 replicas", timeout=PATIENCE)
+    expect(reading(page, PICTURE)).to_contain_text("2 outputs, up to 4 replicas", timeout=PATIENCE)
     expect(page.get_by_role("row", name="this run")).to_be_visible(timeout=PATIENCE)
 
 

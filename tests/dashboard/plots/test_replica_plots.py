@@ -12,7 +12,18 @@ from bokeh.events import Tap
 from dashboard.plots.base import NOTHING
 from dashboard.plots.latent import NONE, LatentPlot
 from dashboard.plots.levels import LevelsPlot
-from dashboard.plots.replicas import ACROSS, DOWN, ReplicaGrid, ticks
+from dashboard.plots.replicas import (
+    ACROSS,
+    BAND_F,
+    BAND_Y,
+    DOWN,
+    HELD,
+    LEARNT,
+    MEAN,
+    SHARED,
+    ReplicaGrid,
+    ticks,
+)
 
 GRID = np.linspace(0.0, 10.0, 11)
 REPLICAS = [["r1", "r2", "r3"], ["r1", "r2"]]  # of lengths that differ
@@ -74,14 +85,43 @@ def test_the_grid_says_where_least_is_known_and_how_many_held_out_points_it_caug
     plot = laid()
     plot.show(GRID, *curves())
     assert "least is known of a, r3 at 7, within ± 0.78" in plot.alt
-    assert "hold 1 of 1 points that were held out" in plot.alt
+    assert "hold 1 of the 1 held-out points (green rings)" in plot.alt
     mean, std_f, std_y = curves()
     mean[0, 1] = 5.0
     plot.show(GRID, mean, std_f, std_y)
-    assert "hold 0 of 1" in plot.alt
+    assert "hold 0 of the 1 held-out" in plot.alt
     plot.clear()
     assert plot.alt == NOTHING
     assert len(plot.curves.data["u"]) == 0
+
+
+def explained(plot: ReplicaGrid) -> list[str]:
+    return [item.label.value for item in plot.figures[0].legend[0].items if item.visible]
+
+
+def test_the_legend_names_what_is_drawn_and_nothing_else() -> None:
+    plot = laid()
+    mean, std_f, std_y = curves()
+    plot.show(GRID, mean, std_f, std_y, np.full((2, 11), 0.5))
+    assert explained(plot) == [BAND_Y, BAND_F, SHARED, MEAN, LEARNT, HELD]
+    plot.show(GRID, mean, np.full_like(std_f, np.nan), std_y)
+    assert explained(plot) == [BAND_Y, MEAN, LEARNT, HELD]
+    x, y, row, replica, held = plot._points
+    plot.lay(["a", "b"], REPLICAS, x, y, row, replica, np.zeros_like(held))
+    plot.show(GRID, mean, std_f, std_y)
+    assert explained(plot) == [BAND_Y, BAND_F, MEAN, LEARNT]
+
+
+def test_points_that_every_row_shows_are_counted_once() -> None:
+    plot = ReplicaGrid("grid", rows="models")
+    two = np.array([0, 0, 1, 1])
+    plot.lay(["this run", "pooled"], [["r1"]] * 2, np.array([1.0, 9.0] * 2),
+             np.array([0.0, 1.0] * 2), two, np.zeros(4, int), np.ones(4, bool))  # fmt: skip
+    mean = np.stack([np.linspace(-0.1, 1.1, 11), np.zeros(11)])[:, None]
+    plot.show(GRID, mean, np.full_like(mean, np.nan), np.full_like(mean, 0.1))
+    assert plot.alt.startswith("2 models, one replica;")
+    assert "of 2 held-out points (green rings, the same in each row)" in plot.alt
+    assert plot.alt.endswith("hold: this run 2, pooled 1.")
 
 
 def test_a_model_without_a_curve_leaves_the_grid_empty() -> None:
