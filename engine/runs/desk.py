@@ -127,8 +127,12 @@ class Desk:
 
         Raises:
             BadInput: As the study raised it.
+            Unavailable: The worker is gone.
         """
-        answers = await self._client.run(worker.answer, request, model, workers=[address])
+        try:
+            answers = await self._client.run(worker.answer, request, model, workers=[address])
+        except OSError as error:
+            raise Unavailable("The worker was lost; try again in a few seconds.") from error
         kind, result = answers[address]
         if kind == "bad input":
             raise BadInput(result)

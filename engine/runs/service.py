@@ -19,6 +19,7 @@ from engine.store import UPLOAD_DAYS, RunRecord, Store
 from engine.worker import COLD
 
 Watcher = Callable[[str, list[Event]], None]
+PATIENCE = 15.0  # seconds that a question waits for a worker: a lost one is replaced in five
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,7 @@ class RunService(Shared):
         Raises:
             NotFound: There is no such run, or it has left no model.
             BadInput: The table lacks what the model needs; the sentence says what.
-            Unavailable: No worker is up.
+            Unavailable: No worker is up, nor has one come up for a while.
         """
         answer: pd.DataFrame = await self._ask(run, {"predict": table})
         return answer
@@ -199,13 +200,27 @@ class RunService(Shared):
     async def _ask(self, run: str, request: dict[str, Any]) -> Any:
         record = await self._off(self.store.run, run)
         request |= {"run": run, "study": record.study, "settings": dict(record.settings)}
-        address = self._choose(run)
-        answer = await self._desk.ask(address, request, None) if run in self._warm else COLD
-        if isinstance(answer, str) and answer == COLD:
-            model = await self._off(self.store.model, run)
-            if model is None:
-                raise NotFound(f"Run {run} is {record.state} and has no fitted model to ask.")
-            answer = await self._desk.ask(address, request, model)
+        until = asyncio.get_running_loop().time() + PATIENCE
+        while True:
+            try:
+                return await self._answer(record, request)
+            except Unavailable:
+                if asyncio.get_running_loop().time() > until:
+                    raise
+                await asyncio.sleep(0.2)
+
+    async def _answer(self, record: RunRecord, request: dict[str, Any]) -> Any:
+        run, address = record.id, self._choose(record.id)
+        try:
+            answer = await self._desk.ask(address, request, None) if run in self._warm else COLD
+            if isinstance(answer, str) and answer == COLD:
+                model = await self._off(self.store.model, run)
+                if model is None:
+                    raise NotFound(f"Run {run} is {record.state} and has no fitted model to ask.")
+                answer = await self._desk.ask(address, request, model)
+        except Unavailable:
+            self._slots.pop(address, None)  # until it is seen again
+            raise
         self._remember(run, address)
         return answer
 

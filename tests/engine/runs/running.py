@@ -89,9 +89,12 @@ class Driver:
 
     def kill_worker(self, run: str, how: signal.Signals = signal.SIGKILL) -> None:
         """Send a signal to the process that trains a run."""
+        self.kill(self.service._live[run].worker, how)
+
+    def kill(self, worker: str, how: signal.Signals = signal.SIGKILL) -> None:
+        """Send a signal to the process of a worker."""
 
         async def kill() -> None:
-            worker = self.service._live[run].worker
             pids = await self.service._desk._client.run(os.getpid, workers=[worker])
             os.kill(pids[worker], how)
 

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 from running import Driver, database, in_process, trust_toy
 
-from engine.errors import BadInput, NotFound
+from engine.errors import BadInput, NotFound, Unavailable
 from engine.events import Finished, Note, Progress, Queued, Report, Snapshot, Started, State
-from engine.runs import attempts
+from engine.runs import attempts, service
 
 pytestmark = [pytest.mark.usefixtures("toy"), pytest.mark.timeout(180)]
 SLOW = {"delay": 0.02, "max_steps": 4000}
@@ -231,6 +231,22 @@ def test_a_cold_worker_is_sent_the_model(driver: Driver) -> None:
     for address in (cold, warm):
         driver.service._warm[run] = address
         assert driver.call(driver.service.explore(run, "shifted", {"by": 0.0}))
+
+
+def test_a_question_waits_for_a_worker(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = driver.submit(max_steps=10)
+    driver.end(run)
+    driver.kill(driver.service._warm[run])
+    assert driver.call(driver.service.explore(run, "shifted", {"by": 0.0}))
+    driver.until(lambda: driver.service.status().workers == 2, "the new worker")
+    monkeypatch.setattr(service, "PATIENCE", 0.5)
+    monkeypatch.setattr(type(driver.service), "_choose", nobody)
+    with pytest.raises(Unavailable):
+        driver.call(driver.service.explore(run, "shifted", {"by": 0.0}))
+
+
+def nobody(*_: object) -> None:
+    raise Unavailable("No worker is up at the moment; try again in a few seconds.")
 
 
 def test_an_upload_travels_to_the_worker(driver: Driver) -> None:
