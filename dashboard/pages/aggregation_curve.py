@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from dashboard.live import History
     from dashboard.pages.study_page import StudyPage
 
+WHOLE = "computing the whole curve from exact posteriors"
 REPEATS = 3  # trainings for each stop of the slider, each with other fine values
 ASIDE = (
     "<p class='quiet'>Wherever the slider stops the model trains on, from this run's, with so many "
@@ -28,14 +29,16 @@ class Scarcity(Growing):
     """SMSE and SNLP against the number of fine observations, with and without the other tasks."""
 
     title = "How many fine values are the coarse ones worth?"
+    wait = 2
 
     def __init__(self, page: StudyPage) -> None:
         self.button = pmui.Button(
             label="Compute the whole curve", variant="outlined", disabled=True, margin=0
         )
-        self.button.on_click(lambda _: page.ask("scarcity", self._whole))
+        self.button.on_click(lambda _: self._work(WHOLE, "scarcity", self._whole))
         plot = ScarcityPlot(self.title)
         super().__init__(page, plot, "Number of fine observations", ASIDE, (self.button,))
+        self.help += " The button draws the whole curve at once."
 
     def open(self, run: History) -> None:
         """From now on the curve may be asked for."""
@@ -54,7 +57,8 @@ class Scarcity(Growing):
         """Train on with so many fine values, once more if not often enough yet."""
         repeat = len(self._found.get(stop, ()))
         if repeat < REPEATS:
-            self._page.ask("retrain", partial(self._trained, stop), n=stop, repeat=repeat)
+            doing = f"training with {stop} fine values, draw {repeat + 1} of {REPEATS}"
+            self._work(doing, "retrain", partial(self._trained, stop), n=stop, repeat=repeat)
 
     def _trained(self, n: int, answer: dict[str, np.ndarray]) -> None:
         self._found.setdefault(n, []).append(np.stack([answer["smse"], answer["snlp"]]))

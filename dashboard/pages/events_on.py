@@ -9,8 +9,8 @@ import numpy as np
 import panel as pn
 import panel_material_ui as pmui
 
+from dashboard.pages.growing import Waiting
 from dashboard.pages.place import STACKED
-from dashboard.plots.base import Shown
 from dashboard.plots.views_on import Tried, ViewsOnPlot
 from dashboard.shell import text
 
@@ -23,13 +23,17 @@ ASIDE = (
     "vector machine (kernel regression, where values are learnt) with the average of their kernels "
     "is fitted to the same rows. Each combination adds a line.</p>"
 )
-HELP = "Untick a view or two, then press the button."
+HELP = (
+    "Untick a view or two, then press the button: with as many rows as the demonstration has, a "
+    "line is added after about 3 seconds."
+)
 
 
-class ViewsOn(Shown):
+class ViewsOn(Waiting):
     """Views on and off: the score of the network, and of kernels that are simply averaged."""
 
     title = "What is each view worth?"
+    help = HELP
 
     def __init__(self, page: StudyPage) -> None:
         self._page = page
@@ -50,10 +54,6 @@ class ViewsOn(Shown):
             sizing_mode="stretch_width", margin=0,
         )  # fmt: skip
 
-    @property
-    def alt(self) -> str:
-        return str(self.plot.alt) if self._tried else HELP
-
     def open(self, run: History) -> None:
         """Take the run's views."""
         names = [str(name) for name in run.words["views"]]
@@ -64,8 +64,8 @@ class ViewsOn(Shown):
 
     def clear(self, run: History) -> None:
         """Forget the run shown before."""
+        super().clear(run)
         self._tried = []
-        self.plot.clear()
         self.drawn.visible = False
         self.views.disabled = self.button.disabled = True
 
@@ -76,7 +76,8 @@ class ViewsOn(Shown):
             return
         self._page.say("")
         if tuple(on) not in [tried.views for tried in self._tried]:
-            self._page.ask("views", partial(self._trained, tuple(on)), views=on)
+            doing = f"training with {', '.join(on)}, then the average of their kernels"
+            self._work(doing, "views", partial(self._trained, tuple(on)), views=on)
 
     def _trained(self, on: tuple[str, ...], answer: dict[str, np.ndarray]) -> None:
         model, averaged = (float(answer[name][0]) for name in ("score", "averaged"))

@@ -26,7 +26,7 @@ class Scarcity(Growing):
     """The main score against how many groups, patients or rows are learnt from."""
 
     title = "How few labels will do?"
-    unseen = True
+    wait = 10
 
     def __init__(self, page: StudyPage) -> None:
         super().__init__(page, LearningCurvePlot(self.title), "Learn from", ASIDE)
@@ -41,14 +41,18 @@ class Scarcity(Growing):
             return
         self._methods, self._score = list(words["scarce"]), str(words["score"])
         self._counted = str(words["counted"])
-        named = {f"{n} {self._counted if n != 1 else self._counted.rstrip('s')}": n for n in counts}
-        self._offer(named, counts[0])
+        self._offer({self._named(n): n for n in counts}, counts[0])
 
     def _ask(self, stop: int) -> None:
         """Train on so many of them, once more if not often enough yet."""
         drawn = len(self._found.get(stop, ()))
-        if drawn < (1 if stop == max(self.slider.values) else DRAWS):
-            self._page.ask("scarcity", partial(self._trained, stop), n=stop, draw=drawn)
+        draws = 1 if stop == max(self.slider.values) else DRAWS
+        if drawn < draws:
+            doing = f"training on {self._named(stop)}, draw {drawn + 1} of {draws}"
+            self._work(doing, "scarcity", partial(self._trained, stop), n=stop, draw=drawn)
+
+    def _named(self, n: int) -> str:
+        return f"{n} {self._counted if n != 1 else self._counted.rstrip('s')}"
 
     def _trained(self, n: int, answer: dict[str, np.ndarray]) -> None:
         self._found.setdefault(n, []).append(np.asarray(answer["scores"], float))

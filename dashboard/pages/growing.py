@@ -1,9 +1,12 @@
-"""A curve that a slider grows: wherever it stops, the study is asked and adds a point."""
+"""Figures that wait for the visitor: what they wait for, and what the study is at meanwhile."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import panel as pn
 import panel_material_ui as pmui
 
@@ -15,15 +18,61 @@ if TYPE_CHECKING:
     from dashboard.live import History
     from dashboard.pages.study_page import StudyPage
 
-HELP = "Move the slider: where you let it go, the curve gets its first point."
+HELP = (
+    "Move the slider: where you let it go, the curve gets its first point, with as many rows as "
+    "the demonstration has after about {} seconds."
+)
 
 
-class Growing(Shown):
-    """What such views share; a subclass asks at a stop, and keeps and shows what it is answered.
+class Waiting(Shown):
+    """A figure that is empty until the visitor asks for it, and whose answers take seconds.
+
+    Its caption says what to do while it is empty, and what the study is at while it works.
+    """
+
+    help = ""
+    _page: StudyPage
+    _doing = ""
+
+    @property
+    def alt(self) -> str:
+        said = "" if self.plot.alt == NOTHING else str(self.plot.alt)
+        if self._doing:
+            return f"Working: {self._doing}… {said}".rstrip()
+        return said or self.help
+
+    def clear(self, run: History) -> None:
+        """Forget the run shown before."""
+        self._doing = ""
+        self.plot.clear()
+
+    def _work(
+        self,
+        doing: str,
+        question: str,
+        then: Callable[[dict[str, np.ndarray]], None],
+        **asked: Any,
+    ) -> None:
+        """Ask the study, and say what it is at for as long as it is."""
+        self._doing = doing
+        self._page.ask(question, then, last=partial(self._rest, doing), **asked)
+        self._page.read(at_once=True)
+
+    def _rest(self, done: str) -> None:
+        if self._doing == done:  # else its answer has asked for more
+            self._doing = ""
+            self._page.read(at_once=True)
+
+
+class Growing(Waiting):
+    """A curve that a slider grows: wherever it stops, the study is asked and adds a point.
+
+    The plot is off the page until it has a point, for an empty frame tells nothing; and Bokeh could
+    not frame a plot that it has out of sight. A subclass asks at a stop, and keeps and shows what
+    it is answered.
 
     Attributes:
-        unseen: Whether the plot is off the page until it has a point. Bokeh cannot frame a plot
-            that follows its data out of sight, so that this is for those with ranges of their own.
+        wait: Seconds that a point took with the demonstration, on one core.
 
     Args:
         page: The page that it stands on.
@@ -34,7 +83,7 @@ class Growing(Shown):
         below: What stands below in place of the plot alone.
     """
 
-    unseen = False
+    wait = 3
 
     def __init__(
         self,
@@ -46,6 +95,7 @@ class Growing(Shown):
         below: Any = None,
     ) -> None:
         self._page, self.plot = page, plot
+        self.help = HELP.format(self.wait)
         self.figures = plot.figures
         self._found: dict[int, Any] = {}  # answers, by where the slider stood
         self.slider = pmui.DiscreteSlider(
@@ -54,22 +104,19 @@ class Growing(Shown):
         )  # fmt: skip
         # What it says is released is an index; its value follows every place it is dragged over.
         self.slider.param.watch(lambda _: self._stopped(), "value_throttled")
-        plot.panel.visible = not self.unseen
+        self._below = plot.panel if below is None else below
+        self.place = pn.Column(sizing_mode="stretch_width", margin=0)
         self.panel = pn.Column(
-            self.slider, *between, text(aside), plot.panel if below is None else below,
+            self.slider, *between, text(aside), self.place,
             stylesheets=[STACKED], sizing_mode="stretch_width", margin=0,
         )  # fmt: skip
 
-    @property
-    def alt(self) -> str:
-        return HELP if self.plot.alt == NOTHING else str(self.plot.alt)
-
     def clear(self, run: History) -> None:
         """Forget the run shown before."""
+        super().clear(run)
         self._found = {}
         self.slider.disabled = True
-        self.plot.panel.visible = not self.unseen
-        self.plot.clear()
+        self.place.objects = []
 
     def _offer(self, stops: list[int] | dict[str, int], value: int) -> None:
         """Let the slider stop at these places; it stands at `value`, which is not asked for yet."""
@@ -85,4 +132,5 @@ class Growing(Shown):
 
     def _grown(self) -> None:
         """There is a point to see."""
-        self.plot.panel.visible = True
+        if not self.place.objects:
+            self.place.objects = [self._below]

@@ -35,7 +35,6 @@ class Imbalance(Growing):
     """Scores of all methods against imbalance, a point at a time."""
 
     title = "How rare may it be?"
-    unseen = True
 
     def __init__(self, page: StudyPage) -> None:
         self._methods: list[str] = []
@@ -64,7 +63,8 @@ class Imbalance(Growing):
 
     def _ask(self, stop: int) -> None:
         if stop not in self._found:
-            self._page.ask("imbalance", partial(self._answered, stop), ratio=stop)
+            doing = f"training {len(self._methods)} methods at 1:{stop}"
+            self._work(doing, "imbalance", partial(self._answered, stop), ratio=stop)
 
     def _answered(self, ratio: int, answer: dict[str, np.ndarray]) -> None:
         self._found[ratio] = np.asarray(answer["scores"], float)

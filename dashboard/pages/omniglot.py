@@ -12,6 +12,7 @@ from dashboard.pages.omniglot_alphabets import Alphabets
 from dashboard.pages.omniglot_draw import Draw
 from dashboard.pages.omniglot_gallery import Examples, Patches
 from dashboard.pages.omniglot_matrices import Confused, Matrices
+from dashboard.pages.omniglot_rows import LOOKED, held_out
 from dashboard.pages.omniglot_shots import Shots
 from dashboard.pages.omniglot_zoom import Zoom
 from dashboard.pages.views import Views
@@ -20,7 +21,7 @@ from dashboard.plots.elbo import ElboPlot
 from dashboard.plots.entropy import EntropyPlot
 from dashboard.plots.hinton import HintonPlot
 from dashboard.plots.late import Late
-from dashboard.plots.recall import RecallPlot
+from dashboard.plots.recall import RecallPlot, counted
 from dashboard.plots.reliability import ReliabilityPlot
 from dashboard.plots.table import MetricsTable
 from engine.catalog.omniglot import COVARIANCES, MODELS
@@ -75,6 +76,7 @@ SIDEWAYS = ":host { overflow-x: auto !important; min-width: 0; }"  # alphabets w
 
 def views(page: StudyPage) -> Views:
     """The views of one browser session."""
+    recall = _recall(RECALL)
     draw = Late(Draw.title, lambda: Draw(page), height=760)
     shots = Late(Shots.title, lambda: Shots(page), height=480)
     zoom = Late(Zoom.title, lambda: Zoom(page), height=760)
@@ -84,8 +86,8 @@ def views(page: StudyPage) -> Views:
         story=STORY,
         equations=EQUATIONS,
         trace=ElboPlot(page.entry.objective, page.entry.score, noisy=True),
-        live=_live(),
-        result=_result(),
+        live=_live(recall),
+        result=_result(recall),
         explore=explore,
         wide=frozenset(
             {DIAGRAMS, "Figures", draw.title, shots.title, fewer.title, zoom.title, ELSE}
@@ -102,10 +104,10 @@ def views(page: StudyPage) -> Views:
     )
 
 
-def _live() -> tuple[Any, ...]:
+def _live(recall: Fed) -> tuple[Any, ...]:
     between = _between(GLOBAL)
     return (
-        _recall(RECALL),
+        recall,
         Matrices(ALIKE, "correlation", single=True),
         Fed(between, lambda told, words: between.show(told.arrays["global"], words["outputs"])),
         Matrices(DIAGRAMS, "shown_B"),
@@ -121,7 +123,7 @@ def _between(title: str, row: str = "alphabet", column: str = "alphabet") -> Hin
 
 
 def _recall(title: str, beside: bool = False) -> Fed:
-    """Recall by output; of a report, beside that of the baselines."""
+    """Recall by output; of a report of all held-out rows, and beside that of the baselines."""
     plot = RecallPlot(title, others=beside)
 
     def feed(told: Any, words: Mapping[str, Any]) -> None:
@@ -130,13 +132,21 @@ def _recall(title: str, beside: bool = False) -> Fed:
             methods = dict.fromkeys(m.method for m in told.metrics if m.source == "baseline")
             others = dict(zip(methods, told.arrays["compare_accuracy"]))
         sizes = [len(names) for names in words["classes"]]
-        plot.show(told.arrays["accuracy"], words["outputs"], sizes, others)
+        ended = "test_output" in told.arrays
+        rows = counted(told.arrays["test_output"], len(sizes)) if ended else None
+        of = held_out(words, None if ended else LOOKED)
+        plot.show(told.arrays["accuracy"], words["outputs"], sizes, others, of, rows)
 
     return Fed(plot, feed)
 
 
-def _result() -> tuple[Any, ...]:
+def _result(recall: Fed) -> tuple[Any, ...]:
     table = MetricsTable()
+
+    def figures(told: Report, words: Mapping[str, Any]) -> None:
+        of = f"Figures of all methods are of {held_out(words)}, all together."
+        table.show(told.metrics, (of, *told.notes) if words["rows"]["test"] else told.notes)
+        recall.update(told, words)  # what was drawn while it trained gives way to the end's
 
     def across() -> Fed:
         plot = _between(ACROSS, "true", "taken for")
@@ -167,7 +177,7 @@ def _result() -> tuple[Any, ...]:
 
     beside = "Beside other classifiers"
     return (
-        Fed(table, lambda told, words: table.show(told.metrics, told.notes)),
+        Fed(table, figures),
         Late(beside, lambda: _recall(beside, beside=True)),
         Late("Can its probabilities be trusted?", reliability),
         Late(Confused.title, Confused, height=480),

@@ -135,7 +135,10 @@ def _confused(
     if not tested.any():
         return "No row was held out."
     i, j = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
-    words = f"Rows are true, columns predicted: on average {right[tested].mean():.0%} are right"
+    words = (
+        "Held-out rows; down what they are, across what they are taken for. On average over "
+        f"{tested.sum()} characters {right[tested].mean():.0%} are right"
+    )
     if wrong[i, j] > 0:
         words += f"; {wrong[i, j]:.0%} of {names[int(i)]} are taken for {names[int(j)]}"
     return words + "."

@@ -144,9 +144,16 @@ class StudyPage:
         )
 
     def ask(
-        self, question: str, then: Callable[[dict[str, np.ndarray]], None], **asked: Any
+        self,
+        question: str,
+        then: Callable[[dict[str, np.ndarray]], None],
+        last: Callable[[], None] = lambda: None,
+        **asked: Any,
     ) -> None:
-        """Ask the fitted model of the run on show; `then(answer)` is called on the document."""
+        """Ask the fitted model of the run on show; `then(answer)` is called on the document.
+
+        `last()` is called after it, and where there is no answer or it is not wanted any more.
+        """
         run = self.run
         if run is None:
             return
@@ -157,10 +164,12 @@ class StudyPage:
                 then(answer)
                 self.read(at_once=True)
 
+        def ended() -> None:
+            self._busy(-1)
+            last()
+
         self._busy(1)
-        self.background(
-            self.service.explore(run.id, question, asked), answered, last=lambda: self._busy(-1)
-        )
+        self.background(self.service.explore(run.id, question, asked), answered, last=ended)
 
     def background(
         self,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Near(JSComponent):
-    """An unseen mark that says once when the visitor is within a screen of it."""
+    """A mark that says once when the visitor is within a screen of it, and meanwhile what comes."""
 
     near = param.Boolean(default=False)
 
@@ -28,6 +28,10 @@ class Near(JSComponent):
         if (seen.some((one) => one.isIntersecting)) { watch.disconnect(); model.near = true }
       }, ahead)
       watch.observe(el)
+      const words = document.createElement('p')
+      words.textContent = 'This figure is being built…'
+      words.style = 'margin: 0; font-size: 0.875rem; opacity: 0.75'
+      el.replaceChildren(words)
     }
     """
 

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from dashboard.plots.base import Plot
 from dashboard.plots.theme import BLUE, GREY, GROUPS, models, new_figure, quiet_legend
@@ -61,6 +61,8 @@ class RecallPlot(Plot):
         outputs: Sequence[str],
         classes: Sequence[int],
         others: Mapping[str, Float[np.ndarray, " d"]] | None = None,
+        of: str = "the held-out rows",
+        rows: Int[np.ndarray, " d"] | None = None,
     ) -> None:
         """Show recalls.
 
@@ -69,6 +71,9 @@ class RecallPlot(Plot):
             outputs: Their names.
             classes: How many classes each has.
             others: The recalls of other methods.
+            of: Of which rows they are.
+            rows: How many of them each output has, so that the reading is of all together, as a
+                table's is; None: not known, and it is of the outputs' average.
         """
         names = [str(name) for name in outputs]
         said = {
@@ -85,7 +90,7 @@ class RecallPlot(Plot):
         if list(plot.y_range.factors) != names[::-1]:
             plot.y_range.factors = names[::-1]
             plot.height = 150 + (ROW if len(names) <= MANY else TIGHT) * len(names)
-        self.describe(_in_words(said, names))
+        self.describe(_in_words(said, names, of, rows))
 
     def _put(
         self, source: Any, item: Any, method: str, recall: np.ndarray, names: Sequence[str]
@@ -102,15 +107,32 @@ class RecallPlot(Plot):
         super().clear()
 
 
-def _in_words(said: Mapping[str, np.ndarray], names: Sequence[str]) -> str:
+def counted(output: np.ndarray, outputs: int) -> Int[np.ndarray, " d"]:
+    """How many rows each of d outputs has."""
+    return np.bincount(np.asarray(output, int), minlength=outputs)
+
+
+def _in_words(
+    said: Mapping[str, np.ndarray],
+    names: Sequence[str],
+    of: str,
+    rows: Int[np.ndarray, " d"] | None,
+) -> str:
     own = said[MODEL]
     if not np.isfinite(own).any():
         return "No row was held out."
     best, worst = int(np.nanargmax(own)), int(np.nanargmin(own))
-    words = f"Recall {np.nanmean(own):.1%}"
+    means = {m: _mean(v, rows) for m, v in said.items() if np.isfinite(v).any()}
+    words = f"Recall of {of}: {means[MODEL]:.1%}"
     if len(names) > 1:
-        words += f" on average over {len(names)} outputs"
+        words += (
+            " of all together" if rows is not None else f" on average over {len(names)} outputs"
+        )
         words += f", from {own[worst]:.1%} ({names[worst]}) to {own[best]:.1%} ({names[best]})"
-    means = {m: float(np.nanmean(v)) for m, v in said.items() if np.isfinite(v).any()}
     rest = [f"{m} {mean:.1%}" for m, mean in means.items() if m != MODEL]
     return f"{words}; {', '.join(rest)}."
+
+
+def _mean(recall: Float[np.ndarray, " d"], rows: Int[np.ndarray, " d"] | None) -> float:
+    known = np.isfinite(recall)
+    return float(np.average(recall[known], weights=None if rows is None else rows[known]))

@@ -31,8 +31,15 @@ class ShotsPlot(Plot):
         quiet_legend(plot)
         super().__init__(title, plot)
 
-    def show(self, found: Mapping[int, Float[np.ndarray, "2 d"]]) -> None:
-        """Show recalls of every output by model and nearest neighbour, by number of examples."""
+    def show(
+        self, found: Mapping[int, Float[np.ndarray, "2 d"]], of: str = "the held-out rows"
+    ) -> None:
+        """Show recalls of every output by model and nearest neighbour, by number of examples.
+
+        Args:
+            found: The recalls.
+            of: Of which rows they are.
+        """
         shots = sorted(found)
         each = np.stack([found[k] for k in shots])  # shots, who, outputs
         for source, recall in zip(self.sources, each.transpose(1, 0, 2)):
@@ -44,7 +51,7 @@ class ShotsPlot(Plot):
             for k, (a, b) in zip(shots, each)
         ]
         self.describe(
-            f"Recall with {'; with '.join(said[:3])}"
+            f"Recall of {of}, on average over the outputs, with {'; with '.join(said[:3])}"
             + (f"; …; with {said[-1]}" if len(said) > 3 else "")
             + " of the nearest neighbour."
         )

@@ -101,7 +101,13 @@ class Frame:
         self.questions: list[tuple[str, dict[str, Any]]] = []
         self.then: Callable[[Any], None] = lambda _: None
 
-    def ask(self, question: str, then: Callable[[Any], None], **asked: Any) -> None:
+    def ask(
+        self,
+        question: str,
+        then: Callable[[Any], None],
+        last: Callable[[], None] = lambda: None,
+        **asked: Any,
+    ) -> None:
         self.questions.append((question, asked))
         self.then = then
 

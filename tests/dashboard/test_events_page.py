@@ -62,9 +62,17 @@ class Model:
         self.said = ""
         self.then: Callable[[Any], None] = lambda _: None
 
-    def ask(self, question: str, then: Callable[[Any], None], **asked: Any) -> None:
+    def ask(
+        self,
+        question: str,
+        then: Callable[[Any], None],
+        last: Callable[[], None] = lambda: None,
+        **asked: Any,
+    ) -> None:
         self.asked.append((question, asked))
-        self.then = then
+        self.then, self.last = then, last
+
+    def read(self, at_once: bool = False) -> None: ...
 
     def say(self, sentence: str, kind: str = "info") -> None:
         self.said = sentence
@@ -120,9 +128,11 @@ def test_views_are_switched_and_each_combination_adds_a_line(model: Any) -> None
     assert model.asked == []  # it trains: only the button asks
     view._train()
     assert model.asked == [("views", {"views": ["outline", "noise"]})]
+    assert view.alt.startswith("Working: training with outline, noise, then")
     model.then({"score": np.array([0.7]), "averaged": np.array([0.6])})
+    model.last()
     assert view.drawn.visible
-    assert "With all but texture F1 is 0.700 against 0.600" in view.alt
+    assert view.alt.startswith("With all but texture F1 is 0.700 against 0.600")
     view._train()
     assert len(model.asked) == 1  # known already
     view.views.value = []

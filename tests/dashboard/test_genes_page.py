@@ -59,7 +59,13 @@ class Model:
         self.said: list[str] = []
         self.service = SimpleNamespace(explore=self.explore)
 
-    def ask(self, question: str, then: Callable[[Any], None], **asked: Any) -> None:
+    def ask(
+        self,
+        question: str,
+        then: Callable[[Any], None],
+        last: Callable[[], None] = lambda: None,
+        **asked: Any,
+    ) -> None:
         self.asked.append((question, asked))
         self.waiting.append((then, lambda _: None))
 

@@ -29,7 +29,13 @@ class Frame:
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.then: dict[str, Callable[[Any], None]] = {}
 
-    def ask(self, question: str, then: Callable[[Any], None], **asked: Any) -> None:
+    def ask(
+        self,
+        question: str,
+        then: Callable[[Any], None],
+        last: Callable[[], None] = lambda: None,
+        **asked: Any,
+    ) -> None:
         self.asked.append((question, asked))
         self.then[question] = then
 

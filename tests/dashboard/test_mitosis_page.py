@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dashboard.pages.growing import HELP
 from dashboard.pages.mitosis import hidden, otherwise
 from dashboard.pages.mitosis_cells import NO_IMAGES, Covariances, Strips
 from dashboard.pages.mitosis_imbalance import Imbalance
@@ -76,7 +75,13 @@ class Model:
         self.then: Callable[[Any], None] = lambda _: None
         self.refused: Exception | None = None
 
-    def ask(self, question: str, then: Callable[[Any], None], **asked: Any) -> None:
+    def ask(
+        self,
+        question: str,
+        then: Callable[[Any], None],
+        last: Callable[[], None] = lambda: None,
+        **asked: Any,
+    ) -> None:
         self.asked.append((question, asked))
         self.then = then
 
@@ -302,7 +307,7 @@ def test_the_threshold_counts_what_is_found_and_what_is_taken_for_it(model: Any)
 def test_the_curve_of_imbalance_grows_by_a_point_for_each_stop(model: Any) -> None:
     view = Imbalance(model)
     view.open(run())
-    assert view.alt == HELP
+    assert view.alt == view.help
     view._ask(100)
     assert model.asked == [("imbalance", {"ratio": 100})]
     scores = np.array([[0.5, 0.4, 0.44, 0.5], [0.9, 0.2, 0.33, np.nan]])
@@ -316,7 +321,7 @@ def test_the_curve_of_imbalance_grows_by_a_point_for_each_stop(model: Any) -> No
     assert "1:100 0.50" in view.alt
     view.clear(None)  # type: ignore[arg-type]
     assert view.slider.disabled
-    assert view.alt == HELP
+    assert view.alt == view.help
 
 
 def test_every_alternative_can_be_trained() -> None:

@@ -11,18 +11,21 @@ import numpy as np
 import pytest
 
 from dashboard.controls.pad import Pad
-from dashboard.pages.growing import HELP
-from dashboard.pages.omniglot import otherwise
+from dashboard.pages import omniglot
+from dashboard.pages.omniglot import RECALL, otherwise
 from dashboard.pages.omniglot_alphabets import Alphabets
 from dashboard.pages.omniglot_draw import EMPTY, Draw
 from dashboard.pages.omniglot_gallery import NO_IMAGES, NO_PATCHES, Examples, Patches
 from dashboard.pages.omniglot_matrices import Confused, Matrices, name_of, short
+from dashboard.pages.omniglot_rows import LOOKED, SHOT_ROWS
 from dashboard.pages.omniglot_shots import Shots
 from dashboard.pages.omniglot_zoom import Zoom
 from dashboard.plots.base import NOTHING
 from dashboard.plots.theme import GREEN, VERMILION
 from engine.catalog.omniglot import OmniglotSettings
-from engine.events import Report, Snapshot
+from engine.events import Metric, Report, Snapshot
+from engine.studies import omniglot_models as models
+from engine.studies.omniglot_rows import AT_ONCE
 
 WORDS: dict[str, Any] = {
     "outputs": ["Greek", "Latin"],
@@ -63,9 +66,15 @@ class Model:
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.then: Callable[[Any], None] = lambda _: None
 
-    def ask(self, question: str, then: Callable[[Any], None], **asked: Any) -> None:
+    def ask(
+        self,
+        question: str,
+        then: Callable[[Any], None],
+        last: Callable[[], None] = lambda: None,
+        **asked: Any,
+    ) -> None:
         self.asked.append((question, asked))
-        self.then = then
+        self.then, self.last = then, last
 
     def link(self, **query: Any) -> str:
         self.linked = query
@@ -190,7 +199,10 @@ def test_a_long_name_is_cut_to_its_label() -> None:
 def test_confusion_says_what_is_taken_for_what() -> None:
     view = Confused()
     view.update(Report((), arrays()), WORDS)
-    assert "on average 83% are right; 50% of Greek/alpha are taken for Greek/beta" in view.alt
+    assert (
+        "On average over 3 characters 83% are right; 50% of Greek/alpha are taken for Greek/beta"
+        in view.alt
+    )
 
 
 def test_galleries_say_what_they_show() -> None:
@@ -226,10 +238,18 @@ def test_the_curve_of_examples_grows_by_a_point_for_each_stop(model: Any) -> Non
     view = Shots(model)
     view.open(run())
     assert view.slider.options == [1, 2, 3, 4]
+    assert view.alt == view.help
+    assert not view.place.objects  # no empty frame
     view._ask(2)
     assert model.asked == [("shots", {"k": 2})]
+    assert view.alt == "Working: learning anew from 2 examples of each class…"
     model.then({"accuracy": np.array([0.5, 0.7]), "nearest": np.array([0.3, 0.5])})
-    assert "Recall with 2 examples: 60.0% against 40.0% of the nearest neighbour" in view.alt
+    assert view.place.objects == [view.plot.panel]
+    assert view.alt.startswith("Working")
+    model.last()
+    assert not view.alt.startswith("Working")
+    assert view.alt.startswith("Recall of the 6 held-out rows, on average over the outputs")
+    assert "with 2 examples: 60.0% against 40.0% of the nearest neighbour" in view.alt
     view._ask(2)
     assert len(model.asked) == 1  # known already
     view._ask(1)
@@ -237,7 +257,38 @@ def test_the_curve_of_examples_grows_by_a_point_for_each_stop(model: Any) -> Non
     assert list(view.plot.sources[0].data["shots"]) == [1, 2]
     view.clear(None)  # type: ignore[arg-type]
     assert view.slider.disabled
-    assert view.alt == HELP
+    assert not view.place.objects
+    assert view.alt == view.help
+
+
+def test_every_recall_says_of_which_rows_it_is() -> None:
+    assert (LOOKED, SHOT_ROWS) == (AT_ONCE, models.SHOT_ROWS)
+    many = WORDS | {"rows": {"training": 24, "test": 1200}}
+    while_training = Snapshot(1, arrays())
+    live, *_ = omniglot._live(recall := omniglot._recall(RECALL))
+    live.update(while_training, many)
+    assert live.alt.startswith("Recall of some 150 of the 1,200 held-out rows: 62.5% on average")
+    live.update(while_training, WORDS)
+    assert live.alt.startswith("Recall of the 6 held-out rows: 62.5% on average over 2 outputs")
+    metrics = (Metric("this run", "recall", 2 / 3),)
+    ended = Report(metrics, arrays() | {"test_output": np.array([0, 0, 1, 1, 1, 1])})
+    table, *_ = omniglot._result(recall)
+    table.update(ended, WORDS)
+    assert "Figures of all methods are of the 6 held-out rows" in table.panel.object
+    # a third of the rows is of Greek: all together, as the table has it
+    assert live.alt.startswith("Recall of the 6 held-out rows: 66.7% of all together, from 50.0%")
+
+
+def test_a_refused_point_ends_the_words_of_work_and_a_newer_one_keeps_its_own(model: Any) -> None:
+    view = Shots(model)
+    view.open(run())
+    view._ask(1)
+    refused = model.last
+    view._ask(3)
+    refused()
+    assert view.alt == "Working: learning anew from 3 examples of each class…"
+    model.last()
+    assert view.alt == view.help
 
 
 def test_the_slider_of_alphabets_offers_to_train_with_so_many(model: Any) -> None:

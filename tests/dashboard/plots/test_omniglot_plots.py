@@ -159,7 +159,7 @@ def test_recall_stands_beside_others_and_guessing() -> None:
     named = {item.label.value for item in plot.figures[0].legend[0].items if item.visible}
     assert named == {MODEL, CHANCE, "nearest neighbour"}
     assert plot.figures[0].y_range.factors == ["c", "b", "a"]
-    assert "Recall 62.5% on average over 3 outputs, from 50.0% (a) to 75.0% (b)" in plot.alt
+    assert "Recall of the held-out rows: 62.5% on average over 3 outputs, from 50.0%" in plot.alt
     assert "nearest neighbour 37.5%" in plot.alt
     plot.show(np.array([np.nan]), ["a"], [3])
     assert plot.alt == "No row was held out."
