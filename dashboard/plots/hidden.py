@@ -14,6 +14,7 @@ from dashboard.plots.theme import (
     GREEN,
     GREY,
     VERMILION,
+    colour_bar,
     models,
     new_figure,
     quiet_legend,
@@ -55,11 +56,7 @@ class HiddenPlot(Plot):
             for (_, marker), r in zip(looks, plot.renderers[:2])
         ]
         plot.legend[0].items = self.items
-        self.bar = models.ColorBar(color_mapper=self.colours, width=8, padding=4, title="target",
-                                   title_text_font_style="normal", title_text_font_size="12px",
-                                   major_label_policy=models.NoOverlap(), border_line_alpha=0,
-                                   visible=False)  # fmt: skip
-        plot.add_layout(self.bar, "right")
+        self.bar = colour_bar(plot, self.colours, "target", visible=False)
         plot.yaxis[0].update(major_tick_line_color=None, ticker=models.FixedTicker(ticks=[]))
         plot.ygrid.visible = False
         plot.xgrid.visible = True

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, UInt8, UInt32
 
 from dashboard.plots.base import columns, empty, put
-from dashboard.plots.theme import BLUE, DEVIATION, GREY, INK, PAPER, Figure, models
+from dashboard.plots.theme import BLUE, DEVIATION, GREY, INK, PAPER, Figure, colour_bar, models
 from dashboard.plots.tiles import Tiled
 
 Images = Float[np.ndarray, "k h w"]
@@ -236,18 +236,8 @@ class ResponsePlot(Tiled):
         over = models.LinearColorMapper(palette=veil, low=0, high=1)
         for source, mapper in zip(self.pictures, (paper, self.level, over)):
             plot.image("image", "x", "y", "dw", "dh", source=source, color_mapper=mapper)
-        bar = models.ColorBar(
-            color_mapper=self.level,
-            title="adds to the mean (nats)",
-            title_text_font_style="normal",
-            title_text_font_size="12px",
-            major_label_policy=models.NoOverlap(),
-            height=8,
-            padding=4,
-            border_line_alpha=0,
-            ticker=models.BasicTicker(desired_num_ticks=3),
-        )
-        plot.add_layout(bar, "below")
+        ticker = models.BasicTicker(desired_num_ticks=3)
+        colour_bar(plot, self.level, "adds to the mean (nats)", "below", ticker=ticker)
 
     def show(
         self,

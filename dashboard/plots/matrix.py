@@ -9,7 +9,17 @@ import numpy as np
 from bokeh.palettes import Cividis256, interp_palette
 from jaxtyping import Float, Int, UInt8
 
-from dashboard.plots.theme import BLUE, GREY, GROUPS, PAPER, VERMILION, Figure, models
+from dashboard.plots.theme import (
+    BLUE,
+    GREY,
+    GROUPS,
+    HUES,
+    PAPER,
+    VERMILION,
+    Figure,
+    colour_bar,
+    models,
+)
 from dashboard.plots.tiles import Tiled
 
 LEVELS = 255
@@ -54,19 +64,14 @@ class MatrixPlot(Tiled):
         plot.text("x", "y", "text", source=self.heads, text_color=GREY, text_font_size="12px",
                   text_baseline="bottom")  # fmt: skip
         plot.add_tools(models.HoverTool(renderers=[strips], tooltips="@name"))
-        self.bar = models.ColorBar(
-            color_mapper=models.LinearColorMapper(palette=ONE_WAY, low=0, high=1),
-            title=COMMON,
-            title_text_font_style="normal",
-            title_text_font_size="12px",
-            major_label_policy=models.NoOverlap(),
-            height=8,
-            padding=4,
-            border_line_alpha=0,
+        self.bar = colour_bar(
+            plot,
+            models.LinearColorMapper(palette=ONE_WAY, low=0, high=1),
+            COMMON,
+            "below",
             ticker=models.FixedTicker(ticks=[-1, -0.5, 0, 0.5, 1]),
             formatter=models.NumeralTickFormatter(format="0%"),
         )
-        plot.add_layout(self.bar, "below")
 
     def show(
         self,
@@ -98,7 +103,10 @@ class MatrixPlot(Tiled):
         self._shown, self._classes = (level, list(heads), label.tolist()), list(classes)
         self._lay(len(matrices))
         self._draw()
-        self.describe(reading)
+        strips = ", ".join(
+            f"{HUES[c % len(HUES)]} {classes[c]}" for c in dict.fromkeys(label.tolist())
+        )
+        self.describe(f"{reading} Strips at the edges: {strips}.")
 
     def clear(self) -> None:
         super().clear()

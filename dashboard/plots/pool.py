@@ -8,7 +8,15 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from dashboard.plots.base import KEPT, Plot, columns, empty, put
-from dashboard.plots.theme import DEVIATION, GREEN, GREY, models, new_figure, quiet_legend
+from dashboard.plots.theme import (
+    DEVIATION,
+    GREEN,
+    GREY,
+    colour_bar,
+    models,
+    new_figure,
+    quiet_legend,
+)
 
 SHAPES = ("square", "triangle")  # of the two classes' labels
 
@@ -50,11 +58,7 @@ class PoolPlot(Plot):
         plot.add_layout(models.Legend(items=self.items))
         quiet_legend(plot)
         plot.legend[0].update(click_policy="none", ncols=2)
-        self.bar = models.ColorBar(color_mapper=self.colours, width=8, padding=4, title="p",
-                                   title_text_font_style="normal", title_text_font_size="12px",
-                                   border_line_alpha=0,
-                                   major_label_policy=models.NoOverlap())  # fmt: skip
-        plot.add_layout(self.bar, "right")
+        self.bar = colour_bar(plot, self.colours, "probability")
         tips = [("row", "@row{0}"), ("p", "@p{0.00}")]
         plot.add_tools(models.HoverTool(renderers=[dots], tooltips=tips))
         if pick:
@@ -93,6 +97,9 @@ class PoolPlot(Plot):
                 empty(source)
         for item, name in zip(self.items, classes):
             item.label = {"value": f"labelled {name}"}
+        for item, some in zip(self.items, (*given, queue)):
+            item.visible = len(some) > 0
+        self.bar.title = f"p, the probability of {classes[1]}"
         many = sum(map(len, given))
         unsure = int(np.sum(np.abs(p - 0.5) < 0.25))
         self.describe(

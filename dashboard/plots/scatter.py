@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from dashboard.plots.base import Plot, columns, put
-from dashboard.plots.theme import DEVIATION, GREEN, GREY, models, new_figure
+from dashboard.plots.theme import DEVIATION, GREEN, GREY, colour_bar, models, new_figure
 
 Rows = Float[np.ndarray, "n"]
 
@@ -49,19 +49,7 @@ class ScatterPlot(Plot):
                             selection_fill_alpha=0.65)  # fmt: skip
         plot.scatter("true", "mean", source=self.chosen, size=15, fill_color=None,
                      line_color=GREEN, line_width=3)  # fmt: skip
-        plot.add_layout(
-            models.ColorBar(
-                color_mapper=self.colours,
-                width=8,
-                padding=4,
-                title="predicted σ",
-                title_text_font_style="normal",
-                title_text_font_size="12px",
-                major_label_policy=models.NoOverlap(),
-                border_line_alpha=0,
-            ),
-            "right",
-        )
+        colour_bar(plot, self.colours, f"predicted deviation of {target}")
         tips = [(against, "@true{0.000}"), ("predicted", "@mean{0.000} ± @std{0.000}")]
         plot.add_tools(models.HoverTool(renderers=[dots], tooltips=tips))
         if pick:
@@ -81,7 +69,7 @@ class ScatterPlot(Plot):
         rmse = np.sqrt(np.mean(error**2))
         words = (
             f"{len(true):,} rows drawn here: root mean squared error {rmse:.4f}, "
-            f"median predicted deviation {np.median(std):.4f}"
+            f"median predicted deviation {np.median(std):.4f} (orange dots: more)"
         )
         if self.outlier is not None:
             wild = np.mean(np.abs(error) > self.outlier * (1 + true))

@@ -9,7 +9,16 @@ from bokeh.palettes import Cividis256
 from jaxtyping import Float
 
 from dashboard.plots.base import Plot, columns, put
-from dashboard.plots.theme import DEVIATION, INK, PAPER, Figure, drawn_on, models, new_figure
+from dashboard.plots.theme import (
+    DEVIATION,
+    INK,
+    PAPER,
+    Figure,
+    colour_bar,
+    drawn_on,
+    models,
+    new_figure,
+)
 
 Cells = Float[np.ndarray, "g"]
 Edges = Float[np.ndarray, " _"]
@@ -45,21 +54,11 @@ class SurfacePlot(Plot):
             for colour, width, alpha in OUTLINE if name != "truth" else ():
                 plot.quad("left", "right", "bottom", "top", source=self.observed, fill_color=None,
                           line_color=colour, line_width=width, line_alpha=alpha)  # fmt: skip
-            plot.add_layout(
-                models.ColorBar(
-                    color_mapper=mapper,
-                    title=said,
-                    title_text_font_style="normal",
-                    title_text_font_size="12px",
-                    major_label_policy=models.NoOverlap(),
-                    height=8,
-                    padding=4,
-                    border_line_alpha=0,
-                    ticker=models.BasicTicker(desired_num_ticks=3),
-                    formatter=models.BasicTickFormatter(use_scientific=False),
-                ),
-                "below",
-            )
+            colour_bar(
+                plot, mapper, said, "below",
+                ticker=models.BasicTicker(desired_num_ticks=3),
+                formatter=models.BasicTickFormatter(use_scientific=False),
+            )  # fmt: skip
             tips = [
                 ("here", "$x{0.##}, $y{0.##}"),
                 ("mean", "@mean{0.0000} ± @std{0.0000}"),
@@ -112,6 +111,8 @@ class SurfacePlot(Plot):
         if known.any():
             error = np.sqrt(np.mean((mean[known] - truth[known]) ** 2))
             words += f"; root mean squared error against the truth {error:.3g}"
+        if len(self.observed.data["left"]):
+            words += "; outlines are the boxes that were observed"
         self.describe(words + ".")
 
     def _place(self, cell: int) -> str:

@@ -21,6 +21,7 @@ VERMILION = "#d55e00"  # what it is compared with, and warnings
 GREEN = "#009e73"
 GREY = "#808791"  # references: identity lines, nominal values, truth
 GROUPS = (BLUE, VERMILION, GREEN, "#b8588f", "#a67c00", "#7a6fd0")  # neighbours in a row differ
+HUES = ("blue", "orange", "green", "pink", "ochre", "violet")  # of GROUPS, in words
 MARKERS = ("circle", "triangle", "square", "diamond", "inverted_triangle", "star")  # of GROUPS
 DASHES = ("solid", "dashed", "dotted", "dashdot", "dotdash", "solid")
 PAPER, INK = "#ffffff", "#1d2025"  # the pages a plot may lie on: light, and raised on dark
@@ -102,6 +103,32 @@ def new_figure(
 def drawn_on(plot: Figure) -> None:
     """Let a drag draw a box at once: on this figure that is what the visitor came for."""
     plot.toolbar.active_drag = plot.select_one(models.BoxSelectTool)
+
+
+def colour_bar(plot: Figure, colours: Any, means: str, side: str = "right", **options: Any) -> Any:
+    """A thin bar beside or below the plot that says what its colours mean.
+
+    Args:
+        plot: The figure.
+        colours: The colour mapper.
+        means: Its title.
+        side: Where it stands.
+        **options: Passed on to `bokeh.models.ColorBar`.
+    """
+    thin = {"height" if side in ("above", "below") else "width": 8}
+    bar = models.ColorBar(
+        color_mapper=colours,
+        title=means,
+        title_text_font_style="normal",
+        title_text_font_size="12px",
+        major_label_policy=models.NoOverlap(),
+        padding=4,
+        border_line_alpha=0,
+        **thin,
+        **options,
+    )
+    plot.add_layout(bar, side)
+    return bar
 
 
 def quiet_legend(plot: Figure, stacked: bool = False) -> None:

@@ -41,6 +41,7 @@ class VariancePlot(Plot):
                       color=colour, fill_alpha=0.8, line_width=0, legend_label=label)  # fmt: skip
         plot.y_range.start = 0
         quiet_legend(plot)
+        self.items = plot.legend[0].items
         super().__init__(title, plot)
 
     def show(
@@ -59,7 +60,10 @@ class VariancePlot(Plot):
         )
         put(self.bars, left=edges[:-1], right=edges[1:], zero=np.zeros(self.bins), noise=noise,
             model=noise + model, input=noise + model + entered)  # fmt: skip
-        self.describe(split_in_words(*np.mean(parts**2, axis=1)))
+        shares = dict(zip((MODEL, NOISE, INPUT), np.mean(parts**2, axis=1)))
+        for item in self.items:
+            item.visible = bool(shares[item.label.value] > 0)
+        self.describe(split_in_words(*shares.values()))
 
 
 def split_in_words(model: float, noise: float, entered: float = 0.0) -> str:

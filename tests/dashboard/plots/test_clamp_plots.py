@@ -24,10 +24,13 @@ def test_the_pool_marks_what_was_labelled_and_what_comes_next() -> None:
     assert plot.given[1].data["x"].tolist() == [4.0]
     assert plot.next.data["y"].tolist() == [3.0]  # 99 is not in the pool
     assert plot.items[1].label.value == "labelled clamp"
+    assert [item.visible for item in plot.items] == [True, True, True]
+    assert plot.bar.title == "p, the probability of clamp"
     plot.rows.selected.indices = [2]
     assert picked == [12]
     plot.show(xy, p, np.array([10, 11, 12, 13]), [[], []], [], CLASSES)
     assert len(plot.next.data["x"]) == 0
+    assert not any(item.visible for item in plot.items)  # nothing is marked, nothing explained
     plot.clear()
     assert plot.alt == NOTHING
 

@@ -8,16 +8,22 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from bokeh.document import Document
+from bokeh.models import ColorBar
 
 from dashboard.plots import theme
 from dashboard.plots.base import NOTHING, Fed, Plot, columns, put
 from dashboard.plots.bins import BinsPlot
 from dashboard.plots.calibration import CoveragePlot, PitPlot
 from dashboard.plots.density import DensityPlot
+from dashboard.plots.hidden import HiddenPlot
+from dashboard.plots.images import ResponsePlot
 from dashboard.plots.kept import KeptPlot
+from dashboard.plots.matrix import MatrixPlot
 from dashboard.plots.missing import MissingPlot
+from dashboard.plots.pool import PoolPlot
 from dashboard.plots.relevance import BasisPlot, FeaturePlot
 from dashboard.plots.scatter import ScatterPlot
+from dashboard.plots.surface import SurfacePlot
 from dashboard.plots.variance import VariancePlot, split_in_words
 
 RNG = np.random.default_rng(0)
@@ -70,6 +76,23 @@ def test_every_plot_can_be_shown_again_after_it_was_cleared() -> None:
         plot.clear()
     for plot in shown():
         assert plot.alt != NOTHING
+
+
+def test_every_colour_bar_says_what_it_means() -> None:
+    plots = [ScatterPlot("z"), SurfacePlot(), HiddenPlot(), MatrixPlot("m"), PoolPlot("p"),
+             ResponsePlot("r")]  # fmt: skip
+    for plot in plots:
+        bars = [b for f in plot.figures for b in f.select(ColorBar)]
+        assert len(bars) == len(plot.figures)
+        assert all(bar.title for bar in bars)
+
+
+def test_what_is_not_drawn_is_not_in_the_legend() -> None:
+    variance = VariancePlot()
+    variance.show(TRUE, STD, STD)
+    assert [i.label.value for i in variance.items if i.visible] == ["noise", "model"]
+    variance.show(TRUE, STD, STD, STD)
+    assert all(item.visible for item in variance.items)
 
 
 def test_readings_hold_the_right_numbers() -> None:
