@@ -89,7 +89,7 @@ def views(page: StudyPage) -> Views:
 
 
 def _live() -> tuple[Any, ...]:
-    hinton = HintonPlot("How the tasks go together", "task", "task")
+    hinton = HintonPlot("How the tasks go together", "task", "task", "covariances")
     return (
         Fed(hinton, lambda told, words: hinton.show(told.arrays["B"], words["tasks"])),
         Field(PICTURE),

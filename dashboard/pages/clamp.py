@@ -128,7 +128,7 @@ def _result() -> tuple[Any, ...]:
         def feed(told: Report, words: Mapping[str, Any]) -> None:
             a = told.arrays
             plot.show(a["labels"].astype(float), a["compare_f1"], words["compared"], "F1",
-                      a["compare_sd"])  # fmt: skip
+                      a["compare_sd"], "on average over several sessions each")  # fmt: skip
 
         return Fed(plot, feed)
 

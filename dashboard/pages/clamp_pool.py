@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 SCORES = {"F1": "f1", "precision": "precision", "recall": "recall"}
 YOURS = "your labels"
+ONE = "of this one session (random: the mean of several)"
 
 
 class Pool(Shown):
@@ -102,4 +103,4 @@ class Efficiency(Shown):
             band = np.zeros_like(scores)
             if name == "F1" and len(scores) > 1:
                 band[1] = np.nan_to_num(np.asarray(arrays["f1_random_sd"], float))
-            self.plot.show(np.asarray(arrays["labels"], float), scores, methods, name, band)
+            self.plot.show(np.asarray(arrays["labels"], float), scores, methods, name, band, ONE)

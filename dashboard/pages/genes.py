@@ -105,7 +105,7 @@ def views(page: StudyPage) -> Views:
 
 def _live() -> tuple[Any, ...]:
     latent, levels = LatentPlot(LATENT), LevelsPlot(LEVELS)
-    hinton = HintonPlot(TOGETHER, "output", "output")
+    hinton = HintonPlot(TOGETHER, "output", "output", "correlations")
     hinton.panel.stylesheets = [SIDEWAYS]
     return (
         Fed(

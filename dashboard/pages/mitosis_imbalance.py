@@ -35,6 +35,7 @@ class Imbalance(Growing):
     """Scores of all methods against imbalance, a point at a time."""
 
     title = "How rare may it be?"
+    wait = 15
 
     def __init__(self, page: StudyPage) -> None:
         self._methods: list[str] = []

@@ -105,7 +105,7 @@ def views(page: StudyPage) -> Views:
 
 
 def _live(recall: Fed) -> tuple[Any, ...]:
-    between = _between(GLOBAL)
+    between = _between(GLOBAL, "alphabet", "alphabet", "mean absolute covariances")
     return (
         recall,
         Matrices(ALIKE, "correlation", single=True),
@@ -116,8 +116,8 @@ def _live(recall: Fed) -> tuple[Any, ...]:
     )
 
 
-def _between(title: str, row: str = "alphabet", column: str = "alphabet") -> HintonPlot:
-    plot = HintonPlot(title, row, column)
+def _between(title: str, row: str, column: str, what: str) -> HintonPlot:
+    plot = HintonPlot(title, row, column, what)
     plot.panel.stylesheets = [SIDEWAYS]
     return plot
 
@@ -149,7 +149,7 @@ def _result(recall: Fed) -> tuple[Any, ...]:
         recall.update(told, words)  # what was drawn while it trained gives way to the end's
 
     def across() -> Fed:
-        plot = _between(ACROSS, "true", "taken for")
+        plot = _between(ACROSS, "true", "taken for", "shares of each row's held-out rows")
 
         def feed(told: Report, words: Mapping[str, Any]) -> None:
             plot.show(np.nan_to_num(told.arrays["confusion_across"]), words["outputs"])

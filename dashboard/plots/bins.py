@@ -40,7 +40,8 @@ class BinsPlot(Plot):
             return
         worst = int(np.argmax(np.abs(bias)))
         self.describe(
-            f"{len(left)} bins; the bias is greatest between {left[worst]:.2f} and "
-            f"{right[worst]:.2f} ({bias[worst]:+.4f}, {int(count[worst])} rows); σ_MAD from "
-            f"{mad.min():.4f} to {mad.max():.4f}; at most {outliers.max():.1%} outliers in a bin."
+            f"{len(left)} bins, as wide as their lines; the bias is greatest between "
+            f"{left[worst]:.2f} and {right[worst]:.2f} ({bias[worst]:+.4f}, "
+            f"{int(count[worst])} rows); σ_MAD from {mad.min():.4f} to "
+            f"{mad.max():.4f}; at most {outliers.max():.1%} outliers in a bin."
         )

@@ -20,10 +20,18 @@ class HintonPlot(Plot):
 
     The grey is a glyph beneath the grid, for a figure's own background gives way to the page's
     theme.
+
+    Args:
+        title: The heading.
+        row: What a row stands for.
+        column: What a column stands for.
+        what: What the entries are.
     """
 
-    def __init__(self, title: str, row: str = "row", column: str = "column") -> None:
-        self.row, self.column = row, column
+    def __init__(
+        self, title: str, row: str = "row", column: str = "column", what: str = "numbers"
+    ) -> None:
+        self.row, self.column, self.what = row, column, what
         self.names: list[str] = []
         self._framed: tuple[object, ...] = ()
         self.field = models.ColumnDataSource({"left": [0], "right": [1], "bottom": [0], "top": [1]})
@@ -70,9 +78,9 @@ class HintonPlot(Plot):
         named = [self.names[k] if k < len(self.names) else str(k + 1) for k in (int(i), int(j))]
         signs = "White is positive, black negative" if finite.min() < 0 else "All are positive"
         self.describe(
-            f"A {rows} by {cols} matrix; the larger a square, the larger its entry. {signs}; the "
-            f"greatest entry is {finite[i, j]:.3g} in {self.row} {named[0]}, {self.column} "
-            f"{named[1]}."
+            f"A {rows} by {cols} matrix of {self.what}; the larger a square, the larger its entry. "
+            f"{signs}; the greatest entry is {finite[i, j]:.3g} in {self.row} {named[0]}, "
+            f"{self.column} {named[1]}."
         )
 
     def _frame(self, rows: int, cols: int) -> None:

@@ -41,8 +41,18 @@ class LabelEfficiencyPlot(Plot):
         methods: Sequence[str],
         score: str,
         deviation: Float[np.ndarray, "m r"] | None = None,
+        of: str = "",
     ) -> None:
-        """Show the scores of m methods, NaN where unknown; the first is the one it is about."""
+        """Show the scores of m methods, NaN where unknown; the first is the one it is about.
+
+        Args:
+            labels: How many labels there were at r times.
+            scores: The scores.
+            methods: Their names.
+            score: What it is called.
+            deviation: Of the scores over sessions.
+            of: Of which sessions they are, said after the score's name.
+        """
         names = [str(m) for m in methods][:MOST]
         spread = np.zeros_like(scores) if deviation is None else np.nan_to_num(deviation)
         known = np.isfinite(scores)
@@ -56,8 +66,9 @@ class LabelEfficiencyPlot(Plot):
                 high=np.clip(scores[k, at] + spread[k, at], 0, 1))  # fmt: skip
         self.key.name([n if known[k].any() else "" for k, n in enumerate(names)])
         self.figures[0].yaxis[0].axis_label = score
+        said = f"{score} {of}".rstrip()
         any_known = known[: len(names)].any()
-        self.describe(_in_words(labels, scores, known, names, score) if any_known else NOTHING)
+        self.describe(_in_words(labels, scores, known, names, said) if any_known else NOTHING)
 
 
 def _in_words(

@@ -90,7 +90,8 @@ def _in_words(
     vague = names[widest] if widest < len(names) else f"output {widest + 1}"
     return (
         f"{len(places)} outputs; the closest two are {said[0]} and {said[1]}, "
-        f"{apart[i, j]:.2g} apart; the place of {vague} is known least."
+        f"{apart[i, j]:.2g} apart; the place of {vague} is known least. Ellipses hold 95% of where "
+        "each may lie."
     )
 
 
@@ -185,7 +186,7 @@ def _apart(
     seen = [c for c in range(len(classes)) if (label == c).any()]
     counted = ", ".join(f"{int((label == c).sum())} {classes[c]}" for c in seen[:3])
     more = f" and {len(seen) - 3} more classes" if len(seen) > 3 else ""
-    said = f"Rows: {counted}{more}"
+    said = f"Rows: {counted}{more}, each with the ellipse that holds 95% of where it may lie"
     if len(seen) < 2:
         return f"{said}."
     rare = min(seen, key=lambda c: int((label == c).sum()))

@@ -41,4 +41,6 @@ class MissingPlot(Plot):
         pairs = "; ".join(
             f"{int(c)} missing: {m:.4f} against {b:.4f}" for c, m, b in zip(count, model, baseline)
         )
-        self.describe(f"RMSE of this model against {self.baseline}: {pairs}.")
+        self.describe(
+            f"RMSE of this model against {self.baseline}, on a part of the held-out rows: {pairs}."
+        )

@@ -78,4 +78,4 @@ class PrecisionRecallPlot(Plot):
             method=[str(m) for m in methods],
             threshold=at[:, 0],
         )
-        self.describe(reading)
+        self.describe(f"{reading} Dotted: what guessing comes to.")

@@ -29,7 +29,7 @@ class ReliabilityPlot(Plot):
         plot.segment("confidence", "low", "confidence", "high", source=self.points, color=BLUE,
                      line_width=2)  # fmt: skip
         dots = plot.scatter("confidence", "accuracy", source=self.points, size=10, color=BLUE,
-                            legend_label="came true, 95% by chance")  # fmt: skip
+                            legend_label="came true (line: 95% by chance)")  # fmt: skip
         tips = [("stated", "@confidence{0.0%}"), ("right", "@accuracy{0.0%}"), ("rows", "@rows{0}")]
         plot.add_tools(models.HoverTool(renderers=[dots], tooltips=tips))
         for axis in plot.axis:
@@ -63,7 +63,7 @@ class ReliabilityPlot(Plot):
         if of:
             self.describe(
                 f"{total:,.0f} held-out rows: on average {mean:.0%} are stated to be {of}, "
-                f"{right:.0%} are; the expected calibration error is {error:.1%}."
+                f"{right:.0%} are; bin by bin, weighted by rows, the two are {error:.1%} apart."
             )
             return
         verdict = (

@@ -150,11 +150,11 @@ def test_a_private_space_holds_the_rows_of_its_class_alone() -> None:
     view = Private()
     view.update(Snapshot(1, arrays()), WORDS)
     assert view.of.value == "mitosis"
-    assert view.alt == "Rows: 1 mitosis."
+    assert view.alt.startswith("Rows: 1 mitosis,")
     assert view.plot.rows.data["x"].tolist() == [-1]
     assert view.plot.rows.data["y"].tolist() == [0]  # there is but one dimension
     view.of.value = "other"
-    assert view.alt == "Rows: 2 other."
+    assert view.alt.startswith("Rows: 2 other,")
 
 
 def test_views_that_a_run_has_nothing_for_are_hidden() -> None:

@@ -38,12 +38,13 @@ def test_rows_are_told_apart_by_colour_and_marker_the_rare_ones_on_top() -> None
 
 def test_the_scatter_says_how_far_classes_are_apart() -> None:
     plot = scattered()
-    assert plot.alt.startswith("Rows: 3 other, 2 mitosis; the middle of mitosis is ")
+    assert plot.alt.startswith("Rows: 3 other, 2 mitosis, each with the ellipse that holds 95%")
+    assert "; the middle of mitosis is " in plot.alt
     deviations = 4.0 / np.sqrt((np.var([4, 4.2]) + np.var([0, 0.2, 0.1])) / 2)
     assert f"is {deviations:.1f} deviations from that of the others" in plot.alt
     one = LABEL == 0
     plot.show(MEAN[one], MEAN[one], LABEL[one], CLASSES, AXES)
-    assert plot.alt == "Rows: 3 other."
+    assert plot.alt.startswith("Rows: 3 other, each with")
 
 
 def test_while_a_run_goes_on_only_numbers_travel() -> None:
@@ -85,7 +86,7 @@ def test_covariances_share_a_scale_and_travel_as_bytes() -> None:
     assert images[0][0, 0] == round(LEVELS / 4)
     said = plot.strips.data["name"]
     assert said == [*["2 rows of other"] * 2, *["1 row of mitosis"] * 2] * 3
-    assert plot.alt == "Said."
+    assert plot.alt == "Said. Strips at the edges: blue other, orange mitosis."
     signed = np.stack([np.diag([1.0, -2.0, 0.0])])
     plot.show(signed, ["s"], np.array([0, 0, 1]), CLASSES, "Said.", signed=True)
     assert plot.pictures.data["image"][0].diagonal().tolist() == [191, 0, 128]
@@ -116,7 +117,7 @@ def test_thresholds_are_marked_on_every_curve() -> None:
     assert plot.guess.data["y"].tolist() == pytest.approx([0.1, 0.1])
     plot.mark(curves[:, :, 0], ["SCLVM", "SVM"], "At 0.1.")
     assert plot.marks.data["recall"].tolist() == [1, 1]
-    assert plot.alt == "At 0.1."
+    assert plot.alt == "At 0.1. Dotted: what guessing comes to."
 
 
 def test_the_curve_of_imbalance_grows_and_names_who_is_better() -> None:
