@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from io import BytesIO
+from typing import TYPE_CHECKING, NamedTuple
 
+import pandas as pd
 from pyarrow import ArrowException
 from pyarrow.parquet import read_metadata
 
 from dashboard.controls.status import duration
 from dashboard.shell import text
+from engine.catalog.entry import Counts
 from engine.datasets.sources import fetched_path
+from engine.datasets.tables import counts
 from engine.errors import BadInput, NotFound
 
 if TYPE_CHECKING:
     from dashboard.pages.study_page import StudyPage
+
+
+MOST_CELLS = 10_000_000  # of a table whose labels are counted; those of a larger one are guessed
+
+
+class Size(NamedTuple):
+    """What an estimate is told of a table."""
+
+    rows: int
+    columns: int
+    counts: Counts
 
 
 class Estimate:
@@ -21,7 +36,7 @@ class Estimate:
 
     def __init__(self, page: StudyPage) -> None:
         self._page = page
-        self._sizes: dict[str, tuple[int, int] | None] = {}  # of uploads, which do not change
+        self._sizes: dict[str, Size | None] = {}  # of uploads, which do not change
         self.panel = text("", visible=False)
         page.form.watch(self.refresh)
         page.data.watch(self.refresh)
@@ -34,7 +49,7 @@ class Estimate:
         if said != self.panel.object:
             self.panel.param.update(object=said, visible=bool(said))
 
-    def of(self, rows: int, columns: int) -> str:
+    def of(self, rows: int, columns: int, counted: Counts) -> str:
         """A line on a fit to a table of this size; "" where nobody can tell."""
         entry = self._page.entry
         if entry.estimate is None:
@@ -43,14 +58,18 @@ class Estimate:
             settings = entry.settings.parse(self._page.form.words())
         except BadInput:
             return ""
-        seconds, size = entry.estimate(settings, rows, columns)
+        seconds, size = entry.estimate(settings, rows, columns, counted)
         return (
             f"<p class='quiet' role='note'>As set here, a fit takes about {duration(seconds)} and "
             f"{memory(size)} on one core.</p>"
         )
 
-    def _size(self, data: str) -> tuple[int, int] | None:
-        """Rows and columns of the chosen data, which are not read for it."""
+    def of_table(self, frame: pd.DataFrame) -> str:
+        """The same of a table that is here."""
+        return self.of(*frame.shape, counts(frame, self._page.entry.table))
+
+    def _size(self, data: str) -> Size | None:
+        """Of the chosen data, which are not made for it."""
         page = self._page
         source = next((s for s in page.entry.sources if s.name == data), None)
         if source is None:
@@ -62,18 +81,29 @@ class Estimate:
                 kept = read_metadata(fetched_path(data, page.visit.site.data_dir))
             except (OSError, ArrowException):  # Train will say what is wrong with it
                 return None
-            return kept.num_rows, kept.num_columns
+            return Size(kept.num_rows, kept.num_columns, source.counts)
         try:
-            return source.rows_and_columns(page.entry.settings.parse(page.form.words()))
+            found = source.rows_and_columns(page.entry.settings.parse(page.form.words()))
         except BadInput:
             return None
+        return Size(*found, source.counts) if found else None
 
-    def _of_upload(self, data: str) -> tuple[int, int] | None:
+    def _of_upload(self, data: str) -> Size | None:
+        own, store = data.removeprefix("upload:"), self._page.service.store
         try:
-            record = self._page.service.store.upload(data.removeprefix("upload:"))
+            record = store.upload(own)
+            if record.deleted:
+                return None
+            rows, columns = record.rows, len(record.columns)
+            table = self._page.entry.table
+            known: Counts = {name: {} for name in record.columns}
+            labels = [c.name for c in table.columns if c.kind == "label" and c.name in known]
+            if not labels or rows * columns > MOST_CELLS:
+                return Size(rows, columns, known)
+            frame = pd.read_parquet(BytesIO(store.upload_parquet(own)), columns=labels)
         except NotFound:
             return None
-        return None if record.deleted else (record.rows, len(record.columns))
+        return Size(rows, columns, {**known, **counts(frame, table)})
 
 
 def memory(size: float) -> str:

@@ -146,7 +146,7 @@ class Upload:
         self._say(
             _list(table.notes[:PROBLEMS], "quiet", "note")
             + shown
-            + self._page.estimate.of(*table.frame.shape)
+            + self._page.estimate.of_table(table.frame)
         )
         self._use.visible = True
 
@@ -174,7 +174,11 @@ class Upload:
                 else ""
             )
             + _many(_of_file(preview.warnings, self._file[0]), "quiet", "note")
-            + (self._page.estimate.of(preview.n_rows, len(preview.names)) if preview.n_rows else "")
+            + (
+                self._page.estimate.of(preview.n_rows, len(preview.names), preview.counts)
+                if preview.n_rows
+                else ""
+            )
         )
         self._use.visible = not preview.problems and preview.n_rows > 0
 

@@ -78,6 +78,7 @@ class StudyPage:
         self.run: History | None = None
         self._turns: dict[str, int] = {}
         self._asking = 0
+        self._refused = False  # whether what is said is that a question had no answer
         self._tasks: set[asyncio.Task[None]] = set()
         self.views = views(self)
         self.lesson = lesson.read(
@@ -160,16 +161,24 @@ class StudyPage:
         turn = self._turns[question] = self._turns.get(question, 0) + 1
 
         def answered(answer: dict[str, np.ndarray]) -> None:
+            if self._refused:  # an answer takes back that there was none
+                self._refused = False
+                self.say("")
             if self.run is run and self._turns[question] == turn:
                 then(answer)
                 self.read(at_once=True)
+
+        def refused(sentence: str) -> None:
+            self._refused = True
+            self.say(sentence, "error")
 
         def ended() -> None:
             self._busy(-1)
             last()
 
         self._busy(1)
-        self.background(self.service.explore(run.id, question, asked), answered, last=ended)
+        work = self.service.explore(run.id, question, asked)
+        self.background(work, answered, refused, last=ended)
 
     def background(
         self,

@@ -124,6 +124,9 @@ class Citation:
     doi: str = ""
 
 
+Counts = Mapping[str, Mapping[str, int]]  # what `tables.counts` says of a table
+
+
 @dataclass(frozen=True)
 class Source:
     """A data set that a study can be fitted to.
@@ -133,7 +136,8 @@ class Source:
     its generator, `(settings, rows=None) -> DataFrame`, as "package.module:function".
 
     `size` tells the rows and columns of its table without making it, or gives the function that
-    tells them from the settings; None where they are not known before it is here.
+    tells them from the settings; None where they are not known before it is here. `counts` tells
+    what `tables.counts` would, so far as an estimate asks for it and would guess something else.
     """
 
     name: str
@@ -142,6 +146,7 @@ class Source:
     kind: str = "generated"
     generator: str = ""
     size: tuple[int, int] | Callable[[Any], tuple[int, int]] | None = None
+    counts: Counts = field(default_factory=dict)
 
     def rows_and_columns(self, settings: Settings) -> tuple[int, int] | None:
         """What its table will have with these settings; None where that is not known."""
@@ -168,8 +173,9 @@ class Entry:
         objective: What `Progress.elbo` is here, with its unit.
         score: What `Progress.score` is here, with its unit.
         tab_of: The study whose page this one's is a tab of; the navigation names only that.
-        estimate: Seconds and bytes that a fit on (settings, rows, columns) takes on one core, for
-            the page to say before it is begun; None where nobody knows.
+        estimate: Seconds and bytes that a fit takes on one core, a worker's first, which brings in
+            its libraries; for the page to say before it is begun. Of (settings, rows, columns, what
+            `tables.counts` says of the table: empty where it was not read); None: nobody knows.
     """
 
     name: str
@@ -187,4 +193,9 @@ class Entry:
     objective: str = "ELBO (nats a row)"
     score: str = "validation log-likelihood (nats a row)"
     tab_of: str = ""
-    estimate: Callable[[Any, int, int], tuple[float, float]] | None = None
+    estimate: Callable[[Any, int, int, Counts], tuple[float, float]] | None = None
+
+
+def until_rest(most: int, patience: int, share: float) -> float:
+    """Steps that a restart is expected to take: all of few, and of more a share before it rests."""
+    return min(float(most), 2 * patience + share * most) if patience else float(most)

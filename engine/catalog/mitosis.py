@@ -5,6 +5,7 @@ from __future__ import annotations
 import param
 
 from engine.catalog.entry import ArraySpec, Citation, Entry, Settings, Source
+from engine.catalog.mitosis_cost import MOST_DGPLVM, estimate
 from engine.datasets.nuclei import TABLE
 from engine.errors import BadInput
 
@@ -15,7 +16,6 @@ SHOWN = 300  # rows whose latent positions travel to the page
 PAIRS = 60  # of them, those between which covariances are shown
 STRIP = 8  # generated images of a class, and as many real ones
 PRECISIONS = 101  # points of a precision-recall curve
-MOST_DGPLVM = 1000  # rows, for its cost is cubic in them
 RATIOS = (1, 300)  # of the imbalance that can be asked for afterwards
 
 
@@ -138,28 +138,6 @@ class MitosisSettings(Settings):
             )
 
 
-def estimate(settings: MitosisSettings, rows: int, columns: int) -> tuple[float, float]:
-    """Seconds and bytes that a fit takes on one core, good to a factor of three.
-
-    The rare class is guessed to be a twelfth of the rows, in two classes.
-    """
-    s = settings
-    rare = max(2, rows // 12)
-    rare = min(rare, s.rare_rows or rare)
-    kept = 1 - s.test_share
-    n = kept * (min(rows, rare * (1 + s.imbalance)) if s.imbalance else rows)
-    test = min(s.test_share * rows, 1000)
-    m, q = 2 * s.inducing_points, s.shared + s.private
-    width = min(n, s.components or min(columns, s.size**2))
-    step = 0.004 + 1e-9 * n * m * m * q + 1.5e-9 * n * m * width
-    if s.model == "dgplvm":
-        step = 0.003 + 2e-10 * min(n, MOST_DGPLVM) ** 3
-    placing = 2 * 1.5e-8 * test * m * m * q
-    others = (s.max_steps * step + 4) if s.baselines else 1.0
-    held = 8 * (3 * rows * min(columns, 2000) + 6 * n * m + 4 * n * width)
-    return 4 + s.restarts * s.max_steps * step + placing + others, 500e6 + held
-
-
 _MODEL = (
     ArraySpec("latent_mean", "n q", "1", "positions of some of the rows learnt from: shared "
               "dimensions first, then private ones"),
@@ -226,6 +204,7 @@ ENTRY = Entry(
             "three classes: 40 pairs of plates, 100 single plates, 1,000 cells that do not divide",
             generator="engine.datasets.cells_toy:phases",
             size=(1140, 902),
+            counts={"label": {"other": 1000, "plate": 100, "pair of plates": 40}},
         ),
         Source(
             "breast_cancer",
@@ -234,6 +213,7 @@ ENTRY = Entry(
             "1993, carried by scikit-learn)",
             generator="engine.datasets.nuclei:breast_cancer",
             size=(569, 31),
+            counts={"label": {"benign": 357, "malignant": 212}},
         ),
     ),
     snapshot=_MODEL,

@@ -15,7 +15,7 @@ from engine.datasets.cells import Cells, comma_cell, comma_style, from_series, f
 from engine.datasets.decoding import LIMIT_BYTES, decode, load
 from engine.datasets.parsing import RawTable, parse
 from engine.datasets.rules import Findings
-from engine.datasets.tables import ColumnPreview, Preview, Table, TableSchema
+from engine.datasets.tables import ColumnPreview, Preview, Table, TableSchema, counts
 from engine.errors import BadInput
 
 MOST_PROBLEMS = 20
@@ -132,6 +132,7 @@ def inspect_table(
         warnings=tuple(findings.notes),
         absent=tuple(findings.absent),
         features=table.features,
+        counts=counts(table.frame, aimed),
     )
 
 

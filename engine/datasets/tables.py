@@ -141,6 +141,7 @@ class Preview:
         warnings: Sentences on what was inferred or looks suspicious.
         absent: Names that the table must have and lacks; the first problem then says so.
         features: Columns that would be learnt from, by their names in the schema.
+        counts: What `counts` says of the table, as far as it could be read.
     """
 
     names: tuple[str, ...] = ()
@@ -152,3 +153,20 @@ class Preview:
     warnings: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
+    counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+
+def counts(frame: pd.DataFrame, schema: TableSchema) -> dict[str, dict[str, int]]:
+    """What an estimate of a fit's cost is told of a table beside its size.
+
+    Returns:
+        By column: rows of each value, where it is a label of the schema (a task, a class), nothing
+        of others.
+    """
+    found: dict[str, dict[str, int]] = {str(name): {} for name in frame.columns}
+    for column in schema.columns:
+        if column.kind == "label" and column.name in frame:
+            values = frame[column.name].dropna().astype(str)
+            rows = values[values != ""].value_counts()
+            found[column.name] = {str(value): int(n) for value, n in rows.items()}
+    return found

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from engine.catalog.aggregation import AggregationSettings
+from engine.catalog.aggregation import MOST_LATENT, AggregationSettings
 from engine.datasets.naming import listed
 from engine.datasets.supports import Supports, check_values, of
 from engine.errors import BadInput
@@ -20,7 +20,6 @@ from engine.models.mtgpa_prior import Data
 
 MOST_CELLS = {1: 700, 2: 3000}  # cells of a picture; wider ones where there would be more
 COUNTS = (5, 10, 20, 50, 100, 200, 500)  # fine rows on the curve of errors
-MOST_LATENT = 8  # functions that many tasks share, where nobody says how many
 MOST_SHOWN = 1500  # observations that travel to the page
 
 

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from engine.catalog.events import LAYERED, EventsSettings
+from engine.catalog.events import LAYERED, PROCESS_STEPS, EventsSettings
 from engine.models import acquisition
 from engine.models.dfgp import DFGP
 from engine.models.dfgp_training import Training, falling
@@ -17,8 +17,6 @@ from engine.models.lbfgs import LBFGS
 from engine.models.optimiser_state import recall, remembered
 from engine.models.student_t import StudentT
 from engine.models.svgp import SVGP
-
-STUDENT_STEPS = 20  # of L-BFGS: each costs the cube of the rows
 
 
 class Trainer(Protocol):
@@ -156,7 +154,7 @@ class Learner:
     def train(self, steps: int) -> None:
         """So many steps, or fewer where none goes further."""
         if isinstance(self.model, StudentT):
-            steps = min(steps, STUDENT_STEPS)
+            steps = min(steps, PROCESS_STEPS)
         for _ in range(steps):
             if self.training.stalled or not math.isfinite(self.step()):
                 return

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.stats import skew
 
-from engine.catalog.events import LAYERED, MODELS, SHOWN, EventsSettings
+from engine.catalog.events import LAYERED, MODELS, MOST_PROCESS, SHOWN, EventsSettings
 from engine.datasets.naming import listed
 from engine.datasets.views import Views
 from engine.errors import BadInput
@@ -21,7 +21,6 @@ MOST_SKEW = 1.0  # of values that are learnt as they are
 TRIES = 200  # of a random split, until both classes are on both sides
 LEAST = 8  # rows to learn from
 SCORE = {"classification": "F1", "regression": "NMSE", "survival": "NMSE by patient (log time)"}
-EXACT_ROWS = 1200  # up to which a Student-t process, which costs their cube, is compared
 SINGLE_NEURONS = 3  # of one view, as `DFGP.build` has it
 EVERY_BLOCK = 12  # numbers of blocks of labels up to which each is offered
 PARTS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1)  # of more
@@ -205,7 +204,7 @@ def methods_of(s: EventsSettings, task: str, learnt: int) -> list[str]:
     if not s.baselines:
         return ["this run"]
     models = [m for m in MODELS if m != s.model]
-    if task == "classification" or learnt > EXACT_ROWS:
+    if task == "classification" or learnt > MOST_PROCESS:
         models = [m for m in models if m != "student-t"]
     return ["this run", *(MODELS[m] for m in models), AVERAGED[task], _plain(task)]
 

@@ -7,6 +7,7 @@ from copy import deepcopy
 
 import torch
 
+from engine.catalog.genes import MOST_EXACT as MOST_ROWS
 from engine.catalog.genes import GenesSettings
 from engine.errors import BadInput
 from engine.models import hmogp_lv_training as variational
@@ -22,7 +23,6 @@ from engine.models.replica_training import Training
 Model = ReplicaGP | HMOGPLV
 Trainer = Training | variational.Training
 EXACT = ("dhgp", "hgp", "lmc", "independent", "pooled")
-MOST_ROWS = 1500  # regressed together by an exact model for comparison: a step costs their cube
 
 
 def build(name: str, data: Data, s: GenesSettings, generator: torch.Generator) -> Model:

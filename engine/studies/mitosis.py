@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Float, Int
 
 from engine.catalog.mitosis import MODELS, OTHERS, PAIRS, PRIORS, SHOWN, STRIP, MitosisSettings
-from engine.catalog.mitosis import MOST_DGPLVM as MOST
+from engine.catalog.mitosis_cost import MOST_DGPLVM as MOST
 from engine.datasets.nuclei import Cells
 from engine.errors import BadInput
 from engine.events import Report

@@ -10,15 +10,14 @@ import torch
 from jaxtyping import Float, Int
 from sklearn.linear_model import LogisticRegression
 
-from engine.catalog.mitosis import MODELS, MOST_DGPLVM, OTHERS
+from engine.catalog.mitosis import MODELS, OTHERS
+from engine.catalog.mitosis_cost import MOST_DGPLVM, MOST_ROWS, STEPS
 from engine.studies import mitosis_models as models
 from engine.studies.mitosis_columns import Columns
 
 if TYPE_CHECKING:
     from engine.studies.mitosis import Study
 
-STEPS = {"sclvm": 200, "bgplvm": 150, "dgplvm": 60}
-MOST_ROWS = 2500  # up to which latent variable models are trained as well
 LINEAR_STEPS = 500
 FALLBACK = 60  # components that classifiers are given where the model is given pixels
 

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from engine.catalog.mitosis import MitosisSettings
+from engine.catalog.mitosis_cost import MOST_TEST, VALIDATION_SHARE
 from engine.datasets.characters import area, side
 from engine.datasets.naming import listed
 from engine.datasets.nuclei import Cells
@@ -16,9 +17,7 @@ from engine.errors import BadInput
 from engine.studies.mitosis_columns import Columns
 
 SHADES = 255  # of a pixel: images are kept as whole parts of this
-MOST_TEST = 1000  # held-out rows that are scored, as published
 MOST_VALIDATION = 500
-VALIDATION_SHARE = 0.25  # of what is not held out, for temperatures and thresholds
 LEAST_RARE = 8  # rows of the rare class without which none are spared for that
 FEW = 2  # rows of a class without which it is not learnt
 

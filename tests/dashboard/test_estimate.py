@@ -19,6 +19,7 @@ from dashboard.pages.study_page import StudyPage
 from dashboard.shell import Visit
 from engine.catalog import STUDIES, Source, entry
 from engine.datasets.sources import fetched_path, open_table
+from engine.datasets.tables import counts
 from engine.store import Store
 from tests.dashboard.fakes import FakeService, views
 
@@ -36,7 +37,10 @@ def test_the_size_of_generated_data_is_known_without_making_them(
 ) -> None:
     found = entry(study)
     settings = found.settings.parse({"seed": 1})
-    assert source.rows_and_columns(settings) == open_table(found, source.name, settings).shape
+    table = open_table(found, source.name, settings)
+    assert source.rows_and_columns(settings) == table.shape
+    counted = counts(table, found.table)
+    assert {name: counted.get(name) for name in source.counts} == source.counts
 
 
 @pytest.fixture
@@ -44,11 +48,11 @@ def site(tmp_path: Path) -> Site:
     return Site(FakeService(Store.open(f"sqlite:///{tmp_path / 'runs.db'}")), tmp_path, "k" * 40)
 
 
-def on_the_page(site: Site, act: Callable[[Any], None]) -> None:
+def on_the_page(site: Site, act: Callable[[Any], None], study: str = "redshift") -> None:
     async def main() -> None:
         doc = Document()
         with set_curdoc(doc):
-            act(StudyPage(Visit(site, doc, "anna", {}), entry("redshift"), views))
+            act(StudyPage(Visit(site, doc, "anna", {}), entry(study), views))
 
     asyncio.run(main())
 
@@ -87,6 +91,28 @@ def test_it_follows_the_settings_and_the_data(site: Site) -> None:
         assert megabytes(page) < usual
 
     on_the_page(site, act)
+
+
+def test_an_upload_is_told_by_what_its_columns_hold(site: Site) -> None:
+    def act(page: Any) -> None:
+        said = {}
+        for tasks in (2, 8):
+            frame = pd.DataFrame(
+                {
+                    "task": [f"task {i % tasks}" for i in range(400)],
+                    "x": range(400),
+                    "y": [0.5 * i for i in range(400)],
+                }
+            )
+            kept = page.service.store.add_upload(
+                frame, owner="anna", name="mine", study="aggregation"
+            )
+            page.data._uploaded(kept)
+            said[tasks] = page.estimate.panel.object
+            assert said[tasks] == page.estimate.of_table(frame)
+        assert said[2] != said[8]
+
+    on_the_page(site, act, "aggregation")
 
 
 def test_memory_is_no_finer_than_an_estimate_is() -> None:

@@ -105,13 +105,21 @@ def test_a_question_that_no_worker_can_answer(site: Site, monkeypatch: pytest.Mo
     monkeypatch.setattr(site.service, "explore", nobody)
     answers: list[object] = []
 
-    async def main(asked: Callable[[StudyPage], None]) -> StudyPage:
+    async def somebody(*_: object) -> dict[str, object]:
+        return {"p": 1}
+
+    async def main() -> StudyPage:
         page = opened(site, run=ran(site, Changed(State.QUEUED)))
-        asked(page)
+        page.ask("density", answers.append, row=0, off=[])
+        await asyncio.gather(*page._tasks)
+        assert "No worker is up at the moment" in page.layout._message.object
+        assert answers == []
+        assert page._asking == 0
+        monkeypatch.setattr(site.service, "explore", somebody)
+        page.ask("density", answers.append, row=0, off=[])
         await asyncio.gather(*page._tasks)
         return page
 
-    page = asyncio.run(main(lambda page: page.ask("density", answers.append, row=0, off=[])))
-    assert "No worker is up at the moment" in page.layout._message.object
-    assert answers == []
-    assert page._asking == 0
+    page = asyncio.run(main())
+    assert answers == [{"p": 1}]
+    assert not page.layout._message.visible

@@ -57,7 +57,7 @@ def test_the_catalog_names_what_the_models_know() -> None:
     assert tuple(catalog.DIVERSITY) == acquisition.DIVERSITY
     for values in catalog.ENTRY.presets.values():
         ClampSettings.parse(values)
-    seconds, held = catalog.estimate(ClampSettings(), 756, 6)
+    seconds, held = catalog.estimate(ClampSettings(), 756, 6, {})
     assert 2 < seconds < 120
     assert held < 2e9
 

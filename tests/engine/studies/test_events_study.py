@@ -263,7 +263,7 @@ def test_censored_patients_make_predicted_times_longer(lives: pd.DataFrame) -> N
 def test_exact_methods_are_left_out_of_many_rows(
     values: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.studies.events_rows.EXACT_ROWS", 50)
+    monkeypatch.setattr("engine.studies.events_rows.MOST_PROCESS", 50)
     assert "Student-t" not in Study(settings(baselines=True), values, CPU).words["methods"]
 
 

@@ -216,9 +216,9 @@ def test_the_estimate_grows_with_the_work():
     found = entry("redshift")
     assert found.estimate is not None
     small, large = (
-        found.estimate(found.settings.parse({"n_basis": m}), 5000, 11) for m in (10, 100)
+        found.estimate(found.settings.parse({"n_basis": m}), 5000, 11, {}) for m in (10, 100)
     )
     assert 0 < small[0] < large[0]
     assert 0 < small[1] < large[1]
-    few = found.estimate(found.settings.parse({}), 100, 11)
-    assert few[0] < found.estimate(found.settings.parse({}), 5000, 11)[0]
+    few = found.estimate(found.settings.parse({}), 100, 11, {})
+    assert few[0] < found.estimate(found.settings.parse({}), 5000, 11, {})[0]
