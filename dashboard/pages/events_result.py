@@ -83,7 +83,8 @@ def _trades() -> Fed:
         if found.any():
             said = ", ".join(f"{m} {p:.0%}" for m, p in zip(methods, precise))
             plot.describe(
-                f"Where four in five of {name} are found, of the finds are right: {said}."
+                f"Where four in five of {name} are found, of the finds are right: {said}. Dotted: "
+                "what guessing comes to."
             )
 
     return Fed(plot, feed)

@@ -149,7 +149,7 @@ def _result(recall: Fed) -> tuple[Any, ...]:
         recall.update(told, words)  # what was drawn while it trained gives way to the end's
 
     def across() -> Fed:
-        plot = _between(ACROSS, "true", "taken for", "shares of each row's held-out rows")
+        plot = _between(ACROSS, "true", "taken for", "shares of an alphabet's held-out rows")
 
         def feed(told: Report, words: Mapping[str, Any]) -> None:
             plot.show(np.nan_to_num(told.arrays["confusion_across"]), words["outputs"])

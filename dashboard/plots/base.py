@@ -152,6 +152,12 @@ def brief(values: np.ndarray) -> Any:
     return values.tolist() if len(values) <= FEW else values
 
 
+def name_drawn(plot: Figure) -> None:
+    """Let the legend name only what has something to draw."""
+    for item in plot.legend[0].items:
+        item.visible = any(map(_draws, item.renderers))
+
+
 def empty(source: Any) -> None:
     """Leave the columns, take the rows."""
     source.data = {k: values[:0] for k, values in source.data.items()}  # of the same kind
@@ -166,6 +172,14 @@ def columns(*names: str, name: str | None = None) -> Any:
 def _light(values: object) -> np.ndarray:
     array = np.asarray(values)
     return array.astype(np.float32) if array.dtype.kind in "fiub" else array
+
+
+def _draws(renderer: Any) -> bool:
+    """Whether there is a finite height in the column that a line, an area or marks are drawn at."""
+    glyph = renderer.glyph
+    at = next(getattr(glyph, name) for name in ("y2", "y", "y0") if hasattr(glyph, name))
+    heights = np.asarray(renderer.data_source.data[getattr(at, "field", at)], float)
+    return bool(np.isfinite(heights).any())
 
 
 def _length(source: Any) -> int:

@@ -7,10 +7,11 @@ import math
 import numpy as np
 from jaxtyping import Float
 
-from dashboard.plots.base import Plot, columns, put
+from dashboard.plots.base import Plot, columns, name_drawn, put
 from dashboard.plots.theme import BLUE, GREY, VERMILION, new_figure, quiet_legend
 
-NAN = float("nan")  # a point that is not drawn, but whose line still has its entry in the legend
+NAN = float("nan")  # a point that is not drawn
+THIN = " Thin lines: the parts that it is a sum of."
 Grid = Float[np.ndarray, "g"]
 
 
@@ -72,7 +73,8 @@ class DensityPlot(Plot):
         put(self.before, grid=was, density=height)
         known = [] if truth is None else [truth] * 2
         put(self.truth, truth=known, height=[0, density.max()][: len(known)])
-        self.describe(self._reading(grid, density, truth))
+        name_drawn(self.figures[0])
+        self.describe(self._reading(grid, density, truth) + (THIN if parts else ""))
 
     def _reading(self, grid: Grid, density: Grid, truth: float | None) -> str:
         inner = (density[1:-1] > density[:-2]) & (density[1:-1] >= density[2:])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
-from dashboard.plots.base import Plot, columns, put
+from dashboard.plots.base import Plot, columns, name_drawn, put
 from dashboard.plots.theme import BLUE, GREEN, GREY, VERMILION, drawn_on, new_figure, quiet_legend
 
 Grid = Float[np.ndarray, "g"]
@@ -72,6 +72,7 @@ class IntervalPlot(Plot):
         """Show the posterior of short averages around x, in the unit of the task."""
         put(self.band, x=x, mean=mean, truth=truth, lo=mean - 1.96 * std_f, hi=mean + 1.96 * std_f,
             y_lo=mean - 1.96 * std_y, y_hi=mean + 1.96 * std_y)  # fmt: skip
+        name_drawn(self.figures[0])
         widest = int(np.argmax(std_f))
         words = (
             f"Mean between {mean.min():.3g} and {mean.max():.3g}; known least at "

@@ -13,6 +13,7 @@ from dashboard.plots.base import Plot
 from dashboard.plots.theme import BLUE, GREY, GROUPS, models, new_figure, quiet_legend
 
 ROW, TIGHT, MANY = 26, 16, 12  # pixels of an output, the same where there are more than so many
+LINE, MARGINS = 22, 106  # pixels of a method in the legend, of what stands around the rows
 LOOKS = tuple(zip(GROUPS[1:], ("diamond", "triangle", "square", "plus")))
 MODEL, CHANCE = "this model", "guessing"
 NONE = [("", np.empty(0))] * len(LOOKS)  # in the place of methods that there are not
@@ -87,9 +88,10 @@ class RecallPlot(Plot):
         self._put(*last, *own, names)
         for (source, item), (method, values) in zip(among, [*before, *NONE]):
             self._put(source, item, method, values, names)
-        if list(plot.y_range.factors) != names[::-1]:
+        tall = (ROW if len(names) <= MANY else TIGHT) * len(names) + LINE * len(said)
+        if list(plot.y_range.factors) != names[::-1] or plot.height != MARGINS + tall:
             plot.y_range.factors = names[::-1]
-            plot.height = 150 + (ROW if len(names) <= MANY else TIGHT) * len(names)
+            plot.height = MARGINS + tall
         self.describe(_in_words(said, names, of, rows))
 
     def _put(

@@ -9,7 +9,7 @@ from dashboard.plots.base import NOTHING
 from dashboard.plots.entropy import EntropyPlot
 from dashboard.plots.hinton_grid import HintonGrid
 from dashboard.plots.images import LEVELS, GalleryPlot, ResponsePlot
-from dashboard.plots.recall import CHANCE, MODEL, RecallPlot
+from dashboard.plots.recall import CHANCE, LINE, MARGINS, MODEL, ROW, RecallPlot
 from dashboard.plots.reliability import ReliabilityPlot
 from dashboard.plots.theme import BLUE, GROUPS
 
@@ -159,6 +159,7 @@ def test_recall_stands_beside_others_and_guessing() -> None:
     named = {item.label.value for item in plot.figures[0].legend[0].items if item.visible}
     assert named == {MODEL, CHANCE, "nearest neighbour"}
     assert plot.figures[0].y_range.factors == ["c", "b", "a"]
+    assert plot.figures[0].height == MARGINS + 3 * LINE + 3 * ROW  # a legend takes none of the rows
     assert "Recall of the held-out rows: 62.5% on average over 3 outputs, from 50.0%" in plot.alt
     assert "nearest neighbour 37.5%" in plot.alt
     plot.show(np.array([np.nan]), ["a"], [3])

@@ -95,6 +95,17 @@ def test_what_is_not_drawn_is_not_in_the_legend() -> None:
     assert all(item.visible for item in variance.items)
 
 
+def test_a_density_explains_the_lines_it_has() -> None:
+    plot = DensityPlot()
+    items = plot.figures[0].legend[0].items
+    plot.show(GRID, bump(0.3))
+    assert [i.label.value for i in items if i.visible] == ["p(z)"]
+    assert "Thin lines" not in plot.alt
+    plot.show(GRID, bump(0.3), np.stack([bump(0.3), bump(0.7)]), 0.3, (GRID, bump(0.4)))
+    assert all(item.visible for item in items)
+    assert "Thin lines" in plot.alt
+
+
 def test_readings_hold_the_right_numbers() -> None:
     scatter, variance, basis, features, *_ = shown()
     error = math.sqrt(np.mean((MEAN - TRUE) ** 2))
