@@ -19,6 +19,7 @@ class Column:
         missing: May cells be empty?
         doc: What it holds, with its unit.
         target: Is it what is learnt, which a table to predict need not have?
+        beside: The target that it belongs to: without that one there is nothing to learn.
         minimum_levels: A label with fewer different values cannot be fitted.
         aliases: Other names it is known by, tried where a table lacks `name`.
         positive: Must a number be above zero?
@@ -34,6 +35,7 @@ class Column:
     missing: bool = False
     doc: str = ""
     target: bool = False
+    beside: str = ""
     minimum_levels: int = 1
     aliases: tuple[str, ...] = ()
     positive: bool = False
@@ -90,8 +92,8 @@ class TableSchema:
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """The names of the columns that are learnt."""
-        return tuple(c.name for c in self.columns if c.target)
+        """The names of the columns that can be learnt by themselves."""
+        return tuple(c.name for c in self.columns if c.target and not c.beside)
 
 
 @dataclass(frozen=True)

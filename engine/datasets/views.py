@@ -57,7 +57,16 @@ TABLE = TableSchema(
             target=True,
             positive=True,
             doc="how long the patient is known to have lived, where survival is learnt; any unit",
-            aliases=("survival", "survival_time", "survival_months", "survival_days", "os_time"),
+            aliases=(
+                "survival",
+                "survival_time",
+                "survival_months",
+                "survival_days",
+                "os_time",
+                "follow_up",
+                "months",
+                "days",
+            ),
         ),
         Column(
             "event",
@@ -65,6 +74,7 @@ TABLE = TableSchema(
             required=False,
             missing=True,
             target=True,
+            beside="time",
             levels=("0", "1"),
             synonyms=DIED,
             doc="1 where the patient died at that time, 0 where he was last seen alive (censored); "

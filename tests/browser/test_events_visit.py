@@ -5,11 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.accessible import assert_accessible
-from tests.browser.visiting import PATIENCE, button, come_to, reading, status
+from tests.browser.visiting import (
+    PATIENCE,
+    button,
+    come_to,
+    drop,
+    reading,
+    status,
+    use_and_train,
+)
 
 SMALL = "max_steps=12&baselines=false&repeats=1&train_rows=80"
 PROBABILITIES = "Probabilities by class"
@@ -37,12 +46,29 @@ def test_axe_finds_nothing_against_it(visit: Callable[[str], Page]) -> None:
     assert_accessible(visit("/events"), "What if it were trained otherwise?")
 
 
-def test_survival_is_another_task_with_figures_of_its_own(page: Page, app_url: str) -> None:
-    page.goto(f"{app_url}/events?data=survival&{SMALL}")
+def patients() -> str:
+    """Forty patients of two slides each, whose life is shortened by what both views see."""
+    g = np.random.default_rng(0)
+    lines = ["patient;months;died;shape.a;shape.b;stain.a;stain.b"]
+    for patient in range(40):
+        risk = g.normal()
+        time, died = np.exp(2 - risk), int(g.random() < 0.8)
+        for _ in range(2):
+            seen = ";".join(f"{risk + 0.3 * v:.3f}".replace(".", ",") for v in g.normal(size=4))
+            lines.append(f"patient {patient};{time:.2f};{died};{seen}".replace(".", ",", 1))
+    return "\n".join([*lines, ""])
+
+
+def test_an_own_table_of_survival_is_trained_on_and_a_broken_one_is_said(
+    page: Page, app_url: str
+) -> None:
+    page.goto(f"{app_url}/events?{SMALL}")
     expect(status(page)).to_contain_text("recorded", timeout=PATIENCE)
-    button(page, "Train").click()
-    expect(page).to_have_url(re.compile("[?&]run="), timeout=PATIENCE)
-    expect(status(page)).to_contain_text(re.compile("^converged|^hit limit"), timeout=PATIENCE)
+    drop(page, "mine.csv", patients().replace("patient 2;", "patient 2;soon", 1).encode())
+    alert = page.locator("p.error[role=alert]")
+    expect(alert).to_contain_text("mine.csv, column 'months', row 6: got 'soon", timeout=PATIENCE)
+    drop(page, "mine.csv", patients().encode())
+    use_and_train(page, "mine.csv: 80 rows")
     curves = reading(page, "Survival, observed and predicted")
     expect(curves).to_contain_text("Half live beyond", timeout=PATIENCE)
     expect(page.get_by_role("heading", name=PROBABILITIES)).not_to_be_visible()

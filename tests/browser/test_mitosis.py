@@ -12,7 +12,7 @@ from PIL import Image
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.accessible import assert_accessible
-from tests.browser.visiting import PATIENCE, come_to, reading, status
+from tests.browser.visiting import PATIENCE, come_to, drop, reading, status, use_and_train
 
 SHARED = "The space that all classes share"
 WALK, CELL, LINE = "Walk through the latent space", "Bring a cell", "Where to draw the line"
@@ -72,3 +72,26 @@ def test_it_opens_alive_and_a_cell_is_decoded_placed_and_judged(
 
 def test_axe_finds_nothing_against_it(visit: Callable[[str], Page]) -> None:
     assert_accessible(visit("/mitosis"), "What if it were trained otherwise?")
+
+
+def cells() -> bytes:
+    """Twelve rare rows and sixty others by eight measured features, of three slides."""
+    g = np.random.default_rng(0)
+    lines = ["class,slide," + ",".join(f"feature {j}" for j in range(8))]
+    for row in range(72):
+        values = g.normal(size=8) + 1.5 * (row < 12)
+        name = "dividing" if row < 12 else "at rest"
+        lines.append(f"{name},slide {row % 3}," + ",".join(f"{v:.3f}" for v in values))
+    return "\n".join([*lines, ""]).encode()
+
+
+def test_an_own_table_is_trained_on_and_a_broken_one_is_said(page: Page, app_url: str) -> None:
+    page.goto(f"{app_url}/mitosis?max_steps=12&baselines=false&inducing_points=8")
+    expect(status(page)).to_contain_text("recorded", timeout=PATIENCE)
+    drop(page, "mine.csv", cells().replace(b"at rest,slide 1", b"at rest,slide 1,none", 1))
+    alert = page.locator("p.error[role=alert]")
+    expect(alert).to_contain_text("mine.csv, row", timeout=PATIENCE)
+    drop(page, "mine.csv", cells())
+    use_and_train(page, "mine.csv: 72 rows")
+    expect(reading(page, SHARED)).to_contain_text("dividing", timeout=PATIENCE)
+    expect(page.get_by_role("row", name="this run")).to_be_visible(timeout=PATIENCE)

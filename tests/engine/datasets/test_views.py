@@ -148,7 +148,9 @@ def test_names_that_people_give() -> None:
     theirs = LIVES.rename(
         columns={"time": "Survival_months", "event": "status", "patient": "Patient ID"}
     )
-    assert of(read_table(csv(theirs), TABLE).frame).patients == ["p", "q", "r", "s"]
+    for name in ("Survival_months", "months"):
+        named = theirs.rename(columns={"Survival_months": name})
+        assert of(read_table(csv(named), TABLE).frame).patients == ["p", "q", "r", "s"]
     assert of(read_table(csv(CLASSES.rename(columns={"label": "class"})), TABLE).frame).classes
 
 
@@ -178,6 +180,7 @@ def test_files_that_cannot_be_fitted(tmp_path: Path) -> None:
     refused(csv(CLASSES.assign(label="u")), "'label': only 1 different value, 'u'; at least 2")
     refused(csv(VALUES.assign(y=0.5)), "'y': every value is 0.5; choose a target that varies")
     refused(csv(CLASSES[["label", "group"]]), "no feature column")
+    refused(csv(LIVES.drop(columns="time")), "none of the columns label, y and time; say which")
     refused((",".join(f"c{i}" for i in range(10_000)) + "\n").encode(), "10,000 columns", "4,096")
     refused(bytes(range(256)) * 40, "mine.csv")
     archive = BytesIO()
