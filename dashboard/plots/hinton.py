@@ -83,6 +83,10 @@ class HintonPlot(Plot):
             f"{self.column} {named[1]}."
         )
 
+    def clear(self) -> None:
+        super().clear()
+        self._framed = ()  # the grey went with the squares
+
     def _frame(self, rows: int, cols: int) -> None:
         """Set axes; a new ticker has bokeh look through all models of a page, so only at need."""
         if self._framed == (rows, cols, *self.names):
