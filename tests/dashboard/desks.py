@@ -16,6 +16,7 @@ from engine.catalog.clamp import ENTRY, ClampSettings
 from engine.errors import BadInput, Unavailable
 from engine.events import Report
 from engine.store import Store
+from tests.dashboard.fakes import Asker
 
 N = 6
 WORDS: dict[str, Any] = {
@@ -85,31 +86,20 @@ class Service:
         return "new"
 
 
-class Frame:
+class Frame(Asker):
     """Stands for the page's frame; work in the background is done at once."""
 
-    mine, present, guessing = True, False, False
+    present, guessing = False, False
     entry = ENTRY
 
     def __init__(self, store: Store) -> None:
+        super().__init__()
         self.service = Service(store)
         doc = SimpleNamespace(
             add_periodic_callback=lambda act, _: act, remove_periodic_callback=lambda _: None
         )
         self.visit = SimpleNamespace(doc=doc, owner="me")
         self.opened: list[str] = []
-        self.questions: list[tuple[str, dict[str, Any]]] = []
-        self.then: Callable[[Any], None] = lambda _: None
-
-    def ask(
-        self,
-        question: str,
-        then: Callable[[Any], None],
-        last: Callable[[], None] = lambda: None,
-        **asked: Any,
-    ) -> None:
-        self.questions.append((question, asked))
-        self.then = then
 
     def background(
         self,

@@ -160,3 +160,28 @@ def views(page: Any) -> Views:
         result=[Says("Figures")],  # type: ignore[list-item]
         explore=[Says("Questions")],  # type: ignore[list-item]
     )
+
+
+class Asker:
+    """Stands for the page's frame: notes what is asked, answers when told."""
+
+    mine = True
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, dict[str, Any]]] = []
+        self.then: Callable[[Any], None] = lambda _: None
+
+    def ask(
+        self,
+        question: str,
+        then: Callable[[Any], None],
+        last: Callable[[], None] = lambda: None,
+        **asked: Any,
+    ) -> None:
+        self.asked.append((question, asked))
+        self.last = last
+        self.take(question, then)
+
+    def take(self, question: str, then: Callable[[Any], None]) -> None:
+        """Keep what an answer is given to."""
+        self.then = then

@@ -99,7 +99,7 @@ def test_the_queue_shows_images_and_a_click_opens_the_picture(frame: Any) -> Non
     picked: list[int] = []
     queue.picked = picked.append
     queue.open(run())
-    assert frame.questions == [("patches", {"rows": [2, 3]})]
+    assert frame.asked == [("patches", {"rows": [2, 3]})]
     frame.then({"image": np.full((2, 8, 8, 3), 200, np.uint8)})
     assert "The next 2 patches, p from 0.40 to 0.60" in queue.alt
     queue.plot.frames.selected.indices = [1]
@@ -113,14 +113,14 @@ def test_a_crowd_does_not_ask_all_at_once(frame: Any) -> None:
     frame.mine = False
     Queue(frame).open(run(expert="simulated"))
     Picture(frame).open(run(expert="simulated"))
-    assert frame.questions == []
+    assert frame.asked == []
 
 
 def test_a_picture_shows_every_patch_and_a_verdict(frame: Any) -> None:
     picture = Picture(frame, lambda: [[1, 0]])
     assert picture.alt == CHOOSE
     picture.open(run())
-    assert frame.questions == [("picture", {"row": 3, "labels": [[1, 0]]})]  # the likeliest
+    assert frame.asked == [("picture", {"row": 3, "labels": [[1, 0]]})]  # the likeliest
     frame.then(
         {
             "image": np.zeros((90, 160, 3), np.uint8),
@@ -135,7 +135,7 @@ def test_a_picture_shows_every_patch_and_a_verdict(frame: Any) -> None:
     assert "By the table 1 of them do." in picture.alt
     assert picture.plot.boxes.data["right"].max() <= 160
     picture.which.value = 0
-    assert frame.questions[-1][1]["row"] == 0
+    assert frame.asked[-1][1]["row"] == 0
     picture.clear(None)  # type: ignore[arg-type]
     picture.open(run({"pictures": []}))
     assert picture.alt == NO_PICTURES

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,6 +17,7 @@ from dashboard.pages.events_result import BESIDE, DOUBT, PIT, RELIABLE, SPLIT, T
 from dashboard.pages.events_row import OneRow
 from engine.catalog.events import EventsSettings
 from engine.events import Metric, Report
+from tests.dashboard.fakes import Asker
 
 WORDS: dict[str, Any] = {
     "task": "classification",
@@ -52,25 +52,8 @@ def arrays() -> dict[str, np.ndarray]:
     }
 
 
-class Model:
-    """Stands for the page's frame: notes what is asked, answers when told."""
-
-    mine = True
-
-    def __init__(self) -> None:
-        self.asked: list[tuple[str, dict[str, Any]]] = []
-        self.said = ""
-        self.then: Callable[[Any], None] = lambda _: None
-
-    def ask(
-        self,
-        question: str,
-        then: Callable[[Any], None],
-        last: Callable[[], None] = lambda: None,
-        **asked: Any,
-    ) -> None:
-        self.asked.append((question, asked))
-        self.then, self.last = then, last
+class Model(Asker):
+    said = ""
 
     def read(self, at_once: bool = False) -> None: ...
 

@@ -16,6 +16,7 @@ from dashboard.pages.genes_compare import Compare
 from dashboard.pages.genes_grid import Grid
 from dashboard.pages.genes_hide import NEW, Hidden
 from engine.events import Metric, Report
+from tests.dashboard.fakes import Asker
 
 GRID = np.linspace(0.0, 4.0, 5)
 
@@ -50,23 +51,16 @@ def curves(outputs: int) -> dict[str, np.ndarray]:
     }
 
 
-class Model:
-    """Stands for the page's frame and its run service: notes what is asked, answers when told."""
+class Model(Asker):
+    """Stands for the run service as well."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[str, dict[str, Any]]] = []
+        super().__init__()
         self.waiting: list[tuple[Callable[[Any], None], Callable[[str], None]]] = []
         self.said: list[str] = []
         self.service = SimpleNamespace(explore=self.explore)
 
-    def ask(
-        self,
-        question: str,
-        then: Callable[[Any], None],
-        last: Callable[[], None] = lambda: None,
-        **asked: Any,
-    ) -> None:
-        self.asked.append((question, asked))
+    def take(self, question: str, then: Callable[[Any], None]) -> None:
         self.waiting.append((then, lambda _: None))
 
     async def explore(self, run: str, question: str, asked: dict[str, Any]) -> None:

@@ -15,29 +15,19 @@ from PIL import Image
 from dashboard.pages.mitosis_generate import HELP, Generate
 from engine.datasets.archives import read_images
 from engine.datasets.nuclei import Cells
+from tests.dashboard.fakes import Asker
 
 WORDS: dict[str, Any] = {"classes": ["mitosis", "a/b"], "rare": "mitosis", "size": [2, 3]}
 DRAWN = np.linspace(0, 1, 12).reshape(2, 2, 3)
 
 
-class Frame:
-    """Stands for the page's frame: notes what is asked, and gives it to `then` when told."""
-
-    mine = True
-
+class Frame(Asker):
     def __init__(self) -> None:
-        self.asked: list[tuple[str, dict[str, Any]]] = []
-        self.then: dict[str, Callable[[Any], None]] = {}
+        super().__init__()
+        self.answered: dict[str, Callable[[Any], None]] = {}
 
-    def ask(
-        self,
-        question: str,
-        then: Callable[[Any], None],
-        last: Callable[[], None] = lambda: None,
-        **asked: Any,
-    ) -> None:
-        self.asked.append((question, asked))
-        self.then[question] = then
+    def take(self, question: str, then: Callable[[Any], None]) -> None:
+        self.answered[question] = then
 
 
 def opened(frame: Frame, **words: Any) -> Generate:
@@ -52,10 +42,10 @@ def test_cells_are_drawn_by_class_number_and_seed() -> None:
     same = {"label": "mitosis", "seed": 0}
     assert frame.asked == [("generate", {"count": 16, **same}), ("redraw", {"count": 8, **same})]
     assert view.alt == HELP
-    frame.then["generate"]({"generated": DRAWN})
+    frame.answered["generate"]({"generated": DRAWN})
     assert view.alt == "2 new cells of mitosis, drawn with seed 0."
     real = {"rows": np.array([4]), "real": DRAWN[:1], "redrawn": DRAWN[:1] + 0.1}
-    frame.then["redraw"](real)
+    frame.answered["redraw"](real)
     assert "off by 0.10 of grey" in view.alt
     assert len(view.anew.frames.data["left"]) == 2  # the cell, and it anew
     view._next()
@@ -80,7 +70,7 @@ def test_new_cells_are_kept_as_images_and_rows_that_can_be_brought_back() -> Non
     frame = Frame()
     view = opened(frame)
     view.of.value = "a/b"  # no folder of another
-    frame.then["generate"]({"generated": DRAWN})
+    frame.answered["generate"]({"generated": DRAWN})
     kept = view.zip()
     assert kept == view.zip()
     with zipfile.ZipFile(io.BytesIO(kept)) as archive:
@@ -99,9 +89,9 @@ def test_new_cells_are_kept_as_images_and_rows_that_can_be_brought_back() -> Non
 def test_without_images_features_are_listed_and_kept() -> None:
     frame = Frame()
     view = opened(frame, size=[], features=["radius", "area"])
-    frame.then["generate"]({"generated": np.array([[1.0, 20.0], [3.0, 20.0]])})
+    frame.answered["generate"]({"generated": np.array([[1.0, 20.0], [3.0, 20.0]])})
     real = np.array([[2.0, 21.0]])
-    frame.then["redraw"]({"rows": np.array([4]), "real": real, "redrawn": real - 0.5})
+    frame.answered["redraw"]({"rows": np.array([4]), "real": real, "redrawn": real - 0.5})
     assert not view.drawn.visible
     assert not view.files[0].visible
     assert "2 ± 1" in view.numbers.object

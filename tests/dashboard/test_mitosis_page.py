@@ -26,6 +26,7 @@ from dashboard.shell import Content, _header
 from engine.catalog.mitosis import MitosisSettings
 from engine.errors import BadInput
 from engine.events import Report, Snapshot
+from tests.dashboard.fakes import Asker
 
 WORDS: dict[str, Any] = {
     "classes": ["other", "mitosis"],
@@ -63,27 +64,10 @@ def arrays() -> dict[str, np.ndarray]:
     }
 
 
-class Model:
-    """Stands for the page's frame: notes what is asked, answers when told."""
-
-    mine = True
+class Model(Asker):
     present = False
     entry = SimpleNamespace(name="mitosis")
-
-    def __init__(self) -> None:
-        self.asked: list[tuple[str, dict[str, Any]]] = []
-        self.then: Callable[[Any], None] = lambda _: None
-        self.refused: Exception | None = None
-
-    def ask(
-        self,
-        question: str,
-        then: Callable[[Any], None],
-        last: Callable[[], None] = lambda: None,
-        **asked: Any,
-    ) -> None:
-        self.asked.append((question, asked))
-        self.then = then
+    refused: Exception | None = None
 
     def background(self, work: Any, then: Callable[[Any], None]) -> None:
         try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -26,6 +25,7 @@ from engine.catalog.omniglot import OmniglotSettings
 from engine.events import Metric, Report, Snapshot
 from engine.studies import omniglot_models as models
 from engine.studies.omniglot_rows import AT_ONCE
+from tests.dashboard.fakes import Asker
 
 WORDS: dict[str, Any] = {
     "outputs": ["Greek", "Latin"],
@@ -57,25 +57,7 @@ def arrays() -> dict[str, np.ndarray]:
     }
 
 
-class Model:
-    """Stands for the page's frame: notes what is asked, answers when told."""
-
-    mine = True
-
-    def __init__(self) -> None:
-        self.asked: list[tuple[str, dict[str, Any]]] = []
-        self.then: Callable[[Any], None] = lambda _: None
-
-    def ask(
-        self,
-        question: str,
-        then: Callable[[Any], None],
-        last: Callable[[], None] = lambda: None,
-        **asked: Any,
-    ) -> None:
-        self.asked.append((question, asked))
-        self.then, self.last = then, last
-
+class Model(Asker):
     def link(self, **query: Any) -> str:
         self.linked = query
         return "./omniglot?"
