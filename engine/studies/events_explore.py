@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import torch
-from scipy.stats import norm
+from scipy.special import ndtr
 
 from engine.datasets.naming import listed
 from engine.datasets.views import of
@@ -134,7 +134,7 @@ def patient(study: Study, asked: dict[str, Any]) -> dict[str, np.ndarray]:
         "high": arrays["patient_high"],
         "rows": np.exp(mean),
         "curve_time": grid,
-        "curve": norm.sf(z),
+        "curve": ndtr(-z),
     }
 
 
