@@ -41,7 +41,7 @@ class PatchKernel(Kernel):
     """Q convolutional kernels of images, each with lengthscales and patch weights of its own.
 
     As a kernel of GPyTorch it takes rows of pixels and gives "q n m". A sparse model uses `prepare`
-    once and then `start`, `inducing`, `cross` and `diagonal`, which never make a P x P matrix.
+    once and then `start`, `covariances` and `diagonal`, which never make a P x P matrix.
 
     Args:
         width: Of the images, in pixels.
@@ -165,6 +165,12 @@ class PatchKernel(Kernel):
         if each * int(rows.distinct.sum()) > CHUNK:
             part = partial(_again, part)
         return self._by_size(part, rows, each, 1)
+
+    def covariances(
+        self, z: Float[Tensor, "q m e"], rows: PatchRows
+    ) -> tuple[Float[Tensor, "q m m"], Float[Tensor, "q m b"]]:
+        """`inducing` and `cross`."""
+        return self.inducing(z), self.cross(z, rows)
 
     def diagonal(self, rows: PatchRows) -> Float[Tensor, "q b"]:
         """Variance of each image."""

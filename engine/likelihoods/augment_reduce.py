@@ -46,6 +46,26 @@ def exponents(
     return weights @ torch.cat([mixing, mixing.square()], -1).mT + offset
 
 
+def exponents_of_drawn(
+    mixing: Float[Tensor, "b k l"],
+    mean: Float[Tensor, "b l"],
+    variance: Float[Tensor, "b l"],
+    covariance: Covariance = "kept",
+) -> Float[Tensor, "b k-1"]:
+    """log E[exp(f_c - f_y)] of rows that have each its own few classes to be compared with.
+
+    Args:
+        mixing: a_y of each row's own class, then a_c of those that were drawn for it.
+        mean, variance: Of the latent functions at each row.
+        covariance: Of f_c and f_y: kept or dropped.
+    """
+    own, others = mixing[:, :1], mixing[:, 1:]
+    difference = others - own
+    of_variance = difference.square() if covariance == "kept" else others.square() + own.square()
+    mean, variance = mean.unsqueeze(1), variance.unsqueeze(1)
+    return (difference * mean + 0.5 * of_variance * variance).sum(-1)
+
+
 def bound(
     exponents: Float[Tensor, "*n c"], log_factor: Float[Tensor, "*n"] | None = None
 ) -> Float[Tensor, "*n"]:
@@ -62,7 +82,7 @@ def bound(
     total = exponents.logsumexp(-1)
     if log_factor is not None:
         total = total + log_factor
-    return -torch.logaddexp(total, torch.zeros_like(total))
+    return torch.nn.functional.logsigmoid(-total)
 
 
 def sample(

@@ -26,7 +26,6 @@ from engine.models import mogp_whitening as whitening
 from engine.models.mogp_kernels import Kernel, Rows
 from engine.models.mogp_mixing import Coregionalised
 
-JITTER = 1e-6  # on K_uu, of the order of one on its diagonal
 CHUNK = 1000  # rows at once where all rows are asked for
 
 
@@ -87,24 +86,16 @@ class MOGPAR(Coregionalised, nn.Module):
 
     # -- latent functions ------------------------------------------------------------------------
 
-    def _inducing(self) -> Float[Tensor, "q m m"]:
-        K = self.kernel.inducing(self.inducing_points)
-        return K + JITTER * torch.eye(K.shape[-1], dtype=K.dtype, device=K.device)
-
     def _moments(self, rows: Rows) -> tuple[Float[Tensor, "l b"], Float[Tensor, "l b"]]:
         """Means and variances of all latent functions at the rows (3.22 with A = I)."""
-        cross = self.kernel.cross(self.inducing_points, rows)
-        mean, more = whitening.moments(self._inducing(), cross, self.q_mean, self.q_scale)
+        K, cross = self.kernel.covariances(self.inducing_points, rows)
+        mean, more = whitening.moments(K, cross, self.q_mean, self.q_scale)
         variance = (self.kernel.diagonal(rows).unsqueeze(1) + more).clamp(min=0)
         return mean.flatten(0, 1), variance.flatten(0, 1)
 
     def kl_divergence(self) -> Float[Tensor, ""]:
         """KL(q(u) || p(u)) of all latent functions; whitened, p(u) is a standard Gaussian."""
-        scale = self.q_scale.tril()
-        log_det = 2 * scale.diagonal(dim1=-2, dim2=-1).abs().log().sum()
-        return 0.5 * (scale.square().sum() + self.q_mean.square().sum() - log_det) - (
-            0.5 * self.q_mean.numel()
-        )
+        return whitening.kl_divergence(self.q_mean, self.q_scale)
 
     @torch.no_grad()
     def latent(self, rows: Rows) -> tuple[Float[Tensor, "l n"], Float[Tensor, "l n"]]:
@@ -178,24 +169,24 @@ class MOGPAR(Coregionalised, nn.Module):
         sampled: int,
     ) -> Float[Tensor, " b"]:
         """Each row's share of the bound, without the KL divergence."""
-        own = self.drawn_rows(self.first[output] + label)
         if not sampled:
-            return self._all_classes(own, mean, variance, output, label)
+            return self._all_classes(mean, variance, output, label)
         assert generator is not None
         others, log_factor = augment_reduce.sample(
             label, self.sizes[output], sampled, self.width, generator
         )
-        mixing = self.drawn_rows(self.first[output].unsqueeze(1) + others.clamp(min=0))
-        own, mean, variance = (v.unsqueeze(1) for v in (own, mean, variance))
-        found = augment_reduce.exponents(mixing, own, mean, variance, self.covariance).squeeze(1)
+        classes = torch.cat([label.unsqueeze(1), others.clamp(min=0)], 1)
+        mixing = self.drawn_rows(self.first[output].unsqueeze(1) + classes)
+        found = augment_reduce.exponents_of_drawn(mixing, mean, variance, self.covariance)
         if sampled > 1:
             found = found.masked_fill(others < 0, -math.inf)
         return augment_reduce.bound(found, log_factor)
 
     def _all_classes(
-        self, own: Tensor, mean: Tensor, variance: Tensor, output: Tensor, label: Tensor
+        self, mean: Tensor, variance: Tensor, output: Tensor, label: Tensor
     ) -> Float[Tensor, " b"]:
         """With no class left out (3.23); rows of an output are compared in one product."""
+        own = self.drawn_rows(self.first[output] + label)
         place, back, present = grouped(output, len(self.sizes))
         classes, real = self.classes_of(present)
         mixing = self.drawn_rows(classes)
@@ -266,7 +257,8 @@ class MOGPAR(Coregionalised, nn.Module):
     @torch.no_grad()
     def solved(self) -> Float[Tensor, "q m r"]:
         """K_uu^-1 E[u] of each latent function: means at x are k(x, Z) times these."""
-        return (self.q_mean @ whitening.inverse_cholesky(self._inducing())).mT
+        K = self.kernel.inducing(self.inducing_points)
+        return (self.q_mean @ whitening.inverse_cholesky(K)).mT
 
 
 def grouped(

@@ -38,8 +38,10 @@ class Kernel(Protocol):
     def inducing(self, z: Float[Tensor, "q m e"]) -> Float[Tensor, "q m m"]:
         """Among the inducing variables, without jitter."""
 
-    def cross(self, z: Float[Tensor, "q m e"], rows: Any) -> Float[Tensor, "q m b"]:
-        """Between inducing variables and rows."""
+    def covariances(
+        self, z: Float[Tensor, "q m e"], rows: Any
+    ) -> tuple[Float[Tensor, "q m m"], Float[Tensor, "q m b"]]:
+        """Among the inducing variables, without jitter, and between them and rows."""
 
     def diagonal(self, rows: Any) -> Float[Tensor, "q b"]:
         """Variances at the rows."""
@@ -88,17 +90,16 @@ class RbfArd(nn.Module):
         return torch.stack([start_centres(rows[some], m, generator) for _ in range(self.n_latent)])
 
     def inducing(self, z: Float[Tensor, "q m v"]) -> Float[Tensor, "q m m"]:
-        return self._covariance(z, z)
+        return self.covariances(z, z[0, :0])[0]
 
-    def cross(
+    def covariances(
         self, z: Float[Tensor, "q m v"], rows: Float[Tensor, "b v"]
-    ) -> Float[Tensor, "q m b"]:
-        return self._covariance(z, rows)
+    ) -> tuple[Float[Tensor, "q m m"], Float[Tensor, "q m b"]]:
+        """In one product; GPyTorch's own forward takes twice the time of a step."""
+        weight = 1 / (self.unit * self.rbf.lengthscale)
+        z = z * weight
+        K, cross = eq(z, torch.cat([z, rows * weight], 1)).split([z.shape[1], len(rows)], -1)
+        return K, cross
 
     def diagonal(self, rows: Float[Tensor, "b v"]) -> Float[Tensor, "q b"]:
         return rows.new_ones(self.n_latent, len(rows))
-
-    def _covariance(self, z: Float[Tensor, "q m v"], rows: Tensor) -> Float[Tensor, "q m b"]:
-        """GPyTorch's own forward takes twice the time of a step."""
-        weight = 1 / (self.unit * self.rbf.lengthscale)
-        return eq(z * weight, rows * weight)

@@ -13,13 +13,17 @@ from jaxtyping import Float
 from linear_operator.utils.cholesky import psd_safe_cholesky
 from torch import Tensor
 
+JITTER = 1e-6  # on K, of the order of one on its diagonal
+
 
 def inverse_cholesky(K: Float[Tensor, "*q m m"]) -> Float[Tensor, "*q m m"]:
-    """L^-1 of K = LL', with jitter where it is needed (which GPyTorch says by a warning).
+    """L^-1 of K + jitter = LL', with more where it is needed (which GPyTorch says by a warning).
 
     Raises:
         NotPSDError, NanError: As GPyTorch, where no reasonable jitter will do.
     """
+    K = K.clone()
+    K.diagonal(dim1=-2, dim2=-1).add_(JITTER)
     L = psd_safe_cholesky(K)
     eye = torch.eye(K.shape[-1], dtype=K.dtype, device=K.device)
     return torch.linalg.solve_triangular(L, eye, upper=False)
@@ -77,7 +81,7 @@ def moments(
     """Means of the latent functions, and what their variances have more than k(x, x).
 
     Args:
-        K: Of the inducing variables, symmetric, with jitter.
+        K: Of the inducing variables, symmetric, without jitter.
         cross: k(Z, x).
         q_mean, q_scale: mu, and S in the lower triangle, of r functions of each kernel.
 
@@ -86,3 +90,30 @@ def moments(
     """
     mean, variance = _Moments.apply(K, cross, q_mean, q_scale)  # type: ignore[no-untyped-call]
     return mean, variance
+
+
+class _KL(torch.autograd.Function):
+    """KL(N(mu, SS') || N(0, I)); its gradient is mu and S less the inverse of S's diagonal."""
+
+    @staticmethod
+    def forward(ctx: Any, q_mean: Tensor, q_scale: Tensor) -> Tensor:
+        S = q_scale.tril()
+        ctx.save_for_backward(q_mean, S)
+        log_det = S.diagonal(dim1=-2, dim2=-1).abs().log().sum()
+        return 0.5 * (S.square().sum() + q_mean.square().sum() - q_mean.numel()) - log_det
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, ...]:
+        (gradient,), (q_mean, S) = gradients, ctx.saved_tensors
+        of_S = S * gradient
+        of_S.diagonal(dim1=-2, dim2=-1).sub_(gradient / S.diagonal(dim1=-2, dim2=-1))
+        return q_mean * gradient, of_S
+
+
+def kl_divergence(
+    q_mean: Float[Tensor, "q r m"], q_scale: Float[Tensor, "q r m m"]
+) -> Float[Tensor, ""]:
+    """KL(q(v) || p(v)) of all functions, p(v) a standard Gaussian; S is the lower triangle."""
+    found: Tensor = _KL.apply(q_mean, q_scale)  # type: ignore[no-untyped-call]
+    return found

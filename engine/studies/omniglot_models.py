@@ -150,8 +150,8 @@ class Frozen(nn.Module):
         super().__init__()
         self._z = z
         with torch.no_grad():
-            self._inducing, self._diagonal = kernel.inducing(z), kernel.diagonal(rows)
-            self._cross = kernel.cross(z, rows)
+            self._inducing, self._cross = kernel.covariances(z, rows)
+            self._diagonal = kernel.diagonal(rows)
 
     def prepare(self, x: Int[Tensor, " n"]) -> Int[Tensor, " n"]:
         """Numbers of rows, as they are."""
@@ -165,9 +165,9 @@ class Frozen(nn.Module):
         """Among the inducing points."""
         return self._inducing
 
-    def cross(self, z: Tensor, rows: Int[Tensor, " b"]) -> Tensor:
-        """Between inducing points and rows."""
-        return self._cross[..., rows]
+    def covariances(self, z: Tensor, rows: Int[Tensor, " b"]) -> tuple[Tensor, Tensor]:
+        """Among the inducing points, and between them and rows."""
+        return self._inducing, self._cross[..., rows]
 
     def diagonal(self, rows: Int[Tensor, " b"]) -> Tensor:
         """Variances at the rows."""

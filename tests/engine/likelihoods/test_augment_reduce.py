@@ -63,6 +63,18 @@ def test_what_classes_have_in_common_cancels_only_where_covariances_are_kept():
     assert bool((dropped[1] < dropped[0]).all())
 
 
+@pytest.mark.parametrize("covariance", ["kept", "dropped"])
+def test_drawn_classes_have_the_exponents_that_they_have_among_all(covariance):
+    mixing, mean, variance, label = _functions()
+    among_all = augment_reduce.exponents(
+        mixing[None], mixing[label][None], mean[None], variance[None], covariance
+    )[0]
+    drawn = torch.tensor([[1, 2], [5, 0], [3, 4], [2, 2]])
+    rows = mixing[torch.cat([label.unsqueeze(1), drawn], 1)]
+    found = augment_reduce.exponents_of_drawn(rows, mean, variance, covariance)
+    torch.testing.assert_close(found, among_all.gather(1, drawn))
+
+
 @pytest.mark.parametrize("count", [1, 2, 4])
 def test_the_sum_of_drawn_classes_is_unbiased(count):
     """Over all subsets, the estimate inside the logarithm averages to the full sum."""

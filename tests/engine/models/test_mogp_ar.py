@@ -9,7 +9,7 @@ from engine.errors import BadInput
 from engine.models.mogp_ar import MOGPAR, grouped
 from engine.models.mogp_ar_prediction import by_draws, by_quadrature
 from engine.models.mogp_kernels import RbfArd
-from engine.models.mogp_whitening import moments
+from engine.models.mogp_whitening import JITTER, kl_divergence, moments
 
 SIZES = [3, 5, 2]
 
@@ -33,8 +33,9 @@ def _case(n=30, m=8, rank=1, seed=0, sizes=SIZES, **other):
 def _dense(model, rows):
     """Moments of f over all classes from full covariance matrices, without whitening."""
     z = model.inducing_points
-    K = model.kernel.inducing(z) + 1e-6 * torch.eye(z.shape[1]).double()
-    L, cross = torch.linalg.cholesky(K), model.kernel.cross(z, rows)
+    K, cross = model.kernel.covariances(z, rows)
+    K = K + JITTER * torch.eye(z.shape[1]).double()
+    L = torch.linalg.cholesky(K)
     means, variances = [], []
     for q in range(model.n_latent):
         project = torch.linalg.solve(K[q], cross[q]).T
@@ -57,7 +58,7 @@ def test_latent_moments_are_those_of_dense_algebra(rank):
 @pytest.mark.parametrize("rank", [1, 2])
 def test_solved_gives_the_means_by_the_kernel_alone(rank):
     model, rows, *_ = _case(rank=rank)
-    means = model.solved().mT @ model.kernel.cross(model.inducing_points, rows)
+    means = model.solved().mT @ model.kernel.covariances(model.inducing_points, rows)[1]
     torch.testing.assert_close(means.detach().reshape(2 * rank, -1), model.latent(rows)[0])
 
 
@@ -86,7 +87,7 @@ def test_moments_have_the_gradient_of_a_cholesky_factor_and_a_solve(rank):
     )
 
     def plain(root, cross, mean, scale):
-        L = torch.linalg.cholesky(root @ root.mT)
+        L = torch.linalg.cholesky(root @ root.mT + JITTER * torch.eye(root.shape[1]).double())
         A = torch.linalg.solve_triangular(L, cross, upper=False)
         spread = (scale.tril().mT @ A.unsqueeze(1)).square().sum(2)
         return mean @ A, spread - A.square().sum(1).unsqueeze(1)
@@ -117,6 +118,8 @@ def test_kl_divergence_is_that_of_gaussians():
     p = torch.distributions.MultivariateNormal(torch.zeros_like(model.q_mean), eye)
     expected = torch.distributions.kl_divergence(q, p).sum()
     torch.testing.assert_close(model.kl_divergence(), expected)
+    given = (model.q_mean.detach().requires_grad_(), model.q_scale.detach().requires_grad_())
+    assert torch.autograd.gradcheck(kl_divergence, given)
 
 
 @pytest.mark.parametrize("covariance", ["kept", "dropped"])
