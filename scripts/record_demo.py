@@ -4,12 +4,14 @@
 
 The recording is what a page shows at first paint. Run this again whenever a study or the form of
 its arrays has changed. It trains in this process, through the same `engine.fit` that a worker
-runs, so that no deadline of a busy machine can cut it short.
+runs, so that no deadline of a busy machine can cut it short. Features that had to be made of its
+images go to data/features/.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -20,7 +22,7 @@ from engine.events import Checkpoint, Finished
 from engine.store import Store
 from engine.store.recording_shelf import SUFFIX
 
-FOLDER = Path(__file__).parent.parent / "data" / "recordings"
+DATA = Path(__file__).parent.parent / "data"
 LIMIT = 1_000_000  # bytes of a recording, so that the repository and the first paint stay light
 
 
@@ -40,14 +42,17 @@ def record(study: str, store: Store) -> tuple[bytes, Finished]:
 
 def main(studies: list[str]) -> None:
     """Record these studies, or all of them."""
-    FOLDER.mkdir(parents=True, exist_ok=True)
     for study in studies or STUDIES:
         with tempfile.TemporaryDirectory() as folder:
             os.environ["SCANT_DATA_DIR"] = folder
             recording, end = record(study, Store.open())
+            made = Path(folder) / "features"
+            if made.is_dir():
+                shutil.rmtree(DATA / "features")
+                shutil.copytree(made, DATA / "features")
         if not end.state.usable or len(recording) > LIMIT:
             raise SystemExit(f"{study}: {end.state}, {len(recording):,} bytes: not recorded.")
-        (FOLDER / (study + SUFFIX)).write_bytes(recording)
+        (DATA / "recordings" / (study + SUFFIX)).write_bytes(recording)
         print(f"{study}: {end.state}, {end.reason} {len(recording):,} bytes")
 
 

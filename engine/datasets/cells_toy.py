@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
-from scipy.fft import fft2, fftfreq, ifft2
+from scipy.fft import fftfreq, irfft2, rfft2, rfftfreq
 
 from engine.datasets.coarsening import Seeded, thinned
 from engine.datasets.nuclei import Cells
@@ -258,7 +258,7 @@ def _blurred(
 ) -> Float[np.ndarray, "n h w"]:
     """Images under a Gaussian of a deviation of their own, in pixels; edges are mirrored."""
     wide = np.pad(images, ((0, 0), (5, 5), (5, 5)), mode="reflect")
-    f = fftfreq(wide.shape[1])
-    square = f[:, None] ** 2 + f[None, :] ** 2
+    n = wide.shape[1]
+    square = fftfreq(n)[:, None] ** 2 + rfftfreq(n) ** 2
     kernel = np.exp(-2 * (np.pi * sigma[:, None, None]) ** 2 * square)
-    return np.asarray(ifft2(fft2(wide) * kernel).real[:, 5:-5, 5:-5])
+    return np.asarray(irfft2(rfft2(wide) * kernel, (n, n))[:, 5:-5, 5:-5])

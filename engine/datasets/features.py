@@ -7,7 +7,8 @@ histogram of oriented gradients (Dalal & Triggs 2005) and one of uniform local b
 (greatest, least and between): what is looked for is small, and may be anywhere in the patch.
 The second are the 2,048 numbers before InceptionV3's last layer (Szegedy et al.
 2016), as published; they want torchvision (the extra `vision`) and a download of its weights.
-Either is kept in the data directory, under a name that is the hash of the images.
+Either is kept in the data directory, under a name that is the hash of the images; those of the
+demonstration's patches are shipped, so that whoever trains first does not wait for them.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Sequence
+from importlib.resources.abc import Traversable
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +26,7 @@ from engine.datasets.keeping import keep
 from engine.datasets.patches import pixels
 from engine.datasets.sources import data_dir
 from engine.errors import BadInput
+from engine.shipped import shipped
 
 KINDS = ("colour, HOG and LBP", "InceptionV3")
 SIDE, CELL = 96, 8  # pixels of a patch as it is looked at, and of a cell
@@ -35,7 +38,7 @@ VERSION = 1  # of the numbers below: raise it when they change, and what was kep
 def features(
     images: Sequence[bytes], kind: str = KINDS[0], folder: Path | None = None
 ) -> Float[np.ndarray, "n d"]:
-    """Features of image files; read from the data directory where they were made before.
+    """Features of image files; read where they were made before, here or by those who ship them.
 
     Args:
         images: JPEG or PNG files.
@@ -47,20 +50,27 @@ def features(
     """
     if kind not in KINDS:
         raise BadInput(f"There are no features {kind!r}; choose one of {', '.join(KINDS)}.")
-    path = (folder or data_dir()) / "features" / f"{content_hash(images, kind)}.npy"
-    if path.is_file():
-        try:
-            kept = np.load(path, allow_pickle=False)
-            if len(kept) == len(images):
-                return kept.astype(np.float64)
-        except (OSError, ValueError, EOFError):
-            pass  # it was cut off: made anew
+    name = f"{content_hash(images, kind)}.npy"
+    path = (folder or data_dir()) / "features" / name
+    for place in (path, shipped("features", name)):
+        kept = _kept(place) if place.is_file() else None
+        if kept is not None and len(kept) == len(images):
+            return kept
     made = handmade(images) if kind == KINDS[0] else inception(images)
     made = made.astype(np.float32).astype(np.float64)  # as it will be read again
     out = io.BytesIO()
     np.save(out, made.astype(np.float32), allow_pickle=False)
     keep(path, out.getvalue())
     return made
+
+
+def _kept(place: Traversable) -> Float[np.ndarray, "n d"] | None:
+    """What lies there; None where it was cut off."""
+    try:
+        with place.open("rb") as file:
+            return np.load(file, allow_pickle=False).astype(np.float64)
+    except (OSError, ValueError, EOFError):
+        return None
 
 
 def content_hash(images: Sequence[bytes], kind: str) -> str:

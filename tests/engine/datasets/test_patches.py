@@ -13,11 +13,13 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from engine.datasets import features, inspect_table, read_frame, read_table
+from engine.catalog import entry
+from engine.datasets import features, inspect_table, open_table, read_frame, read_table
 from engine.datasets.archives import ArchiveLimits
 from engine.datasets.patches import TABLE, Pool, cut, jpeg, pixels, table_of
 from engine.datasets.photographs import read_photographs
 from engine.errors import BadInput
+from engine.shipped import shipped
 
 TEMPLATE = Path(__file__).parents[3] / "data" / "templates" / "clamp.csv"
 
@@ -244,6 +246,17 @@ def test_features_are_made_once_and_kept_by_their_content(
     features.features(images[:4], folder=tmp_path)
     assert len(list((tmp_path / "features").iterdir())) == 2
     assert np.array_equal(features.features(images, folder=kept), made)  # nowhere to keep them
+
+
+def test_features_of_the_demonstration_are_shipped() -> None:
+    """Those that would be made; `scripts/record_demo.py clamp` ships them anew."""
+    settings = entry("clamp").settings.parse({})
+    images = Pool.of(open_table(entry("clamp"), None, settings), positive=settings.positive).images
+    place = shipped("features", f"{features.content_hash(images, features.KINDS[0])}.npy")
+    assert place.is_file()
+    found = np.load(io.BytesIO(place.read_bytes()))
+    assert len(found) == len(images)
+    np.testing.assert_allclose(found[::150], features.handmade(images[::150]), rtol=1e-5, atol=1e-6)
 
 
 def test_features_do_not_ask_where_in_the_patch_a_thing_is_nor_how_light_it_is() -> None:
