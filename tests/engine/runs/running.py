@@ -93,12 +93,18 @@ class Driver:
 
     def kill(self, worker: str, how: signal.Signals = signal.SIGKILL) -> None:
         """Send a signal to the process of a worker."""
+        os.kill(self.on([worker], os.getpid)[worker], how)
 
-        async def kill() -> None:
-            pids = await self.service._desk._client.run(os.getpid, workers=[worker])
-            os.kill(pids[worker], how)
+    def on(
+        self, workers: list[str] | None, function: Callable[..., T], *given: Any
+    ) -> dict[str, T]:
+        """What a function gives on these workers, or on all of them, by address."""
 
-        self.call(kill())
+        async def ask() -> dict[str, T]:
+            client = self.service._desk._client
+            return dict(await client.run(function, *given, workers=workers))
+
+        return self.call(ask())
 
     def close(self) -> None:
         self.call(self.service.close())
