@@ -23,7 +23,7 @@ class InfluencePlot(Plot):
                                 line_dash=[4, 4], visible=False)  # fmt: skip
         plot = new_figure("influence", "share of the relevance\n(dashed: even shares)", "",
                           height=200, x_range=models.Range1d(0, 1),
-                          y_range=models.FactorRange(factors=[]), min_border_left=90)  # fmt: skip
+                          y_range=models.FactorRange(factors=[]))  # fmt: skip
         bars = plot.hbar("name", 0.7, "share", source=self.bars, color=BLUE, fill_alpha=0.85,
                          line_width=0)  # fmt: skip
         plot.add_tools(

@@ -37,8 +37,9 @@ class LatentPlot(Plot):
     def __init__(self, title: str = "Where the outputs lie") -> None:
         self.places = columns("x", "y", "width", "height")
         self.labels = models.ColumnDataSource({"x": [], "y": [], "name": [], "lift": []})
+        # Of equal units, the axes' numbers depend on the width that they leave: it must not move.
         plot = new_figure("latent", "latent dimension 1", "latent dimension 2", height=300,
-                          match_aspect=True)  # fmt: skip
+                          match_aspect=True, min_border_left=76)  # fmt: skip
         plot.ellipse("x", "y", "width", "height", source=self.places, fill_color=BLUE,
                      fill_alpha=0.15, line_color=BLUE, line_alpha=0.6)  # fmt: skip
         plot.scatter("x", "y", source=self.places, size=6, color=BLUE)

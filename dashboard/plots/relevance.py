@@ -43,7 +43,7 @@ class FeaturePlot(Plot):
     def __init__(self, title: str = "Features that matter") -> None:
         self.bars = models.ColumnDataSource({"name": [], "share": []})
         plot = new_figure("features", "share of the sensitivity", "", height=300,
-                          y_range=models.FactorRange(), min_border_left=90,
+                          y_range=models.FactorRange(),
                           x_range=models.Range1d(0, 1))  # fmt: skip
         plot.hbar("name", 0.7, "share", source=self.bars, color=BLUE, fill_alpha=0.85, line_width=0)
         plot.xaxis.formatter = models.NumeralTickFormatter(format="0%")

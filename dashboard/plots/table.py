@@ -14,6 +14,7 @@ from engine.events import Metric
 
 # A table too wide for its place scrolls, with the keys as well.
 SCROLL = "<div class='scroll' tabindex='0' role='group' aria-label='Figures'>"
+LONG = 20  # characters of a name that would stand a word a line on a narrow screen
 GROUPS = {"run": "This run", "baseline": "Baselines, same rows", "published": "Published"}
 
 
@@ -56,8 +57,11 @@ def table(metrics: Sequence[Metric]) -> str:
                 said = escape(method.replace("(published, ", "("))
                 named = f"{'' if i else span}<th scope='row'>{said}</th>"
             rows += f"<tr>{named}{numbers(values)}</tr>"
-    head = "".join(f"<th scope='col' class='number'>{headed(name)}</th>" for name in shared)
-    also = ", ".join(f"{symbol(m.name)} {figure(m)}{' %' * in_percent(m.name)}" for m in alone)
+    head = "".join(
+        f"<th scope='col' class='number{' long' * (len(name) > LONG)}'>{headed(name)}</th>"
+        for name in shared
+    )
+    also = ", ".join(f"{symbol(m.name)} {figure(m)}{'%' * in_percent(m.name)}" for m in alone)
     return (
         f"{SCROLL}<table class='methods'><thead><tr><td colspan='2'></td>{head}</tr></thead>"
         f"<tbody>{rows}</tbody></table></div>"

@@ -76,7 +76,7 @@ def new_figure(
         active_scroll=None,
         x_axis_label=x,
         y_axis_label=y,
-        **options,
+        **{"min_border_left": 56, **options},
     )
     save_svg = models.CustomJS(args={"plot": plot, "name": name}, code=_SVG)
     plot.add_tools(
@@ -87,7 +87,6 @@ def new_figure(
     plot.outline_line_color = None
     plot.background_fill_alpha = 0
     plot.border_fill_alpha = 0
-    plot.min_border_left = 56
     plot.grid.grid_line_color = GREY
     plot.grid.grid_line_alpha = 0.15
     plot.xgrid.visible = False

@@ -30,7 +30,7 @@ class ViewsOnPlot(Plot):
     def __init__(self, title: str) -> None:
         self.dots = models.ColumnDataSource({"label": [], "model": [], "averaged": [], "all": []})
         plot = new_figure("views", "", "", height=180, x_range=models.Range1d(0, 1),
-                          y_range=models.FactorRange(factors=[]), min_border_left=110)  # fmt: skip
+                          y_range=models.FactorRange(factors=[]))  # fmt: skip
         plot.segment("model", "label", "averaged", "label", source=self.dots, color=BLUE,
                      line_alpha=0.3, line_width=2)  # fmt: skip
         for who, column, colour, marker in WHO:
