@@ -29,7 +29,7 @@ from engine.events import (
     Started,
     State,
 )
-from engine.studies import Study, Tensors
+from engine.studies import Study, Tensors, part
 
 SNAPSHOT_SECONDS = 0.4  # a posterior that visibly moves; more often only costs training time
 CHECKPOINT_SECONDS = 5.0  # what a killed worker loses at most
@@ -227,11 +227,11 @@ class _Loop:
         tensors = load(blob)
         self.at = Position(**words["at"])
         self.endings = [State(e) for e in words["endings"]]
-        self.kept = [(s, _part(tensors, f"kept.{r}.")) for r, s in enumerate(words["scores"])]
+        self.kept = [(s, part(tensors, f"kept.{r}.")) for r, s in enumerate(words["scores"])]
         self.begun = words["begun"]
         if self.begun:
             self.study.begin(self.at.restart, self.at.stage, self.best_here())
-            self.study.load(_part(tensors, "parameters."), _part(tensors, "state."))
+            self.study.load(part(tensors, "parameters."), part(tensors, "state."))
 
 
 def blob(tensors: Tensors, meta: dict) -> bytes:
@@ -249,10 +249,6 @@ def metadata(blob: bytes, key: str) -> dict:
 def _clone(tensors: Tensors) -> Tensors:
     # Cloned also because safetensors refuses tensors that share memory.
     return {k: v.detach().clone().contiguous() for k, v in tensors.items()}
-
-
-def _part(tensors: Tensors, prefix: str) -> Tensors:
-    return {k[len(prefix) :]: v for k, v in tensors.items() if k.startswith(prefix)}
 
 
 def choose_device(wish: str = "auto") -> torch.device:

@@ -16,13 +16,13 @@ from engine.models.hmogp_lv_layout import Layout
 from engine.models.hmogp_lv_posterior import Dense
 from engine.models.jitter import noted
 from engine.models.lbfgs import LBFGS
-from engine.models.optimiser_state import recall, remembered
+from engine.models.optimiser_state import Resumable
 from engine.models.replica_data import Data
 
 SCHEMES = ("lbfgs", "natural", "adam")
 
 
-class Training:
+class Training(Resumable):
     """Optimiser steps on a model and its data.
 
     Args:
@@ -67,13 +67,13 @@ class Training:
         self.notes: list[str] = []  # of the numerics, each once
         self.inner: LBFGS | None = None
         self._last: tuple[Tensor, Statistics] | None = None  # parameters and what they gave
-        self.adams: list[torch.optim.Adam] = []  # one, or none with L-BFGS
+        self.optimisers = []  # one, or none with L-BFGS
         own = {id(p) for p in model.posterior.parameters()} if scheme == "natural" else set()
         parameters = [p for p in model.parameters() if p.requires_grad and id(p) not in own]
         if dense:
             self.inner = LBFGS(parameters, self._objective)
         else:
-            self.adams = [torch.optim.Adam(parameters, lr=rate)]
+            self.optimisers = [torch.optim.Adam(parameters, lr=rate)]
 
     @property
     def stalled(self) -> bool:
@@ -123,7 +123,7 @@ class Training:
         (-bound).backward()
         if self.scheme == "natural":
             self.model.posterior.natural_step(statistics.detach(), self.natural_rate)
-        for adam in self.adams:
+        for adam in self.optimisers:
             adam.step()
         return bound.item()
 
@@ -137,17 +137,10 @@ class Training:
 
     def state(self) -> dict[str, Tensor]:
         """All that a bitwise resume needs besides the model's `state_dict`."""
-        return {
-            "steps": torch.tensor(self.steps),
-            "generator": self.generator.get_state(),
-            **(self.inner.state_dict() if self.inner else remembered(self.adams)),
-        }
+        return super().state() | (self.inner.state_dict() if self.inner else {})
 
     def load(self, tensors: dict[str, Tensor]) -> None:
         """Go on from what `state` gave, the model's own state being loaded already."""
-        self.steps = int(tensors["steps"])
-        self.generator.set_state(tensors["generator"].cpu())
+        super().load(tensors)
         if self.inner:
             self.inner.load_state_dict(tensors)
-        else:
-            recall(self.adams, tensors)

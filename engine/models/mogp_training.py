@@ -14,12 +14,12 @@ from engine.errors import BadInput
 from engine.models.jitter import noted
 from engine.models.mogp_baselines import build
 from engine.models.mogp_kernels import Kernel, RbfArd, Rows
-from engine.models.optimiser_state import recall, remembered
+from engine.models.optimiser_state import Resumable
 
 RATE = 0.05  # Adam's step to start from
 
 
-class Training:
+class Training(Resumable):
     """Optimiser steps on a model and its rows.
 
     Args:
@@ -63,9 +63,7 @@ class Training:
         sparse = [weight for weight in sparse if weight.requires_grad]
         known = {id(weight) for weight in sparse}
         dense = [p for p in model.parameters() if p.requires_grad and id(p) not in known]
-        self.optimisers: list[torch.optim.Optimizer] = [
-            torch.optim.Adam(dense, lr=rate, fused=True)
-        ]
+        self.optimisers = [torch.optim.Adam(dense, lr=rate, fused=True)]
         if sparse:
             self.optimisers.append(torch.optim.SparseAdam(sparse, lr=rate))
 
@@ -115,20 +113,6 @@ class Training:
             for of in self.members
         ]
         return torch.cat(picks).to(self.output.device)
-
-    def state(self) -> dict[str, Tensor]:
-        """All that a bitwise resume needs besides the model's `state_dict`."""
-        return {
-            "steps": torch.tensor(self.steps),
-            "generator": self.generator.get_state(),
-            **remembered(self.optimisers),
-        }
-
-    def load(self, tensors: dict[str, Tensor]) -> None:
-        """Go on from what `state` gave, the model's own state being loaded already."""
-        self.steps = int(tensors["steps"])
-        self.generator.set_state(tensors["generator"].cpu())
-        recall(self.optimisers, tensors)
 
 
 def fit(

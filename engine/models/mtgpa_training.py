@@ -13,12 +13,12 @@ from engine.errors import BadInput
 from engine.models.jitter import noted
 from engine.models.mtgpa import MTGPA
 from engine.models.mtgpa_prior import Data
-from engine.models.optimiser_state import recall, remembered
+from engine.models.optimiser_state import Resumable
 
 SCHEMES = ("adam", "natural", "em")
 
 
-class Training:
+class Training(Resumable):
     """Optimiser steps on a model and its data.
 
     Args:
@@ -97,7 +97,7 @@ class Training:
         self.steps += 1
         return bound.item()
 
-    def _turn(self) -> list[torch.optim.Adam]:
+    def _turn(self) -> list[torch.optim.Optimizer]:
         """The optimisers of this step: in variational EM one of them, in blocks of steps."""
         if self.scheme != "em":
             return self.optimisers
@@ -114,17 +114,3 @@ class Training:
             chosen.append(rows[pick.to(rows.device)])
             weights.append(self.data.y.new_full((size,), len(rows) / max(size, 1)))
         return self.data.at(torch.cat(chosen)), torch.cat(weights)
-
-    def state(self) -> dict[str, Tensor]:
-        """All that a bitwise resume needs besides the model's `state_dict`."""
-        return {
-            "steps": torch.tensor(self.steps),
-            "generator": self.generator.get_state(),
-            **remembered(self.optimisers),
-        }
-
-    def load(self, tensors: dict[str, Tensor]) -> None:
-        """Go on from what `state` gave, the model's own state being loaded already."""
-        self.steps = int(tensors["steps"])
-        self.generator.set_state(tensors["generator"].cpu())
-        recall(self.optimisers, tensors)

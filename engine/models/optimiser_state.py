@@ -38,6 +38,28 @@ def recall(optimisers: Sequence[Optimizer], tensors: dict[str, Tensor]) -> None:
             optimiser.state[parameter] = kept
 
 
+class Resumable:
+    """A training that counts its steps, draws from one generator, and goes on bit by bit."""
+
+    steps: int
+    generator: torch.Generator
+    optimisers: list[Optimizer]
+
+    def state(self) -> dict[str, Tensor]:
+        """All that a bitwise resume needs besides the model's `state_dict`."""
+        return {
+            "steps": torch.tensor(self.steps),
+            "generator": self.generator.get_state(),
+            **remembered(self.optimisers),
+        }
+
+    def load(self, tensors: dict[str, Tensor]) -> None:
+        """Go on from what `state` gave, the model's own state being loaded already."""
+        self.steps = int(tensors["steps"])
+        self.generator.set_state(tensors["generator"].cpu())
+        recall(self.optimisers, tensors)
+
+
 def _slots(optimisers: Sequence[Optimizer]) -> Iterator[tuple[str, Optimizer, nn.Parameter]]:
     for i, optimiser in enumerate(optimisers):
         parameters = [p for group in optimiser.param_groups for p in group["params"]]

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from engine.catalog import Settings, entry
+from engine.errors import BadInput
 from engine.events import Report
 
 Tensors = dict[str, Tensor]
@@ -90,6 +91,27 @@ class Study(FittedStudy, Protocol):
     def restore(
         cls, settings: Settings, tensors: Tensors, meta: dict[str, Any], device: torch.device
     ) -> FittedStudy: ...
+
+
+def part(tensors: Tensors, prefix: str) -> Tensors:
+    """Those whose names begin with the prefix, by what follows it."""
+    return {k[len(prefix) :]: v for k, v in tensors.items() if k.startswith(prefix)}
+
+
+def arrays(tensors: Tensors, prefix: str) -> dict[str, Any]:
+    """`part` as NumPy arrays."""
+    return {k: v.cpu().numpy() for k, v in part(tensors, prefix).items()}
+
+
+def required(study: str, table: pd.DataFrame | None) -> pd.DataFrame:
+    """The table, for a study that has no data of its own.
+
+    Raises:
+        BadInput: There is none.
+    """
+    if table is None:
+        raise BadInput(f"The {study} study needs a table; name a file or a data set.")
+    return table
 
 
 def study_class(name: str) -> type[Study]:

@@ -23,7 +23,7 @@ from engine.models.mtgpa import MTGPA
 from engine.models.mtgpa_likelihoods import Prediction
 from engine.models.mtgpa_prior import Data
 from engine.models.mtgpa_training import Training
-from engine.studies import Step, Tensors
+from engine.studies import Step, Tensors, part, required
 from engine.studies import aggregation_space as space
 from engine.studies.aggregation_space import Scale
 
@@ -43,8 +43,7 @@ class Study:
     def __init__(
         self, settings: AggregationSettings, table: pd.DataFrame | None, device: torch.device
     ) -> None:
-        if table is None:
-            raise BadInput("The aggregation study needs a table; name a file or a data set.")
+        table = required("aggregation", table)
         self._follow(settings, device)
         whole = space.read(table)
         scarce = space.wanted(settings, whole)
@@ -186,7 +185,7 @@ class Study:
         study.words = meta["words"]
         study.kinds = list(study.words["likelihoods"])
         study.scale = [Scale(*pair) for pair in study.words["scale"]]
-        own = {k.removeprefix("model."): v for k, v in tensors.items() if k.startswith("model.")}
+        own = part(tensors, "model.")
         inducing = next(v for k, v in own.items() if k.endswith("inducing_points"))
         study.model = MTGPA(
             study.kinds,
@@ -198,9 +197,7 @@ class Study:
             settings.optimiser == "natural",
         ).to(device)
         study._take(own)
-        rows = {
-            k.removeprefix("rows."): v.cpu() for k, v in tensors.items() if k.startswith("rows.")
-        }
+        rows = {k: v.cpu() for k, v in part(tensors, "rows.").items()}
         study.whole = space.kept(rows, meta["all_tasks"], study.words["dims"])
         return study
 

@@ -16,10 +16,9 @@ import torch
 
 from engine.catalog.clamp import COMPARED, METHODS, QUEUE, ClampSettings
 from engine.datasets.patches import Pool, pixels
-from engine.errors import BadInput
 from engine.events import Report
 from engine.models import stopping
-from engine.studies import Step, Tensors
+from engine.studies import Step, Tensors, arrays, part, required
 from engine.studies import clamp_pictures as pictures
 from engine.studies import clamp_rows as rows_of
 from engine.studies.clamp_models import Session, start_of
@@ -40,8 +39,7 @@ class Study:
     def __init__(
         self, settings: ClampSettings, table: pd.DataFrame | None, device: torch.device
     ) -> None:
-        if table is None:
-            raise BadInput("The clamp study needs a table; name a file or a data set.")
+        table = required("clamp", table)
         rows = rows_of.prepare(settings, Pool.of(table, positive=settings.positive))
         self._follow(settings, rows, None, device)
         self.words = self._words()
@@ -229,13 +227,10 @@ class Study:
         return {}
 
     def load(self, parameters: Tensors, state: Tensors) -> None:
-        def part(prefix: str) -> Tensors:
-            return {k[len(prefix) :]: v for k, v in parameters.items() if k.startswith(prefix)}
-
-        self.active.load(part("active."))
+        self.active.load(part(parameters, "active."))
         for r, session in enumerate(self.random):
-            session.load(part(f"random{r}."))
-        self.measured = {k: v.tolist() for k, v in part("measured.").items()}
+            session.load(part(parameters, f"random{r}."))
+        self.measured = {k: v.tolist() for k, v in part(parameters, "measured.").items()}
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """Everything that a page shows of the session as it is (see the catalog)."""
@@ -305,7 +300,7 @@ class Study:
     ) -> Study:
         study = cls.__new__(cls)
         words = study.words = meta["words"]
-        kept = {k[5:]: v.cpu().numpy() for k, v in tensors.items() if k.startswith("rows.")}
+        kept = arrays(tensors, "rows.")
         pool = Pool(
             words["classes"], kept["label"], words["pictures"], kept["picture"], kept["place"],
             [], kept["columns"], words["columns"],
@@ -314,7 +309,7 @@ class Study:
         scaling = rows_of.Scaling(**{name: kept[f"scaling.{name}"] for name in names})
         rows = Rows(pool, kept["row"], kept["role"], words["features"], scaling, kept["x"])
         study._follow(settings, rows, pictures.Mosaics.of(kept), device)
-        own = {k[7:]: v for k, v in tensors.items() if k.startswith("active.")}
+        own = part(tensors, "active.")
         study.active.load(own)
         return study
 

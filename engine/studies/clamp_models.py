@@ -12,7 +12,7 @@ from engine.catalog.clamp import ClampSettings
 from engine.models import acquisition, stopping
 from engine.models.acquisition import Pool
 from engine.models.laplace import LaplaceGPC, Prior
-from engine.studies import Tensors
+from engine.studies import Tensors, part
 
 FIRST, FURTHER = 40, 6  # steps of L-BFGS with the first labels, and with more
 UNIT = 1.0  # inverse strength of logistic regression's prior, as scikit-learn has it
@@ -162,8 +162,7 @@ class Session:
         if "a" in state:
             s = self.settings
             self.model = LaplaceGPC.build(*self._learnt(len(state["a"])), s.link, s.ard, Prior())
-            kernel = {k[7:]: v for k, v in state.items() if k.startswith("kernel.")}
-            self.model.kernel.load_state_dict(kernel)
+            self.model.kernel.load_state_dict(part(state, "kernel."))
             self.model.a = state["a"].to(self.x)
 
 

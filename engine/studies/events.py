@@ -16,9 +16,8 @@ from jaxtyping import Float, Int
 
 from engine.catalog.events import LAYERED, EventsSettings
 from engine.datasets.views import Views, of
-from engine.errors import BadInput
 from engine.events import Report
-from engine.studies import Step, Tensors
+from engine.studies import Step, Tensors, required
 from engine.studies import events_rows as rows
 from engine.studies import events_survival as survival
 from engine.studies.events_looks import Looks
@@ -38,8 +37,7 @@ class Study:
     def __init__(
         self, settings: EventsSettings, table: pd.DataFrame | None, device: torch.device
     ) -> None:
-        if table is None:
-            raise BadInput("The events study needs a table; name a file or a data set.")
+        table = required("events", table)
         whole = of(table, settings.task, settings.positive)
         self.places = rows.known(whole)
         seen = whole.take(self.places)

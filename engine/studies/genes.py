@@ -19,7 +19,7 @@ from engine.datasets.replicas import NEW, Replicas, of
 from engine.errors import BadInput
 from engine.events import Report
 from engine.models.replica_data import Data, Prediction, Scale
-from engine.studies import Step, Tensors
+from engine.studies import Step, Tensors, arrays, part, required
 from engine.studies import genes_models as models
 from engine.studies import genes_rows as rows
 from engine.studies.genes_models import Model
@@ -39,8 +39,7 @@ class Study:
     def __init__(
         self, settings: GenesSettings, table: pd.DataFrame | None, device: torch.device
     ) -> None:
-        if table is None:
-            raise BadInput("The genes study needs a table; name a file or a data set.")
+        table = required("genes", table)
         seen = of(table)
         learnt, test = rows.split(settings, seen)
         self._follow(settings, seen, learnt, test, device)
@@ -143,16 +142,12 @@ class Study:
     ) -> Study:
         study = cls.__new__(cls)
         study.words = meta["words"]
-        kept: dict[str, Any] = {
-            k.removeprefix("rows."): v.cpu().numpy()
-            for k, v in tensors.items()
-            if k.startswith("rows.")
-        }
+        kept = arrays(tensors, "rows.")
         learnt, test = kept.pop("learnt"), kept.pop("test")
         outputs, replicas = study.words["outputs"], study.words["replicas"]
         seen = Replicas(outputs, replicas, meta["samples"], **kept, test=test)
         study._follow(settings, seen, learnt, test, device)
-        own = {k.removeprefix("model."): v for k, v in tensors.items() if k.startswith("model.")}
+        own = part(tensors, "model.")
         study.begin(0, 0, own)
         return study
 

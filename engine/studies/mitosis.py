@@ -20,7 +20,7 @@ from engine.catalog.mitosis_cost import MOST_DGPLVM as MOST
 from engine.datasets.nuclei import Cells
 from engine.errors import BadInput
 from engine.events import Report
-from engine.studies import Step, Tensors
+from engine.studies import Step, Tensors, arrays, part, required
 from engine.studies import mitosis_covariances as covariances
 from engine.studies import mitosis_models as models
 from engine.studies import mitosis_rows as rows
@@ -41,8 +41,7 @@ class Study:
     def __init__(
         self, settings: MitosisSettings, table: pd.DataFrame | None, device: torch.device
     ) -> None:
-        if table is None:
-            raise BadInput("The mitosis study needs a table; name a file or a data set.")
+        table = required("mitosis", table)
         s, told = settings, Cells.of(table)
         cells, self.places = rows.chosen(s, told)
         drawn = rows.shape(s, cells)
@@ -267,9 +266,7 @@ class Study:
     ) -> Study:
         study = cls.__new__(cls)
         study.words = meta["words"]
-        kept: dict[str, Any] = {
-            k[5:]: v.cpu().numpy() for k, v in tensors.items() if k.startswith("rows.")
-        }
+        kept = arrays(tensors, "rows.")
         split, columns, chances = (
             {k[len(p) :]: v for k, v in kept.items() if k.startswith(p)}
             for p in ("split.", "columns.", "chances.")
@@ -280,7 +277,7 @@ class Study:
         label, z = kept["label"].astype(np.int64), kept["z"].astype(np.float64)
         columns |= {"left": float(columns["left"]), "axes": columns["axes"].astype(np.float64)}
         study._follow(settings, label, z, Split(**split), Columns(**columns), image, device)
-        study.begin(0, 0, {k[6:]: v for k, v in tensors.items() if k.startswith("model.")})
+        study.begin(0, 0, part(tensors, "model."))
         study.how = tuple(meta["how"])
         study.reader = models.Reader(study.model, label[study.learnt], study.n_classes)
         if study.reader.machine is not None:

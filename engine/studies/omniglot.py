@@ -16,10 +16,9 @@ from jaxtyping import Float, Int
 
 from engine.catalog.omniglot import OmniglotSettings
 from engine.datasets.characters import Characters, of
-from engine.errors import BadInput
 from engine.events import Report
 from engine.models.mogp_training import Training
-from engine.studies import Step, Tensors
+from engine.studies import Step, Tensors, arrays, part, required
 from engine.studies import omniglot_matrices as matrices
 from engine.studies import omniglot_models as models
 from engine.studies import omniglot_rows as rows
@@ -43,8 +42,7 @@ class Study:
     def __init__(
         self, settings: OmniglotSettings, table: pd.DataFrame | None, device: torch.device
     ) -> None:
-        if table is None:
-            raise BadInput("The omniglot study needs a table; name a file or a data set.")
+        table = required("omniglot", table)
         seen = of(table)
         drawn = rows.shape(settings, seen)
         seen, self.places = rows.chosen(settings, seen)
@@ -226,7 +224,7 @@ class Study:
     ) -> Study:
         study = cls.__new__(cls)
         words = study.words = meta["words"]
-        kept = {k[5:]: v.cpu().numpy() for k, v in tensors.items() if k.startswith("rows.")}
+        kept = arrays(tensors, "rows.")
         x, image = kept["x"], tuple(words["size"]) or None
         if image is not None:
             x = x / rows.SHADES
@@ -236,7 +234,7 @@ class Study:
         )
         study._follow(settings, seen, image, kept["learnt"], kept["test"], device)
         study.temperature = float(meta.get("temperature", 1.0))
-        study.begin(0, 0, {k[6:]: v for k, v in tensors.items() if k.startswith("model.")})
+        study.begin(0, 0, part(tensors, "model."))
         return study
 
     # --- questions ------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from engine.models.gpz_coordinates import full_gamma, in_coordinates
 from engine.models.gpz_mixture import fill, single_gaussian
 from engine.models.gpz_targets import balanced_weights, normal_weights, normalised_weights
 from engine.models.lbfgs import LBFGS
-from engine.studies import Step, Tensors
+from engine.studies import Step, Tensors, required
 from engine.studies.redshift_features import Features
 from engine.studies.redshift_members import Members, Target
 from engine.studies.redshift_report import SHOWN, write_report
@@ -49,8 +49,7 @@ class Study:
     def __init__(
         self, settings: RedshiftSettings, table: pd.DataFrame | None, device: torch.device
     ) -> None:
-        if table is None:
-            raise BadInput("The redshift study needs a table; name a file or a data set.")
+        table = required("redshift", table)
         self._follow(settings, device)
         bands = bands_of(table, settings.target)
         self.learn, self.held = self._split(table)

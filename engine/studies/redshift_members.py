@@ -13,7 +13,7 @@ from engine.models.gpz import GPz
 from engine.models.gpz_mixture import Mixture, fit_mixture, single_gaussian
 from engine.models.gpz_prediction import Components, Prediction
 from engine.models.gpz_targets import positive_moments
-from engine.studies import Tensors
+from engine.studies import Tensors, part
 
 # Components of the inputs' density that missing values are filled with. On SDSS galaxies with two
 # of five bands missing 8, 15, 25 and 40 gave RMSE .083, .091, .088, .088: more only follow noise.
@@ -139,9 +139,7 @@ class Members:
         """The inverse of `tensors`."""
         models = []
         for i in range(count):
-            state = {
-                k.removeprefix(f"{i}."): v for k, v in tensors.items() if k.startswith(f"{i}.")
-            }
+            state = part(tensors, f"{i}.")
             m, d = state["centres"].shape
             model = GPz(d, m, "VC", settings.heteroscedastic, settings.joint_mean)
             for name in ("mixture_log_weights", "mixture_means", "mixture_precisions"):

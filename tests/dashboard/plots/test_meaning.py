@@ -45,7 +45,7 @@ def test_per_cent_is_said_and_a_count_has_no_decimals() -> None:
     rows = [Metric("this run", "coverage of the 95% interval", 93.7),
             Metric("this run", "F_0.05", 82.25), Metric("forest", "F_0.05", 64.65)]  # fmt: skip
     made = table([*rows, Metric("this run", "labels", 190.0)])
-    assert "coverage of the 95% interval 93.70 %" in made
+    assert "coverage of the 95% interval 93.70%" in made
     assert "F<sub>0.05</sub> (%)" in made
     assert "labels 190<" not in made
     assert "labels 190" in made
