@@ -22,6 +22,7 @@ SLOW = {"delay": 0.02, "max_steps": 4000}
 @pytest.fixture(scope="module")
 def driver(toy: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
     trust_toy()
+    os.environ.pop("MALLOC_TRIM_THRESHOLD_", None)  # Dask leaves its own where it started workers
     driver = Driver(database(tmp_path_factory.mktemp("runs")), workers=2, limit_per_owner=4)
     yield driver
     driver.close()
