@@ -46,12 +46,12 @@ def main(studies: list[str]) -> None:
         with tempfile.TemporaryDirectory() as folder:
             os.environ["SCANT_DATA_DIR"] = folder
             recording, end = record(study, Store.open())
+            if not end.state.usable or len(recording) > LIMIT:
+                raise SystemExit(f"{study}: {end.state}, {len(recording):,} bytes: not recorded.")
             made = Path(folder) / "features"
             if made.is_dir():
                 shutil.rmtree(DATA / "features")
                 shutil.copytree(made, DATA / "features")
-        if not end.state.usable or len(recording) > LIMIT:
-            raise SystemExit(f"{study}: {end.state}, {len(recording):,} bytes: not recorded.")
         (DATA / "recordings" / (study + SUFFIX)).write_bytes(recording)
         print(f"{study}: {end.state}, {end.reason} {len(recording):,} bytes")
 

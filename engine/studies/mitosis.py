@@ -268,8 +268,7 @@ class Study:
         study.words = meta["words"]
         kept = arrays(tensors, "rows.")
         split, columns, chances = (
-            {k[len(p) :]: v for k, v in kept.items() if k.startswith(p)}
-            for p in ("split.", "columns.", "chances.")
+            arrays(tensors, f"rows.{p}.") for p in ("split", "columns", "chances")
         )
         study.places, study.shares = kept["places"], kept["shares"]
         study.pictured, study.images = kept["pictured"], kept["images"] / rows.SHADES
