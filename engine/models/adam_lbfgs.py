@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from engine.models.lbfgs import LBFGS
-from engine.models.optimiser_state import recall, remembered
+from engine.models.optimiser_state import part, recall, remembered
 
 RATE = 0.03
 
@@ -82,5 +82,4 @@ class AdamLBFGS:
         """Take up another run; load the model's state besides."""
         self.steps = int(state["steps"])
         recall([self._first], state)
-        later = {k.removeprefix("lbfgs."): v for k, v in state.items() if k.startswith("lbfgs.")}
-        self._then.load_state_dict(later)
+        self._then.load_state_dict(part(state, "lbfgs."))

@@ -12,6 +12,11 @@ from torch.optim import Optimizer, SparseAdam
 _PREFIX = "optimiser"
 
 
+def part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """Those whose names begin with the prefix, by what follows it."""
+    return {k[len(prefix) :]: v for k, v in tensors.items() if k.startswith(prefix)}
+
+
 def remembered(optimisers: Sequence[Optimizer]) -> dict[str, Tensor]:
     """Copies of their state, by place of the optimiser and of the parameter in it."""
     return {
@@ -26,11 +31,8 @@ def recall(optimisers: Sequence[Optimizer], tensors: dict[str, Tensor]) -> None:
     for slot, optimiser, parameter in _slots(optimisers):
         kept: dict[str, Any] = {
             # A count of steps, which has no dimension, stays on the CPU.
-            key.removeprefix(f"{slot}."): value.clone().to(
-                parameter.device if value.dim() else "cpu"
-            )
-            for key, value in tensors.items()
-            if key.startswith(f"{slot}.")
+            key: value.clone().to(parameter.device if value.dim() else "cpu")
+            for key, value in part(tensors, f"{slot}.").items()
         }
         if kept and isinstance(optimiser, SparseAdam):
             kept["step"] = int(kept["step"])  # as it counts; a tensor would round its powers

@@ -16,6 +16,7 @@ from torch import Tensor
 from engine.catalog import Settings, entry
 from engine.errors import BadInput
 from engine.events import Report
+from engine.models.optimiser_state import part as part
 
 Tensors = dict[str, Tensor]
 
@@ -91,11 +92,6 @@ class Study(FittedStudy, Protocol):
     def restore(
         cls, settings: Settings, tensors: Tensors, meta: dict[str, Any], device: torch.device
     ) -> FittedStudy: ...
-
-
-def part(tensors: Tensors, prefix: str) -> Tensors:
-    """Those whose names begin with the prefix, by what follows it."""
-    return {k[len(prefix) :]: v for k, v in tensors.items() if k.startswith(prefix)}
 
 
 def arrays(tensors: Tensors, prefix: str) -> dict[str, Any]:
