@@ -17,6 +17,7 @@ from engine.models.mogp_kernels import Kernel, RbfArd, Rows
 from engine.models.optimiser_state import Resumable
 
 RATE = 0.05  # Adam's step to start from
+OFTEN = 8  # draws for each class of an output: one in 3,000 classes is then left out of a step
 
 
 class Training(Resumable):
@@ -59,6 +60,7 @@ class Training(Resumable):
         count = torch.bincount(members)
         self.members = list(members.argsort(stable=True).split(count.tolist()))
         self.n_total = count.to(output.device)
+        self._choose_gradient(count if batch is None else count.clamp(max=batch))
         sparse = [m.weight for m in model.modules() if isinstance(m, nn.Embedding) and m.sparse]
         sparse = [weight for weight in sparse if weight.requires_grad]
         known = {id(weight) for weight in sparse}
@@ -66,6 +68,17 @@ class Training(Resumable):
         self.optimisers = [torch.optim.Adam(dense, lr=rate, fused=True)]
         if sparse:
             self.optimisers.append(torch.optim.SparseAdam(sparse, lr=rate))
+
+    def _choose_gradient(self, taken: Int[Tensor, " d"]) -> None:
+        """Have the mixing matrix learn by the rows that a step draws, unless it draws them all.
+
+        SparseAdam sorts them for a twentieth of a small problem's time.
+        """
+        drawn = taken * (1 + self.sampled)
+        all_drawn = not self.sampled or bool((drawn >= OFTEN * self.model.sizes.cpu()).all())
+        for module in self.model.modules():
+            if isinstance(module, nn.Embedding):
+                module.sparse = not all_drawn
 
     def step(self) -> float:
         """One step; the estimate of the bound before it, in nats.

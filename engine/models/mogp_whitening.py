@@ -1,7 +1,8 @@
 """Moments of latent functions under whitened inducing variables, with their gradient in products.
 
 With K = LL' of the inducing variables, A = L^-1 k(Z, x) and q(v) = N(mu, SS'), u at x has mean
-mu'A and variance k(x, x) + a'(SS' - I)a: (3.22) with whitened inducing variables.
+mu'A and variance k(x, x) + a'(SS' - I)a: (3.22) with whitened inducing variables. S is lower
+triangular, and stays so: gradients in it are.
 """
 
 from __future__ import annotations
@@ -29,9 +30,8 @@ def inverse_cholesky(K: Float[Tensor, "*q m m"]) -> Float[Tensor, "*q m m"]:
     return torch.linalg.solve_triangular(L, eye, upper=False)
 
 
-def excess(q_scale: Float[Tensor, "q r m m"]) -> Float[Tensor, "q r m m"]:
-    """SS' - I: what q(v) has more than the prior, of the lower triangle S."""
-    S = q_scale.tril()
+def excess(S: Float[Tensor, "q r m m"]) -> Float[Tensor, "q r m m"]:
+    """SS' - I: what q(v) has more than the prior."""
     found = S @ S.mT
     found.diagonal(dim1=-2, dim2=-1).sub_(1.0)
     return found
@@ -69,7 +69,7 @@ class _Moments(torch.autograd.Function):
         spread = U * weight
         of_A = (spread.sum(1) if spread.shape[1] > 1 else spread[:, 0]) + q_mean.mT @ of_mean
         of_K = W.mT @ (phi + phi.mT).mul_(-0.5) @ W
-        return of_K, W.mT @ of_A, of_q_mean, (of_H.view_as(H) @ q_scale.tril()).tril_()
+        return of_K, W.mT @ of_A, of_q_mean, (of_H.view_as(H) @ q_scale).tril_()
 
 
 def moments(
@@ -83,7 +83,7 @@ def moments(
     Args:
         K: Of the inducing variables, symmetric, without jitter.
         cross: k(Z, x).
-        q_mean, q_scale: mu, and S in the lower triangle, of r functions of each kernel.
+        q_mean, q_scale: mu and S of r functions of each kernel.
 
     Raises:
         NotPSDError, NanError: As `inverse_cholesky`.
@@ -97,10 +97,10 @@ class _KL(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, q_mean: Tensor, q_scale: Tensor) -> Tensor:
-        S = q_scale.tril()
-        ctx.save_for_backward(q_mean, S)
-        log_det = S.diagonal(dim1=-2, dim2=-1).abs().log().sum()
-        return 0.5 * (S.square().sum() + q_mean.square().sum() - q_mean.numel()) - log_det
+        ctx.save_for_backward(q_mean, q_scale)
+        log_det = q_scale.diagonal(dim1=-2, dim2=-1).abs().log().sum()
+        squares = (v.flatten().dot(v.flatten()) for v in (q_scale, q_mean))
+        return 0.5 * (sum(squares) - q_mean.numel()) - log_det
 
     @staticmethod
     @torch.autograd.function.once_differentiable
@@ -114,6 +114,6 @@ class _KL(torch.autograd.Function):
 def kl_divergence(
     q_mean: Float[Tensor, "q r m"], q_scale: Float[Tensor, "q r m m"]
 ) -> Float[Tensor, ""]:
-    """KL(q(v) || p(v)) of all functions, p(v) a standard Gaussian; S is the lower triangle."""
+    """KL(q(v) || p(v)) of all functions, p(v) a standard Gaussian."""
     found: Tensor = _KL.apply(q_mean, q_scale)  # type: ignore[no-untyped-call]
     return found
