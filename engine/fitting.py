@@ -13,6 +13,7 @@ from engine.catalog import Settings, entry
 from engine.control import Control
 from engine.datasets import open_table
 from engine.events import Event
+from engine.machine import keep_freed_memory
 from engine.studies import FittedStudy, Study, study_class
 from engine.training import choose_device, metadata, train
 
@@ -67,6 +68,7 @@ def fit(
     Raises:
         BadInput: The table or a setting cannot be used; the sentence says why.
     """
+    keep_freed_memory()
     found = entry(study)
     settings = settings or found.settings.parse(values)
     table = open_table(found, data, settings)

@@ -1,10 +1,27 @@
-"""What a measurement ran on, in words that stand beside it."""
+"""The machine: in words that stand beside a measurement, and how a process uses its memory."""
 
 from __future__ import annotations
 
+import ctypes
 import os
 import platform
+from contextlib import suppress
 from pathlib import Path
+
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of glibc's mallopt
+_KEPT, _LARGEST = 256 << 20, 32 << 20  # bytes; glibc takes no more for the second
+
+
+def keep_freed_memory() -> None:
+    """Have this process keep what a training step frees, up to 256 MB, for the next step.
+
+    By itself glibc hands it back to the system and asks for it anew, page by page: up to half of
+    the time of a step. Where another library allocates, nothing is done.
+    """
+    with suppress(AttributeError, OSError, TypeError):
+        mallopt = ctypes.CDLL(None).mallopt
+        mallopt(_TRIM_THRESHOLD, _KEPT)
+        mallopt(_MMAP_THRESHOLD, _LARGEST)
 
 
 def machine() -> str:

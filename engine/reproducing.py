@@ -29,7 +29,7 @@ import pandas as pd
 from engine import __version__
 from engine.catalog import STUDIES, entry
 from engine.errors import BadInput
-from engine.machine import machine
+from engine.machine import keep_freed_memory, machine
 from engine.reproduced import as_page, as_text
 
 ROWS, PAGE = "results.csv", "results.html"
@@ -140,6 +140,7 @@ def reproduce(
         BadInput: `out` cannot be made.
     """
     _make(out)
+    keep_freed_memory()
     origin: dict[str, Any] = {"quick": quick, **origins()}
     done: list[pd.DataFrame] = []
     faults: dict[str, str] = {}

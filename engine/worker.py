@@ -26,6 +26,7 @@ from engine.catalog import STUDIES
 from engine.control import Control
 from engine.errors import BadInput
 from engine.events import Event, Finished, Fitted, State, encode
+from engine.machine import keep_freed_memory
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,6 +61,7 @@ class Workplace(WorkerPlugin):
         self.controls: dict[tuple[str, int], Control] = {}
         self.studies: OrderedDict[str, FittedStudy] = OrderedDict()
         self.executor = ThreadPoolExecutor(1, "predictions")
+        keep_freed_memory()  # Dask lets a worker hand back all that it frees, at once
         if self.local:
             if hasattr(os, "nice"):
                 os.nice(10)

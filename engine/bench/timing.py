@@ -14,6 +14,8 @@ from typing import NamedTuple
 import torch
 from threadpoolctl import threadpool_limits
 
+from engine.machine import keep_freed_memory
+
 Step = Callable[[], object]
 WARM_UP = 2  # the first steps set things up
 LEAST_ROUNDS = 3
@@ -66,10 +68,12 @@ def timed(step: Step, device: torch.device, rounds: int = 15, seconds: float = 1
 def undisturbed() -> Iterator[None]:
     """All arithmetic on a processor in one thread, so that methods and machines compare.
 
+    Freed memory is kept, as it is where studies train; others' code, timed here too, has that also.
     What was there before is no longer searched for garbage, which is looked for between cases.
     """
     before = torch.get_num_threads()
     torch.set_num_threads(1)
+    keep_freed_memory()
     gc.collect()
     gc.freeze()
     try:

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
+from torch.nn.functional import pad
 
 from engine.errors import BadInput
 from engine.likelihoods import augment_reduce
@@ -109,8 +110,7 @@ class MOGPAR(Coregionalised, nn.Module):
         """Moments [b, l], with one more function where classes have constants: 1, for sure."""
         mean, variance = (part.mT for part in moments)
         if self.constant:
-            mean = torch.cat([mean, mean.new_ones(len(mean), 1)], 1)
-            variance = torch.cat([variance, variance.new_zeros(len(mean), 1)], 1)
+            mean, variance = pad(mean, (0, 1), value=1.0), pad(variance, (0, 1))
         return mean, variance
 
     def drawn_rows(self, classes: Int[Tensor, "*n"]) -> Float[Tensor, "*n l"]:

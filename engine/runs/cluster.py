@@ -20,9 +20,8 @@ _CONFIG: dict[str, Any] = {
     "distributed.worker.profile.enabled": False,
     "distributed.scheduler.allowed-failures": 0,  # the service itself tries again
     "distributed.worker.multiprocessing-method": "spawn",  # forking after torch was used hangs
-    # Dask's own would have freed memory handed back at once, and asked for anew at every step:
-    # training takes up to twice as long, half of it in the kernel.
-    "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": None,
+    # Threads share what they allocate from: what one has for itself is not kept when it is freed.
+    "distributed.nanny.pre-spawn-environ.MALLOC_ARENA_MAX": 1,
 }
 
 

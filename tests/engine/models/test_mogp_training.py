@@ -64,19 +64,23 @@ def test_a_step_leaves_rows_of_classes_that_were_not_drawn_as_they_were():
     assert moved > 12
 
 
-def test_with_all_classes_a_step_leaves_outputs_alone_that_have_no_row_in_it():
+def test_with_all_classes_outputs_have_no_gradient_from_rows_of_others():
     training = _training(sampled=0)
-    for _ in range(3):
-        training.step()  # so that there is momentum
-    training.draw = lambda: (training.output == 1).nonzero().squeeze(1)
-    before = training.model.mixing.weight.detach().clone()
+    for output, expected in ((1, [False] * 4 + [True] * 6), (0, [True] * 4 + [False] * 6)):
+        training.draw = lambda o=output: (training.output == o).nonzero().squeeze(1)
+        training.step()  # the shorter output's classes are padded
+        assert training.model.mixing.weight.grad.any(1).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("batch", "sampled", "sparse"), [(15, 1, True), (15, 0, False), (24, 1, False), (23, 1, True)]
+)
+def test_a_step_that_draws_every_class_does_without_sparse_gradients(batch, sampled, sparse):
+    """Eight draws for each of six classes are 48: of 24 rows, their own and one more."""
+    training = _training(batch=batch, sampled=sampled)
     training.step()
-    same = (training.model.mixing.weight == before).all(1)
-    assert same.tolist() == [True] * 4 + [False] * 6
-    training.draw = lambda: (training.output == 0).nonzero().squeeze(1)  # padded to six classes
-    before = training.model.mixing.weight.detach().clone()
-    training.step()
-    assert (training.model.mixing.weight == before).all(1).tolist() == [False] * 4 + [True] * 6
+    assert training.model.mixing.weight.grad.is_sparse == sparse
+    assert len(training.optimisers) == 1 + sparse
 
 
 @pytest.mark.parametrize("sampled", [0, 2])
