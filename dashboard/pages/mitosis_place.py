@@ -113,6 +113,7 @@ class Place:
         if self._run is None or self._quiet or self.row.value < 0:
             return
         self._asked = "This held-out row"
+        self._page.unask("place")
         self._page.ask("row", self._answered, index=int(self.row.value), of="test")
 
     def _brought(self) -> None:
@@ -140,6 +141,7 @@ class Place:
             levels = np.round(255 * grey).astype(np.uint8)
             pixels = b64encode(levels.tobytes()).decode()
             self._page.say("")
+            self._page.unask("row")
             self._page.ask("place", self._answered, pixels=pixels)
 
         self._page.background(asyncio.to_thread(read), ask)

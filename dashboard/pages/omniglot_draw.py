@@ -161,6 +161,7 @@ class Draw:
         if self._quiet or not self._words:
             return
         if not self.pad.ink:
+            self._page.unask("draw")
             self._answer = {}
             self._forget()
             self.reading.object = f"<p>{HELP}</p>"

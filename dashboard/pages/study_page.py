@@ -10,7 +10,8 @@ page file, as `page` in `views(page)`:
   show, with a busy mark on the page; returns at once. `then(answer: dict[str, np.ndarray])` is
   called later on the session's document, inside `hold`, where writing to data sources is safe
   (after an `await` it would not be). An answer that came too late is dropped (a newer question of
-  the same word was asked, or another run opened). A `BadInput` is said in the message region.
+  the same word was asked, `page.unask(question)` was called, or another run opened). A `BadInput`
+  is said in the message region.
 - `page.say(text, kind="info" | "warning" | "error")`: one sentence in the message region (plain
   text).
 - `page.read(at_once=True)`: a view has changed of its own accord; its caption should say so.
@@ -31,6 +32,7 @@ import logging
 from collections.abc import Callable, Coroutine
 from functools import partial
 from importlib import import_module
+from itertools import count
 from typing import Any
 from urllib.parse import urlencode
 
@@ -76,7 +78,8 @@ class StudyPage:
         self.visit, self.entry = visit, study
         self.service, self.hub = visit.site.service, visit.site.hub
         self.run: History | None = None
-        self._turns: dict[str, int] = {}
+        self._numbers = count(1)
+        self._turns: dict[str, int] = {}  # numbers of the answers that are still wanted
         self._asking = 0
         self._refused = False  # whether what is said is that a question had no answer
         self._tasks: set[asyncio.Task[None]] = set()
@@ -158,13 +161,13 @@ class StudyPage:
         run = self.run
         if run is None:
             return
-        turn = self._turns[question] = self._turns.get(question, 0) + 1
+        turn = self._turns[question] = next(self._numbers)
 
         def answered(answer: dict[str, np.ndarray]) -> None:
             if self._refused:  # an answer takes back that there was none
                 self._refused = False
                 self.say("")
-            if self.run is run and self._turns[question] == turn:
+            if self.run is run and self._turns.get(question) == turn:
                 then(answer)
                 self.read(at_once=True)
 
@@ -179,6 +182,10 @@ class StudyPage:
         self._busy(1)
         work = self.service.explore(run.id, question, asked)
         self.background(work, answered, refused, last=ended)
+
+    def unask(self, question: str) -> None:
+        """An answer that is still to come is not wanted any more."""
+        self._turns.pop(question, None)
 
     def background(
         self,

@@ -14,6 +14,8 @@ gradients (4 x 4 cells of 8 directions, as in SIFT, which they stand in for).
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -121,9 +123,23 @@ def draw(film: Film, blur: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n t h 
     """Brightness above the ground: each disc's body inside its rim, and the halo along it."""
     n, t = film.turn.shape[:2]
     found = np.zeros((n, t, SIDE, SIDE))
+    cores = os.cpu_count() or 1
+    with ThreadPoolExecutor(cores) as pool:
+        parts = np.array_split(np.arange(n), cores)
+        list(pool.map(lambda part: _draw(film, blur, part, found), parts))
+    return found
+
+
+def _draw(
+    film: Film,
+    blur: Float[np.ndarray, " n"],
+    part: Int[np.ndarray, " m"],
+    found: Float[np.ndarray, "n t h w"],
+) -> None:
     grid = np.arange(SIDE) - (SIDE - 1) / 2
     for k in range(film.turn.shape[2]):
-        own = np.flatnonzero((film.body[..., k] != 0).any(1) | (film.halo[..., k] != 0).any(1))
+        seen = (film.body[part, :, k] != 0) | (film.halo[part, :, k] != 0)
+        own = part[seen.any(1)]
         if not len(own):
             continue
         x = grid[None, None, None, :] - film.at[own, :, k, 0, None, None]
@@ -137,7 +153,6 @@ def draw(film: Film, blur: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n t h 
         rim = np.exp(-0.5 * ((away - 0.8) / (1.1 * edge)) ** 2)
         found[own] += film.body[own, :, k, None, None] * inside
         found[own] += film.halo[own, :, k, None, None] * rim
-    return found
 
 
 def views(frames: Float[np.ndarray, "n t h w"]) -> pd.DataFrame:
@@ -155,14 +170,15 @@ def views(frames: Float[np.ndarray, "n t h w"]) -> pd.DataFrame:
 
     columns: dict[str, Float[np.ndarray, "n _"]] = {}
     edges = np.linspace(-0.5, 0.5, BINS + 1)
-    for ending, t in STEPS.items():
-        now, change = frames[:, t], frames[:, t] - frames[:, t - 1]
-        place = np.clip(np.digitize(change, edges) - 1, 0, BINS - 1).reshape(len(frames), -1)
-        count = np.stack([(place == b).sum(1) for b in range(BINS)], axis=1)
-        columns[f"intensity{ending}"] = np.log1p(count)
-        columns[f"texture{ending}"] = np.stack([texture(image) for image in now])
-        columns[f"change{ending}"] = np.stack([texture(0.5 + image) for image in change])
-        columns[f"gradient{ending}"] = np.stack([gradient(image) for image in change])
+    with ThreadPoolExecutor(os.cpu_count()) as cores:
+        for ending, t in STEPS.items():
+            now, change = frames[:, t], frames[:, t] - frames[:, t - 1]
+            place = np.clip(np.digitize(change, edges) - 1, 0, BINS - 1).reshape(len(frames), -1)
+            count = np.stack([(place == b).sum(1) for b in range(BINS)], axis=1)
+            columns[f"intensity{ending}"] = np.log1p(count)
+            columns[f"texture{ending}"] = np.stack(list(cores.map(texture, now)))
+            columns[f"change{ending}"] = np.stack(list(cores.map(texture, 0.5 + change)))
+            columns[f"gradient{ending}"] = np.stack(list(cores.map(gradient, change)))
     return pd.concat(
         [
             pd.DataFrame(values, columns=[f"{view}.f{i:03}" for i in range(values.shape[1])])

@@ -10,7 +10,10 @@ nothing of them is copied. What is cut from pictures is labelled by how much of 
 from __future__ import annotations
 
 import io
+import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -84,14 +87,16 @@ def kept(seed: int, count: int, folder: Path | None = None) -> pd.DataFrame:
 
 def patches(seed: int, count: int) -> pd.DataFrame:
     """The patches of so many pictures, each labelled by the clamp it holds."""
-    cuts: list[Cut] = []
-    labels: list[str | None] = []
-    for number in range(count):
+
+    def drawn(number: int) -> tuple[list[Cut], list[str | None]]:
         made = picture(seed, number)
-        for one in cut(made.image, f"trench {number + 1:02}"):
-            cuts.append(one)
-            labels.append(CLAMP if holds(made, one.left, one.top, one.size) else NO_CLAMP)
-    return table_of(cuts, labels)
+        cuts = cut(made.image, f"trench {number + 1:02}")
+        held = [holds(made, one.left, one.top, one.size) for one in cuts]
+        return cuts, [CLAMP if clamp else NO_CLAMP for clamp in held]
+
+    with ThreadPoolExecutor(os.cpu_count()) as cores:
+        cuts, labels = zip(*cores.map(drawn, range(count)))
+    return table_of(list(chain(*cuts)), list(chain(*labels)))
 
 
 def holds(made: Picture, left: int, top: int, size: int) -> bool:

@@ -182,6 +182,9 @@ class Asker:
         self.last = last
         self.take(question, then)
 
+    def unask(self, question: str) -> None:
+        self.then = lambda _: None
+
     def take(self, question: str, then: Callable[[Any], None]) -> None:
         """Keep what an answer is given to."""
         self.then = then

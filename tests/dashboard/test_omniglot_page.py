@@ -122,6 +122,16 @@ def test_a_drawing_is_asked_about_and_answered_by_alphabet(model: Any) -> None:
     assert len(model.asked) == 2
 
 
+def test_an_answer_that_comes_after_the_paper_was_emptied_is_not_shown(model: Any) -> None:
+    view = Draw(model)
+    view.open(run())
+    assert model.asked
+    view._empty()
+    model.then(drawing())
+    assert view.likely.alt == NOTHING
+    assert "Draw a character" in view.reading.object
+
+
 def test_a_held_out_character_can_be_begun_with(model: Any) -> None:
     view = Draw(model)
     view.open(run())
