@@ -159,10 +159,10 @@ def work(job: str, table: bytes | None, checkpoint: bytes | None) -> None:
     def send(message: bytes) -> None:
         worker.log_event(TOPIC, {**about, "events": message})
 
-    send(encode([]))  # the server now knows where to send a wish
     control = Control(words["wish"])
     key = (words["run"], words["attempt"])
     place.controls[key] = control
+    send(encode([]))  # the server now knows where to send a wish, and a wish finds the control
     outbox = Outbox(send)
     try:
         for event in _attempt(words, table, checkpoint, control, place, about):

@@ -34,6 +34,7 @@ from engine.store import UPLOAD_DAYS, Store
 TICK_SECONDS = 1.0
 SILENCE_SECONDS = 10.0  # a worker beats every two; one that is silent this long is given up
 GONE_SECONDS = 10.0  # so long without any worker, and new ones are brought up
+WISH_SECONDS = 3.0  # so long unheeded, and a wish is told again: it may be lost on its way
 LOSSES = 3  # so many lost workers a run survives
 PURGE_SECONDS = 3600.0
 REMEMBERED = 256  # runs of which we remember where they are warm
@@ -144,6 +145,7 @@ class Attempts:
         await asking
 
     async def _send_wish(self, live: Live) -> None:
+        live.wished = time.monotonic()
         if live.worker is not None:  # else it is sent when the worker has said where it is
             await self._desk.tell(live.worker, live.id, live.attempt, live.wish)
 
@@ -269,6 +271,8 @@ class Attempts:
             live.worker = word.worker
             if live.wish is not None:
                 await self._send_wish(live)
+        elif live.wish is not None and live.heard - live.wished > WISH_SECONDS:
+            self._aside(self._send_wish(live))
         events = decode(word.events)
         if events:
             await self._hear(live, events, word.data_hash)

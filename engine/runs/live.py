@@ -26,6 +26,7 @@ class Live:
     in_hand: bool = False  # between leaving the queue and the attempt's end
     started: bool = False  # training has begun in this attempt
     worker: str | None = None  # known from the attempt's first message
+    wished: float = 0.0  # when the worker was last told the wish, by the monotonic clock
     heard: float = 0.0  # when the worker was last heard, by the monotonic clock
     since: float = field(default_factory=time.monotonic)  # when the attempt began
     told: Queued | None = None  # place and wait as watchers know them

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import signal
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -127,6 +128,27 @@ def test_a_wish_before_the_worker_has_answered_is_not_lost(driver: Driver) -> No
     driver.call(driver.service.pause(run))
     driver.until_state(run, State.PAUSED)
     driver.call(driver.service.resume(run))
+    driver.call(driver.service.stop(run))
+    assert driver.end(run) is State.STOPPED
+
+
+def test_a_wish_that_is_lost_on_its_way_is_told_again(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk, lost = driver.service._desk, []
+    tell = desk.tell
+
+    async def second(*words: Any) -> None:
+        if lost:
+            await tell(*words)
+        lost.append(words)
+
+    monkeypatch.setattr(desk, "tell", second)
+    run = driver.submit(**SLOW)
+    driver.until_step(run, 3)
+    driver.call(driver.service.pause(run))
+    driver.until_state(run, State.PAUSED)
+    assert len(lost) > 1
     driver.call(driver.service.stop(run))
     assert driver.end(run) is State.STOPPED
 
