@@ -120,6 +120,13 @@ def inspect_table(
         return Preview(problems=(str(error),))
     aimed = schema.with_target(target)
     suggested = dict(mapping) if mapping is not None else naming.suggest(raw.names, aimed)
+    rival = naming.rival_target(raw.names, aimed) if mapping is None else None
+    if rival is not None:  # what is suggested is on show, and can be agreed to
+        mapping = suggested
+        findings.notes.append(
+            f"{file} has both {aimed.targets[0]!r}, which looks like a magnitude, and {rival!r}: "
+            f"{rival!r} is taken for what is to be learnt; choose another column where it is not."
+        )
     table = _assemble(cells, aimed, findings, mapping, purpose, features, missing_codes)
     head = [[str(v) for v in column[:_HEAD].to_pylist()] for column in raw.columns]
     return Preview(

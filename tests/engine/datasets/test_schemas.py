@@ -76,8 +76,10 @@ def test_a_band_called_z_is_not_silently_learnt() -> None:
     read = read_table(data, REDSHIFT, target="z_spec")
     assert read.features == tuple(BANDS)
     assert "z_err" in read.frame
-    suggested = inspect_table(data, REDSHIFT).mapping
-    agreed = read_table(data, REDSHIFT, mapping=suggested)
+    shown = inspect_table(data, REDSHIFT, name="own.csv")
+    assert shown.problems == ()  # a visitor sees what is suggested, and has but to agree
+    assert any("own.csv has both 'z'" in note for note in shown.warnings)
+    agreed = read_table(data, REDSHIFT, mapping=shown.mapping)
     assert agreed.features == ("u", "g", "r", "i", "z_band")
     assert "z_band_err" in agreed.frame
     np.testing.assert_allclose(agreed.frame["z"], table["z_spec"])
