@@ -1,12 +1,18 @@
-"""The machine: in words that stand beside a measurement, and how a process uses its memory."""
+"""The machine: in words that stand beside a measurement, and how a process uses it."""
 
 from __future__ import annotations
 
 import ctypes
 import os
 import platform
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of glibc's mallopt
 _KEPT, _LARGEST = 256 << 20, 32 << 20  # bytes; glibc takes no more for the second
@@ -24,14 +30,24 @@ def keep_freed_memory() -> None:
         mallopt(_MMAP_THRESHOLD, _LARGEST)
 
 
+def cores() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def on_all_cores(function: Callable[[T], R], items: Iterable[T]) -> list[R]:
+    """What a function gives for each item, on threads: for work that is mostly not Python's own."""
+    with ThreadPoolExecutor(cores()) as threads:
+        return list(threads.map(function, items))
+
+
 def machine() -> str:
     """Cores and model of the processor, and the GPU where one is used."""
     import torch
 
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     known = Path("/proc/cpuinfo")
     lines = known.read_text().splitlines() if known.is_file() else []
     models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     model = models[0] if models else platform.processor() or platform.machine()
     gpu = f", {torch.cuda.get_device_name(0)}" if torch.cuda.is_available() else ""
-    return f"{cores} cores, {model}{gpu}"
+    return f"{cores()} cores, {model}{gpu}"

@@ -14,8 +14,6 @@ gradients (4 x 4 cells of 8 directions, as in SIFT, which they stand in for).
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -25,6 +23,7 @@ from jaxtyping import Float, Int
 from scipy.ndimage import gaussian_filter, rotate
 
 from engine.datasets.coarsening import Seeded, thinned
+from engine.machine import cores, on_all_cores
 
 SIDE = 52
 FRAMES = 3
@@ -123,10 +122,7 @@ def draw(film: Film, blur: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n t h 
     """Brightness above the ground: each disc's body inside its rim, and the halo along it."""
     n, t = film.turn.shape[:2]
     found = np.zeros((n, t, SIDE, SIDE))
-    cores = os.cpu_count() or 1
-    with ThreadPoolExecutor(cores) as pool:
-        parts = np.array_split(np.arange(n), cores)
-        list(pool.map(lambda part: _draw(film, blur, part, found), parts))
+    on_all_cores(lambda part: _draw(film, blur, part, found), np.array_split(np.arange(n), cores()))
     return found
 
 
@@ -170,15 +166,14 @@ def views(frames: Float[np.ndarray, "n t h w"]) -> pd.DataFrame:
 
     columns: dict[str, Float[np.ndarray, "n _"]] = {}
     edges = np.linspace(-0.5, 0.5, BINS + 1)
-    with ThreadPoolExecutor(os.cpu_count()) as cores:
-        for ending, t in STEPS.items():
-            now, change = frames[:, t], frames[:, t] - frames[:, t - 1]
-            place = np.clip(np.digitize(change, edges) - 1, 0, BINS - 1).reshape(len(frames), -1)
-            count = np.stack([(place == b).sum(1) for b in range(BINS)], axis=1)
-            columns[f"intensity{ending}"] = np.log1p(count)
-            columns[f"texture{ending}"] = np.stack(list(cores.map(texture, now)))
-            columns[f"change{ending}"] = np.stack(list(cores.map(texture, 0.5 + change)))
-            columns[f"gradient{ending}"] = np.stack(list(cores.map(gradient, change)))
+    for ending, t in STEPS.items():
+        now, change = frames[:, t], frames[:, t] - frames[:, t - 1]
+        place = np.clip(np.digitize(change, edges) - 1, 0, BINS - 1).reshape(len(frames), -1)
+        count = np.stack([(place == b).sum(1) for b in range(BINS)], axis=1)
+        columns[f"intensity{ending}"] = np.log1p(count)
+        columns[f"texture{ending}"] = np.stack(on_all_cores(texture, now))
+        columns[f"change{ending}"] = np.stack(on_all_cores(texture, 0.5 + change))
+        columns[f"gradient{ending}"] = np.stack(on_all_cores(gradient, change))
     return pd.concat(
         [
             pd.DataFrame(values, columns=[f"{view}.f{i:03}" for i in range(values.shape[1])])

@@ -10,8 +10,6 @@ nothing of them is copied. What is cut from pictures is labelled by how much of 
 from __future__ import annotations
 
 import io
-import os
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -25,6 +23,7 @@ from engine.datasets.coarsening import Seeded, thinned
 from engine.datasets.keeping import keep
 from engine.datasets.patches import CLAMP, NO_CLAMP, Cut, cut, table_of
 from engine.datasets.sources import data_dir
+from engine.machine import on_all_cores
 
 WIDTH, HEIGHT = 1280, 720
 SCALE = 2  # pictures are drawn at half their size and enlarged, as a lens would blur them
@@ -94,8 +93,7 @@ def patches(seed: int, count: int) -> pd.DataFrame:
         held = [holds(made, one.left, one.top, one.size) for one in cuts]
         return cuts, [CLAMP if clamp else NO_CLAMP for clamp in held]
 
-    with ThreadPoolExecutor(os.cpu_count()) as cores:
-        cuts, labels = zip(*cores.map(drawn, range(count)))
+    cuts, labels = zip(*on_all_cores(drawn, range(count)))
     return table_of(list(chain(*cuts)), list(chain(*labels)))
 
 

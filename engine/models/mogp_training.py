@@ -60,25 +60,21 @@ class Training(Resumable):
         count = torch.bincount(members)
         self.members = list(members.argsort(stable=True).split(count.tolist()))
         self.n_total = count.to(output.device)
-        self._choose_gradient(count if batch is None else count.clamp(max=batch))
-        sparse = [m.weight for m in model.modules() if isinstance(m, nn.Embedding) and m.sparse]
-        sparse = [weight for weight in sparse if weight.requires_grad]
+        found = [m for m in model.modules() if isinstance(m, nn.Embedding)]
+        for mixing in found:  # SparseAdam sorts rows for a twentieth of a small problem's time
+            mixing.sparse = not self._draws_all(count)
+        sparse = [m.weight for m in found if m.sparse and m.weight.requires_grad]
         known = {id(weight) for weight in sparse}
         dense = [p for p in model.parameters() if p.requires_grad and id(p) not in known]
         self.optimisers = [torch.optim.Adam(dense, lr=rate, fused=True)]
         if sparse:
             self.optimisers.append(torch.optim.SparseAdam(sparse, lr=rate))
 
-    def _choose_gradient(self, taken: Int[Tensor, " d"]) -> None:
-        """Have the mixing matrix learn by the rows that a step draws, unless it draws them all.
-
-        SparseAdam sorts them for a twentieth of a small problem's time.
-        """
+    def _draws_all(self, count: Int[Tensor, " d"]) -> bool:
+        """Whether a step takes the mixing matrix's rows of all classes, all but for certain."""
+        taken = count if self.batch is None else count.clamp(max=self.batch)
         drawn = taken * (1 + self.sampled)
-        all_drawn = not self.sampled or bool((drawn >= OFTEN * self.model.sizes.cpu()).all())
-        for module in self.model.modules():
-            if isinstance(module, nn.Embedding):
-                module.sparse = not all_drawn
+        return not self.sampled or bool((drawn >= OFTEN * self.model.sizes.cpu()).all())
 
     def step(self) -> float:
         """One step; the estimate of the bound before it, in nats.
