@@ -180,10 +180,11 @@ export function render({model, el}) {
   }
   document.addEventListener('keydown', keys)
   model.on('remove', () => document.removeEventListener('keydown', keys))
-  // Once all of one message has come; what is on show stays under the finger.
+  // Once all of one message has come; what is on show stays under the finger. Cards are taken at
+  // once: by then the next may have come in their place.
   const soon = (act) => () => setTimeout(act, 0)
+  model.on('cards', take)
   model.on('cards', soon(() => {
-    take()
     remember()
     if (shown === null) next()
     else if (bare) lay(shown)
@@ -192,11 +193,13 @@ export function render({model, el}) {
   model.on('history', soon(remember))
   model.on('classes', soon(label))
   model.on(['open', 'undoable', 'idle'], soon(() => { if (shown === null) next(); enable() }))
-  model.on('session', soon(() => {
+  model.on('session', () => {
     held.clear()
     gone.clear()
     waiting = null
     take()
+  })
+  model.on('session', soon(() => {
     label()
     remember()
     next()

@@ -24,7 +24,7 @@ from tornado.web import HTTPError, RequestHandler, StaticFileHandler
 from dashboard import identity, login, origin, shell
 from dashboard.controls.fetch import Fetches
 from dashboard.live import Hub
-from dashboard.locking import lock_events
+from dashboard.mending import mend_panel
 from dashboard.pages.gallery import gallery
 from dashboard.pages.study_page import study_page
 from engine.catalog import STUDIES
@@ -80,7 +80,7 @@ class Site:
 
     def pages(self) -> dict[str, Callable[[], pmui.Page]]:
         """The page function of each address."""
-        lock_events()
+        mend_panel()
         routes = {"/": shell.page(self, gallery)}
         for name in STUDIES:
             import_module(f"dashboard.pages.{name}")  # now, not while the first visitor waits
