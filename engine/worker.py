@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from distributed import Worker, WorkerPlugin, get_worker
 
-from engine.catalog import STUDIES
+from engine.catalog import STUDIES, entry
 from engine.control import Control
 from engine.errors import BadInput
 from engine.events import Event, Finished, Fitted, State, encode
@@ -232,6 +232,23 @@ def abandon(runs: list[str], dask_worker: Worker) -> None:
     for (run, _), control in _workplace(dask_worker).controls.items():
         if run in runs:
             control.wish = "abandon"
+
+
+def make_ahead(study: str, dask_worker: Worker) -> None:
+    """Have a study's demonstration made, in the background (through `Client.run`)."""
+    place = _workplace(dask_worker)
+    work = threading.Thread(target=_make_ahead, args=(place, study), name="ahead", daemon=True)
+    work.start()
+
+
+def _make_ahead(place: Workplace, study: str) -> None:
+    place.science.join()
+    from engine.datasets.sources import make_ahead as make
+
+    try:
+        make(entry(study))
+    except Exception:  # a run on it will say what is wrong
+        log.exception("the demonstration of %s cannot be made", study)
 
 
 async def answer(

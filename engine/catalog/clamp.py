@@ -189,6 +189,7 @@ ENTRY = Entry(
             "36 invented photographs, 21 patches each; one patch in five holds a clamp",
             generator="engine.datasets.pipes:demo",
             size=(756, COLUMNS),
+            kept=True,
         ),
         Source(
             "trenches",
@@ -196,6 +197,7 @@ ENTRY = Entry(
             "80 invented photographs: enough for one clamp among twenty patches",
             generator="engine.datasets.pipes:large",
             size=(1680, COLUMNS),
+            kept=True,
         ),
     ),
     snapshot=_SESSION,

@@ -138,6 +138,7 @@ class Source:
     `size` tells the rows and columns of its table without making it, or gives the function that
     tells them from the settings; None where they are not known before it is here. `counts` tells
     what `tables.counts` would, so far as an estimate asks for it and would guess something else.
+    `kept`: it takes seconds to make, and its generator keeps it in the data directory.
     """
 
     name: str
@@ -147,6 +148,7 @@ class Source:
     generator: str = ""
     size: tuple[int, int] | Callable[[Any], tuple[int, int]] | None = None
     counts: Counts = field(default_factory=dict)
+    kept: bool = False
 
     def rows_and_columns(self, settings: Settings) -> tuple[int, int] | None:
         """What its table will have with these settings; None where that is not known."""

@@ -259,6 +259,7 @@ ENTRY = Entry(
             "each in eight views, half of which show the moment before",
             generator="engine.datasets.events_toy:demo",
             size=(480, 542),
+            kept=True,
         ),
         Source(
             "so2",

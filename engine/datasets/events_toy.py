@@ -15,7 +15,6 @@ gradients (4 x 4 cells of 8 directions, as in SIFT, which they stand in for).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 import pandas as pd
@@ -23,8 +22,11 @@ from jaxtyping import Float, Int
 from scipy.ndimage import gaussian_filter, rotate
 
 from engine.datasets.coarsening import Seeded, thinned
+from engine.datasets.keeping import kept_table
+from engine.datasets.sources import generated_path
 from engine.machine import cores, on_all_cores
 
+VERSION = 1  # of the films: raise it when they change, and those kept are forgotten
 SIDE = 52
 FRAMES = 3
 SEQUENCES, CANDIDATES = 8, 60
@@ -67,13 +69,8 @@ def demo(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
     Returns:
         `label` ("event", "other"), `group` (the sequence), and 544 features `<view>.<feature>`.
     """
-    return thinned(_drawn(settings.seed).copy(), rows)
-
-
-@lru_cache(maxsize=2)
-def _drawn(seed: int) -> pd.DataFrame:
-    """Kept: it takes seconds to draw, and every run with the page's own settings asks for it."""
-    return candidates(seed)
+    path = generated_path(f"films-{VERSION}-{settings.seed}")
+    return thinned(kept_table(path, lambda: candidates(settings.seed)), rows)
 
 
 def candidates(seed: int = 0, sequences: int = SEQUENCES, each: int = CANDIDATES) -> pd.DataFrame:

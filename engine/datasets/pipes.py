@@ -9,7 +9,6 @@ nothing of them is copied. What is cut from pictures is labelled by how much of 
 
 from __future__ import annotations
 
-import io
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -20,9 +19,9 @@ from jaxtyping import Bool, Float, UInt8
 from PIL import Image
 
 from engine.datasets.coarsening import Seeded, thinned
-from engine.datasets.keeping import keep
+from engine.datasets.keeping import kept_table
 from engine.datasets.patches import CLAMP, NO_CLAMP, Cut, cut, table_of
-from engine.datasets.sources import data_dir
+from engine.datasets.sources import generated_path
 from engine.machine import on_all_cores
 
 WIDTH, HEIGHT = 1280, 720
@@ -70,18 +69,8 @@ def large(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
 
 def kept(seed: int, count: int, folder: Path | None = None) -> pd.DataFrame:
     """`patches`, read from the data directory where they were drawn before."""
-    name = f"pipes-{VERSION}-{seed}-{count}.parquet"
-    path = (folder or data_dir()) / "generated" / name
-    if path.is_file():
-        try:
-            return pd.read_parquet(path)
-        except (OSError, ValueError):
-            pass  # it was cut off: drawn anew
-    made = patches(seed, count)
-    out = io.BytesIO()
-    made.to_parquet(out)
-    keep(path, out.getvalue())
-    return made
+    path = generated_path(f"pipes-{VERSION}-{seed}-{count}", folder)
+    return kept_table(path, lambda: patches(seed, count))
 
 
 def patches(seed: int, count: int) -> pd.DataFrame:

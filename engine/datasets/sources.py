@@ -27,6 +27,8 @@ class Source(Protocol):
     def kind(self) -> str: ...
     @property
     def generator(self) -> str: ...
+    @property
+    def kept(self) -> bool: ...
 
 
 @runtime_checkable
@@ -52,6 +54,11 @@ def data_dir() -> Path:
 def fetched_path(name: str, folder: Path | None = None) -> Path:
     """Where the download of that name lies, or will lie."""
     return (folder or data_dir()) / "datasets" / f"{name}.parquet"
+
+
+def generated_path(name: str, folder: Path | None = None) -> Path:
+    """Where a generated table of that name is kept, if its generator keeps it."""
+    return (folder or data_dir()) / "generated" / f"{name}.parquet"
 
 
 def open_table(entry: Entry, data: pd.DataFrame | str | Path | None, settings: Any) -> pd.DataFrame:
@@ -118,6 +125,13 @@ def sample(entry: Entry, name: str | None, n: int, seed: int = 0) -> pd.DataFram
         )
     frame: pd.DataFrame = _generator(source)(entry.settings(seed=seed), n)
     return frame
+
+
+def make_ahead(entry: Entry) -> None:
+    """Have the demonstration made now where its generator keeps it, so that nobody waits for it."""
+    source = entry.sources[0]
+    if source.kept:
+        _generator(source)(entry.settings())
 
 
 def _source(entry: Entry, data: str | Path | None) -> Source | None:

@@ -119,6 +119,13 @@ class Desk:
         if runs and not self.local and await self.slots():
             await self._client.run(worker.abandon, runs, on_error="ignore")
 
+    async def make_ahead(self, address: str, study: str) -> None:
+        """Have a worker make a study's demonstration; it does not wait for it."""
+        try:
+            await self._client.run(worker.make_ahead, study, workers=[address])
+        except OSError as error:
+            raise Unavailable("The worker was lost; try again in a few seconds.") from error
+
     async def ask(self, address: str, request: dict[str, Any], model: bytes | None) -> Any:
         """Ask a fitted study on a worker.
 

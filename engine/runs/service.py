@@ -55,6 +55,7 @@ class RunService(Shared):
     ) -> None:
         super().__init__(store or Store.open(), scheduler, workers, device, upload_days)
         self.limit_per_owner = limit_per_owner
+        self._made_ahead: set[str] = set()
 
     async def submit(self, study: str, values: Mapping[str, Any], data: str, owner: str) -> str:
         """Queue a new run.
@@ -95,6 +96,19 @@ class RunService(Shared):
         await self._say(run, [Changed(State.QUEUED)])
         self._wake.set()
         return run
+
+    async def make_ahead(self, study: str) -> None:
+        """Have a study's demonstration made where that takes seconds: who trains waits less.
+
+        Once a server; where no worker is up, it is left to the run.
+        """
+        if study in self._made_ahead or not entry(study).sources[0].kept:
+            return
+        self._made_ahead.add(study)
+        try:
+            await self._desk.make_ahead(self._choose(""), study)
+        except Unavailable:
+            self._made_ahead.discard(study)
 
     async def pause(self, run: str) -> None:
         """Ask a run for a checkpoint and a rest; a queued run just rests.

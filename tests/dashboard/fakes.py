@@ -78,6 +78,8 @@ class FakeService:
         self.wishes[run] = "stop"
         self.say(run, Changed(State.STOPPING))
 
+    async def make_ahead(self, study: str) -> None: ...
+
     async def explore(self, run: str, question: str, asked: Any) -> dict[str, np.ndarray]:
         await asyncio.sleep(asked.get("delay", 0))
         return {"answer": np.array([asked.get("value", 0)])}

@@ -9,6 +9,8 @@ import param
 from engine.catalog.entry import ArraySpec, Entry, Settings, Source
 from engine.datasets.tables import Column, TableSchema
 
+made = 0
+
 
 class ToySettings(Settings):
     """What the tests turn."""
@@ -25,7 +27,14 @@ class ToySettings(Settings):
 
 def numbers(settings: Settings, rows: int | None = None) -> pd.DataFrame:
     """The demonstration: numbers between -1 and 2."""
+    global made
+    made += 1
     return pd.DataFrame({"y": np.linspace(-1, 2, rows or 50)})
+
+
+def times_made() -> int:
+    """How often this process has made the demonstration."""
+    return made
 
 
 ENTRY = Entry(
@@ -34,7 +43,7 @@ ENTRY = Entry(
     question="Where is the mean of these numbers?",
     settings=ToySettings,
     table=TableSchema(columns=(Column("y"),), minimum_rows=1),
-    sources=(Source("demo", "Numbers", "fifty numbers", generator="toy.entry:numbers"),),
+    sources=(Source("demo", "Numbers", "fifty numbers", generator="toy.entry:numbers", kept=True),),
     snapshot=(ArraySpec("mean", "3", "1", "where the mean stands"),),
     report=(ArraySpec("mean", "3", "1", "where it ended"),),
     explore={"shifted": (ArraySpec("mean", "3", "1", "the mean plus `by`"),)},

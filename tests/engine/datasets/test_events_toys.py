@@ -62,7 +62,7 @@ def test_making_the_catalog_and_the_schema_imports_nothing_heavy() -> None:
 
 @pytest.fixture(scope="module")
 def films() -> Views:
-    return of(events_toy.demo(EventsSettings()))
+    return of(events_toy.candidates())
 
 
 def test_candidates_of_films(films: Views) -> None:

@@ -6,6 +6,9 @@ import io
 import os
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +16,17 @@ import pandas as pd
 import pytest
 
 from engine.catalog import entry
-from engine.datasets import data_dir, open_table, read_table, safe_for_spreadsheet, sample
+from engine.datasets import (
+    data_dir,
+    events_toy,
+    open_table,
+    read_table,
+    safe_for_spreadsheet,
+    sample,
+)
+from engine.datasets.keeping import kept_table
 from engine.datasets.photometry import simulate
-from engine.datasets.sources import fetched_path
+from engine.datasets.sources import fetched_path, make_ahead
 from engine.errors import BadInput
 
 ENTRY = entry("redshift")
@@ -53,6 +64,42 @@ def test_fetched_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fetched_path("sdss").parent.mkdir()
     simulate(70).to_parquet(fetched_path("sdss"))
     assert len(open_table(ENTRY, "sdss", SETTINGS)) == 70
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_what_its_generator_keeps_is_made_ahead(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: bool
+) -> None:
+    monkeypatch.setenv("SCANT_DATA_DIR", str(tmp_path))
+    events = entry("events")
+    monkeypatch.setattr(events_toy, "candidates", lambda seed: simulate(60, seed=seed))
+    make_ahead(replace(events, sources=(replace(events.sources[0], kept=kept),)))
+    assert [p.name for p in tmp_path.glob("generated/*")] == kept * ["films-1-0.parquet"]
+    monkeypatch.setattr(events_toy, "candidates", lambda seed: pytest.fail("drawn again"))
+    if kept:
+        pd.testing.assert_frame_equal(events_toy.demo(events.settings()), simulate(60, seed=0))
+
+
+def test_a_table_asked_for_while_it_is_made_is_not_made_twice(tmp_path: Path) -> None:
+    made: list[int] = []
+
+    def make() -> pd.DataFrame:
+        made.append(1)
+        time.sleep(0.2)
+        return simulate(60)
+
+    path = tmp_path / "here" / "a.parquet"
+    with ThreadPoolExecutor(3) as threads:
+        tables = list(threads.map(lambda _: kept_table(path, make), range(3)))
+    assert len(made) == 1
+    for table in tables:
+        pd.testing.assert_frame_equal(table, simulate(60))
+
+
+def test_a_table_that_cannot_be_kept_is_made_all_the_same(tmp_path: Path) -> None:
+    (tmp_path / "here").touch()  # a file where a folder should be
+    table = kept_table(tmp_path / "here" / "a.parquet", lambda: simulate(60))
+    pd.testing.assert_frame_equal(table, simulate(60))
 
 
 def test_samples() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from running import Driver, database, in_process, trust_toy
-from toy import memory
+from toy import entry, memory
 
 from engine.errors import BadInput, NotFound, Unavailable
 from engine.events import Finished, Note, Progress, Queued, Report, Snapshot, Started, State
@@ -49,6 +49,27 @@ def test_a_run_is_watched_from_queue_to_report_and_stands_in_the_store(driver: D
     assert stored is not None
     assert stored.metrics == end.report.metrics
     assert driver.store.model(run)
+
+
+def test_a_demonstration_is_made_ahead_by_one_worker_once(driver: Driver) -> None:
+    def made() -> int:
+        return sum(driver.on(None, entry.times_made).values())
+
+    before = made()
+    for _ in range(3):  # as often as its page is opened
+        driver.call(driver.service.make_ahead("toy"))
+    driver.until(lambda: made() > before, "the demonstration")
+    driver.end(driver.submit(max_steps=1))  # asks for it, too; what was begun is over by then
+    assert made() == before + 2
+
+
+def test_no_demonstration_is_made_ahead_without_workers(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver.service, "_made_ahead", set())
+    monkeypatch.setattr(driver.service, "_slots", {})
+    driver.call(driver.service.make_ahead("toy"))
+    assert driver.service._made_ahead == set()  # the next who opens the page asks again
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library")
