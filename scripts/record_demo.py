@@ -4,8 +4,8 @@
 
 The recording is what a page shows at first paint. Run this again whenever a study or the form of
 its arrays has changed. It trains in this process, through the same `engine.fit` that a worker
-runs, so that no deadline of a busy machine can cut it short. Features that had to be made of its
-images go to data/features/.
+runs, so that no deadline of a busy machine can cut it short. Features of the patches that a study
+draws go to data/features/.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from pathlib import Path
 
 import engine
 from engine.catalog import STUDIES, entry
+from engine.datasets import features, open_table
+from engine.datasets.patches import Pool
 from engine.events import Checkpoint, Finished
 from engine.store import Store
 from engine.store.recording_shelf import SUFFIX
@@ -40,6 +42,21 @@ def record(study: str, store: Store) -> tuple[bytes, Finished]:
     return recording, event
 
 
+def ship_features(made: Path) -> None:
+    """Have data/features/ hold the features of what the clamp study draws, and no others."""
+    clamp, wanted = entry("clamp"), set()
+    for source in clamp.sources:
+        if source.kept:
+            images = Pool.of(open_table(clamp, source.name, clamp.settings())).images
+            features.features(images)
+            wanted.add(f"{features.content_hash(images, features.KINDS[0])}.npy")
+    for file in [*made.glob("*")]:
+        shutil.copyfile(file, DATA / "features" / file.name)
+    for file in (DATA / "features").iterdir():
+        if file.name not in wanted:
+            file.unlink()
+
+
 def main(studies: list[str]) -> None:
     """Record these studies, or all of them."""
     for study in studies or STUDIES:
@@ -48,10 +65,8 @@ def main(studies: list[str]) -> None:
             recording, end = record(study, Store.open())
             if not end.state.usable or len(recording) > LIMIT:
                 raise SystemExit(f"{study}: {end.state}, {len(recording):,} bytes: not recorded.")
-            made = Path(folder) / "features"
-            if made.is_dir():
-                shutil.rmtree(DATA / "features")
-                shutil.copytree(made, DATA / "features")
+            if study == "clamp":
+                ship_features(Path(folder) / "features")
         (DATA / "recordings" / (study + SUFFIX)).write_bytes(recording)
         print(f"{study}: {end.state}, {end.reason} {len(recording):,} bytes")
 

@@ -110,12 +110,11 @@ def estimate(
 ) -> tuple[float, float]:
     """Seconds and bytes that a fit takes on one core, good to a factor of two.
 
-    Counted: imports and report (4.5 s), and the steps, of which 207 to all of 800 were taken before
-    the bound rested (`patience`). A step goes through the latent functions one by one: of them
-    `n_latent`, or one for every two tasks, and two tasks where the table was not read. Rows held
-    out are not learnt from, nor are more than `fine_rows` of a task that has such rows. Measured,
-    one thread, a function's part of a step with 100 inducing points: 14 ms of 100 intervals, 27 ms
-    of 4,000; with 30 points 9 ms, with 400 110 ms.
+    Counted: the report and the steps, of which 207 to all of 800 were taken before the bound rested
+    (`patience`). A step goes through the latent functions one by one: of them `n_latent`, or one
+    for every two tasks, and two tasks where the table was not read. Rows held out are not learnt
+    from, nor are more than `fine_rows` of a task that has such rows. Measured, one thread, a
+    function's part of a step with 100 inducing points: 9 to 10 ms of 100 to 400 intervals.
     """
     s = settings
     left = {task.strip() for task in s.leave_out.split(",")}
@@ -130,10 +129,10 @@ def estimate(
     named = max(3, len(counts.keys() & {c.name for c in TABLE.columns}))  # task and y among them
     dimensions = max(1, (columns - named) // 2)  # a box has two ends
     m = s.n_inducing
-    part = 0.007 + 6e-5 * m + 1.2e-9 * m**3 + 3.5e-8 * n * m * (1 + dimensions)
+    part = 0.0055 + 4.7e-5 * m + 9e-10 * m**3 + 2.7e-8 * n * m * (1 + dimensions)
     steps = until_rest(s.max_steps, s.patience, 0.6)
     held = 490e6 + 60 * n * m * dimensions * functions
-    return 4.5 + steps * functions * part, held
+    return 0.8 + steps * functions * part, held
 
 
 _FIELD = (

@@ -126,18 +126,20 @@ def estimate(
 ) -> tuple[float, float]:
     """Seconds and bytes that a run takes on one core, good to a factor of two.
 
-    Counted: imports (4.5 s); reading images, and their features where nobody made them before; of
-    each session 40 steps of the first fit and 6 of every further one, of those beside the run and
-    of the active ones afterwards. There are no more labels than the table has outside validation
-    and test, and with `patience` a run stopped after 13 to 21 batches. Measured, one thread: a step
-    takes 7 ms up to 150 labels; an image 9 to 14 ms the first time, later 1.
+    Counted: images, and their features where nobody made them before; of each session 40 steps of
+    the first fit and 6 of every further one, of those beside the run and of the active ones
+    afterwards. There are no more labels than the table has outside validation and test, and with
+    `patience` a run stopped after 13 to 21 batches. Measured, one thread: a step takes 4 ms up to
+    150 labels; an image 9 to 14 ms the first time.
     """
     s = settings
     images = columns <= COLUMNS
     making = rows * (0.01 if images else 0.0) * (12 if s.features == "InceptionV3" else 1)
+    if not counts and s.seed == 0 and s.features in (FEATURES[0], FEATURES[2]):
+        making = 0.0  # of what we draw ourselves they are shipped
     held = 500e6 + rows * (200e3 if images else 200)
     if s.expert == "you":
-        return 4.5 + making, held
+        return 1.0 + making, held
     label = counts.get("label", {})
     known = float(sum(label.values()) if counts else rows)
     if s.imbalance and label:
@@ -149,9 +151,9 @@ def estimate(
         rounds = min(rounds, 4 * s.patience)
     labels = min(budget, s.start + rounds * s.batch)
     sessions = (1 + s.repeats) + (s.repeats - 1 if s.baselines else 0)
-    fits = sessions * (40 + 6 * rounds) * (0.0065 + 1e-10 * labels**3)
+    fits = sessions * (40 + 6 * rounds) * (0.0036 + 6e-11 * labels**3)
     waiting = max(0.0, labels - s.start) / s.pace if s.pace else 0.0
-    return 4.5 + making + fits + waiting, held
+    return 0.6 + making + fits + waiting, held
 
 
 _SESSION = (

@@ -175,8 +175,8 @@ class Entry:
         objective: What `Progress.elbo` is here, with its unit.
         score: What `Progress.score` is here, with its unit.
         tab_of: The study whose page this one's is a tab of; the navigation names only that.
-        estimate: Seconds and bytes that a fit takes on one core, a worker's first, which brings in
-            its libraries; for the page to say before it is begun. Of (settings, rows, columns, what
+        estimate: Seconds and bytes that a fit takes on one core, of a worker that has its libraries
+            in; for the page to say before it is begun. Of (settings, rows, columns, what
             `tables.counts` says of the table: empty where it was not read); None: nobody knows.
     """
 

@@ -162,12 +162,11 @@ def estimate(
 ) -> tuple[float, float]:
     """Seconds and bytes that a fit takes on one core, good to a factor of two.
 
-    Counted: imports (4 s); the run's steps, as many on every further split, and on each split the
-    other models, which together cost 1.25 of DFGP, and Student-t with fewer steps, whose cost is
-    cubic, where values are learnt. Views that the columns' names do not tell are guessed: six.
-    Measured, one thread: a step of DFGP of 150 rows of two views with 50 inducing points takes 8 ms
-    (with 100 points 20 ms), of 1,000 rows 20 ms, of 240 rows of eight views 23 ms; with values and
-    ten points 5 ms; of Student-t 3 ms of 150 rows, 190 ms of 1,000.
+    Counted: the run's steps, as many on every further split, and on each split the other models,
+    which together cost 1.25 of DFGP, and Student-t with fewer steps, whose cost is cubic, where
+    values are learnt. Views that the columns' names do not tell are guessed: six. Measured, one
+    thread: a step of DFGP of 150 rows of two views with 50 inducing points takes 5 ms, of 240 rows
+    of eight views 14 ms; with values and ten points 3 to 4 ms.
     """
     s = settings
     published = 1 / len(counts["group"]) if counts.get("group") else 0.4
@@ -179,13 +178,13 @@ def estimate(
     seen = wanted or len(views) or (1 if counts else 6)
     m = s.inducing_points or (50 if classes else 10)
     neurons = s.neurons or (3 if seen == 1 else seen)
-    step = 0.003 + neurons * (0.0015 + 1.2e-7 * n * m + 4e-9 * m**3)
-    process = 0.003 + 2e-10 * n**3
+    step = 0.002 + neurons * (0.001 + 8e-8 * n * m + 2.7e-9 * m**3)
+    process = 0.002 + 1.4e-10 * n**3
     own = process if s.model == "student-t" else step
     cost = s.restarts * own
     if s.baselines:
         cost += (s.repeats - 1) * own + 1.25 * s.repeats * step
-    seconds = 4 + s.max_steps * cost
+    seconds = 0.5 + s.max_steps * cost
     if s.baselines and not classes and n <= MOST_PROCESS:
         seconds += s.repeats * min(s.max_steps, PROCESS_STEPS) * process
     return seconds, 500e6 + 8 * rows * (3 * columns + 6 * m * neurons)

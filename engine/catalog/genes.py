@@ -99,11 +99,10 @@ def estimate(
 ) -> tuple[float, float]:
     """Seconds and bytes that a fit takes on one core, good to a factor of two.
 
-    Counted: imports (3 s); the steps, of which half were taken before the bound rested; and the
-    other models, some 60 steps each, the exact ones up to 1,500 rows. Marked rows are left out.
-    Measured, one thread: a step of HMOGP-LV with 144 inducing points takes 10 to 15 ms of 90 rows
-    and of 1,120; of DHGP and LMC 25 ms of 480 rows, 190 ms of 1,120, less where rows share
-    their x; of models that go output by output 4 to 7 ms.
+    Counted: the steps, of which half were taken before the bound rested; and the other models, some
+    60 steps each, the exact ones up to 1,500 rows. Marked rows are left out. Measured, one thread:
+    a step of HMOGP-LV with 144 inducing points takes 6 to 8 ms of 180 rows and of 840; of DHGP 6 ms
+    of 252 rows.
     """
     s = settings
     n = rows * s.keep - counts.get("test", {}).get("1", 0)
@@ -111,15 +110,15 @@ def estimate(
         n *= 1 / 2 if s.split == SPLITS[1] else 1 - 1 / max(2, len(counts.get("replica", {})))
     n = max(n, 1)
     m = s.inducing_inputs * s.inducing_outputs
-    step = 0.011 + 1.5e-8 * n * m + 1e-10 * m**3
-    cubic = 0.004 + 1.4e-10 * n**3
+    step = 0.0075 + 1e-8 * n * m + 7e-11 * m**3
+    cubic = 0.003 + 1e-10 * n**3
     exact = s.model in ("dhgp", "lmc", "pooled")
     if exact or s.model in ("hgp", "independent"):
-        step = cubic if exact else 0.005
-    others = 60 * (0.04 + (2 * cubic if n <= MOST_EXACT else 0.0)) if s.baselines else 0.0
+        step = cubic if exact else 0.0035
+    others = 60 * (0.028 + (2 * cubic if n <= MOST_EXACT else 0.0)) if s.baselines else 0.0
     steps = until_rest(s.max_steps, s.patience, 0.3) * s.restarts
     held = 490e6 + 8 * 12 * n * (n if exact else m)
-    return 3.5 + steps * step + others, held
+    return 0.4 + steps * step + others, held
 
 
 _CURVES = (

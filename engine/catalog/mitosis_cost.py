@@ -21,11 +21,11 @@ def estimate(
 ) -> tuple[float, float]:
     """Seconds and bytes that a fit takes on one core, good to a factor of two.
 
-    Counted: imports (4 s) and reading; the steps, of which half were taken before the bound rested;
-    the compared models' own steps; placing the held-out rows. Labels that were not counted are
-    guessed: two, a twelfth of the rows rare. Measured, one thread, ten latent dimensions, 60
-    inducing points in all: a step of SCLVM takes 10 to 15 ms of 175 rows, 24 ms of 630, 45 ms of
-    1,320, with 120 points 32 ms of 175 rows; of BGPLVM as much; of DGPLVM 4 and 46 ms.
+    Counted: reading; the steps, of which half were taken before the bound rested; the compared
+    models' own steps; placing the held-out rows. Labels that were not counted are guessed: two, a
+    twelfth of the rows rare. Measured, one thread, ten latent dimensions, 60 inducing points in
+    all: a step of SCLVM takes 9 to 11 ms of tables of 400 and 569 rows, 16 to 18 ms of 1,140 and
+    1,320; of BGPLVM 7 ms of 400.
     """
     s = settings
     label = counts.get("label", {})
@@ -39,11 +39,11 @@ def estimate(
     m = s.inducing_points * (2 if s.model == "bgplvm" else classes)
     q = s.shared + s.private
     width = min(n, s.components or min(columns, s.size**2))
-    bound = 0.004 + 1e-9 * n * m * m * q + 1.5e-9 * n * m * width
-    cubic = 0.003 + 2e-10 * min(n, MOST_DGPLVM) ** 3
-    placing = 1.5e-8 * test * m * m * q
+    bound = 0.0035 + 8.5e-10 * n * m * m * q + 1.3e-9 * n * m * width
+    cubic = 0.0025 + 1.7e-10 * min(n, MOST_DGPLVM) ** 3
+    placing = 1.3e-8 * test * m * m * q
     steps = until_rest(s.max_steps, s.patience, 0.4) * s.restarts * 1.1
-    seconds = 4.5 + 3e-6 * rows * min(columns, 2000) * 0.5
+    seconds = 0.5 + 3e-6 * rows * min(columns, 2000) * 0.5
     seconds += steps * (cubic if s.model == "dgplvm" else bound) + 2 * placing
     for name, own in STEPS.items() if s.baselines else ():
         if name != s.model and n <= (MOST_DGPLVM if name == "dgplvm" else MOST_ROWS):

@@ -141,11 +141,11 @@ def estimate(
 ) -> tuple[float, float]:
     """Seconds and bytes that a fit takes on one core, good to a factor of two.
 
-    Counted: imports (4.5 s); every step, of a batch of each output; another model for the
-    temperature; and of up to 2,000 rows and six outputs two models of single outputs, 250 steps
-    each. Outputs that were not counted are guessed: one for 500 rows. Measured, one thread, 16
-    latent functions and 40 inducing points: a step of 100 rows of ten columns takes 11 ms (with 80
-    points 17 ms, with four functions 4 ms), of 150 images of 20 x 20 pixels 80 ms, in grey 0.9 s.
+    Counted: every step, of a batch of each output; another model for the temperature; and of up to
+    2,000 rows and six outputs two models of single outputs, 250 steps each. Outputs that were not
+    counted are guessed: one for 500 rows. Measured, one thread, 16 latent functions and 40 inducing
+    points: a step of 100 rows of ten columns takes 4 to 5 ms, of 150 images of 20 x 20 pixels
+    60 ms, with four functions 15 ms.
     """
     s = settings
     known = len(counts.get("output", {})) or max(2, rows // 500)
@@ -163,15 +163,15 @@ def estimate(
         work = 1e-9 * batch * listed * (m + 20)
     else:
         listed, work = columns, 1.5e-9 * batch * columns * m
-    step = 0.002 + q * (1.5e-4 + 1e-5 * m + work)
+    step = 0.0014 + q * (1e-4 + 7e-6 * m + 0.7 * work)
     steps = until_rest(s.max_steps, s.patience, 0.6) * s.restarts * 1.1
     if s.calibrate and n <= 4000:
         steps += 0.8 * min(s.max_steps, 400)
     others = 0.5
     if s.baselines:
-        others = 1.0 if n > 2000 or outputs > 6 else 500 * (0.008 + 0.1 * step)
+        others = 1.0 if n > 2000 or outputs > 6 else 500 * (0.0055 + 0.1 * step)
     held = 8 * (4 * rows * min(columns, 2000) + 3 * q * batch * listed)
-    return 4.5 + steps * step + others, 550e6 + held
+    return 0.5 + steps * step + others, 550e6 + held
 
 
 _MODEL = (

@@ -97,11 +97,10 @@ def estimate(
 ) -> tuple[float, float]:
     """Seconds and bytes that a fit takes on one core, good to a factor of two.
 
-    Counted: imports (4 s of a cold worker) and report; all restarts' steps, of which 45 to 80% were
-    taken before the score rested, each with objective, gradient and score; the forest beside it.
-    Measured, one thread, a full covariance: a step of 2,000 rows, ten inputs and 25 basis functions
-    9 ms, with 100 functions 25 ms, of 6,000 rows, five inputs and 60 functions 33 ms; with noisy
-    inputs (5.71) 0.5 s of 2,000. 10,000 rows and 100 functions peak at 0.8 GB.
+    Counted: the report; all restarts' steps, of which 45 to 80% were taken before the score rested,
+    each with objective, gradient and score; the forest beside it. Measured, one thread, a full
+    covariance: a step of 2,000 rows, ten inputs and 25 basis functions 6 ms, with 100 functions
+    16 ms; with noisy inputs (5.71) 0.3 s of 2,000. 10,000 rows and 100 functions peak at 0.8 GB.
     """
     s = settings
     n = min(s.training_size, rows / 2)  # a table that is smaller than asked for is halved
@@ -110,7 +109,7 @@ def estimate(
     if s.errors == "as noise":
         step *= 110
     steps = until_rest(s.max_steps, s.patience, 0.4) * s.restarts
-    return 6.2 + 4e-4 * n + steps * (0.004 + step), 500e6 + 450 * size
+    return 1.0 + 4e-4 * n + steps * (0.004 + step), 500e6 + 450 * size
 
 
 _CITATION = Citation(

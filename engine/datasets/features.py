@@ -8,7 +8,7 @@ histogram of oriented gradients (Dalal & Triggs 2005) and one of uniform local b
 The second are the 2,048 numbers before InceptionV3's last layer (Szegedy et al.
 2016), as published; they want torchvision (the extra `vision`) and a download of its weights.
 Either is kept in the data directory, under a name that is the hash of the images; those of the
-demonstration's patches are shipped, so that whoever trains first does not wait for them.
+patches that we draw are shipped, so that whoever trains first does not wait for them.
 """
 
 from __future__ import annotations

@@ -248,10 +248,10 @@ def test_features_are_made_once_and_kept_by_their_content(
     assert np.array_equal(features.features(images, folder=kept), made)  # nowhere to keep them
 
 
-def test_features_of_the_demonstration_are_shipped() -> None:
+@pytest.mark.parametrize("source", [s.name for s in entry("clamp").sources if s.kept])
+def test_features_of_what_is_drawn_are_shipped(source: str) -> None:
     """Those that would be made; `scripts/record_demo.py clamp` ships them anew."""
-    settings = entry("clamp").settings.parse({})
-    images = Pool.of(open_table(entry("clamp"), None, settings), positive=settings.positive).images
+    images = Pool.of(open_table(entry("clamp"), source, entry("clamp").settings())).images
     place = shipped("features", f"{features.content_hash(images, features.KINDS[0])}.npy")
     assert place.is_file()
     found = np.load(io.BytesIO(place.read_bytes()))
