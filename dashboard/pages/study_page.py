@@ -329,7 +329,7 @@ class StudyPage:
     def _up(self) -> None:
         self.watcher.up = True
         self.watcher.poke()
-        self.background(self.service.make_ahead(self.entry.name), lambda _: None)
+        self.service.make_ahead(self.entry.name)
 
     def _train(self) -> None:
         if self.visit.site.fault:

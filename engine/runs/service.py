@@ -97,18 +97,15 @@ class RunService(Shared):
         self._wake.set()
         return run
 
-    async def make_ahead(self, study: str) -> None:
+    def make_ahead(self, study: str) -> None:
         """Have a study's demonstration made where that takes seconds: who trains waits less.
 
-        Once a server; where no worker is up, it is left to the run.
+        Once a server, and in the background; where no worker is up, it is left to the run.
         """
         if study in self._made_ahead or not entry(study).sources[0].kept:
             return
         self._made_ahead.add(study)
-        try:
-            await self._desk.make_ahead(self._choose(""), study)
-        except Unavailable:
-            self._made_ahead.discard(study)
+        self._aside(self._make_ahead(study))
 
     async def pause(self, run: str) -> None:
         """Ask a run for a checkpoint and a rest; a queued run just rests.
@@ -210,6 +207,12 @@ class RunService(Shared):
         """
         record = await self._off(self.store.run, run)
         return self._live.get(run), record
+
+    async def _make_ahead(self, study: str) -> None:
+        try:
+            await self._desk.make_ahead(self._choose(""), study)
+        except Unavailable:
+            self._made_ahead.discard(study)
 
     async def _ask(self, run: str, request: dict[str, Any]) -> Any:
         record = await self._off(self.store.run, run)

@@ -78,7 +78,7 @@ class FakeService:
         self.wishes[run] = "stop"
         self.say(run, Changed(State.STOPPING))
 
-    async def make_ahead(self, study: str) -> None: ...
+    def make_ahead(self, study: str) -> None: ...
 
     async def explore(self, run: str, question: str, asked: Any) -> dict[str, np.ndarray]:
         await asyncio.sleep(asked.get("delay", 0))

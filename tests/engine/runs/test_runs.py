@@ -57,7 +57,7 @@ def test_a_demonstration_is_made_ahead_by_one_worker_once(driver: Driver) -> Non
 
     before = made()
     for _ in range(3):  # as often as its page is opened
-        driver.call(driver.service.make_ahead("toy"))
+        driver.loop.call_soon_threadsafe(driver.service.make_ahead, "toy")
     driver.until(lambda: made() > before, "the demonstration")
     driver.end(driver.submit(max_steps=1))  # asks for it, too; what was begun is over by then
     assert made() == before + 2
@@ -66,10 +66,11 @@ def test_a_demonstration_is_made_ahead_by_one_worker_once(driver: Driver) -> Non
 def test_no_demonstration_is_made_ahead_without_workers(
     driver: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(driver.service, "_made_ahead", set())
+    asked: set[str] = {"toy"}
+    monkeypatch.setattr(driver.service, "_made_ahead", asked)
     monkeypatch.setattr(driver.service, "_slots", {})
-    driver.call(driver.service.make_ahead("toy"))
-    assert driver.service._made_ahead == set()  # the next who opens the page asks again
+    driver.call(driver.service._make_ahead("toy"))
+    assert asked == set()  # the next who opens the page asks again
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library")
