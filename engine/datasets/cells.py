@@ -49,6 +49,13 @@ class Cells:
         filled = len(self.values) - int(self.empty.sum())
         return filled > 0 and (filled - int(self.bad.sum())) < 0.1 * filled
 
+    @property
+    def levels(self) -> int:
+        """How many different words it holds; 0 where it holds numbers, or nothing."""
+        if self.text is None or not self.is_text:
+            return 0
+        return int(pc.count_distinct(self.text.filter(pa.array(~self.empty))).as_py())
+
     def void(self) -> str:
         """The first word that stands for an empty cell, such as "none"; "" where there is none."""
         if self.text is None:

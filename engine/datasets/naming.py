@@ -12,17 +12,25 @@ _ERROR_END = re.compile(r"(.+?)_?(?:err|error|sigma|unc)$")
 _IDENTIFIERS = {"id", "objid", "objectid", "specobjid", "index", "row", "rownumber", "galaxyid"}
 _IDENTIFIERS |= {"sourceid", "sampleid", "no", "number", "unnamed0"}
 _UNIT = re.compile(r"\s*[\[(][^\[\]()]*[\])]\s*$")  # "flux [mJy]", "BMI (kg/m²)"
+_CLASSES = 30  # more different words are rather names than classes
 _ENDS = {"lo": "hi", "low": "high", "lower": "upper", "min": "max", "from": "to"}
 _ENDS |= {"start": "end", "begin": "end", "left": "right"}
 
 
-def suggest(names: Sequence[str], schema: TableSchema) -> dict[str, str]:
+def suggest(
+    names: Sequence[str], schema: TableSchema, levels: Mapping[str, int] | None = None
+) -> dict[str, str]:
     """A schema name for each column of a file: its own where nothing better is known.
 
     Aliases are taken where the schema's own name is absent and one column answers to it, by its
     whole name or, where the column is needed, by a word of it; a unit in brackets is no part of a
     name. Columns of errors are called `<feature>_err`, the ends of boxes `<dim>_lo` and `<dim>_hi`.
-    Identifiers are left out ("").
+    Identifiers are left out (""). What is still missing then is the one column that it can be.
+
+    Args:
+        names: The file's headers.
+        schema: What the study takes.
+        levels: How many different words each column holds, 0 where it holds numbers; None: unknown.
     """
     mapping = {name: name for name in names}
     _answering(mapping, names, schema)
@@ -43,7 +51,34 @@ def suggest(names: Sequence[str], schema: TableSchema) -> dict[str, str]:
         mapping |= _box_ends(free)
     if schema.features:
         mapping |= {n: "" for n in free if mapping[n] == n and is_identifier(n)}
+    free = [n for n in free if mapping[n] == n and not is_identifier(n)]
+    mapping |= _left_over({n: levels[n] for n in free} if levels else {}, mapping, schema)
     return mapping
+
+
+def _left_over(
+    levels: Mapping[str, int], mapping: Mapping[str, str], schema: TableSchema
+) -> dict[str, str]:
+    """The only column of words for the one label that is wanting, of numbers for the one value.
+
+    A label that a table may lack is two classes; of one that it must have there may be some more.
+    """
+    taken = set(mapping.values())
+    absent = [c for c in schema.columns if c.name not in taken]
+    sought = () if taken & {*schema.targets} else schema.targets
+    made: dict[str, str] = {}
+    labels = [c for c in absent if c.kind == "label" and (c.required or c.name in sought)]
+    words = [n for n, count in levels.items() if count]
+    if len(labels) == 1 and len(words) == 1:
+        must = labels[0].required or schema.one_target
+        if 2 <= levels[words[0]] <= (_CLASSES if must else 2):
+            made[words[0]] = labels[0].name
+    numbers = [n for n, count in levels.items() if not count]
+    values = [c for c in absent if c.kind == "number" and c.required]
+    others = not schema.features or any(to.endswith("_lo") for to in taken)  # to learn from
+    if len(values) == 1 and len(numbers) == 1 and others:
+        made[numbers[0]] = values[0].name
+    return made
 
 
 def _answering(mapping: dict[str, str], names: Sequence[str], schema: TableSchema) -> None:

@@ -119,7 +119,7 @@ def inspect_table(
     except BadInput as error:
         return Preview(problems=(str(error),))
     aimed = schema.with_target(target)
-    suggested = dict(mapping) if mapping is not None else naming.suggest(raw.names, aimed)
+    suggested = dict(mapping) if mapping is not None else _suggested(cells, aimed, purpose)
     rival = naming.rival_target(raw.names, aimed) if mapping is None else None
     if rival is not None:  # what is suggested is on show, and can be agreed to
         mapping = suggested
@@ -193,7 +193,7 @@ def _assemble(
     if purpose not in ("fit", "predict"):
         raise ValueError(f"purpose must be 'fit' or 'predict', got {purpose!r}")
     predict = purpose == "predict"
-    columns, ignored = _renamed(cells, schema, findings, mapping)
+    columns, ignored = _renamed(cells, schema, findings, mapping, purpose)
     for code in missing_codes:
         columns = {n: _without(c, code) for n, c in columns.items()}
     made: dict[str, np.ndarray] = dict(rules.named(columns, schema, findings, predict=predict))
@@ -264,16 +264,22 @@ def _finish(
     )
 
 
+def _suggested(cells: Mapping[str, Cells], schema: TableSchema, purpose: str) -> dict[str, str]:
+    levels = {name: found.levels for name, found in cells.items()} if purpose == "fit" else None
+    return naming.suggest(list(cells), schema, levels)
+
+
 def _renamed(
     cells: Mapping[str, Cells],
     schema: TableSchema,
     findings: Findings,
     mapping: Mapping[str, str] | None,
+    purpose: str,
 ) -> tuple[dict[str, Cells], list[Cells]]:
     """Columns under the schema's names, and those that are left out."""
     names = list(cells)
     if mapping is None:
-        mapping = naming.suggest(names, schema)
+        mapping = _suggested(cells, schema, purpose)
         rival = naming.rival_target(names, schema)
         if rival is not None:
             findings.problems.append(

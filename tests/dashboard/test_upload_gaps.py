@@ -17,8 +17,10 @@ from engine.store import Store
 from tests.dashboard.fakes import FakeService, views
 from tests.dashboard.test_fetching import until
 
-BOXES = "station,start [h],end [h],level [ppb]\n" + "".join(
-    f"{place},{at},{at + 2},{'' if at == 8 else at / 7}\n" for place in "ab" for at in range(12)
+BOXES = "station,start [h],end [h],level [ppb],wind\n" + "".join(
+    f"{place},{at},{at + 2},{'' if at == 8 else at / 7},{at % 5}\n"
+    for place in "ab"
+    for at in range(12)
 )
 
 

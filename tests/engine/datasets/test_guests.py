@@ -20,7 +20,7 @@ def table(names: str, label: str, other: str) -> bytes:
 
 
 def test_a_table_of_views_says_what_is_learnt_before_the_fit() -> None:
-    brought = table("what,sound.a,sound.b", "fire", "quiet")
+    brought = table("what,where,sound.a,sound.b", "fire,east", "quiet,west")
     (said,) = inspect_table(brought, VIEWS, name="views.csv").problems
     assert "none of the columns label, y and time" in said
     mapped = {"what": "label"}

@@ -124,3 +124,48 @@ def test_a_file_to_predict_may_have_comments_and_dates() -> None:
     trained = {"purpose": "predict", "features": ["a", "comment"]}
     with pytest.raises(BadInput, match="'comment', row 2: got 'seen, twice'"):
         read_table(csv(frame), entry("mitosis").table, **trained)
+
+
+def suggested(study: str, head: str, *rows: str) -> dict[str, str]:
+    text = "\n".join([head, *rows]).encode()
+    return dict(inspect_table(text, entry(study).table).mapping)
+
+
+def test_the_only_column_of_words_is_the_label_that_is_wanting() -> None:
+    rows = [f"{'fine' if i % 3 else 'broken'},{i % 7}.5,{i}" for i in range(30)]
+    for study in ("clamp", "mitosis", "events"):
+        assert suggested(study, "verdict,a.f1,b.f1", *rows)["verdict"] == "label"
+    # Where classes are known, or values, words are something else.
+    assert suggested("clamp", "verdict,label,f", *rows)["verdict"] == "verdict"
+    assert suggested("events", "ward,y,a.f1", *rows)["ward"] == "ward"
+    assert suggested("clamp", "id,a.f1,b.f1", *rows)["id"] == ""
+
+
+def test_a_label_that_need_not_be_is_not_guessed_of_many_words() -> None:
+    rows = [f"place {i % 5},{i}.5,{i % 7}" for i in range(40)]
+    assert suggested("clamp", "site,a.f1,b.f1", *rows)["site"] == "site"
+    assert suggested("events", "outcome,a.f1,b.f1", *rows)["outcome"] == "label"
+    names = [f"place {i},{i}.5,{i % 7}" for i in range(40)]
+    assert suggested("events", "outcome,a.f1,b.f1", *names)["outcome"] == "outcome"
+    both = [f"w{i % 2},v{i % 2},{i}.5" for i in range(40)]
+    assert suggested("events", "one,other,a.f1", *both) == {n: n for n in ("one", "other", "a.f1")}
+
+
+def test_what_is_left_beside_boxes_is_task_and_value() -> None:
+    rows = [f"{'North' if i % 2 else 'South'},{i},{i + 1},{i * 0.3:.1f}" for i in range(30)]
+    found = suggested("aggregation", "Region,age from (years),age to (years),births", *rows)
+    assert (found["Region"], found["births"]) == ("task", "y")
+    table = read_table(
+        "\n".join(["Region,age from,age to,births", *rows]).encode(), entry("aggregation").table
+    )
+    assert {"task", "y", "age_lo", "age_hi"} <= set(table.frame.columns)
+    assert any("'births': it was read as 'y'" in note for note in table.notes)
+    points = suggested("aggregation", "Region,lat,lon,births", *rows)
+    assert points["births"] == "births"  # three numbers, of which any may be it
+
+
+def test_a_table_to_predict_is_asked_for_no_label() -> None:
+    rows = [f"{'fine' if i % 3 else 'broken'},{i % 7}.5,{i}" for i in range(30)]
+    text = "\n".join(["verdict,a.f1,b.f1", *rows]).encode()
+    table = read_table(text, entry("clamp").table, purpose="predict", features=["a.f1", "b.f1"])
+    assert "label" not in table.frame
