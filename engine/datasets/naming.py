@@ -30,7 +30,8 @@ def suggest(
     Args:
         names: The file's headers.
         schema: What the study takes.
-        levels: How many different words each column holds, 0 where it holds numbers; None: unknown.
+        levels: How many different words the columns of words hold, and 0 of those of numbers; None
+            where nothing is known of what they hold.
     """
     mapping = {name: name for name in names}
     _answering(mapping, names, schema)
@@ -51,9 +52,9 @@ def suggest(
         mapping |= _box_ends(free)
     if schema.features:
         mapping |= {n: "" for n in free if mapping[n] == n and is_identifier(n)}
-    free = [n for n in free if mapping[n] == n and not is_identifier(n)]
-    mapping |= _left_over({n: levels[n] for n in free} if levels else {}, mapping, schema)
-    return mapping
+    left = {n for n in free if mapping[n] == n and not is_identifier(n)}
+    known = {n: count for n, count in (levels or {}).items() if n in left}
+    return mapping | _left_over(known, mapping, schema)
 
 
 def _left_over(

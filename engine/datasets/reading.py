@@ -265,8 +265,9 @@ def _finish(
 
 
 def _suggested(cells: Mapping[str, Cells], schema: TableSchema, purpose: str) -> dict[str, str]:
-    levels = {name: found.levels for name, found in cells.items()} if purpose == "fit" else None
-    return naming.suggest(list(cells), schema, levels)
+    """What the names say and, of a table to fit, what the columns hold."""
+    levels = {n: c.levels for n, c in cells.items() if not (c.empty.all() or rules.are_dates(c))}
+    return naming.suggest(list(cells), schema, levels if purpose == "fit" else None)
 
 
 def _renamed(

@@ -258,6 +258,12 @@ def features(
     return made, left_out
 
 
+def are_dates(cells: Cells) -> bool:
+    """Does a column begin with a date?"""
+    filled = np.flatnonzero(~cells.empty)
+    return len(filled) > 0 and _DATE.match(cells.shown(int(filled[0]))) is not None
+
+
 def _useless(cells: Cells, schema: TableSchema, findings: Findings, *, is_error: bool) -> bool:
     """Columns without information are left out, with a note."""
     if schema.boxes and cells.name.endswith(("_lo", "_hi")):
@@ -266,8 +272,7 @@ def _useless(cells: Cells, schema: TableSchema, findings: Findings, *, is_error:
         findings.note(cells.name, "every cell is empty; it was left out")
         return True
     if cells.is_text:
-        word = next((w for w in cells.words() if w is not None), "")
-        if _DATE.match(word):
+        if are_dates(cells):
             said = "it holds dates and was left out; write numbers, such as days since the first"
         else:
             said = "it holds text; it was left out of the features"

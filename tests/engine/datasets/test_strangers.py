@@ -160,6 +160,11 @@ def test_what_is_left_beside_boxes_is_task_and_value() -> None:
     )
     assert {"task", "y", "age_lo", "age_hi"} <= set(table.frame.columns)
     assert any("'births': it was read as 'y'" in note for note in table.notes)
+    days = [row.replace("North", "2024-05-01").replace("South", "2024-05-02") for row in rows]
+    assert suggested("aggregation", "day,age from,age to,births", *days)["day"] == "day"
+    gap = [f"{row}," for row in rows]
+    gaps = suggested("aggregation", "Region,age from,age to,births,remark", *gap)
+    assert (gaps["births"], gaps["remark"]) == ("y", "remark")
     points = suggested("aggregation", "Region,lat,lon,births", *rows)
     assert points["births"] == "births"  # three numbers, of which any may be it
 
