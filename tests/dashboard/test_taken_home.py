@@ -49,8 +49,8 @@ def test_the_wizard_asks_for_what_it_cannot_tell_and_says_what_is_learnt_from(
     tmp_path: Path,
 ) -> None:
     site = Site(FakeService(Store.open(f"sqlite:///{tmp_path / 'runs.db'}")), tmp_path, "k" * 40)
-    rows = "".join(f"roof,{i / 10},{i},{i + 2}\n" for i in range(9))
-    file = b"Station,PM2.5,time_start [h],time_end [h]\n" + rows.encode()
+    rows = "".join(f"roof,{i / 10},{i % 4},{i},{i + 2}\n" for i in range(9))
+    file = b"Station,PM2.5,wind,time_start [h],time_end [h]\n" + rows.encode()
 
     async def act(upload: Any) -> None:
         upload._drop.value = {"<b>.csv": file}
@@ -61,13 +61,13 @@ def test_the_wizard_asks_for_what_it_cannot_tell_and_says_what_is_learnt_from(
         upload._map("y", "PM2.5")
         await until(lambda: upload._use.visible)
         said = upload._found.object
-        assert "To learn from, 2 columns: time_start [h], time_end [h]." in said
+        assert "To learn from, 3 columns: wind, time_start [h], time_end [h]." in said
         assert "<b>.csv" not in said
         upload._store()
         store = site.service.store
         await until(lambda: store.uploads("anna"))
         kept = store.upload_table(store.uploads("anna")[0].id)
-        assert list(kept) == ["task", "y", "time [h]_lo", "time [h]_hi"]
+        assert list(kept) == ["task", "y", "wind", "time [h]_lo", "time [h]_hi"]
 
     async def main() -> None:
         doc = Document()
