@@ -50,7 +50,7 @@ def ship_features(made: Path) -> None:
             images = Pool.of(open_table(clamp, source.name, clamp.settings())).images
             features.features(images)
             wanted.add(f"{features.content_hash(images, features.KINDS[0])}.npy")
-    for file in [*made.glob("*")]:
+    for file in made.glob("*"):
         shutil.copyfile(file, DATA / "features" / file.name)
     for file in (DATA / "features").iterdir():
         if file.name not in wanted:

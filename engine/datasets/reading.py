@@ -166,9 +166,8 @@ def _column_preview(cells: Cells) -> ColumnPreview:
     missing = int(cells.empty.sum())
     if cells.empty.all():
         return ColumnPreview(cells.name, "empty", missing)
-    if cells.is_text or not len(seen):
-        levels = len({w for w in cells.words() if w is not None})
-        return ColumnPreview(cells.name, "text", missing, levels=levels)
+    if cells.is_text:
+        return ColumnPreview(cells.name, "text", missing, levels=cells.levels)
     return ColumnPreview(cells.name, "number", missing, float(seen.min()), float(seen.max()))
 
 
@@ -266,8 +265,10 @@ def _finish(
 
 def _suggested(cells: Mapping[str, Cells], schema: TableSchema, purpose: str) -> dict[str, str]:
     """What the names say and, of a table to fit, what the columns hold."""
+    if purpose != "fit":
+        return naming.suggest(list(cells), schema)
     levels = {n: c.levels for n, c in cells.items() if not (c.empty.all() or rules.are_dates(c))}
-    return naming.suggest(list(cells), schema, levels if purpose == "fit" else None)
+    return naming.suggest(list(cells), schema, levels)
 
 
 def _renamed(

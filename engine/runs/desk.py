@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -120,11 +121,8 @@ class Desk:
             await self._client.run(worker.abandon, runs, on_error="ignore")
 
     async def make_ahead(self, address: str, study: str) -> None:
-        """Have a worker make a study's demonstration; it does not wait for it."""
-        try:
-            await self._client.run(worker.make_ahead, study, workers=[address])
-        except OSError as error:
-            raise Unavailable("The worker was lost; try again in a few seconds.") from error
+        """Have a worker make a study's demonstration; it does not wait for it. Raises as `ask`."""
+        await self._on(address, worker.make_ahead, study)
 
     async def ask(self, address: str, request: dict[str, Any], model: bytes | None) -> Any:
         """Ask a fitted study on a worker.
@@ -136,14 +134,18 @@ class Desk:
             BadInput: As the study raised it.
             Unavailable: The worker is gone.
         """
-        try:
-            answers = await self._client.run(worker.answer, request, model, workers=[address])
-        except OSError as error:
-            raise Unavailable("The worker was lost; try again in a few seconds.") from error
-        kind, result = answers[address]
+        kind, result = await self._on(address, worker.answer, request, model)
         if kind == "bad input":
             raise BadInput(result)
         return worker.COLD if kind == worker.COLD else result
+
+    async def _on(self, address: str, function: Callable[..., Any], *given: Any) -> Any:
+        """What a function gives on a worker. Raises Unavailable where the worker is gone."""
+        try:
+            answers = await self._client.run(function, *given, workers=[address])
+        except OSError as error:
+            raise Unavailable("The worker was lost; try again in a few seconds.") from error
+        return answers[address]
 
     async def close(self) -> None:
         for key in list(self._watches):
