@@ -66,6 +66,7 @@ class Visit:
         dark: Whether the visitor sees the dark theme now.
         present: Whether controls are hidden and type is large.
         base: The address of the gallery as the visitor's browser knows it.
+        address: The network address that the visitor comes from; "" where it is not known.
     """
 
     site: Site
@@ -75,6 +76,7 @@ class Visit:
     dark: bool = False
     present: bool = False
     base: str = "/"
+    address: str = ""
     _restyle: list[Callable[[bool], None]] = field(default_factory=list)
 
     def on_theme(self, restyle: Callable[[bool], None]) -> None:
@@ -170,6 +172,7 @@ def _visit(site: Site) -> Visit:
         dark=(query.get("theme") or pn.state.cookies.get("scant_theme")) == "dark",
         present="present" in query and query["present"] not in ("0", "false"),
         base=_base(),
+        address=str(getattr(getattr(doc.session_context, "request", None), "remote_ip", "") or ""),
     )
 
 

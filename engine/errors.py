@@ -18,3 +18,7 @@ class NotFound(KeyError):
 
 class Unavailable(RuntimeError):
     """Nothing is wrong with what was asked, but no worker is up to do it now."""
+
+
+class NotAllowed(PermissionError):
+    """The act is for somebody else: the owner of the run, table or session, or an operator."""

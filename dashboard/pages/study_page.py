@@ -54,7 +54,7 @@ from dashboard.pages.layout import Layout
 from dashboard.pages.views import Views
 from dashboard.shell import Content, Visit
 from engine.catalog import Entry, entry
-from engine.errors import BadInput, NotFound, Unavailable
+from engine.errors import BadInput, NotAllowed, NotFound, Unavailable
 from engine.events import Snapshot
 
 # Of the query; the rest are settings.
@@ -196,14 +196,14 @@ class StudyPage:
     ) -> None:
         """Await `work` off the document, then call `then(result)` and `last()` on it.
 
-        A refusal (`BadInput`, `NotFound`, `Unavailable`) is said on the page or given to `refused`.
+        A refusal (`BadInput`, `NotAllowed`, `NotFound`, `Unavailable`) is said on the page or given to `refused`.
         """
 
         async def do() -> None:
             try:
                 result = await work
                 end: Callable[[], None] = lambda: then(result)  # noqa: E731
-            except (BadInput, NotFound, Unavailable) as error:
+            except (BadInput, NotAllowed, NotFound, Unavailable) as error:
                 sentence = str(error)
                 end = lambda: (refused or partial(self.say, kind="error"))(sentence)  # noqa: E731
             except Exception:
