@@ -19,9 +19,9 @@ import panel as pn
 import panel_material_ui as pmui
 from bokeh.server.server import Server
 from tornado.ioloop import IOLoop
-from tornado.web import HTTPError, RequestHandler, StaticFileHandler
 
-from dashboard import identity, login, origin, shell
+from dashboard import headers, login, routes, shell
+from dashboard.auth import page_session, proxy, same_origin, visitor_cookie
 from dashboard.controls.fetch import Fetches
 from dashboard.live import Hub
 from dashboard.mending import mend_panel
@@ -29,7 +29,6 @@ from dashboard.pages.gallery import gallery
 from dashboard.pages.study_page import study_page
 from engine.catalog import STUDIES
 from engine.errors import BadInput
-from engine.shipped import shipped
 
 MESSAGE_LIMIT = 64 * 2**20  # bytes of one websocket message; uploads come in chunks of 10 MB
 CLOSING = 8.0  # seconds at most that a closing server waits for checkpoints and workers
@@ -88,52 +87,22 @@ class Site:
         return routes
 
 
-class Health(RequestHandler):
-    """Answers 200 once server and workers are up; costs no browser session."""
-
-    def initialize(self, site: Site) -> None:
-        self.site = site
-
-    def get(self) -> None:
-        up = not self.site.fault and self.site.service.healthy()
-        self.set_status(200 if up else 503)
-        self.set_header("Cache-Control", "no-store")
-        self.write({"healthy": up})
-
-
-class Template(RequestHandler):
-    """The form of a study's table, as a file to fill in."""
-
-    def get(self, study: str) -> None:
-        found = shipped("templates", f"{study}.csv")
-        if study not in STUDIES or not found.is_file():
-            raise HTTPError(404)
-        self.set_header("Content-Type", "text/csv; charset=utf-8")
-        self.set_header("Content-Disposition", f'attachment; filename="{study}.csv"')
-        self.finish(found.read_bytes())
-
-
-class Missing(RequestHandler):
-    """An address that leads nowhere."""
-
-    def prepare(self) -> None:
-        self.set_status(404)
-        template = (shell.assets() / "missing.html").read_text(encoding="utf-8")
-        self.finish(template)
-
-
 def build(
     site: Site,
     port: int = 5006,
     address: str = "127.0.0.1",
     auth: Path | None = None,
     allow_origin: Sequence[str] = (),
+    trusted_proxy: Sequence[str] = (),
+    frame_ancestors: Sequence[str] = (),
 ) -> Server:
     """The server, listening but not started; its event loop is the current one.
 
     Raises:
-        BadInput: The port is taken, or the password file cannot be read.
+        BadInput: The port is taken, the password file cannot be read, or a proxy or a site that
+            may frame our pages is not named as one.
     """
+    proxies, policy = proxy.Proxies(trusted_proxy), headers.Policy(frame_ancestors)
     pn.extension("katex", "filedropper")
     pn.config.notifications = False
     port = port or _free(address)
@@ -153,17 +122,13 @@ def build(
             show=False,
             verbose=False,
             title="Scant",
-            websocket_origin=origin.listed(port, address, allow_origin),
+            websocket_origin=same_origin.listed(port, address, allow_origin),
             websocket_max_message_size=MESSAGE_LIMIT,
             keep_alive_milliseconds=15_000,
             check_unused_sessions_milliseconds=2_000,  # what nobody looks at costs megabytes
-            extra_patterns=[
-                (r"/healthz", Health, {"site": site}),
-                (r"/templates/([a-z]+)\.csv", Template),
-                (r"/assets/(.*)", StaticFileHandler, {"path": str(shell.assets())}),
-            ],
+            secret_key=page_session.signing_key(site.key),
+            sign_sessions=True,
             ico_path=str(shell.assets() / "icon.svg"),
-            xheaders=True,  # behind a proxy: the scheme decides whether cookies are marked secure
             **options,
         )
     except OSError as error:
@@ -174,10 +139,11 @@ def build(
             ) from error
         raise
     login.lead_on(server)
-    if not origin.on_this_machine(address):
-        origin.admit_own_pages(server)
-    server._tornado.add_transform(identity.transform(site.key))
-    server._tornado.settings["default_handler_class"] = Missing
+    routes.put_up(server, site, policy, own_pages=not same_origin.on_this_machine(address))
+    # In this order: cookies and headers go by the scheme of which a proxy knows.
+    server._tornado.add_transform(proxy.transform(proxies))
+    server._tornado.add_transform(visitor_cookie.transform(site.key))
+    server._tornado.add_transform(headers.transform(policy))
     return server
 
 
@@ -191,6 +157,8 @@ def serve(
     auth: Path | None = None,
     allow_origin: Sequence[str] = (),
     limit_per_owner: int = 2,
+    trusted_proxy: Sequence[str] = (),
+    frame_ancestors: Sequence[str] = (),
 ) -> None:
     """Serve the dashboard until SIGINT or SIGTERM.
 
@@ -205,9 +173,15 @@ def serve(
         allow_origin: Further hosts ("host" or "host:port") whose pages may talk to this server;
             also taken from SCANT_ALLOW_ORIGIN, separated by commas.
         limit_per_owner: Runs that one visitor may have at once.
+        trusted_proxy: Addresses or networks of proxies whose X-Forwarded-For and
+            X-Forwarded-Proto count, "*" for any; also taken from SCANT_TRUSTED_PROXY. If none is
+            given, those on this machine.
+        frame_ancestors: Sites that may show the pages in a frame; also taken from
+            SCANT_FRAME_ANCESTORS.
 
     Raises:
-        BadInput: The port is taken, or the password file cannot be read.
+        BadInput: The port is taken, the password file cannot be read, or a proxy or a site that
+            may frame our pages is not named as one.
     """
     from engine.datasets import data_dir as default_data_dir
     from engine.runs import RunService
@@ -219,8 +193,8 @@ def serve(
     service = RunService(
         Store.open(), workers=workers, scheduler=scheduler, limit_per_owner=limit_per_owner
     )
-    site = Site(service, folder, identity.secret(folder))
-    server = build(site, port, address, auth, allow_origin)
+    site = Site(service, folder, visitor_cookie.secret(folder))
+    server = build(site, port, address, auth, allow_origin, trusted_proxy, frame_ancestors)
     run(site, server, open_browser)
 
 

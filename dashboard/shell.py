@@ -23,7 +23,7 @@ from panel.links import Callback
 from panel.viewable import Viewable
 from panel_material_ui.base import BASE_TEMPLATE, _env
 
-from dashboard.identity import COOKIE, verify
+from dashboard.auth.visitor_cookie import COOKIE, verify
 from engine.catalog import STUDIES, entry
 from engine.errors import BadInput, NotFound
 
@@ -161,6 +161,7 @@ def assets() -> Path:
 def _visit(site: Site) -> Visit:
     doc = pn.state.curdoc
     assert doc is not None, "pages are built for a session"
+    request: Any = getattr(doc.session_context, "request", None)
     query = {k: v[-1].decode("utf-8", "replace") for k, v in pn.state.session_args.items()}
     user = pn.state.user
     owner = f"user:{user}" if user else verify(pn.state.cookies.get(COOKIE), site.key)
@@ -171,15 +172,15 @@ def _visit(site: Site) -> Visit:
         query,
         dark=(query.get("theme") or pn.state.cookies.get("scant_theme")) == "dark",
         present="present" in query and query["present"] not in ("0", "false"),
-        base=_base(),
-        address=str(getattr(getattr(doc.session_context, "request", None), "remote_ip", "") or ""),
+        base=_base(request),
+        address=str(getattr(request, "remote_ip", None) or ""),
     )
 
 
-def _base() -> str:
-    headers = {k.lower(): v for k, v in pn.state.headers.items()}
-    host = headers.get("host")
-    return f"{headers.get('x-forwarded-proto', 'http')}://{host}/" if host else "/"
+def _base(request: Any) -> str:
+    # Scheme and address are put right by dashboard.auth.proxy where a trusted proxy knows better.
+    host = getattr(request, "host", None)
+    return f"{request.protocol}://{host}/" if host else "/"
 
 
 def _frame(visit: Visit, content: Content) -> pmui.Page:

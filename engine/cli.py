@@ -59,6 +59,13 @@ def serve(
     limit_per_owner: Annotated[
         int, typer.Option(min=1, help="Runs that a visitor may have at once.")
     ] = 2,
+    trusted_proxy: Annotated[
+        list[str] | None,
+        typer.Option(help="A proxy whose X-Forwarded headers count: address, network or '*'."),
+    ] = None,
+    frame_ancestors: Annotated[
+        list[str] | None, typer.Option(help="A site that may show the pages in a frame.")
+    ] = None,
 ) -> None:
     """Serve the pages."""
     from dashboard.app import serve as serve_pages
@@ -74,6 +81,8 @@ def serve(
             auth=auth,
             allow_origin=allow_origin or (),
             limit_per_owner=limit_per_owner,
+            trusted_proxy=trusted_proxy or (),
+            frame_ancestors=frame_ancestors or (),
         )
 
 

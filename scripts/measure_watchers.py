@@ -47,12 +47,12 @@ def serve(port: int, folder: Path) -> None:
     import psutil
     from bokeh.document import Document
 
-    from dashboard import identity
     from dashboard.app import Site, build, run
+    from dashboard.auth import visitor_cookie
     from engine.runs import RunService
     from engine.store import Store
 
-    site = Site(RunService(Store.open()), folder, identity.secret(folder))
+    site = Site(RunService(Store.open()), folder, visitor_cookie.secret(folder))
 
     class Begin(RequestHandler):
         async def post(self) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tornado.httputil import HTTPHeaders, HTTPServerRequest
 
-from dashboard.identity import COOKIE, secret, sign, transform, verify
+from dashboard.auth.visitor_cookie import COOKIE, secret, sign, transform, verify
 
 KEY = "k" * 40
 

@@ -13,18 +13,6 @@ from collections.abc import Sequence
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
-from bokeh.server.server import Server
-from panel.io.server import WSHandler
-
-
-class Socket(WSHandler):
-    """A page's websocket, for the server's own pages too."""
-
-    def check_origin(self, origin: str) -> bool:
-        """Whether the page at `origin` may connect."""
-        own: bool = urlsplit(origin).netloc.lower() == self.request.host.lower()
-        return own or super().check_origin(origin)
-
 
 def listed(port: int, address: str, further: Sequence[str]) -> list[str]:
     """The hosts whose pages may connect: this machine, and those given by the operator."""
@@ -33,11 +21,9 @@ def listed(port: int, address: str, further: Sequence[str]) -> list[str]:
     return [f"{host}:{port}" for host in sorted(own)] + [h for h in map(str.strip, given) if h]
 
 
-def admit_own_pages(server: Server) -> None:
-    """Let the server's own pages connect under whatever name they were reached."""
-    for rule in server._tornado.wildcard_router.rules:
-        if rule.target is WSHandler:
-            rule.target = Socket
+def same_host(origin: str, host: str) -> bool:
+    """Whether the page at `origin` was served under the Host header `host`."""
+    return urlsplit(origin).netloc.lower() == host.lower()
 
 
 def on_this_machine(address: str) -> bool:

@@ -1,0 +1,44 @@
+"""What a page may say over its websocket, and what it hears when that goes wrong.
+
+Bokeh answers a message that it cannot take with the exception and its traceback. Those belong into
+the server's log; the page hears a sentence and the number under which they stand there.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import sys
+from typing import Any
+
+from bokeh.protocol.exceptions import ProtocolError
+from bokeh.server.protocol_handler import ProtocolHandler
+
+log = logging.getLogger(__name__)
+
+
+class PageProtocol(ProtocolHandler):
+    """Takes changes of the document, and requests for it; not a whole new document."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        del self._handlers["PUSH-DOC"]
+
+    async def handle(self, message: Any, connection: Any) -> Any:
+        """The answer to a message of the page; a sentence where it could not be taken."""
+        try:
+            taken = self._handlers.get(message.msgtype)
+            if taken is None:
+                raise ProtocolError(f"a page sent {message.msgtype}")
+            return await taken(message, connection)
+        except Exception:
+            sentence = closing("The server could not take a change of this page")
+        # Outside of the handling of the exception, which the message would else carry along.
+        return connection.error(message, sentence)
+
+
+def closing(sentence: str) -> str:
+    """A sentence for the page about the exception at hand, which goes to the log under a number."""
+    number = secrets.token_hex(4)
+    log.error("fault %s: %s", number, sentence, exc_info=sys.exc_info()[0] is not None)
+    return f"{sentence} (noted as {number})."

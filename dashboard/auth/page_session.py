@@ -1,0 +1,171 @@
+"""A page and its websocket: the session between them belongs to the visitor who opened the page.
+
+The server alone makes session ids, a new one for every page, and signs them. Whatever an address or
+a header says of sessions is not read. A websocket opens no session of its own: it joins the one
+whose page was sent a moment ago, and only for the browser (its cookie, and its login where there
+is one) that the page was sent to. The token by which the page names its session holds nothing
+else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import logging
+import time
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from bokeh.server.session import ServerSession
+from bokeh.util.token import (
+    check_token_signature,
+    generate_jwt_token,
+    generate_session_id,
+    get_session_id,
+    get_token_payload,
+)
+from panel.io.resources import Resources
+from panel.io.server import DocHandler, WSHandler, server_html_page_for_session
+from panel.io.state import set_curdoc
+from tornado.web import HTTPError, RequestHandler, authenticated
+
+from dashboard import headers
+from dashboard.auth.page_protocol import PageProtocol, closing
+from dashboard.auth.same_origin import same_host
+from dashboard.auth.visitor_cookie import COOKIE, verify
+
+log = logging.getLogger(__name__)
+
+_openers: WeakKeyDictionary[ServerSession, str] = WeakKeyDictionary()  # who opened each page
+
+
+def signing_key(key: str) -> bytes:
+    """What signs session ids and tokens: made of the server's secret, and never that itself."""
+    return hmac.digest(key.encode(), b"scant page sessions", hashlib.sha256)
+
+
+def visitor(handler: RequestHandler, key: str) -> str | None:
+    """Who sends a request: the cookie's visitor and the login's name; None without a cookie."""
+    present = handler.request.cookies.get(COOKIE)
+    found = verify(present.value if present is not None else None, key)
+    return None if found is None else f"{found} {handler.current_user}"
+
+
+class PageHandler(DocHandler):
+    """A page, with a session made for it."""
+
+    def initialize(self, key: str, policy: headers.Policy, **_: Any) -> None:
+        """Take the server's secret and its policy; the rest is Bokeh's."""
+        self.key, self.policy = key, policy
+
+    @authenticated
+    async def get(self, *args: str, **kwargs: str) -> None:
+        """Send the page."""
+        session = await self.get_session()
+        with set_curdoc(session.document):
+            page = server_html_page_for_session(
+                session,
+                resources=Resources.from_bokeh(self.application.resources()),
+                title=session.document.title,
+                token=session.token,
+                template=session.document.template,
+                template_variables=session.document.template_variables,
+            )
+        page, nonce = headers.nonced(page)
+        self._prepare_answer(nonce)
+        self.write(page)
+
+    @authenticated
+    async def head(self, *args: str, **kwargs: str) -> None:
+        """What GET would answer, without the work of a session."""
+        self._prepare_answer("")
+        await self.flush()  # before a length is counted that is not the page's
+
+    async def get_session(self) -> ServerSession:
+        """A new session, bound to whoever asks."""
+        app = self.application
+        arguments = self.request.arguments
+        for name in [name for name in arguments if name.startswith("bokeh-")]:
+            # Ids, tokens, and addresses to load scripts from: none of them is the visitor's to say.
+            del arguments[name]
+        session_id = generate_session_id(secret_key=app.secret_key, signed=True)
+        token = generate_jwt_token(
+            session_id,
+            secret_key=app.secret_key,
+            signed=True,
+            expiration=app.session_token_expiration,
+        )
+        session = await self.application_context.create_session_if_needed(
+            session_id, self.request, token
+        )
+        opener = visitor(self, self.key)
+        if opener is not None:
+            _openers[session] = opener
+        return session
+
+    def _prepare_answer(self, nonce: str) -> None:
+        self.set_header("Content-Type", "text/html; charset=utf-8")
+        self.set_header("Cache-Control", "no-store")
+        self.set_header("Content-Security-Policy", self.policy.page(nonce, self.request))
+
+
+class PageSocket(WSHandler):
+    """The websocket of a page."""
+
+    def initialize(self, key: str, own_pages: bool, **_: Any) -> None:
+        """Take the server's secret, and whether pages under any name of it may connect."""
+        self.key, self.own_pages = key, own_pages
+
+    def check_origin(self, origin: str) -> bool:
+        """Whether the page at `origin` may connect."""
+        own = self.own_pages and same_host(origin, self.request.host)
+        return own or super().check_origin(origin)
+
+    async def prepare(self) -> None:
+        """Refuse, before the handshake, whoever did not open the page."""
+        await super().prepare()
+        if self._finished:
+            return
+        if self._joined(self._offered()) is None:
+            log.info("a websocket at %s was refused: not its visitor's page", self.request.path)
+            raise HTTPError(403)
+
+    async def _async_open(self, token: str) -> None:
+        session = self._joined(token)
+        if session is None:  # ended since the handshake; Bokeh would make it anew
+            self.close(4404, "The page's session has ended.")
+            return
+        await super()._async_open(token)
+        self.handler = PageProtocol()
+
+    async def _receive(self, fragment: str | bytes) -> Any:
+        try:
+            return await self.receiver.consume(fragment)
+        except Exception:
+            self._protocol_error("a message could not be read")
+            return None
+
+    def _protocol_error(self, message: str) -> None:
+        self.close(4400, closing("This page sent what the server cannot read"))
+
+    def _internal_error(self, message: str) -> None:
+        self.close(4500, closing("The server could not take what this page sent"))
+
+    def _offered(self) -> str:
+        """The token that a page offers beside the protocol's name."""
+        words = self.request.headers.get("Sec-WebSocket-Protocol", "").split(",")
+        return words[1].strip() if len(words) == 2 else ""
+
+    def _joined(self, token: str) -> ServerSession | None:
+        """The living session that the token names, if this visitor opened it."""
+        app = self.application
+        try:
+            if not check_token_signature(token, secret_key=app.secret_key, signed=True):
+                return None
+            if get_token_payload(token)["session_expiry"] <= time.time():
+                return None
+            session = self.application_context.get_session(get_session_id(token))
+        except Exception:  # not a token at all, or one of a session that is gone
+            return None
+        opener, comer = _openers.get(session), visitor(self, self.key)
+        return session if opener is not None and opener == comer else None
