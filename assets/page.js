@@ -45,6 +45,27 @@ const newest = (doc) => doc.on_message('scant_news', (told) => {
 const listen = () => Bokeh.documents.length ? Bokeh.documents.forEach(newest) : setTimeout(listen, 100)
 listen()
 
+// A page's websocket is taken from the browser only that opened the page, which the server knows by
+// a cookie, and while the page's session lasts. A page that came to rest in between, or lost its
+// cookie to another that was opened at the same time, is loaded anew; twice, and then it says why.
+addEventListener('unhandledrejection', ({reason}) => {
+  if (Bokeh.documents.length || !/websocket/.test(reason?.message)) return
+  let tries = 2
+  try {
+    const now = Date.now()
+    const recent = JSON.parse(sessionStorage.scantTries ?? '[]').filter((at) => now - at < 60_000)
+    sessionStorage.scantTries = JSON.stringify([...recent, now])
+    tries = recent.length
+  } catch { /* no storage where cookies are refused */ }
+  if (tries < 2) { setTimeout(() => location.reload(), 500); return }
+  const bar = document.createElement('div')
+  bar.className = 'lost'
+  bar.setAttribute('role', 'alert')
+  bar.textContent = 'This page cannot connect to its server. It needs a cookie, by which the ' +
+    'server knows your browser: allow cookies for this site, then load the page again.'
+  document.body.append(bar)
+}, {once: true})
+
 const everywhere = (visit, root = document) => {
   for (const node of root.querySelectorAll('*')) {
     visit(node)

@@ -40,14 +40,14 @@ PLAIN = {
     "base-uri": "'none'",
 }
 # Bokeh compiles its callbacks in the browser (unsafe-eval), Panel's components are modules made of
-# text there (blob:), and all of them put style elements into their shadow roots.
+# text there and fetched (blob:), and all of them put style elements into their shadow roots.
 PAGE = {
     "default-src": "'self'",
     "script-src": "'self' 'nonce-{nonce}' 'unsafe-eval' blob:",
     "style-src": "'self' 'unsafe-inline'",
     "img-src": "'self' data: blob:",
     "font-src": "'self' data:",
-    "connect-src": "'self'{socket}",
+    "connect-src": "'self' blob:{socket}",
     "object-src": "'none'",
     "base-uri": "'none'",
     "form-action": "'self'",

@@ -27,7 +27,11 @@ from engine.shipped import shipped
 if TYPE_CHECKING:
     from dashboard.app import Site
 
-FILES = r"((?:[\w.@-]+/)*[\w.@-]+\.(?:js|mjs|css|woff2?|ttf|svg|png|ico))"  # what pages load
+# The kinds of files that pages load.
+KINDS = frozenset(
+    [".js", ".mjs", ".css", ".woff", ".woff2", ".ttf", ".svg", ".png", ".ico"]
+)  # what pages load
+Rule = tuple[str, type[RequestHandler], dict[str, Any]]
 LOGIN = ("/login", "/logout")  # with --auth only
 
 
@@ -59,6 +63,24 @@ class Template(RequestHandler):
         self.finish(found.read_bytes())
 
 
+class Files(StaticFileHandler):
+    """Files that pages load, out of one folder; never a folder's list, never of another kind.
+
+    Packages ship tests and examples as pages of HTML beside their scripts: those are not ours.
+    """
+
+    @classmethod
+    def get_absolute_path(cls, root: str, path: str) -> str:
+        """Where a file lies; 404 alike for what is outside, missing, a folder, or of no kind."""
+        try:
+            place = Path(super().get_absolute_path(root, path))
+        except HTTPError:
+            raise HTTPError(404) from None
+        if place.suffix not in KINDS or not place.is_file():
+            raise HTTPError(404)
+        return str(place)
+
+
 class WithoutSlash(Answer):
     """`/redshift/` leads to `/redshift`: from there a page finds its files."""
 
@@ -79,7 +101,7 @@ def put_up(server: Server, site: Site, policy: Policy, own_pages: bool) -> None:
     """
     app: Any = server._tornado
     present = {rule.matcher.regex.pattern.rstrip("$"): rule for rule in app.wildcard_router.rules}
-    rules = [
+    rules: list[Rule] = [
         *_pages(app.applications, site, policy, own_pages),
         *_files(),
         ("/healthz", Health, {"site": site}),
@@ -98,9 +120,6 @@ def listed(server: Server) -> list[str]:
     """The addresses that a server answers, as regular expressions."""
     app: Any = server._tornado
     return [rule.matcher.regex.pattern.rstrip("$") for rule in app.wildcard_router.rules]
-
-
-Rule = tuple[str, type[RequestHandler], dict[str, Any]]
 
 
 def _pages(contexts: dict[str, Any], site: Site, policy: Policy, own_pages: bool) -> list[Rule]:
@@ -122,7 +141,4 @@ def _files() -> list[Rule]:
         "/static/extensions/panel-material-ui": Path(panel_material_ui.__file__).parent / "dist",
         "/assets": shell.assets(),
     }
-    return [
-        (f"{at}/{FILES}", StaticFileHandler, {"path": str(folder)})
-        for at, folder in folders.items()
-    ]
+    return [(f"{at}/(.*)", Files, {"path": str(folder)}) for at, folder in folders.items()]

@@ -81,13 +81,10 @@ class PageHandler(DocHandler):
         self._prepare_answer("")
         await self.flush()  # before a length is counted that is not the page's
 
-    async def get_session(self) -> ServerSession:
+    async def get_session(self) -> ServerSession:  # type: ignore[override]
         """A new session, bound to whoever asks."""
         app = self.application
-        arguments = self.request.arguments
-        for name in [name for name in arguments if name.startswith("bokeh-")]:
-            # Ids, tokens, and addresses to load scripts from: none of them is the visitor's to say.
-            del arguments[name]
+        self.request.arguments = _own(self.request.arguments)
         session_id = generate_session_id(secret_key=app.secret_key, signed=True)
         token = generate_jwt_token(
             session_id,
@@ -112,7 +109,11 @@ class PageHandler(DocHandler):
 class PageSocket(WSHandler):
     """The websocket of a page."""
 
-    def initialize(self, key: str, own_pages: bool, **_: Any) -> None:
+    application: Any
+    handler: Any
+    receiver: Any
+
+    def initialize(self, key: str, own_pages: bool, **_: Any) -> None:  # type: ignore[override]
         """Take the server's secret, and whether pages under any name of it may connect."""
         self.key, self.own_pages = key, own_pages
 
@@ -169,3 +170,15 @@ class PageSocket(WSHandler):
             return None
         opener, comer = _openers.get(session), visitor(self, self.key)
         return session if opener is not None and opener == comer else None
+
+
+def _own(arguments: dict[str, list[bytes]]) -> dict[str, list[bytes]]:
+    """Of an address' arguments, those that are the visitor's to say, as readable text.
+
+    Not Bokeh's and Panel's own: session ids, tokens, and addresses to load scripts from.
+    """
+    return {
+        name: [value.decode("utf-8", "replace").encode() for value in values]
+        for name, values in arguments.items()
+        if not name.startswith("bokeh-")
+    }

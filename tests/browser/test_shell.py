@@ -7,7 +7,7 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.browser.accessible import assert_accessible
 
@@ -172,6 +172,22 @@ def test_the_visitor_cookie_is_not_for_scripts(browser: Browser, app_url: str) -
     cookies = {c["name"]: c for c in context.cookies()}
     assert cookies["scant_visitor"]["httpOnly"]
     context.close()
+
+
+def test_a_browser_that_refuses_cookies_is_told_what_is_wanting(page: Page, app_url: str) -> None:
+    """Without its cookie a browser cannot show that it is the one which opened the page."""
+    opened = []
+
+    def without_cookies(route: Route) -> None:
+        opened.append(route.request.url)
+        answer = route.fetch()
+        headers = {k: v for k, v in answer.headers.items() if k.lower() != "set-cookie"}
+        route.fulfill(response=answer, headers=headers)
+
+    page.route(app_url + "/", without_cookies)
+    page.goto(app_url)
+    expect(page.get_by_role("alert")).to_contain_text("allow cookies for this site")
+    assert len(opened) == 3  # loaded anew twice, in case it was chance
 
 
 @pytest.mark.parametrize("path", ["/", "/redshift"])
