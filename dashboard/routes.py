@@ -90,7 +90,13 @@ class WithoutSlash(Answer):
         self.redirect(f"/{path}{query}", permanent=True)
 
 
-def put_up(server: Server, site: Site, policy: Policy, own_pages: bool) -> None:
+def put_up(
+    server: Server,
+    site: Site,
+    policy: Policy,
+    own_pages: bool,
+    page_handler: type[PageHandler] = PageHandler,
+) -> None:
     """Give a built server these addresses and no others.
 
     Args:
@@ -98,11 +104,12 @@ def put_up(server: Server, site: Site, policy: Policy, own_pages: bool) -> None:
         site: What the pages share.
         policy: What pages may load.
         own_pages: Whether pages under any name of the server may open websockets.
+        page_handler: What answers for pages.
     """
     app: Any = server._tornado
     present = {rule.matcher.regex.pattern.rstrip("$"): rule for rule in app.wildcard_router.rules}
     rules: list[Rule] = [
-        *_pages(app.applications, site, policy, own_pages),
+        *_pages(app.applications, site, policy, own_pages, page_handler),
         *_files(),
         ("/healthz", Health, {"site": site}),
         ("/favicon.ico", IcoHandler, {"app": app}),
@@ -122,12 +129,18 @@ def listed(server: Server) -> list[str]:
     return [rule.matcher.regex.pattern.rstrip("$") for rule in app.wildcard_router.rules]
 
 
-def _pages(contexts: dict[str, Any], site: Site, policy: Policy, own_pages: bool) -> list[Rule]:
+def _pages(
+    contexts: dict[str, Any],
+    site: Site,
+    policy: Policy,
+    own_pages: bool,
+    page_handler: type[PageHandler],
+) -> list[Rule]:
     rules: list[Rule] = []
     for page, context in contexts.items():
         socket = f"{page.rstrip('/')}/ws"
         bokeh = {"application_context": context, "bokeh_websocket_path": socket, "key": site.key}
-        rules.append((page, PageHandler, {**bokeh, "policy": policy}))
+        rules.append((page, page_handler, {**bokeh, "policy": policy}))
         rules.append((socket, PageSocket, {**bokeh, "own_pages": own_pages}))
         if page != "/":
             rules.append((f"/({page[1:]})/", WithoutSlash, {}))
