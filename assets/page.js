@@ -87,5 +87,6 @@ addEventListener('DOMContentLoaded', () => setTimeout(unveil, 200))
 addEventListener('click', () => setTimeout(() => {
   let dark = false
   everywhere((node) => { dark ||= node.classList.contains('mui-dark') })
-  document.cookie = `scant_theme=${dark ? 'dark' : 'light'};path=/;max-age=31536000;samesite=lax`
+  const secure = location.protocol === 'https:' ? ';secure' : ''
+  document.cookie = `scant_theme=${dark ? 'dark' : 'light'};path=/;max-age=31536000;samesite=lax${secure}`
 }, 250))

@@ -180,7 +180,8 @@ def test_a_browser_that_refuses_cookies_is_told_what_is_wanting(page: Page, app_
 
     def without_cookies(route: Route) -> None:
         opened.append(route.request.url)
-        answer = route.fetch()
+        answer = route.fetch()  # which keeps cookies itself
+        page.context.clear_cookies()
         headers = {k: v for k, v in answer.headers.items() if k.lower() != "set-cookie"}
         route.fulfill(response=answer, headers=headers)
 
