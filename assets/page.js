@@ -48,8 +48,7 @@ listen()
 // A page's websocket is taken from the browser only that opened the page, which the server knows by
 // a cookie, and while the page's session lasts. A page that came to rest in between, or lost its
 // cookie to another that was opened at the same time, is loaded anew; twice, and then it says why.
-addEventListener('unhandledrejection', ({reason}) => {
-  if (Bokeh.documents.length || !/websocket/.test(reason?.message)) return
+const anew = async () => {
   let tries = 2
   try {
     const now = Date.now()
@@ -57,14 +56,30 @@ addEventListener('unhandledrejection', ({reason}) => {
     sessionStorage.scantTries = JSON.stringify([...recent, now])
     tries = recent.length
   } catch { /* no storage where cookies are refused */ }
-  if (tries < 2) { setTimeout(() => location.reload(), 500); return }
+  const pause = (ms) => new Promise((done) => setTimeout(done, ms))
+  for (let wait = 500; tries < 2; wait = 700) {
+    await pause(wait)
+    try { // the server may be on its way up
+      await fetch('./healthz', {cache: 'no-store'})
+      location.reload()
+      return
+    } catch { /* not yet */ }
+  }
   const bar = document.createElement('div')
   bar.className = 'lost'
   bar.setAttribute('role', 'alert')
   bar.textContent = 'This page cannot connect to its server. It needs a cookie, by which the ' +
     'server knows your browser: allow cookies for this site, then load the page again.'
   document.body.append(bar)
-}, {once: true})
+}
+const connection = Bokeh.require('client/connection').ClientConnection.prototype
+const closed = connection._on_close
+connection._on_close = function (event, reject) {
+  closed.call(this, event, reject)
+  if (this.session || this.refused) return
+  this.refused = true
+  anew()
+}
 
 const everywhere = (visit, root = document) => {
   for (const node of root.querySelectorAll('*')) {
