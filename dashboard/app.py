@@ -21,12 +21,15 @@ from bokeh.server.server import Server
 from tornado.ioloop import IOLoop
 from tornado.web import HTTPError, RequestHandler, StaticFileHandler
 
-from dashboard import identity, login, origin, shell
+from dashboard import identity, origin, shell
+from dashboard.auth.login import LoginProvider, show_log
+from dashboard.auth.login_sessions import LoginSessions
 from dashboard.controls.fetch import Fetches
 from dashboard.live import Hub
 from dashboard.mending import mend_panel
 from dashboard.pages.gallery import gallery
 from dashboard.pages.study_page import study_page
+from engine.accounts import Accounts
 from engine.catalog import STUDIES
 from engine.errors import BadInput
 from engine.shipped import shipped
@@ -48,6 +51,7 @@ class Site:
         hub: Fans the runs' events out to the pages.
         fetches: Downloads of data sets that visitors have asked for.
         fault: Why the run service did not come up; `""` while all is well.
+        logins: Who is logged in; None where the server does not ask for a login.
     """
 
     service: Any
@@ -56,6 +60,7 @@ class Site:
     hub: Hub = field(init=False)
     fetches: Fetches = field(init=False)
     fault: str = ""
+    logins: LoginSessions | None = None
 
     def __post_init__(self) -> None:
         self.hub = Hub(self.service)
@@ -73,6 +78,8 @@ class Site:
     async def close(self) -> None:
         """Let running runs write their checkpoints, then let go of everything."""
         self.hub.close()
+        if self.logins is not None:
+            self.logins.close()
         try:
             await asyncio.wait_for(self.service.close(), CLOSING)
         except Exception:
@@ -132,18 +139,15 @@ def build(
     """The server, listening but not started; its event loop is the current one.
 
     Raises:
-        BadInput: The port is taken, or the password file cannot be read.
+        BadInput: The port is taken, or the user file cannot be used.
     """
     pn.extension("katex", "filedropper")
     pn.config.notifications = False
     port = port or _free(address)
     options: dict[str, Any] = {}
     if auth is not None:
-        options = {
-            "basic_auth": login.passwords(auth),
-            "login_template": str(shell.assets() / "login.html"),
-            "cookie_secret": site.key,
-        }
+        site.logins = LoginSessions(site.service.store, Accounts(auth), site.key)
+        options["auth_provider"] = LoginProvider(site.logins)
     try:
         server = pn.serve(
             site.pages(),
@@ -173,7 +177,6 @@ def build(
                 "stop what listens there or give another --port."
             ) from error
         raise
-    login.lead_on(server)
     if not origin.on_this_machine(address):
         origin.admit_own_pages(server)
     server._tornado.add_transform(identity.transform(site.key))
@@ -201,13 +204,13 @@ def serve(
         workers: Worker processes of the local cluster; None decides by GPUs and cores.
         scheduler: Address of an existing Dask scheduler to use instead.
         data_dir: Where runs and uploads are kept; None is the user's data directory.
-        auth: JSON file of user names and passwords; asks every visitor to log in.
+        auth: File of `scant user`; every visitor must log in as one of its users.
         allow_origin: Further hosts ("host" or "host:port") whose pages may talk to this server;
             also taken from SCANT_ALLOW_ORIGIN, separated by commas.
         limit_per_owner: Runs that one visitor may have at once.
 
     Raises:
-        BadInput: The port is taken, or the password file cannot be read.
+        BadInput: The port is taken, or the user file cannot be used.
     """
     from engine.datasets import data_dir as default_data_dir
     from engine.runs import RunService
@@ -220,6 +223,8 @@ def serve(
         Store.open(), workers=workers, scheduler=scheduler, limit_per_owner=limit_per_owner
     )
     site = Site(service, folder, identity.secret(folder))
+    if auth is not None:
+        show_log()
     server = build(site, port, address, auth, allow_origin)
     run(site, server, open_browser)
 
