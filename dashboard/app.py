@@ -35,6 +35,7 @@ from engine.errors import BadInput
 from engine.shipped import shipped
 
 MESSAGE_LIMIT = 64 * 2**20  # bytes of one websocket message; uploads come in chunks of 10 MB
+FORM_LIMIT = 64 * 2**10  # bytes of a request's body; the login's form is the only one
 CLOSING = 8.0  # seconds at most that a closing server waits for checkpoints and workers
 
 log = logging.getLogger(__name__)
@@ -159,6 +160,7 @@ def build(
             title="Scant",
             websocket_origin=origin.listed(port, address, allow_origin),
             websocket_max_message_size=MESSAGE_LIMIT,
+            http_server_kwargs={"max_body_size": FORM_LIMIT},
             keep_alive_milliseconds=15_000,
             check_unused_sessions_milliseconds=2_000,  # what nobody looks at costs megabytes
             extra_patterns=[

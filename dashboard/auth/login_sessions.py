@@ -91,10 +91,8 @@ class LoginSessions:
         self._checking.start()
 
     def close(self) -> None:
-        """Stop looking after open pages. Whatever is being checked ends by itself."""
+        """Stop looking after open pages; what a closing server still answers is checked as ever."""
         self._checking.stop()
-        for pool in (self._hashers, self._readers):
-            pool.shutdown(wait=False, cancel_futures=True)
 
     async def authenticate(self, name: str, password: str) -> str | None:
         """The user's credential, to begin a session with; None: name or password is wrong.
