@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from bokeh.server.auth_provider import AuthProvider
 from jinja2 import Environment, FileSystemLoader, Template
-from tornado.web import RequestHandler
+from tornado.web import HTTPError, RequestHandler
 from tornado.websocket import WebSocketHandler
 
 from dashboard.auth.login_sessions import COOKIE, Busy, LoginSessions
@@ -96,15 +96,12 @@ class _Page(RequestHandler):
         """The headers of the page."""
         await self.get()  # type: ignore[misc]
 
-    def from_elsewhere(self) -> bool:
-        """Whether a page of others sent the form; the answer says so then."""
+    def check_sender(self) -> None:
+        """Raise HTTPError 403 if a page of others sent the form."""
         hosts = self.application.websocket_origins  # type: ignore[attr-defined]
-        if sent_by_own_page(self.request, hosts):
-            return False
-        log.warning("a form from elsewhere was refused: address=%s", self.request.remote_ip)
-        self.set_status(403)
-        self.finish(_template("login.html").render(error="Log in and out on this server's pages."))
-        return True
+        if not sent_by_own_page(self.request, hosts):
+            log.warning("a form of another site was refused: address=%s", self.request.remote_ip)
+            raise HTTPError(403)
 
 
 class LoginPage(_Page):
@@ -119,8 +116,7 @@ class LoginPage(_Page):
 
     async def post(self) -> None:
         """Take a name and a password from the form."""
-        if self.from_elsewhere():
-            return
+        self.check_sender()
         # As the form's fields were typed, but for spaces around the name.
         name = unicodedata.normalize("NFKC", self.get_body_argument("username", ""))
         password = self.get_body_argument("password", "", strip=False)
@@ -191,8 +187,7 @@ class LogoutPage(_Page):
 
     async def post(self) -> None:
         """Log out, and close the connections of this browser's pages."""
-        if self.from_elsewhere():
-            return
+        self.check_sender()
         login = await self.provider.sessions.check(self.request)
         if login is not None:
             await self.provider.sessions.end(login)
