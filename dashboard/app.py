@@ -20,17 +20,21 @@ import panel_material_ui as pmui
 from bokeh.server.server import Server
 from tornado.ioloop import IOLoop
 
-from dashboard import headers, login, routes, shell
+from dashboard import headers, routes, shell
 from dashboard.auth import page_session, proxy, same_origin, visitor_cookie
+from dashboard.auth.login import LoginProvider, show_log
+from dashboard.auth.login_sessions import LoginSessions
 from dashboard.controls.fetch import Fetches
 from dashboard.live import Hub
 from dashboard.mending import mend_panel
 from dashboard.pages.gallery import gallery
 from dashboard.pages.study_page import study_page
+from engine.accounts import Accounts
 from engine.catalog import STUDIES
 from engine.errors import BadInput
 
 MESSAGE_LIMIT = 64 * 2**20  # bytes of one websocket message; uploads come in chunks of 10 MB
+FORM_LIMIT = 64 * 2**10  # bytes of a request's body; the login's form is the only one
 CLOSING = 8.0  # seconds at most that a closing server waits for checkpoints and workers
 
 log = logging.getLogger(__name__)
@@ -47,6 +51,7 @@ class Site:
         hub: Fans the runs' events out to the pages.
         fetches: Downloads of data sets that visitors have asked for.
         fault: Why the run service did not come up; `""` while all is well.
+        logins: Who is logged in; None where the server does not ask for a login.
     """
 
     service: Any
@@ -55,6 +60,7 @@ class Site:
     hub: Hub = field(init=False)
     fetches: Fetches = field(init=False)
     fault: str = ""
+    logins: LoginSessions | None = None
 
     def __post_init__(self) -> None:
         self.hub = Hub(self.service)
@@ -72,6 +78,8 @@ class Site:
     async def close(self) -> None:
         """Let running runs write their checkpoints, then let go of everything."""
         self.hub.close()
+        if self.logins is not None:
+            self.logins.close()
         try:
             await asyncio.wait_for(self.service.close(), CLOSING)
         except Exception:
@@ -99,8 +107,8 @@ def build(
     """The server, listening but not started; its event loop is the current one.
 
     Raises:
-        BadInput: The port is taken, the password file cannot be read, or a proxy or a site that
-            may frame our pages is not named as one.
+        BadInput: The port is taken, the user file cannot be used, or a proxy or a site that may
+            frame our pages is not named as one.
     """
     proxies, policy = proxy.Proxies(trusted_proxy), headers.Policy(frame_ancestors)
     pn.extension("katex", "filedropper")
@@ -108,11 +116,8 @@ def build(
     port = port or _free(address)
     options: dict[str, Any] = {}
     if auth is not None:
-        options = {
-            "basic_auth": login.passwords(auth),
-            "login_template": str(shell.assets() / "login.html"),
-            "cookie_secret": site.key,
-        }
+        site.logins = LoginSessions(site.service.store, Accounts(auth), site.key)
+        options["auth_provider"] = LoginProvider(site.logins)
     try:
         server = pn.serve(
             site.pages(),
@@ -124,6 +129,7 @@ def build(
             title="Scant",
             websocket_origin=same_origin.listed(port, address, allow_origin),
             websocket_max_message_size=MESSAGE_LIMIT,
+            http_server_kwargs={"max_body_size": FORM_LIMIT},
             keep_alive_milliseconds=15_000,
             check_unused_sessions_milliseconds=2_000,  # what nobody looks at costs megabytes
             secret_key=page_session.signing_key(site.key),
@@ -138,7 +144,6 @@ def build(
                 "stop what listens there or give another --port."
             ) from error
         raise
-    login.lead_on(server)
     routes.put_up(server, site, policy, own_pages=not same_origin.on_this_machine(address))
     # In this order: cookies and headers go by the scheme of which a proxy knows.
     server._tornado.add_transform(proxy.transform(proxies))
@@ -169,7 +174,7 @@ def serve(
         workers: Worker processes of the local cluster; None decides by GPUs and cores.
         scheduler: Address of an existing Dask scheduler to use instead.
         data_dir: Where runs and uploads are kept; None is the user's data directory.
-        auth: JSON file of user names and passwords; asks every visitor to log in.
+        auth: File of `scant user`; every visitor must log in as one of its users.
         allow_origin: Further hosts ("host" or "host:port") whose pages may talk to this server;
             also taken from SCANT_ALLOW_ORIGIN, separated by commas.
         limit_per_owner: Runs that one visitor may have at once.
@@ -180,8 +185,8 @@ def serve(
             SCANT_FRAME_ANCESTORS.
 
     Raises:
-        BadInput: The port is taken, the password file cannot be read, or a proxy or a site that
-            may frame our pages is not named as one.
+        BadInput: The port is taken, the user file cannot be used, or a proxy or a site that may
+            frame our pages is not named as one.
     """
     from engine.datasets import data_dir as default_data_dir
     from engine.runs import RunService
@@ -194,6 +199,8 @@ def serve(
         Store.open(), workers=workers, scheduler=scheduler, limit_per_owner=limit_per_owner
     )
     site = Site(service, folder, visitor_cookie.secret(folder))
+    if auth is not None:
+        show_log()
     server = build(site, port, address, auth, allow_origin, trusted_proxy, frame_ancestors)
     run(site, server, open_browser)
 

@@ -23,6 +23,7 @@ from panel.links import Callback
 from panel.viewable import Viewable
 from panel_material_ui.base import BASE_TEMPLATE, _env
 
+from dashboard.auth.login_sessions import login_user
 from dashboard.auth.visitor_cookie import COOKIE, verify
 from engine.catalog import STUDIES, entry
 from engine.errors import BadInput, NotFound
@@ -67,6 +68,7 @@ class Visit:
         present: Whether controls are hidden and type is large.
         base: The address of the gallery as the visitor's browser knows it.
         address: The network address that the visitor comes from; "" where it is not known.
+        user: The name under which the visitor is logged in; "" where nobody logs in.
     """
 
     site: Site
@@ -77,6 +79,7 @@ class Visit:
     present: bool = False
     base: str = "/"
     address: str = ""
+    user: str = ""
     _restyle: list[Callable[[bool], None]] = field(default_factory=list)
 
     def on_theme(self, restyle: Callable[[bool], None]) -> None:
@@ -163,7 +166,8 @@ def _visit(site: Site) -> Visit:
     assert doc is not None, "pages are built for a session"
     request: Any = getattr(doc.session_context, "request", None)
     query = {k: v[-1].decode("utf-8", "replace") for k, v in pn.state.session_args.items()}
-    user = pn.state.user
+    # Not Panel's `state.user`, which believes cookies that a visitor may write.
+    user = login_user(request) if site.logins else None
     owner = f"user:{user}" if user else verify(pn.state.cookies.get(COOKIE), site.key)
     return Visit(
         site,
@@ -173,6 +177,7 @@ def _visit(site: Site) -> Visit:
         dark=(query.get("theme") or pn.state.cookies.get("scant_theme")) == "dark",
         present="present" in query and query["present"] not in ("0", "false"),
         base=_base(request),
+        user=user or "",
         address=str(getattr(request, "remote_ip", None) or ""),
     )
 
@@ -241,7 +246,17 @@ def _header(visit: Visit, content: Content) -> pn.pane.HTML:
     )
     return text(
         f"<nav class='top' aria-label='Pages'><a class='mark' href='./{keep}'>Scant</a>"
-        f"<span class='pages'>{links}</span></nav>"
+        f"<span class='pages'>{links}</span>{_log_out(visit.user)}</nav>"
+    )
+
+
+def _log_out(user: str) -> str:
+    """Who is logged in, with the button that ends it; nothing where nobody logs in."""
+    if not user:
+        return ""
+    return (
+        f"<form class='account' method='post' action='./logout'><span>{html.escape(user)}</span>"
+        "<button type='submit'>Log out</button></form>"
     )
 
 

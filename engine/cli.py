@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from engine import cli_users
 from engine.catalog import STUDIES, Settings, entry
 from engine.errors import BadInput, NotFound
 
@@ -30,6 +31,7 @@ app = typer.Typer(
 )
 data_app = typer.Typer(help="The data sets of the studies.", no_args_is_help=True)
 app.add_typer(data_app, name="data")
+app.add_typer(cli_users.app, name="user")
 
 StudyName = Annotated[str, typer.Argument(metavar="STUDY", help="One of: " + ", ".join(STUDIES))]
 
@@ -52,7 +54,7 @@ def serve(
     workers: Annotated[int | None, typer.Option(min=1, help="Local worker processes.")] = None,
     scheduler: Annotated[str | None, typer.Option(help="Address of a Dask scheduler.")] = None,
     data_dir: Annotated[Path | None, typer.Option(help="Where runs and uploads are kept.")] = None,
-    auth: Annotated[Path | None, typer.Option(help="JSON file of users and passwords.")] = None,
+    auth: Annotated[Path | None, typer.Option(help="Ask for a login: the file of users.")] = None,
     allow_origin: Annotated[
         list[str] | None, typer.Option(help="A further host whose pages may talk to this server.")
     ] = None,

@@ -30,6 +30,7 @@ from panel.io.state import set_curdoc
 from tornado.web import HTTPError, RequestHandler, authenticated
 
 from dashboard import headers
+from dashboard.auth.login_sessions import login_of
 from dashboard.auth.page_protocol import PageProtocol, closing
 from dashboard.auth.same_origin import same_host
 from dashboard.auth.visitor_cookie import COOKIE, verify
@@ -45,10 +46,11 @@ def signing_key(key: str) -> bytes:
 
 
 def visitor(handler: RequestHandler, key: str) -> str | None:
-    """Who sends a request: the cookie's visitor and the login's name; None without a cookie."""
+    """Who sends a request: the cookie's visitor and the login session; None without a cookie."""
     present = handler.request.cookies.get(COOKIE)
     found = verify(present.value if present is not None else None, key)
-    return None if found is None else f"{found} {handler.current_user}"
+    login = login_of(handler.request)
+    return None if found is None else f"{found} {login.id if login is not None else ''}"
 
 
 class PageHandler(DocHandler):

@@ -149,6 +149,17 @@ LABELS = Table(
     Index("labels_by_subject", "subject", "id"),
 )
 
+# Login sessions, where users log in. The id is the hash of what the browser's cookie holds.
+LOGINS = Table(
+    "logins",
+    METADATA,
+    Column("id", String(64), primary_key=True),
+    Column("user", Text, nullable=False),
+    Column("credential", String(64), nullable=False),
+    Column("created", Double, nullable=False),
+    Column("used", Double, nullable=False),
+)
+
 # Where several servers share the database: which of them live, and which has which run.
 SERVERS = Table(
     "servers",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import signal
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ import psutil
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
+from engine.accounts import hash_password, write_users
 from engine.events import State
 from engine.store import Store
 from tests.browser.accessible import assert_accessible
@@ -153,7 +153,7 @@ def test_who_must_log_in_is_asked_offline_and_finds_the_run_after_a_restart(
     context: BrowserContext, tmp_path: Path
 ) -> None:
     users = tmp_path / "users.json"
-    users.write_text(json.dumps({"ada": "lovelace"}))
+    write_users(users, {"ada": hash_password("lovelace")})
     page = context.new_page()
     with serving(tmp_path, "--auth", str(users)) as server:
         foreign: list[str] = []

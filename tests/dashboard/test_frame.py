@@ -130,8 +130,8 @@ def test_a_port_in_use_is_said_in_one_sentence(site: Site) -> None:
             build(site, port)
 
 
-def test_a_missing_password_file_is_said(site: Site, tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="no password file"):
+def test_a_missing_user_file_is_named(site: Site, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="no user file"):
         build(site, 0, auth=tmp_path / "none.json")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 
@@ -11,6 +10,7 @@ from tornado.web import RequestHandler
 
 from dashboard import routes
 from dashboard.headers import Policy
+from engine.accounts import hash_password, write_users
 from engine.catalog import STUDIES, entry
 from engine.datasets import inspect_table
 from engine.errors import BadInput
@@ -68,7 +68,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standing]:
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standing]:
     """A server that asks for a login."""
     folder = tmp_path_factory.mktemp("guarded")
-    (folder / "users.json").write_text(json.dumps({"ada": "lovelace"}))
+    write_users(folder / "users.json", {"ada": hash_password("lovelace")})
     with standing(folder, auth=folder / "users.json") as server:
         yield server
 

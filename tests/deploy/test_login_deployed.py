@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
+import re
 import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
@@ -13,10 +13,11 @@ from playwright.sync_api import Browser, Page, expect
 from tornado.httpclient import HTTPClientError
 from tornado.websocket import websocket_connect
 
+from engine.accounts import hash_password, write_users
 from engine.catalog import STUDIES
 from engine.store import Store
 from tests.browser.conftest import serving
-from tests.browser.visiting import PATIENCE, SMALL, log_in, train, until
+from tests.browser.visiting import PATIENCE, SMALL, log_in, press, train, until
 
 
 class Stay(urllib.request.HTTPRedirectHandler):
@@ -54,7 +55,7 @@ def test_each_sees_their_own_and_a_stranger_nothing(
     page: Page, browser: Browser, tmp_path: Path
 ) -> None:
     users = tmp_path / "users.json"
-    users.write_text(json.dumps({"ada": "lovelace", "bob": "ross"}))
+    write_users(users, {"ada": hash_password("lovelace"), "bob": hash_password("ross")})
     with serving(tmp_path, "--auth", str(users)) as server:
         for place in ("", *STUDIES):
             assert answer(f"{server.url}/{place}") == (302, f"./login?next=%2F{place}")
@@ -87,5 +88,25 @@ def test_each_sees_their_own_and_a_stranger_nothing(
             until(stranger, "converged|^hit limit")
             expect(stranger.locator("a[href*='?run=demo-redshift']")).to_be_visible()
             expect(stranger.locator(listed)).to_have_count(0)
+
+            copied = "; ".join(f"{c['name']}={c['value']}" for c in page.context.cookies())
+            assert answer(f"{server.url}/redshift", copied)[0] == 200
+            second = page.context.new_page()
+            second.goto(f"{server.url}/")
+            expect(second.locator(".account")).to_contain_text("ada", timeout=PATIENCE)
+            press(second, "Log out")
+            for left in (second, page):  # the page that was open notices by itself
+                expect(left.get_by_label("Password")).to_be_visible(timeout=PATIENCE)
+            assert answer(f"{server.url}/redshift", copied)[0] == 302
+            expect(stranger.locator(".account")).to_contain_text("bob")
         finally:
             other.close()
+    log = (tmp_path / "log").read_text()
+    for line in (
+        "WARNING login failed: name='ada'",
+        "INFO login: name='bob'",
+        "INFO logout: name=",
+    ):
+        assert re.search(rf"(?m)^\d{{4}}-\d\d-\d\d \S+ {line}", log), line
+    assert "lovelace" not in log
+    assert "Traceback" not in log.partition("login failed")[2]

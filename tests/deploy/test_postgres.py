@@ -27,7 +27,8 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_the_store_keeps_its_promises_on_postgres(postgres: str) -> None:
-    tests = ["tests/engine/test_store.py", "tests/engine/runs/test_sharing.py"]
+    tests = ["tests/engine/test_store.py", "tests/engine/test_logins.py"]
+    tests += ["tests/engine/runs/test_sharing.py"]
     command = [sys.executable, "-m", "pytest", "-rs", "-k", "postgres", *tests]
     environment = {**os.environ, "SCANT_TEST_POSTGRES": postgres}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
