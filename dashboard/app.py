@@ -23,15 +23,18 @@ from tornado.web import HTTPError, RequestHandler, StaticFileHandler
 
 from dashboard import identity, login, origin, shell
 from dashboard.controls.fetch import Fetches
+from dashboard.limits.messages import MESSAGE_LIMIT
+from dashboard.limits.page_handler import PageLimits, bound_pages
+from dashboard.limits.uploads import UploadBudget
 from dashboard.live import Hub
 from dashboard.mending import mend_panel
 from dashboard.pages.gallery import gallery
 from dashboard.pages.study_page import study_page
+from dashboard.upstream import bounded_messages, busy_cleanup
 from engine.catalog import STUDIES
 from engine.errors import BadInput
 from engine.shipped import shipped
 
-MESSAGE_LIMIT = 64 * 2**20  # bytes of one websocket message; uploads come in chunks of 10 MB
 CLOSING = 8.0  # seconds at most that a closing server waits for checkpoints and workers
 
 log = logging.getLogger(__name__)
@@ -47,6 +50,8 @@ class Site:
         key: What signs cookies.
         hub: Fans the runs' events out to the pages.
         fetches: Downloads of data sets that visitors have asked for.
+        limits: Page requests in their turns, and the sessions that live.
+        uploads: What uploads may take of the server's memory.
         fault: Why the run service did not come up; `""` while all is well.
     """
 
@@ -55,6 +60,8 @@ class Site:
     key: str
     hub: Hub = field(init=False)
     fetches: Fetches = field(init=False)
+    limits: PageLimits = field(default_factory=PageLimits)
+    uploads: UploadBudget = field(default_factory=UploadBudget)
     fault: str = ""
 
     def __post_init__(self) -> None:
@@ -81,6 +88,8 @@ class Site:
     def pages(self) -> dict[str, Callable[[], pmui.Page]]:
         """The page function of each address."""
         mend_panel()
+        bounded_messages.install()
+        busy_cleanup.install()
         routes = {"/": shell.page(self, gallery)}
         for name in STUDIES:
             import_module(f"dashboard.pages.{name}")  # now, not while the first visitor waits
@@ -173,6 +182,7 @@ def build(
                 "stop what listens there or give another --port."
             ) from error
         raise
+    bound_pages(server, site.limits, site.key)
     login.lead_on(server)
     if not origin.on_this_machine(address):
         origin.admit_own_pages(server)
