@@ -63,7 +63,7 @@ class BoundedDropper(pn.widgets.FileDropper):
         super()._server_event(doc, event)
 
     def _take(self, event: Any) -> Received | str | None:
-        data, event.data = event.data, None  # Bokeh may keep the event
+        data, event.data = event.data, None
         if not isinstance(data, dict):
             return None
         if data.get("chunk") == 1:
@@ -75,11 +75,12 @@ class BoundedDropper(pn.widgets.FileDropper):
             return str(error)
 
     def _process_event(self, event: Any) -> None:
-        if isinstance(event.data, Received):
-            self._reservation = event.data.reservation
-            self.value = {event.data.name: event.data.content}
-        elif isinstance(event.data, str):
-            self._refused(event.data)
+        outcome, event.data = event.data, None  # a log record may keep the event
+        if isinstance(outcome, Received):
+            self._reservation = outcome.reservation
+            self.value = {outcome.name: outcome.content}
+        elif isinstance(outcome, str):
+            self._refused(outcome)
 
     def _stalled(self, sentence: str) -> None:
         if self._doc is not None and self._doc.session_context is not None:

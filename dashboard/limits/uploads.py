@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Mapping
 from contextvars import Context
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import BytesIO
 from typing import Any
 from weakref import WeakSet
@@ -101,7 +101,7 @@ class Received:
     """A whole file; the reservation counts it until it is released."""
 
     name: str
-    content: bytes
+    content: bytes = field(repr=False)
     reservation: Reservation
 
 
