@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -188,7 +189,7 @@ def test_the_loop_serves_others_between_two_builds() -> None:
         task = asyncio.create_task(others())
         await asyncio.gather(*(build() for _ in range(5)))
         task.cancel()
-        assert all(after - before >= 10 for before, after in zip(rounds, rounds[1:]))
+        assert all(after - before >= 10 for before, after in pairwise(rounds))
 
     run(main())
 

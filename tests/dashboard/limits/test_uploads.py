@@ -1,4 +1,4 @@
-"""Upload bytes: counted from the first chunk, refused in a sentence, never held longer than needed."""
+"""Upload bytes: counted from the first chunk, refused in a sentence, held as long as needed."""
 
 from __future__ import annotations
 
