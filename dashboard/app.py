@@ -30,7 +30,7 @@ from dashboard.live import Hub
 from dashboard.mending import mend_panel
 from dashboard.pages.gallery import gallery
 from dashboard.pages.study_page import study_page
-from dashboard.upstream import bounded_messages, busy_cleanup
+from dashboard.upstream import bounded_messages, busy_cleanup, closed_sockets, one_log_line
 from engine.catalog import STUDIES
 from engine.errors import BadInput
 from engine.shipped import shipped
@@ -90,6 +90,8 @@ class Site:
         mend_panel()
         bounded_messages.install()
         busy_cleanup.install()
+        closed_sockets.install()
+        one_log_line.install()
         routes = {"/": shell.page(self, gallery)}
         for name in STUDIES:
             import_module(f"dashboard.pages.{name}")  # now, not while the first visitor waits
