@@ -25,6 +25,7 @@ from dashboard import identity, login, origin, shell
 from dashboard.controls.fetch import Fetches
 from dashboard.limits.messages import MESSAGE_LIMIT
 from dashboard.limits.page_handler import PageLimits, bound_pages
+from dashboard.limits.sessions import PER_ADDRESS, LiveSessions
 from dashboard.limits.uploads import UploadBudget
 from dashboard.live import Hub
 from dashboard.mending import mend_panel
@@ -203,6 +204,8 @@ def serve(
     auth: Path | None = None,
     allow_origin: Sequence[str] = (),
     limit_per_owner: int = 2,
+    sessions_per_address: int = PER_ADDRESS,
+    disk_reserve: float | None = None,
 ) -> None:
     """Serve the dashboard until SIGINT or SIGTERM.
 
@@ -217,6 +220,8 @@ def serve(
         allow_origin: Further hosts ("host" or "host:port") whose pages may talk to this server;
             also taken from SCANT_ALLOW_ORIGIN, separated by commas.
         limit_per_owner: Runs that one visitor may have at once.
+        sessions_per_address: Pages that one network address may have open at once.
+        disk_reserve: GB of the disk that stay free; None: SCANT_DISK_RESERVE, else 1.
 
     Raises:
         BadInput: The port is taken, or the password file cannot be read.
@@ -224,14 +229,19 @@ def serve(
     from engine.datasets import data_dir as default_data_dir
     from engine.runs import RunService
     from engine.store import Store
+    from engine.store.quota import disk_reserve as check_reserve
 
     if data_dir is not None:
         os.environ["SCANT_DATA_DIR"] = str(data_dir)
+    if disk_reserve is not None:
+        os.environ["SCANT_DISK_RESERVE"] = str(disk_reserve)
+    check_reserve()
     folder = default_data_dir()
     service = RunService(
         Store.open(), workers=workers, scheduler=scheduler, limit_per_owner=limit_per_owner
     )
-    site = Site(service, folder, identity.secret(folder))
+    limits = PageLimits(sessions=LiveSessions(per_address=sessions_per_address))
+    site = Site(service, folder, identity.secret(folder), limits)
     server = build(site, port, address, auth, allow_origin)
     run(site, server, open_browser)
 

@@ -59,6 +59,13 @@ def serve(
     limit_per_owner: Annotated[
         int, typer.Option(min=1, help="Runs that a visitor may have at once.")
     ] = 2,
+    sessions_per_address: Annotated[
+        int, typer.Option(min=1, help="Pages that a network address may have open at once.")
+    ] = 120,
+    disk_reserve: Annotated[
+        float | None,
+        typer.Option(min=0, help="GB of the disk that stay free; SCANT_DISK_RESERVE, else 1."),
+    ] = None,
 ) -> None:
     """Serve the pages."""
     from dashboard.app import serve as serve_pages
@@ -74,6 +81,8 @@ def serve(
             auth=auth,
             allow_origin=allow_origin or (),
             limit_per_owner=limit_per_owner,
+            sessions_per_address=sessions_per_address,
+            disk_reserve=disk_reserve,
         )
 
 
