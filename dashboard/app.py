@@ -241,7 +241,7 @@ def serve(
         Store.open(), workers=workers, scheduler=scheduler, limit_per_owner=limit_per_owner
     )
     limits = PageLimits(sessions=LiveSessions(per_address=sessions_per_address))
-    site = Site(service, folder, identity.secret(folder), limits)
+    site = Site(service, folder, identity.secret(folder), limits=limits)
     server = build(site, port, address, auth, allow_origin)
     run(site, server, open_browser)
 

@@ -163,7 +163,8 @@ def test_a_bomb_over_the_socket_ends_the_connection_with_one_line(
 
     with caplog.at_level(logging.WARNING):
         assert asyncio.run(asyncio.wait_for(attack(), 30)) is not None
-    (record,) = [r for r in caplog.records if r.levelno >= logging.WARNING]
+    bad = [r for r in caplog.records if r.levelno >= logging.WARNING]
+    (record,) = [r for r in bad if not r.name.startswith("tornado.access")]  # answers of 429
     assert "decompress to more than" in record.getMessage()
     assert record.exc_info is None
     assert len(record.getMessage()) < 200
