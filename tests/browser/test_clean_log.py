@@ -1,4 +1,4 @@
-"""The log of a normal day: pages opened, left, loaded anew and used, and nothing to read about it."""
+"""The log of a normal day: pages opened, left, loaded anew and used, and not a line about it."""
 
 from __future__ import annotations
 
