@@ -29,21 +29,21 @@ class PageLimits:
     sessions: LiveSessions = field(default_factory=LiveSessions)
 
 
-class BoundedDocHandler(DocHandler):
-    """Panel's handler of page requests: builds in turns, sessions counted."""
+class BoundedPages:
+    """Mixed into a handler of page requests: pages are built in turns, and sessions counted."""
 
-    _turn: Turn | None = None
-    limits: PageLimits  # set on the subclass that `bound_pages` makes
+    limits: PageLimits  # these two are set on the class that `bound_pages` makes
     key: str
+    _turn: Turn | None = None
 
-    async def get(self, *args: Any, **kwargs: Any) -> None:
+    async def get(self: Any, *args: Any, **kwargs: Any) -> None:
         """Build the page when its turn has come, or answer with a sentence that reloads itself."""
         client = Client.of(self.request, self.key)
         self._turn = self.limits.gate.turn(client.address, client.visitor)
         try:
             async with self._turn:
                 self.limits.sessions.check(client)
-                await super().get(*args, **kwargs)
+                await super().get(*args, **kwargs)  # type: ignore[misc]
         except Withdrawn:
             return  # nobody is there to answer
         except Busy as busy:
@@ -53,24 +53,27 @@ class BoundedDocHandler(DocHandler):
             self.set_header("Content-Type", "text/html; charset=utf-8")
             self.finish(busy_page(busy))
 
-    def on_connection_close(self) -> None:
+    def on_connection_close(self: Any) -> None:
         """The client went away; a build that has not begun does not begin."""
         if self._turn is not None:
             self._turn.withdraw()
-        super().on_connection_close()
+        super().on_connection_close()  # type: ignore[misc]
 
-    async def get_session(self) -> ServerSession:
-        session: ServerSession = await super().get_session()
+    async def get_session(self: Any) -> ServerSession:
+        """The session that the page is built in, counted for its client."""
+        session: ServerSession = await super().get_session()  # type: ignore[misc]
         self.limits.sessions.add(session, Client.of(self.request, self.key))
         return session
 
 
 def bound_pages(server: Server, limits: PageLimits, key: str) -> None:
     """Put the limits before every page of a server; `key` signs its visitor cookies."""
-    handler = type("BoundedDocHandler", (BoundedDocHandler,), {"limits": limits, "key": key})
+    shared = {"limits": limits, "key": key}
     for rule in server._tornado.wildcard_router.rules:
-        if rule.target is DocHandler:
-            rule.target = handler
+        target: Any = rule.target
+        bounded = isinstance(target, type) and issubclass(target, BoundedPages)
+        if isinstance(target, type) and issubclass(target, DocHandler) and not bounded:
+            rule.target = type("BoundedPage", (BoundedPages, target), shared)
 
 
 def busy_page(busy: Busy) -> str:
