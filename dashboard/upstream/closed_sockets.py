@@ -9,6 +9,7 @@ A closed tab ends its session through `on_close`. What was being written meanwhi
 - Panel's `dispatch_tornado` writes a message in parts; where the stream closes between two of them
   the error goes through to whatever changed the document.
 - Panel and Bokeh log a warning for each message that did not go out.
+- Bokeh's `on_close` fails where the keep-alive job has found the browser gone before it is called.
 
 Private API of Bokeh 3.9 and Panel 1.9, pinned in pyproject.toml.
 """
@@ -38,6 +39,7 @@ def install() -> None:
     patched: Any = sending
     patched._run_write_futures = _run_write_futures
     ws.WSHandler.send_message = _send_message  # type: ignore[method-assign]
+    _close_once()
 
 
 def _retrieve_errors() -> None:
@@ -64,6 +66,18 @@ def _dispatch_to_open_sockets() -> None:
         return futures
 
     sending.dispatch_tornado = dispatch_tornado
+
+
+def _close_once() -> None:
+    close: Any = ws.WSHandler.on_close
+
+    @wraps(close)
+    def on_close(handler: Any) -> None:
+        session = handler.connection._session if handler.connection is not None else None
+        if session is not None and not session.destroyed:
+            close(handler)
+
+    ws.WSHandler.on_close = on_close  # type: ignore[method-assign]
 
 
 async def _run_write_futures(doc: Document) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from bokeh.document import Document
+from bokeh.server.connection import ServerConnection
 from bokeh.server.views.ws import WSHandler
 from panel.io import document as sending
 from tornado.iostream import StreamClosedError
@@ -91,6 +92,32 @@ def test_bokehs_own_messages(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         asyncio.run(WSHandler.send_message(None, message))  # type: ignore[arg-type]
     assert caplog.records == []
+
+
+@pytest.mark.parametrize("session", [None, SimpleNamespace(destroyed=True)])
+def test_a_connection_that_closes_after_its_session_was_let_go(session: Any) -> None:
+    handler: Any = SimpleNamespace(
+        connection=ServerConnection.__new__(ServerConnection),
+        close_code=1001,
+        close_reason="",
+        application=None,
+    )
+    handler.connection._session = session
+    WSHandler.on_close(handler)
+
+
+def test_a_connection_that_closes_ends_its_session() -> None:
+    ended: list[str] = []
+    session = SimpleNamespace(destroyed=False, notify_connection_lost=lambda: ended.append("lost"))
+    connection = ServerConnection.__new__(ServerConnection)
+    connection._session = session  # type: ignore[assignment]
+    application = SimpleNamespace(client_lost=lambda _: ended.append("client"))
+    WSHandler.on_close(
+        SimpleNamespace(  # type: ignore[arg-type]
+            connection=connection, close_code=1001, close_reason="", application=application
+        )
+    )
+    assert ended == ["lost", "client"]
 
 
 def test_bokeh_writes_each_line_once() -> None:
