@@ -19,7 +19,8 @@ from panel.io.state import _state
 
 def install() -> None:
     """Patch Panel in this process; a second call changes nothing."""
-    original: Any = _state._schedule_busy_cleanup
+    patched: Any = _state
+    original: Any = patched._schedule_busy_cleanup
     if hasattr(original, "__wrapped__"):
         return
 
@@ -27,4 +28,4 @@ def install() -> None:
     def schedule(state: Any) -> None:
         Context().run(original, state)
 
-    _state._schedule_busy_cleanup = schedule  # type: ignore[method-assign]
+    patched._schedule_busy_cleanup = schedule

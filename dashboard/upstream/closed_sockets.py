@@ -38,7 +38,8 @@ def install() -> None:
     _dispatch_to_open_sockets()
     patched: Any = sending
     patched._run_write_futures = _run_write_futures
-    ws.WSHandler.send_message = _send_message  # type: ignore[method-assign]
+    handlers: Any = ws.WSHandler
+    handlers.send_message = _send_message
     _close_once()
 
 
