@@ -20,6 +20,25 @@ session._document_changed = function (event) {
   for (const each of [event, ...early]) send.call(this, each)
 }
 
+// Bokeh takes models that the server has just sent for new ones of the browser's own, and sends each
+// back whole with the next change that names it ("reference already known", says the server).
+const documents = Bokeh.require('document/document').Document.prototype
+const applyPatch = documents._apply_json_patch
+documents._apply_json_patch = function (patch, buffers) {
+  const sent = new Set()
+  const collect = (node) => {
+    if (Array.isArray(node)) node.forEach(collect)
+    else if (node !== null && node?.constructor === Object) {
+      if (node.type === 'object' && node.id !== undefined) sent.add(node.id)
+      Object.values(node).forEach(collect)
+    }
+  }
+  collect(patch.events)
+  const added = this._new_models
+  added.add = (model) => sent.has(model.id) ? added : Set.prototype.add.call(added, model)
+  try { applyPatch.call(this, patch, buffers) } finally { delete added.add }
+}
+
 // The newest points of a curve that many watch, told to all browsers at once by
 // dashboard/news.py: they are drawn after the curve until they have become part of it.
 const newest = (doc) => doc.on_message('scant_news', (told) => {

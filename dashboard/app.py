@@ -25,15 +25,19 @@ from dashboard.auth import page_session, proxy, same_origin, visitor_cookie
 from dashboard.auth.login import LoginProvider, show_log
 from dashboard.auth.login_sessions import LoginSessions
 from dashboard.controls.fetch import Fetches
+from dashboard.limits.messages import MESSAGE_LIMIT
+from dashboard.limits.page_handler import PageLimits, bound_pages
+from dashboard.limits.sessions import PER_ADDRESS, LiveSessions
+from dashboard.limits.uploads import UploadBudget
 from dashboard.live import Hub
 from dashboard.mending import mend_panel
 from dashboard.pages.gallery import gallery
 from dashboard.pages.study_page import study_page
+from dashboard.upstream import bounded_messages, busy_cleanup, closed_sockets, one_log_line
 from engine.accounts import Accounts
 from engine.catalog import STUDIES
 from engine.errors import BadInput
 
-MESSAGE_LIMIT = 64 * 2**20  # bytes of one websocket message; uploads come in chunks of 10 MB
 FORM_LIMIT = 64 * 2**10  # bytes of a request's body; the login's form is the only one
 CLOSING = 8.0  # seconds at most that a closing server waits for checkpoints and workers
 
@@ -50,6 +54,8 @@ class Site:
         key: What signs cookies.
         hub: Fans the runs' events out to the pages.
         fetches: Downloads of data sets that visitors have asked for.
+        limits: Page requests in their turns, and the sessions that live.
+        uploads: What uploads may take of the server's memory.
         fault: Why the run service did not come up; `""` while all is well.
         logins: Who is logged in; None where the server does not ask for a login.
     """
@@ -59,6 +65,8 @@ class Site:
     key: str
     hub: Hub = field(init=False)
     fetches: Fetches = field(init=False)
+    limits: PageLimits = field(default_factory=PageLimits)
+    uploads: UploadBudget = field(default_factory=UploadBudget)
     fault: str = ""
     logins: LoginSessions | None = None
 
@@ -88,6 +96,10 @@ class Site:
     def pages(self) -> dict[str, Callable[[], pmui.Page]]:
         """The page function of each address."""
         mend_panel()
+        bounded_messages.install()
+        busy_cleanup.install()
+        closed_sockets.install()
+        one_log_line.install()
         routes = {"/": shell.page(self, gallery)}
         for name in STUDIES:
             import_module(f"dashboard.pages.{name}")  # now, not while the first visitor waits
@@ -145,6 +157,7 @@ def build(
             ) from error
         raise
     routes.put_up(server, site, policy, own_pages=not same_origin.on_this_machine(address))
+    bound_pages(server, site.limits, site.key)
     # In this order: cookies and headers go by the scheme of which a proxy knows.
     server._tornado.add_transform(proxy.transform(proxies))
     server._tornado.add_transform(visitor_cookie.transform(site.key))
@@ -164,6 +177,8 @@ def serve(
     limit_per_owner: int = 2,
     trusted_proxy: Sequence[str] = (),
     frame_ancestors: Sequence[str] = (),
+    sessions_per_address: int = PER_ADDRESS,
+    disk_reserve: float | None = None,
 ) -> None:
     """Serve the dashboard until SIGINT or SIGTERM.
 
@@ -183,6 +198,8 @@ def serve(
             given, those on this machine.
         frame_ancestors: Sites that may show the pages in a frame; also taken from
             SCANT_FRAME_ANCESTORS.
+        sessions_per_address: Pages that one network address may have open at once.
+        disk_reserve: GB of the disk that stay free; None: SCANT_DISK_RESERVE, else 1.
 
     Raises:
         BadInput: The port is taken, the user file cannot be used, or a proxy or a site that may
@@ -191,14 +208,19 @@ def serve(
     from engine.datasets import data_dir as default_data_dir
     from engine.runs import RunService
     from engine.store import Store
+    from engine.store.quota import disk_reserve as check_reserve
 
     if data_dir is not None:
         os.environ["SCANT_DATA_DIR"] = str(data_dir)
+    if disk_reserve is not None:
+        os.environ["SCANT_DISK_RESERVE"] = str(disk_reserve)
+    check_reserve()
     folder = default_data_dir()
     service = RunService(
         Store.open(), workers=workers, scheduler=scheduler, limit_per_owner=limit_per_owner
     )
-    site = Site(service, folder, visitor_cookie.secret(folder))
+    limits = PageLimits(sessions=LiveSessions(per_address=sessions_per_address))
+    site = Site(service, folder, visitor_cookie.secret(folder), limits=limits)
     if auth is not None:
         show_log()
     server = build(site, port, address, auth, allow_origin, trusted_proxy, frame_ancestors)

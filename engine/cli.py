@@ -68,6 +68,13 @@ def serve(
     frame_ancestors: Annotated[
         list[str] | None, typer.Option(help="A site that may show the pages in a frame.")
     ] = None,
+    sessions_per_address: Annotated[
+        int, typer.Option(min=1, help="Pages that a network address may have open at once.")
+    ] = 120,
+    disk_reserve: Annotated[
+        float | None,
+        typer.Option(min=0, help="GB of the disk that stay free; SCANT_DISK_RESERVE, else 1."),
+    ] = None,
 ) -> None:
     """Serve the pages."""
     from dashboard.app import serve as serve_pages
@@ -85,6 +92,8 @@ def serve(
             limit_per_owner=limit_per_owner,
             trusted_proxy=trusted_proxy or (),
             frame_ancestors=frame_ancestors or (),
+            sessions_per_address=sessions_per_address,
+            disk_reserve=disk_reserve,
         )
 
 

@@ -16,6 +16,7 @@ import time
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from bokeh.protocol.exceptions import MessageError, ProtocolError, ValidationError
 from bokeh.server.session import ServerSession
 from bokeh.util.token import (
     check_token_signature,
@@ -144,6 +145,10 @@ class PageSocket(WSHandler):
     async def _receive(self, fragment: str | bytes) -> Any:
         try:
             return await self.receiver.consume(fragment)
+        except (MessageError, ProtocolError, ValidationError) as error:
+            log.warning("a page's message was refused: %s", error)
+            self.close(4400, "This page sent what the server does not take.")
+            return None
         except Exception:
             self._protocol_error("a message could not be read")
             return None

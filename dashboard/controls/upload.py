@@ -9,10 +9,11 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import panel as pn
 import panel_material_ui as pmui
 
+from dashboard.controls.dropper import BoundedDropper
 from dashboard.controls.upload_images import pictured
+from dashboard.limits.client import Client, network
 from dashboard.pages.place import column
 from dashboard.shell import text
 from engine.datasets import inspect_table, read_image_table, read_table
@@ -54,13 +55,18 @@ class Upload:
         self._mapping: dict[str, str] = {}
         self._id = ""
         limit = IMAGE_LIMIT_BYTES if self._takes_images else LIMIT_BYTES
-        self._drop = pn.widgets.FileDropper(
-            multiple=False,
-            max_file_size=f"{limit // 10**6}MB",
+        visit = page.visit
+        self._drop = BoundedDropper(
+            visit.site.uploads,
+            Client(network(visit.address), visit.owner),
+            limit,
+            started=self._let_go,
+            refused=self._refused,
             sizing_mode="stretch_width",
             margin=0,
             height=DROP_HEIGHT,
         )
+        visit.doc.on_session_destroyed(lambda _: self._drop.release())
         self._drop.param.watch(lambda event: self._dropped(event.new), "value")
         # Its script draws sixty times a second for as long as it is on a page, seen or not.
         self._field = column()
@@ -118,8 +124,13 @@ class Upload:
         self._say(f"<p class='quiet' role='note'>Reading {html.escape(name)}…</p>")
         self._inspect()
 
+    def _let_go(self) -> None:
+        """Another file begins to come; memory is counted for one."""
+        self._file = self._preview = self._whole = None
+
     def _inspect(self) -> None:
-        assert self._file is not None
+        if self._file is None:
+            return
         name, content = self._file
         schema = self._page.entry.table
         if schema.rates and is_rates(content):
@@ -140,7 +151,8 @@ class Upload:
 
     def _seen(self, table: Table) -> None:
         """Show what a ZIP held; it is kept as read, and its bytes are let go."""
-        assert self._file is not None
+        if self._file is None:
+            return
         self._whole, self._file = table, (self._file[0], b"")
         shown = pictured(table, self._page.entry.table) if self._takes_images else ""
         self._say(
@@ -154,7 +166,8 @@ class Upload:
         self._say(_list([sentence], "error", "alert"))
 
     def _inspected(self, preview: Preview) -> None:
-        assert self._file is not None
+        if self._file is None:
+            return
         first = self._preview is None or self._preview.names != preview.names
         self._preview = preview
         self._mapping = self._mapping or dict(preview.mapping)
@@ -230,7 +243,8 @@ class Upload:
         self._inspect()
 
     def _store(self) -> None:
-        assert self._file is not None
+        if self._file is None:
+            return
         name, content = self._file
         page = self._page
 
@@ -247,7 +261,8 @@ class Upload:
             return made
 
         def kept(upload: str) -> None:
-            self._file = self._preview = self._whole = None
+            self._let_go()
+            self._drop.release()
             self._kept(upload)
 
         page.background(

@@ -30,6 +30,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Coroutine
+from contextvars import Context
 from functools import partial
 from importlib import import_module
 from itertools import count
@@ -196,7 +197,8 @@ class StudyPage:
     ) -> None:
         """Await `work` off the document, then call `then(result)` and `last()` on it.
 
-        A refusal (`BadInput`, `NotAllowed`, `NotFound`, `Unavailable`) is said on the page or given to `refused`.
+        A refusal (`BadInput`, `NotAllowed`, `NotFound`, `Unavailable`) is said on the page or
+        given to `refused`.
         """
 
         async def do() -> None:
@@ -211,7 +213,9 @@ class StudyPage:
                 end = lambda: self.say(FAULT, "error")  # noqa: E731
             self.turn(end, last)
 
-        task = asyncio.get_running_loop().create_task(do())
+        # In an empty context: what the work leaves open in it, as connections to workers, would
+        # keep the document that the context of a page names.
+        task = asyncio.get_running_loop().create_task(do(), context=Context())
         self._tasks.add(task)  # the loop itself keeps only a weak reference
         task.add_done_callback(self._tasks.discard)
 

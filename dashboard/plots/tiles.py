@@ -16,6 +16,8 @@ from dashboard.plots.base import Plot
 from dashboard.plots.theme import Figure, models, new_figure
 
 USUAL = 760  # pixels of a figure before the browser has told its own
+NARROWEST, WIDEST = 40, 10_000  # pixels of a figure that anybody looks at
+SMALLEST, LARGEST = 0.25, 8.0  # type of the page, in times of the usual
 
 # Of its figures a browser reports nothing (assets/page.js); of this it must.
 _TELL = """
@@ -55,7 +57,7 @@ class Tiled(Plot):
         plot.js_on_change("inner_width", tell)
         self.told.on_change(
             "data",
-            lambda _attr, _old, new: self._resized(int(new["wide"][0]), float(new["type"][0])),
+            lambda _attr, _old, new: self._resized(float(new["wide"][0]), float(new["type"][0])),
         )
         self._compose(plot)
         super().__init__(title, plot)
@@ -101,8 +103,15 @@ class Tiled(Plot):
         down = self._above() + tile // self.across * self._ratio
         return np.stack([tile % self.across, down]).astype(float)
 
-    def _resized(self, wide: int, type_: float = 1.0) -> None:
-        self._wide, self._type = wide, type_
+    def _resized(self, wide: float, type_: float = 1.0) -> None:
+        """Lay the tiles out for another width; one that nobody can see leaves them as they are.
+
+        A figure that is folded away or not laid out yet reports a fraction of a pixel. No tile can
+        be that wide, and whatever a browser reports decides how large a picture is made here.
+        """
+        if not (NARROWEST <= wide <= WIDEST and SMALLEST <= type_ <= LARGEST):
+            return
+        self._wide, self._type = int(wide), type_
         if self._n:
             self._lay(self._n)
             self._draw()

@@ -17,6 +17,7 @@ from engine.errors import BadInput, Unavailable
 from engine.runs.cluster import Cluster
 
 TELL_SECONDS = 2.0  # a worker that takes longer does not answer at all
+LARGE = 1_000_000  # bytes of a table or checkpoint that go to a worker past the scheduler
 
 log = logging.getLogger(__name__)
 
@@ -51,6 +52,7 @@ class Desk:
         self._cluster: Cluster | None = None
         self._watches: dict[tuple[str, int], asyncio.Task[None]] = {}
         self._futures: dict[tuple[str, int], Future] = {}
+        self._placed: dict[tuple[str, int], str] = {}  # workers that were sent large data
 
     @property
     def connected(self) -> bool:
@@ -78,22 +80,15 @@ class Desk:
     def begin(self, job: dict[str, Any], table: bytes | None, checkpoint: bytes | None) -> None:
         """Send an attempt out; `job` as `engine.worker.work` takes it."""
         key = (job["run"], job["attempt"])
-        future = self._client.submit(
-            worker.work,
-            json.dumps(job),
-            table,
-            checkpoint,
-            pure=False,
-            key=f"{job['run']}-{job['attempt']}",
-        )
-        self._futures[key] = future
-        self._watches[key] = asyncio.create_task(self._watch(key, future))
+        watch = self._watch(self._client, key, job, [table, checkpoint])
+        self._watches[key] = asyncio.create_task(watch)
 
     def forget(self, run: str, attempt: int) -> None:
         """Expect nothing more of an attempt."""
         watch = self._watches.pop((run, attempt), None)
         if watch is not None:
             watch.cancel()
+        self._placed.pop((run, attempt), None)
         future = self._futures.pop((run, attempt), None)
         if future is not None:
             future.release()
@@ -166,12 +161,53 @@ class Desk:
     def _take(self, event: tuple[float, dict[str, Any]]) -> None:
         self.inbox.put_nowait(Message(**event[1]))
 
-    async def _watch(self, key: tuple[str, int], future: Future) -> None:
+    async def _work(
+        self, client: Any, key: tuple[str, int], job: dict[str, Any], inputs: list[bytes | None]
+    ) -> None:
+        """Submit an attempt and wait for its end.
+
+        A task carries its arguments through the scheduler, which keeps them for as long as it
+        lives. Large ones go to the worker ahead of the task; the task follows its data there.
+        """
+        given: list[Any] = inputs
+        if any(len(data) > LARGE for data in inputs if data is not None):
+            address = await self._place(client, key)
+            sent = await client.scatter(
+                [data or b"" for data in inputs], workers=[address], hash=False
+            )
+            given = [None if data is None else held for data, held in zip(inputs, sent)]
+        future = client.submit(worker.work, json.dumps(job), *given, pure=False, key=_name(key))
+        self._futures[key] = future
+        await future.result()
+
+    async def _place(self, client: Any, key: tuple[str, int]) -> str:
+        """The worker with the fewest tasks, counting those that are on their way.
+
+        Raises:
+            Unavailable: There is none.
+        """
+        tasks: dict[str, set[str]] = {a: set(t) for a, t in (await client.processing()).items()}
+        if not tasks:
+            raise Unavailable("No worker is up at the moment; try again in a few seconds.")
+        for other, address in self._placed.items():
+            tasks.get(address, set()).add(_name(other))
+        address = self._placed[key] = min(tasks, key=lambda worker: len(tasks[worker]))
+        return address
+
+    async def _watch(
+        self, client: Any, key: tuple[str, int], job: dict[str, Any], inputs: list[bytes | None]
+    ) -> None:
         error = ""
         try:
-            await future.result()
+            await self._work(client, key, job, inputs)
         except FutureCancelledError:
             error = "its task was cancelled"
         except Exception as lost:
             error = f"{type(lost).__name__}: {lost}"
+        self._placed.pop(key, None)
         self.inbox.put_nowait(Ended(*key, error))
+
+
+def _name(key: tuple[str, int]) -> str:
+    """An attempt's name among Dask's tasks."""
+    return f"{key[0]}-{key[1]}"

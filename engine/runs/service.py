@@ -72,6 +72,7 @@ class RunService(Shared):
         Raises:
             BadInput: A setting or data name that cannot be, or too many runs at once.
             NotFound: No such study, or the upload is gone.
+            Unavailable: The disk has no room for what a run writes.
         """
         found = entry(study)
         settings = found.settings.parse(values).values()
@@ -82,6 +83,7 @@ class RunService(Shared):
                 raise NotFound(f"The table {upload.name!r} was deleted; upload it again to use it.")
         elif data not in names:
             raise BadInput(f"Study {study!r} has no data {data!r}; it has {', '.join(names)}.")
+        await self._off(self.store.check_disk)
         mine = sum(live.owner == owner for live in self._live.values())
         if mine >= self.limit_per_owner:
             raise BadInput(

@@ -10,10 +10,11 @@ from io import BytesIO
 from typing import Any
 
 import pandas as pd
-from sqlalchemy import Connection, Engine, delete, insert, select, update
+from sqlalchemy import Connection, delete, insert, select, update
 
 from engine.errors import BadInput, NotFound
 from engine.events import FINAL, Finished, decode, encode
+from engine.store.quota import Quota
 from engine.store.records import Label, UploadRecord
 from engine.store.schema import (
     CHECKPOINTS,
@@ -31,10 +32,8 @@ from engine.store.schema import (
 UPLOAD_DAYS = 30.0
 
 
-class UploadShelf:
+class UploadShelf(Quota):
     """The part of the store that holds uploads and labels. Methods block."""
-
-    engine: Engine
 
     def add_upload(
         self,
@@ -46,10 +45,17 @@ class UploadShelf:
         sha256: str = "",
         notes: Sequence[str] = (),
     ) -> str:
-        """Keep a table that was read without problems; returns its unguessable id."""
+        """Keep a table that was read without problems; returns its unguessable id.
+
+        Raises:
+            BadInput: The owner has too many tables here already, or too large ones.
+            Unavailable: The disk has no room for it.
+        """
         upload_id = secrets.token_urlsafe(12)
         buffer = BytesIO()
         frame.to_parquet(buffer, index=False)
+        self.check_uploads(owner, buffer.tell())
+        self.check_disk(buffer.tell())
         row = {
             "id": upload_id,
             "owner": owner,

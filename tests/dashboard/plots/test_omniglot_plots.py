@@ -104,6 +104,22 @@ def test_tiles_fit_the_width_that_the_browser_tells(wide: int, n: int) -> None:
     assert figure.frame_height == pytest.approx(down * plot._wide / across, rel=0.1, abs=41)
 
 
+@pytest.mark.parametrize(
+    ("wide", "type_"),
+    [(0.4, 1.0), (0.0, 1.0), (-760.0, 1.0), (float("nan"), 1.0), (1e12, 1.0), (760.0, 0.0),
+     (760.0, 1e9), (760.0, float("nan"))],
+)  # fmt: skip
+def test_a_view_that_nobody_can_see_leaves_the_tiles_as_they_are(wide: float, type_: float) -> None:
+    """A figure that is folded away has a fraction of a pixel: 57 tracebacks in an afternoon."""
+    plot = GalleryPlot("g")
+    plot.show(np.zeros((7, 4, 6)), [["a", "b"]] * 7, "some")
+    before = plot.figures[0].frame_height, plot.side
+    plot.told.data = {"wide": [wide], "type": [type_]}
+    assert (plot.figures[0].frame_height, plot.side) == before
+    plot.told.data = {"wide": [390.0], "type": [1.0]}
+    assert plot.side != before[1]
+
+
 def test_images_are_one_picture_each_in_its_tile() -> None:
     plot = GalleryPlot("g", lines=1)
     images = np.random.default_rng(0).uniform(size=(5, 3, 3))

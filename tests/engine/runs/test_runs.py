@@ -313,6 +313,29 @@ def test_an_upload_travels_to_the_worker(driver: Driver) -> None:
     np.testing.assert_allclose(report.arrays["mean"], 5, atol=0.5)
 
 
+def test_large_tables_go_past_the_scheduler_to_a_worker_each(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Dask warned of large graphs; a task also goes to whichever worker has its data."""
+    warned: list[str] = []
+    monkeypatch.setattr("distributed.client.warnings.warn", lambda w, *_, **__: warned.append(w))
+    frame = pd.DataFrame({"y": np.random.default_rng(0).normal(5, 0.1, 1_500_000)})  # 12 MB
+    upload = driver.store.add_upload(frame, owner="ada", name="y.csv", study="toy")
+    runs = [driver.submit(data=f"upload:{upload}", **SLOW) for _ in range(2)]
+    for run in runs:
+        driver.until_step(run, 1)
+    assert len({driver.service._live[run].worker for run in runs}) == 2
+    driver.kill_worker(runs[0])
+    driver.until(lambda: driver.store.run(runs[0]).attempt == 2, "another attempt")
+    for run in runs:
+        driver.until_state(run, State.RUNNING)
+        driver.until_checkpoint(run)
+        driver.call(driver.service.stop(run))
+    assert [driver.end(run) for run in runs] == [State.STOPPED] * 2
+    assert not [w for w in warned if "large graph" in str(w)]
+    assert driver.service._desk._placed == {}
+
+
 def test_bad_input_found_by_the_worker_is_the_reason_word_for_word(driver: Driver) -> None:
     run = driver.submit(refuse=True)
     assert driver.end(run) is State.FAILED

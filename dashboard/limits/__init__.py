@@ -1,0 +1,1 @@
+"""Limits on what one client can make the server do or hold."""

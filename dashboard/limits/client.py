@@ -1,0 +1,68 @@
+"""Who a request is counted against: a network address and, where there is one, a visitor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from http.cookies import CookieError, SimpleCookie
+from ipaddress import IPv6Address, ip_address, ip_network
+
+from tornado.httputil import HTTPServerRequest
+
+from dashboard.auth.visitor_cookie import COOKIE, verify
+
+PREFIX = 64  # bits of an IPv6 address that one subscriber has in common
+
+
+class Busy(Exception):
+    """A client has too much going on, or the server has; the sentence says what to do.
+
+    Attributes:
+        status: 429 where the client itself is the cause, else 503.
+        seconds: After how long it is worth trying again.
+    """
+
+    def __init__(self, sentence: str, status: int = 429, seconds: int = 5) -> None:
+        super().__init__(sentence)
+        self.status, self.seconds = status, seconds
+
+
+@dataclass(frozen=True)
+class Client:
+    """Attributes:
+    address: The network address; of an IPv6 address the network of one subscriber.
+    visitor: The id of the visitor's cookie; "" for a request that brought none of ours.
+    """
+
+    address: str
+    visitor: str = ""
+
+    @classmethod
+    def of(cls, request: HTTPServerRequest, key: str) -> Client:
+        """The client of a request, whose visitor cookie is signed with `key`.
+
+        The cookie is read from the header: `identity.transform` gives each request without one a
+        new visitor, by which nothing can be counted.
+        """
+        return cls(network(request.remote_ip or ""), _visitor(request, key))
+
+
+def network(address: str) -> str:
+    """What stands for an address in all counts: itself, or an IPv6 address' first 64 bits."""
+    try:
+        parsed = ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if not isinstance(parsed, IPv6Address):
+        return str(parsed)
+    if parsed.ipv4_mapped is not None:
+        return str(parsed.ipv4_mapped)
+    return str(ip_network((parsed, PREFIX), strict=False))
+
+
+def _visitor(request: HTTPServerRequest, key: str) -> str:
+    try:
+        cookies = SimpleCookie(request.headers.get("Cookie", ""))
+    except CookieError:
+        return ""
+    value = cookies[COOKIE].value if COOKIE in cookies else None
+    return verify(value, key) or ""

@@ -1,0 +1,100 @@
+"""A browser that leaves while the server writes to it is nothing to log.
+
+A closed tab ends its session through `on_close`. What was being written meanwhile ends in
+`WebSocketClosedError`, and each of the libraries makes something else of it:
+
+- Tornado's `write_message` returns a task that need not be awaited, but asyncio logs a traceback
+  when its error is not retrieved ("Task exception was never retrieved"), as where Panel drops the
+  tasks of a session that has ended.
+- Panel's `dispatch_tornado` writes a message in parts; where the stream closes between two of them
+  the error goes through to whatever changed the document.
+- Panel and Bokeh log a warning for each message that did not go out.
+- Bokeh's `on_close` fails where the keep-alive job has found the browser gone before it is called.
+
+Private API of Bokeh 3.9 and Panel 1.9, pinned in pyproject.toml.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from functools import wraps
+from typing import Any
+
+from bokeh.document import Document
+from bokeh.server.views import ws
+from panel.io import document as sending
+from tornado.websocket import WebSocketClosedError, WebSocketProtocol13
+
+log = logging.getLogger(__name__)
+
+
+def install() -> None:
+    """Patch the libraries in this process; a second call changes nothing."""
+    if hasattr(sending.dispatch_tornado, "__wrapped__"):
+        return
+    _retrieve_errors()
+    _dispatch_to_open_sockets()
+    patched: Any = sending
+    patched._run_write_futures = _run_write_futures
+    handlers: Any = ws.WSHandler
+    handlers.send_message = _send_message
+    _close_once()
+
+
+def _retrieve_errors() -> None:
+    write: Any = WebSocketProtocol13.write_message
+
+    @wraps(write)
+    def write_message(*args: Any, **kwargs: Any) -> Any:
+        future = write(*args, **kwargs)
+        future.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return future
+
+    WebSocketProtocol13.write_message = write_message  # type: ignore[method-assign]
+
+
+def _dispatch_to_open_sockets() -> None:
+    dispatch: Any = sending.dispatch_tornado
+
+    @wraps(dispatch)
+    def dispatch_tornado(*args: Any, **kwargs: Any) -> Sequence[asyncio.Future[None]]:
+        try:
+            futures: Sequence[asyncio.Future[None]] = dispatch(*args, **kwargs)
+        except WebSocketClosedError:
+            return []
+        return futures
+
+    sending.dispatch_tornado = dispatch_tornado
+
+
+def _close_once() -> None:
+    close: Any = ws.WSHandler.on_close
+
+    @wraps(close)
+    def on_close(handler: Any) -> None:
+        session = handler.connection._session if handler.connection is not None else None
+        if session is not None and not session.destroyed:
+            close(handler)
+
+    ws.WSHandler.on_close = on_close  # type: ignore[method-assign]
+
+
+async def _run_write_futures(doc: Document) -> None:
+    """As Panel's, which warns of closed connections."""
+    for future in sending._WRITE_FUTURES.pop(doc, []):
+        try:
+            await future
+        except WebSocketClosedError:
+            log.debug("a message was not sent, for its browser has gone")
+        except Exception as error:
+            log.warning("a message was not sent: %s", error)
+
+
+async def _send_message(handler: Any, message: Any) -> None:
+    """As Bokeh's, which warns of closed connections."""
+    try:
+        await message.send(handler)
+    except WebSocketClosedError:
+        log.debug("a message was not sent, for its browser has gone")
