@@ -37,8 +37,16 @@ class PageProtocol(ProtocolHandler):
         return connection.error(message, sentence)
 
 
-def closing(sentence: str) -> str:
-    """A sentence for the page about the exception at hand, which goes to the log under a number."""
+def closing(sentence: str, why: str = "") -> str:
+    """A sentence for the page, and the number under which the log has what it is about.
+
+    Args:
+        sentence: What the page hears, without its full stop.
+        why: One line for the log; "" logs the exception at hand with its traceback.
+    """
     number = secrets.token_hex(4)
-    log.error("fault %s: %s", number, sentence, exc_info=sys.exc_info()[0] is not None)
+    if why:
+        log.warning("fault %s: %s: %s", number, sentence, why)
+    else:
+        log.error("fault %s: %s", number, sentence, exc_info=sys.exc_info()[0] is not None)
     return f"{sentence} (noted as {number})."

@@ -146,8 +146,7 @@ class PageSocket(WSHandler):
         try:
             return await self.receiver.consume(fragment)
         except (MessageError, ProtocolError, ValidationError) as error:
-            log.warning("a page's message was refused: %s", error)
-            self.close(4400, "This page sent what the server does not take.")
+            self.close(4400, closing("This page sent what the server does not take", str(error)))
             return None
         except Exception:
             self._protocol_error("a message could not be read")

@@ -18,6 +18,7 @@ from bokeh.util.token import (
 )
 from tornado.httputil import HTTPHeaders, HTTPServerRequest
 
+from dashboard.auth.login_sessions import Login
 from dashboard.auth.page_session import signing_key, visitor
 from dashboard.auth.visitor_cookie import COOKIE, sign
 from tests.dashboard.standing import KEY, Reply, Standing, ask, join, message, standing
@@ -128,7 +129,8 @@ def test_a_login_is_part_of_who_comes() -> None:
     def comer(user: str, cookie: str) -> Any:
         headers = HTTPHeaders({"Cookie": cookie})
         request = HTTPServerRequest("GET", "/", headers=headers)
-        return SimpleNamespace(request=request, current_user=user)
+        request.scant_login = Login(f"login of {user}", user)  # as `LoginSessions.check` leaves it
+        return SimpleNamespace(request=request)
 
     anna = f"{COOKIE}={sign('anna', KEY)}"
     assert visitor(comer("ada", anna), KEY) == visitor(comer("ada", anna), KEY)
