@@ -191,6 +191,8 @@ def serve(
     auth: Path | None = None,
     allow_origin: Sequence[str] = (),
     limit_per_owner: int = 2,
+    limit_per_address: int = 8,
+    hours_per_run: float = 2.0,
 ) -> None:
     """Serve the dashboard until SIGINT or SIGTERM.
 
@@ -205,6 +207,8 @@ def serve(
         allow_origin: Further hosts ("host" or "host:port") whose pages may talk to this server;
             also taken from SCANT_ALLOW_ORIGIN, separated by commas.
         limit_per_owner: Runs that one visitor may have at once.
+        limit_per_address: Runs that one network address may have at once.
+        hours_per_run: Hours that a run may take; 0 for no limit.
 
     Raises:
         BadInput: The port is taken, or the password file cannot be read.
@@ -216,10 +220,17 @@ def serve(
     if data_dir is not None:
         os.environ["SCANT_DATA_DIR"] = str(data_dir)
     folder = default_data_dir()
+    key = identity.secret(folder)
     service = RunService(
-        Store.open(), workers=workers, scheduler=scheduler, limit_per_owner=limit_per_owner
+        Store.open(),
+        workers=workers,
+        scheduler=scheduler,
+        limit_per_owner=limit_per_owner,
+        limit_per_address=limit_per_address,
+        hours_per_run=hours_per_run,
+        key=key,
     )
-    site = Site(service, folder, identity.secret(folder))
+    site = Site(service, folder, key)
     server = build(site, port, address, auth, allow_origin)
     run(site, server, open_browser)
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from engine.catalog import STUDIES, Settings, entry
+from engine.cli_runs import runs_app
 from engine.errors import BadInput, NotFound
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ app = typer.Typer(
 )
 data_app = typer.Typer(help="The data sets of the studies.", no_args_is_help=True)
 app.add_typer(data_app, name="data")
+app.add_typer(runs_app, name="runs")
 
 StudyName = Annotated[str, typer.Argument(metavar="STUDY", help="One of: " + ", ".join(STUDIES))]
 
@@ -59,6 +61,12 @@ def serve(
     limit_per_owner: Annotated[
         int, typer.Option(min=1, help="Runs that a visitor may have at once.")
     ] = 2,
+    limit_per_address: Annotated[
+        int, typer.Option(min=1, help="Runs that a network address may have at once.")
+    ] = 8,
+    hours_per_run: Annotated[
+        float, typer.Option(min=0, help="Hours that a run may take; 0 for no limit.")
+    ] = 2.0,
 ) -> None:
     """Serve the pages."""
     from dashboard.app import serve as serve_pages
@@ -74,6 +82,8 @@ def serve(
             auth=auth,
             allow_origin=allow_origin or (),
             limit_per_owner=limit_per_owner,
+            limit_per_address=limit_per_address,
+            hours_per_run=hours_per_run,
         )
 
 

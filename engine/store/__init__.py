@@ -9,6 +9,7 @@ from __future__ import annotations
 from sqlalchemy import Engine
 
 from engine.store.claim_shelf import ClaimShelf
+from engine.store.limit_shelf import LimitShelf
 from engine.store.recording_shelf import RecordingShelf
 from engine.store.records import Label, RunRecord, Trace, UploadRecord
 from engine.store.schema import connect
@@ -17,7 +18,7 @@ from engine.store.upload_shelf import UPLOAD_DAYS, UploadShelf
 __all__ = ["UPLOAD_DAYS", "Label", "RunRecord", "Store", "Trace", "UploadRecord"]
 
 
-class Store(RecordingShelf, UploadShelf, ClaimShelf):
+class Store(RecordingShelf, LimitShelf, UploadShelf, ClaimShelf):
     """One database. Safe to share between threads; every method is one transaction."""
 
     def __init__(self, engine: Engine) -> None:

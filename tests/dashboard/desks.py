@@ -114,6 +114,9 @@ class Frame(Asker):
             (refused or (lambda _: None))(str(error))
         last()
 
+    def submit(self, values: Any, data: str) -> Any:
+        return self.service.submit("clamp", values, data, self.visit.owner)
+
     def open(self, run: str) -> None:
         self.opened.append(run)
 
