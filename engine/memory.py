@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import psutil
 
-DATA_SHARE = 0.9  # of a worker's memory that its data may take; programme code is mapped beside it
+DATA_SHARE = 0.9  # of a worker's memory that it may hold; Dask kills it at 0.95
 _SIGNS = (
     "can't allocate memory",  # PyTorch on a processor
     "cannot allocate memory",
@@ -25,16 +25,18 @@ def resident() -> int:
 def limit_data(limit: int) -> None:
     """Have allocations fail in this process, rather than have it killed, near `limit` bytes.
 
-    A library then raises, which can be answered. Linux alone counts what is mapped for data; CUDA
-    maps far more than it uses, so this is not for processes that use a GPU.
+    A library then raises, which can be answered. To be called once the libraries are in, for they
+    map a gigabyte that they never touch. Linux alone counts what is mapped for data; CUDA maps far
+    more than it uses, so this is not for processes that use a GPU.
     """
     if sys.platform != "linux" or limit <= 0:
         return
     import resource
 
     with suppress(OSError, ValueError):
+        more = max(int(DATA_SHARE * limit) - resident(), 0)
+        wanted = int(psutil.Process().memory_info().data) + more
         _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-        wanted = int(DATA_SHARE * limit)
         soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 

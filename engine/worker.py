@@ -68,16 +68,19 @@ class Workplace(WorkerPlugin):
         if self.local:
             if hasattr(os, "nice"):
                 os.nice(10)
-            if not self.gpus:
-                limit_data(self.memory)
             if self.gpus:
                 index = int(worker.name) % len(self.gpus)
                 os.environ["CUDA_VISIBLE_DEVICES"] = self.gpus[index]
         # In the background, so that the first run finds torch loaded and the worker is up at once.
         # Whoever needs it waits: two threads that import GPyTorch at once, whose modules import
         # each other, may meet one that is half made.
-        self.science = threading.Thread(target=_import_science, daemon=True)
+        self.science = threading.Thread(target=self._prepare, daemon=True)
         self.science.start()
+
+    def _prepare(self) -> None:
+        _import_science()
+        if self.local and not self.gpus:
+            limit_data(self.memory)
 
     def teardown(self, worker: Worker) -> None:
         self.executor.shutdown(wait=False)

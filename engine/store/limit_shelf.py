@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections.abc import Mapping
 from typing import Any
@@ -60,7 +61,7 @@ class LimitShelf(RunShelf):
             if timed is None:
                 trained = select(func.max(TRACE.c.seconds)).where(TRACE.c.run == run)
                 timed = db.execute(trained).scalar()
-        return float(timed or 0.0)
+        return float(timed) if timed is not None and math.isfinite(timed) else 0.0  # no step yet
 
     def last_step(self, run: str) -> int:
         """The last step of a run's curve, 0 before the first."""
