@@ -90,7 +90,8 @@ class Desk:
             return None
         try:
             limits = await asyncio.wait_for(self._cluster.memory(), 5.0)
-        except (OSError, TimeoutError):
+        except Exception as error:  # a scheduler of another version says it otherwise
+            log.info("the workers' memory is not known: %s", error)
             return None
         return min(limits, default=None)
 

@@ -6,7 +6,10 @@ import asyncio
 import logging
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
+
+from sqlalchemy.exc import SQLAlchemyError
 
 from engine.catalog import Entry
 from engine.errors import BadInput, NotAllowed
@@ -98,7 +101,8 @@ class Limited(Shared):
         if self._live.setdefault(live.id, live) is not live:
             return  # somebody else has it go on
         if not live.address:
-            live.address, _ = await self._off(self.store.origin, live.id)
+            with suppress(SQLAlchemyError):  # which only costs it its turn
+                live.address, _ = await self._off(self.store.origin, live.id)
         await super()._requeue(live, note, first=first)
 
     # Hours
@@ -166,7 +170,11 @@ class Limited(Shared):
         """Let the reason of a run that was stopped for its hours say so."""
         last, limit = events[-1] if events else None, self.limits.hours * 3600
         stopped = isinstance(last, Finished) and last.state is State.STOPPED
-        if not (limit and stopped and await self._used_by(live.id) >= limit):
+        if not (limit and stopped):
+            return list(events)
+        with suppress(SQLAlchemyError):  # the run's end matters more than its wording
+            await self._used_by(live.id)
+        if self._used.get(live.id, 0.0) < limit:
             return list(events)
         assert isinstance(last, Finished)
         reason = (

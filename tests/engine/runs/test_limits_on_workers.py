@@ -1,4 +1,4 @@
-"""Workers that run out of memory: the run says so, once, and the worker goes on."""
+"""What true workers do with runs that take all memory, all hours, or one step for ever."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from running import Driver, database, trust_toy
 from engine.errors import BadInput
 from engine.events import State
 from engine.memory import out_of_memory, ran_out
+from engine.runs import limited
+from engine.runs.limits import Limits
 
 pytestmark = [pytest.mark.usefixtures("toy"), pytest.mark.timeout(180)]
 LIMIT = 1_500_000_000  # bytes
@@ -49,6 +51,29 @@ def test_a_run_that_takes_all_memory_fails_with_a_sentence_and_its_worker_lives(
 
 def test_a_worker_says_how_much_it_may_hold(driver: Driver) -> None:
     assert driver.call(driver.service._desk.memory()) == LIMIT
+
+
+def test_a_run_past_its_hours_leaves_a_model(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver.service, "limits", Limits(hours=2 / 3600))
+    run = driver.submit(max_steps=90_000, delay=0.02)
+    assert driver.end(run) is State.STOPPED
+    assert "that this server allows a run and was stopped. After" in driver.store.run(run).reason
+    assert driver.store.model(run)
+    assert driver.store.used_seconds(run) >= 2
+
+
+def test_a_run_whose_step_does_not_end_is_replaced_with_its_worker(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver.service, "limits", Limits(hours=1 / 3600))
+    monkeypatch.setattr(limited, "HEED_SECONDS", 1.0)
+    run = driver.submit(stuck_at=3)
+    assert driver.end(run) is State.FAILED
+    assert "took too long over a step" in driver.store.run(run).reason
+    monkeypatch.undo()
+    assert driver.end(driver.submit(max_steps=2)) is State.HIT_LIMIT
 
 
 def test_what_libraries_raise_for_want_of_memory_is_told_from_other_errors() -> None:
