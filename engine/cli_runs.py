@@ -9,13 +9,13 @@ import json
 import os
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from engine.errors import BadInput
+from engine.errors import BadInput, NotFound
 
 if TYPE_CHECKING:
     from engine.store import RunRecord, Store
@@ -149,7 +149,17 @@ def _store(data_dir: Path | None) -> Iterator[Store]:
         store.close()
 
 
-def _sentences() -> AbstractContextManager[None]:
-    from engine.cli import _sentences as sentences  # which has this module's commands
+@contextmanager
+def _sentences() -> Iterator[None]:
+    """What is wrong ends in one sentence and status 2, as in `engine.cli`, which imports us."""
+    from sqlalchemy.exc import SQLAlchemyError
 
-    return sentences()
+    try:
+        yield
+    except (BadInput, NotFound) as error:
+        typer.echo(f"scant: {error}", err=True)
+        raise typer.Exit(2) from None
+    except SQLAlchemyError as error:
+        why = str(getattr(error, "orig", None) or error)
+        typer.echo(f"scant: The database cannot be used ({why}); see --data-dir.", err=True)
+        raise typer.Exit(2) from None

@@ -448,3 +448,8 @@ def test_an_operator_needs_no_server(folder: Path, url: str) -> None:
     assert scant(folder, "stop", left).exit_code == 2
     assert scant(folder / "nowhere", "list").exit_code == 2
     store.close()
+    (folder / "other").mkdir()
+    (folder / "other" / "scant.db").write_text("no database at all " * 100)
+    damaged = scant(folder / "other", "list")
+    assert damaged.exit_code == 2
+    assert "cannot be used (file is not a database)" in damaged.output
