@@ -37,6 +37,13 @@ class Limits:
     per_address: int = 8
     hours: float = HOURS
 
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.hours) and self.hours >= 0):
+            raise BadInput(
+                "The hours of a run must be a number of at least 0, which is no limit; "
+                f"got {self.hours}."
+            )
+
 
 class Size(NamedTuple):
     """What an estimate is told of a table."""

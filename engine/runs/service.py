@@ -112,8 +112,9 @@ class RunService(Limited):
                 raise NotFound(f"The table {upload.name!r} was deleted; upload it again to use it.")
         elif data not in names:
             raise BadInput(f"Study {study!r} has no data {data!r}; it has {', '.join(names)}.")
-        await self._check_cost(found, settings, data)
         code, said, put = address_code(address, self._key), presenter_named(presenter), self._admit
+        await self._off(self._check_counts, owner, code)  # costs less to answer than what follows
+        await self._check_cost(found, settings, data)
         run = await self._off(put, owner, code, said, study, settings.values(), data)
         live = Live(run, owner, study, data, settings.values(), address=code)
         self._live[run] = live

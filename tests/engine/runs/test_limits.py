@@ -22,7 +22,7 @@ from engine.memory import out_of_memory
 from engine.runs import RunService, limited, sharing
 from engine.runs.access import address_code, presenter_code, presenter_named
 from engine.runs.desk import Ended, Message
-from engine.runs.limits import Cost, Size, check_cost, cost_of
+from engine.runs.limits import Cost, Limits, Size, check_cost, cost_of
 from engine.store import Store
 
 pytestmark = [pytest.mark.usefixtures("toy"), pytest.mark.timeout(60)]
@@ -294,6 +294,12 @@ def test_an_estimate_that_breaks_is_beyond_all_limits(estimate: Any) -> None:
     assert cost is not None
     with pytest.raises(BadInput, match="nobody can tell"):
         check_cost(cost, 0.0, None)
+
+
+@pytest.mark.parametrize("hours", [-1.0, float("nan"), float("inf")])
+def test_hours_that_are_no_limit_are_refused(hours: float) -> None:
+    with pytest.raises(BadInput, match="hours of a run must be a number of at least 0"):
+        Limits(hours=hours)
 
 
 HOURS = 0.3 / 3600
