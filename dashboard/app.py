@@ -179,6 +179,8 @@ def serve(
     frame_ancestors: Sequence[str] = (),
     sessions_per_address: int = PER_ADDRESS,
     disk_reserve: float | None = None,
+    limit_per_address: int = 8,
+    hours_per_run: float = 2.0,
 ) -> None:
     """Serve the dashboard until SIGINT or SIGTERM.
 
@@ -200,6 +202,8 @@ def serve(
             SCANT_FRAME_ANCESTORS.
         sessions_per_address: Pages that one network address may have open at once.
         disk_reserve: GB of the disk that stay free; None: SCANT_DISK_RESERVE, else 1.
+        limit_per_address: Runs that one network address may have at once.
+        hours_per_run: Hours that a run may take; 0 for no limit.
 
     Raises:
         BadInput: The port is taken, the user file cannot be used, or a proxy or a site that may
@@ -216,11 +220,18 @@ def serve(
         os.environ["SCANT_DISK_RESERVE"] = str(disk_reserve)
     check_reserve()
     folder = default_data_dir()
+    key = visitor_cookie.secret(folder)
     service = RunService(
-        Store.open(), workers=workers, scheduler=scheduler, limit_per_owner=limit_per_owner
+        Store.open(),
+        workers=workers,
+        scheduler=scheduler,
+        limit_per_owner=limit_per_owner,
+        limit_per_address=limit_per_address,
+        hours_per_run=hours_per_run,
+        key=key,
     )
     limits = PageLimits(sessions=LiveSessions(per_address=sessions_per_address))
-    site = Site(service, folder, visitor_cookie.secret(folder), limits=limits)
+    site = Site(service, folder, key, limits=limits)
     if auth is not None:
         show_log()
     server = build(site, port, address, auth, allow_origin, trusted_proxy, frame_ancestors)

@@ -2,8 +2,9 @@
 
 The words of the query are `hide` (names of sections and figures to leave out, with commas between),
 `text` (a short text to stand above the figures), `step` (the figure to begin at, counted from 1),
-`guess` (questions first, answers when they are revealed) and `preset` (settings by the name of a
-preset; settings named beside it hold over it). What makes no sense is left out and said in a
+`guess` (questions first, answers when they are revealed), `preset` (settings by the name of a
+preset; settings named beside it hold over it) and `presenter` (the code of who made the link, and
+may pause and stop the runs that are started from it). What makes no sense is left out and said in a
 sentence; nothing of it changes a run.
 """
 
@@ -15,8 +16,9 @@ from typing import Any
 
 from dashboard.pages.place import slug
 from dashboard.pages.reproduced import TITLE
+from engine.runs.access import presenter_named
 
-WORDS = {"preset", "hide", "text", "step", "guess"}  # of the query
+WORDS = {"preset", "hide", "text", "step", "guess", "presenter"}  # of the query
 SECTIONS = {
     "story": "Story and equations",
     "train": "Train, Pause and Stop",
@@ -45,6 +47,7 @@ class Lesson:
         step: The figure to begin at, counted from 1; None begins at the top.
         guess: Whether answers are hidden until they have been guessed.
         preset: The preset to fill the form with; "" for none.
+        presenter: The code of who presents it (`engine.runs.access`); "" for nobody.
         warnings: What of the link made no sense, a sentence each.
     """
 
@@ -53,6 +56,7 @@ class Lesson:
     step: int | None = None
     guess: bool = False
     preset: str = ""
+    presenter: str = ""
     warnings: Sequence[str] = field(default=(), compare=False)
 
     def hides(self, title: str) -> bool:
@@ -66,6 +70,7 @@ class Lesson:
             "text": self.text,
             "step": self.step,
             "guess": "1" if self.guess else "",
+            "presenter": self.presenter,
         }
         return {name: str(word) for name, word in said.items() if word}
 
@@ -96,6 +101,7 @@ def read(
         _step(query.get("step", ""), steps, warnings),
         on(query, "guess"),
         _preset(query.get("preset", ""), list(presets), warnings),
+        presenter_named(query.get("presenter", "")),
         tuple(warnings),
     )
 

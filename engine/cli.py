@@ -15,6 +15,7 @@ import typer
 
 from engine import cli_users
 from engine.catalog import STUDIES, Settings, entry
+from engine.cli_runs import runs_app
 from engine.errors import BadInput, NotFound
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ app = typer.Typer(
 data_app = typer.Typer(help="The data sets of the studies.", no_args_is_help=True)
 app.add_typer(data_app, name="data")
 app.add_typer(cli_users.app, name="user")
+app.add_typer(runs_app, name="runs")
 
 StudyName = Annotated[str, typer.Argument(metavar="STUDY", help="One of: " + ", ".join(STUDIES))]
 
@@ -75,6 +77,12 @@ def serve(
         float | None,
         typer.Option(min=0, help="GB of the disk that stay free; SCANT_DISK_RESERVE, else 1."),
     ] = None,
+    limit_per_address: Annotated[
+        int, typer.Option(min=1, help="Runs that a network address may have at once.")
+    ] = 8,
+    hours_per_run: Annotated[
+        float, typer.Option(min=0, help="Hours that a run may take; 0 for no limit.")
+    ] = 2.0,
 ) -> None:
     """Serve the pages."""
     from dashboard.app import serve as serve_pages
@@ -94,6 +102,8 @@ def serve(
             frame_ancestors=frame_ancestors or (),
             sessions_per_address=sessions_per_address,
             disk_reserve=disk_reserve,
+            limit_per_address=limit_per_address,
+            hours_per_run=hours_per_run,
         )
 
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from engine.store.records import Label
 
+LONGEST_NAME = 60  # characters of a name that is shown
+NAMELESS = "me"  # what the desk calls who gives no name
+
 
 def standing(labels: Iterable[Label]) -> dict[int, Label]:
-    """The label that counts of each item: the latest, whoever gave it, unless it was taken back.
+    """The label that counts of each item: the latest that its giver has not taken back.
 
     Args:
         labels: In the order given, as `Store.labels` has them.
@@ -17,12 +22,67 @@ def standing(labels: Iterable[Label]) -> dict[int, Label]:
     Returns:
         By item, in the order in which the labels that stand were given.
     """
-    found: dict[int, Label] = {}
-    for label in labels:
-        found.pop(label.item, None)
+    given: dict[int, dict[tuple[str, str], tuple[int, Label]]] = {}
+    for number, label in enumerate(labels):
+        own = given.setdefault(label.item, {})
+        own.pop((label.visitor, label.labeller), None)
         if label.label:
-            found[label.item] = label
-    return found
+            own[label.visitor, label.labeller] = (number, label)
+    latest = [next(reversed(own.values())) for own in given.values() if own]
+    return {label.item: label for _, label in sorted(latest, key=lambda found: found[0])}
+
+
+def clean_name(typed: str) -> str:
+    """A typed name as it may be shown: one line, without signs that cannot be seen."""
+    plain = unicodedata.normalize("NFKC", typed)
+    seen = "".join(" " if c.isspace() else c for c in plain if c.isspace() or _visible(c))
+    return " ".join(seen.split())[:LONGEST_NAME].strip() or NAMELESS
+
+
+def _visible(character: str) -> bool:
+    return not unicodedata.category(character).startswith("C")
+
+
+def shown_names(
+    labels: Iterable[Label], visitor: str = "", name: str = ""
+) -> dict[tuple[str, str], str]:
+    """How each labeller is shown, by visitor and typed name: no two alike, the first as typed.
+
+    A name is what anybody may type; who gave a label is the visitor. So of two visitors that call
+    themselves Ada the second is shown as "Ada (2)", and of one visitor two names are two people at
+    one desk. Who has logged in is shown by the name of the login.
+
+    Args:
+        labels: Of one subject, in the order given.
+        visitor: Who is about to give one, last of all; "" for nobody.
+        name: The name that they typed.
+    """
+    names: dict[tuple[str, str], str] = {}
+    taken: set[str] = set()
+    pairs = [(label.visitor, label.labeller) for label in labels]
+    for pair in [*pairs, (visitor, name)] if name else pairs:
+        if pair in names:
+            continue
+        first = shown = _with_login(*pair)
+        number = 2
+        while shown.casefold() in taken:
+            shown, number = f"{first} ({number})", number + 1
+        names[pair] = shown
+        taken.add(shown.casefold())
+    return names
+
+
+def _with_login(visitor: str, typed: str) -> str:
+    name = clean_name(typed)
+    if not visitor.startswith("user:"):
+        return name
+    login = visitor.removeprefix("user:")
+    return login if name in (NAMELESS, login) else f"{name} ({login})"
+
+
+def shown_as(labels: Sequence[Label], names: Mapping[tuple[str, str], str]) -> list[Label]:
+    """The labels under the names of `shown_names`, by which labellers can be told apart."""
+    return [replace(v, labeller=names[v.visitor, v.labeller]) for v in labels]
 
 
 def by_labeller(labels: Sequence[Label]) -> dict[str, dict[int, str]]:

@@ -90,6 +90,7 @@ class _Loop:
         shown = saved = self.clock()
         shown -= SNAPSHOT_SECONDS
         while at.restart < study.restarts:
+            control.heeded = control.wish in ("pause", "stop")
             if control.wish == "pause":
                 yield self.checkpoint()
                 yield Finished(State.PAUSED, f"After step {at.step}; resume goes on from there.")
@@ -121,6 +122,7 @@ class _Loop:
             if now - saved >= CHECKPOINT_SECONDS:
                 yield self.checkpoint()
                 saved = self.clock()
+        control.heeded = True  # nothing is left to stop
         yield from self.conclude(*self.verdict())
 
     def judge(self, elbo: float, score: float) -> None:

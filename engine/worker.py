@@ -27,6 +27,7 @@ from engine.control import Control
 from engine.errors import BadInput
 from engine.events import Event, Finished, Fitted, State, encode
 from engine.machine import keep_freed_memory
+from engine.memory import limit_data, out_of_memory, ran_out, resident
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,6 +38,7 @@ TOPIC = "scant"  # one for all runs: Dask keeps the latest messages of every top
 PLUGIN = "scant"
 BATCH_SECONDS = 0.1
 BEAT_SECONDS = 2.0
+LOOK_SECONDS = 0.25  # between looks at memory, which may fill between two beats
 WARM = 4  # fitted studies kept for predictions
 COLD = "cold"  # the answer of a worker that needs the model sent along
 
@@ -62,6 +64,7 @@ class Workplace(WorkerPlugin):
         self.studies: OrderedDict[str, FittedStudy] = OrderedDict()
         self.executor = ThreadPoolExecutor(1, "predictions")
         keep_freed_memory()  # Dask lets a worker hand back all that it frees, at once
+        self.memory = int(worker.memory_manager.memory_limit or 0)
         if self.local:
             if hasattr(os, "nice"):
                 os.nice(10)
@@ -71,8 +74,13 @@ class Workplace(WorkerPlugin):
         # In the background, so that the first run finds torch loaded and the worker is up at once.
         # Whoever needs it waits: two threads that import GPyTorch at once, whose modules import
         # each other, may meet one that is half made.
-        self.science = threading.Thread(target=_import_science, daemon=True)
+        self.science = threading.Thread(target=self._prepare, daemon=True)
         self.science.start()
+
+    def _prepare(self) -> None:
+        _import_science()
+        if self.local and not self.gpus:
+            limit_data(self.memory)
 
     def teardown(self, worker: Worker) -> None:
         self.executor.shutdown(wait=False)
@@ -106,11 +114,13 @@ def _import_science() -> None:
 class Outbox:
     """Sends an attempt's events to the server: at most ten messages a second, the first at once.
 
-    When there is nothing to say an empty message tells that the worker lives.
+    When there is nothing to say an empty message tells that the worker lives, or that it holds a
+    tenth more of its memory (`limit` bytes; 0 for no limit) than it last said.
     """
 
-    def __init__(self, send: Callable[[bytes], None]) -> None:
+    def __init__(self, send: Callable[[bytes], None], limit: int = 0) -> None:
         self._send = send
+        self._limit = limit
         self._events: list[Event] = []
         self._ready = threading.Condition()
         self._closed = False
@@ -131,9 +141,12 @@ class Outbox:
 
     def _work(self) -> None:
         while True:
+            held, until = resident(), time.monotonic() + BEAT_SECONDS
             with self._ready:
-                if not self._events and not self._closed:
-                    self._ready.wait(BEAT_SECONDS)
+                while not self._events and not self._closed and time.monotonic() < until:
+                    self._ready.wait(LOOK_SECONDS)
+                    if self._limit and resident() > held + self._limit / 10:
+                        break
                 events, self._events = self._events, []
                 closed = self._closed
             if events or not closed:
@@ -155,15 +168,16 @@ def work(job: str, table: bytes | None, checkpoint: bytes | None) -> None:
     worker = get_worker()
     place = _workplace(worker)
     about = {"run": words["run"], "attempt": words["attempt"], "worker": worker.address}
+    control = Control(words["wish"])
 
     def send(message: bytes) -> None:
-        worker.log_event(TOPIC, {**about, "events": message})
+        stand = {"resident": resident(), "memory": place.memory, "heeded": control.heeded}
+        worker.log_event(TOPIC, {**about, **stand, "events": message})
 
-    control = Control(words["wish"])
     key = (words["run"], words["attempt"])
     place.controls[key] = control
     send(encode([]))  # the server now knows where to send a wish, and a wish finds the control
-    outbox = Outbox(send)
+    outbox = Outbox(send, place.memory)
     try:
         for event in _attempt(words, table, checkpoint, control, place, about):
             if control.wish == "abandon":
@@ -174,6 +188,9 @@ def work(job: str, table: bytes | None, checkpoint: bytes | None) -> None:
     except Exception as error:
         log.exception("run %s failed", words["run"])
         reason = f"The run broke off with an error: {type(error).__name__}: {error}"
+        if ran_out(error):
+            reason = out_of_memory(place.memory)
+            place.studies.clear()  # room for the next
         outbox.put(Finished(State.FAILED, reason))
     finally:
         outbox.close()
@@ -286,3 +303,8 @@ def _answer(place: Workplace, request: dict[str, Any], model: bytes | None) -> t
         return "answer", study.explore(request["explore"], **request["asked"])
     except BadInput as error:
         return "bad input", str(error)
+    except Exception as error:
+        if not ran_out(error):
+            raise
+        place.studies.clear()
+        return "bad input", out_of_memory(place.memory)

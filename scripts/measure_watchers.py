@@ -61,7 +61,7 @@ def serve(port: int, folder: Path) -> None:
 
     class End(RequestHandler):
         async def post(self) -> None:
-            await site.service.stop(self.get_argument("run"))
+            await site.service.stop(self.get_argument("run"), "measure")
 
     class Steps(RequestHandler):
         def get(self) -> None:

@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-from io import BytesIO
-from typing import TYPE_CHECKING, NamedTuple
-
-import pandas as pd
-from pyarrow import ArrowException
-from pyarrow.parquet import read_metadata
+import html
+from typing import TYPE_CHECKING
 
 from dashboard.controls.status import duration
 from dashboard.shell import text
 from engine.catalog.entry import Counts
-from engine.datasets.sources import fetched_path
 from engine.datasets.tables import counts
-from engine.errors import BadInput, NotFound
+from engine.errors import BadInput
+from engine.runs.limits import Size, check_cost, cost_of, hours_words, size_of
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from dashboard.pages.study_page import StudyPage
 
-
-MOST_CELLS = 10_000_000  # of a table whose labels are counted; those of a larger one are guessed
-
-
-class Size(NamedTuple):
-    """What an estimate is told of a table."""
-
-    rows: int
-    columns: int
-    counts: Counts
+STEERED = "Who made the link to this lesson may pause and stop the runs that you start here."
 
 
 class Estimate:
@@ -58,10 +47,18 @@ class Estimate:
             settings = entry.settings.parse(self._page.form.words())
         except BadInput:
             return ""
-        seconds, size = entry.estimate(settings, rows, columns, counted)
+        cost = cost_of(entry, settings, Size(rows, columns, counted))
+        assert cost is not None, "this study has an estimate"
+        limits = self._page.service.limits
+        try:
+            check_cost(cost, limits.hours, None)
+        except BadInput as error:  # what Train would answer
+            return f"<p class='error' role='note'>{html.escape(str(error))}</p>"
+        allowed = f"; this server allows {hours_words(limits.hours * 3600)} a run"
+        more = f" {STEERED}" if self._page.lesson.presenter else ""
         return (
-            f"<p class='quiet' role='note'>As set here, a fit takes about {duration(seconds)} and "
-            f"{memory(size)} on one core.</p>"
+            f"<p class='quiet' role='note'>As set here, a fit takes about {duration(cost.seconds)} "
+            f"and {memory(cost.bytes)} on one core{allowed if limits.hours else ''}.{more}</p>"
         )
 
     def of_table(self, frame: pd.DataFrame) -> str:
@@ -71,39 +68,16 @@ class Estimate:
     def _size(self, data: str) -> Size | None:
         """Of the chosen data, which are not made for it."""
         page = self._page
-        source = next((s for s in page.entry.sources if s.name == data), None)
-        if source is None:
-            if data and data not in self._sizes:
-                self._sizes[data] = self._of_upload(data)
-            return self._sizes.get(data)
-        if source.kind == "fetched" and page.visit.site.fetches.here(data):
-            try:
-                kept = read_metadata(fetched_path(data, page.visit.site.data_dir))
-            except (OSError, ArrowException):  # Train will say what is wrong with it
-                return None
-            return Size(kept.num_rows, kept.num_columns, source.counts)
         try:
-            found = source.rows_and_columns(page.entry.settings.parse(page.form.words()))
+            settings = page.entry.settings.parse(page.form.words())
         except BadInput:
             return None
-        return Size(*found, source.counts) if found else None
-
-    def _of_upload(self, data: str) -> Size | None:
-        own, store = data.removeprefix("upload:"), self._page.service.store
-        try:
-            record = store.upload(own)
-            if record.deleted:
-                return None
-            rows, columns = record.rows, len(record.columns)
-            table = self._page.entry.table
-            known: Counts = {name: {} for name in record.columns}
-            labels = [c.name for c in table.columns if c.kind == "label" and c.name in known]
-            if not labels or rows * columns > MOST_CELLS:
-                return Size(rows, columns, known)
-            frame = pd.read_parquet(BytesIO(store.upload_parquet(own)), columns=labels)
-        except NotFound:
-            return None
-        return Size(rows, columns, {**known, **counts(frame, table)})
+        folder, store = page.visit.site.data_dir, page.service.store
+        if all(data != source.name for source in page.entry.sources):
+            if data and data not in self._sizes:
+                self._sizes[data] = size_of(page.entry, settings, data, store)
+            return self._sizes.get(data)
+        return size_of(page.entry, settings, data, store, folder)
 
 
 def memory(size: float) -> str:

@@ -30,7 +30,8 @@ BESIDE = """
 """
 HELP = (
     "<p class='quiet'>A lesson's link opens this page with the settings that you choose, without "
-    "the parts that you hide, with a few words of yours above the figures.</p>"
+    "the parts that you hide, with a few words of yours above the figures. From this browser you "
+    "can pause and stop the runs that are started from it.</p>"
 )
 
 
@@ -98,6 +99,7 @@ class LessonLink:
             " ".join((self.words.value_input or self.words.value or "").split())[:LONGEST],
             self.step.value or None,
             bool(self.guess.value),
+            presenter=page.service.presenter(page.visit.owner),
         )
         query = self._settings() | lesson.words()
         if self.present.value:

@@ -53,12 +53,12 @@ class RunBar:
         }
         buttons = pn.Row(*self.buttons.values(), margin=0, stylesheets=[":host { gap: 10px; }"])
         self.panel = column(buttons, self.status, css=_BAR)
-        self.show(None, mine=False)
+        self.show(None, may_steer=False)
 
-    def show(self, run: History | None, mine: bool) -> None:
-        """Show how `run` stands; only its owner is offered to pause and stop it."""
+    def show(self, run: History | None, may_steer: bool) -> None:
+        """Show how `run` stands; who may not steer it is not offered to pause and stop it."""
         self._say(reading(run))
-        state = run.state if run is not None and mine else None
+        state = run.state if run is not None and may_steer else None
         self._offer(
             Train=state not in (*GOING, State.PAUSING, State.STOPPING),
             Pause=state in GOING,

@@ -273,7 +273,9 @@ class Upload:
 
     def _remove(self) -> None:
         self._page.background(
-            asyncio.to_thread(self._page.service.store.delete_upload, self._id),
+            asyncio.to_thread(
+                self._page.service.store.delete_upload, self._id, self._page.visit.owner
+            ),
             lambda _: self._gone(),
         )
 

@@ -114,14 +114,13 @@ class Desk(View):
         assert run is not None, "there is a button only beside a run"
         self.invite.disabled = True
         values = {**run.record.settings, "expert": "you"}
-        service, owner = self._page.service, self._page.visit.owner
 
         def opened(new: str) -> None:
             self._page.open(new)
             self._page.address()
 
         self._page.background(
-            service.submit("clamp", values, run.record.data, owner), opened,
+            self._page.submit(values, run.record.data), opened,
             last=lambda: setattr(self.invite, "disabled", False),
         )  # fmt: skip
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dashboard.controls.labelling import Desk, card
-from engine.errors import BadInput
-from engine.labels import by_labeller, standing
+from engine.errors import BadInput, NotAllowed
+from engine.labels import NAMELESS, by_labeller, clean_name, shown_as, shown_names, standing
 from engine.store.records import Label
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Session:
         self.run: History | None = None
         self.labels: list[Label] = []
         self.answer: Answer = {}
-        self.who, self.of = "me", MODEL
+        self.who, self.of = NAMELESS, MODEL  # as typed; the visitor is the page's
         self._classes: list[str] = ["", ""]
         self._features: list[str] = []
         self._forget()
@@ -64,6 +64,8 @@ class Session:
 
     def _forget(self) -> None:
         self.labels, self.answer = [], {}
+        self._given: list[Label] = []  # as the store has them
+        self._shown = self.who  # the name under which the person at this desk is shown
         self._f1: dict[int, float] = {}  # by the number of labels that it came of
         self._acts: list[tuple[str, int]] = []  # of this window, to be undone
         self._skipped: list[int] = []
@@ -75,6 +77,19 @@ class Session:
     def standing(self) -> dict[int, Label]:
         """The label that counts of each row."""
         return standing(self.labels)
+
+    @property
+    def own(self) -> dict[int, str]:
+        """The labels of the person at this desk that stand, by row."""
+        return by_labeller(self.labels).get(self._shown, {})
+
+    def _take(self, labels: list[Label]) -> None:
+        """Have these labels, each under a name that is nobody else's."""
+        self._given = labels
+        visitor = self._page.visit.owner
+        names = shown_names(labels, visitor, self.who)
+        self._shown = names[visitor, self.who]
+        self.labels = shown_as(labels, names)
 
     @property
     def skipped(self) -> int:
@@ -126,9 +141,10 @@ class Session:
 
     def _hear(self, told: Mapping[str, Any]) -> None:
         act, turn = str(told["act"]), int(told.get("turn", 0))
-        self.who = str(told.get("who", ""))[:60].strip() or "me"
+        self.who = clean_name(str(told.get("who", "")))
         if self.run is None:
             return
+        self._take(self._given)
         if act in ("ready", "who"):
             if act == "ready":
                 self._lay_out()
@@ -154,11 +170,14 @@ class Session:
         run = self.run
         assert run is not None
         store, who, most = self._page.service.store, self.who, len(self.answer.get("p", ()))
+        visitor = self._page.visit.owner
 
         def write() -> list[Label]:
+            if not visitor:
+                raise NotAllowed("a label belongs to a visitor, so allow this page's cookie.")
             if not 0 <= row < most:
                 raise BadInput(f"There is no patch {row} in this pool; load the page anew.")
-            store.add_label(run.id, row, word, who)
+            store.add_label(run.id, row, word, who, visitor)
             labels: list[Label] = store.labels(run.id)
             return labels
 
@@ -170,7 +189,7 @@ class Session:
                 self.desk.answer(turn, said=f"Patch {row}: {word}.", **answer)
             else:
                 self._back(turn, row, f"Took back the label of patch {row}.")
-            self.labels = labels
+            self._take(labels)
             self._page.turn(partial(self._tell, run))  # the next patch waits for no figure
 
         self._page.background(
@@ -180,7 +199,7 @@ class Session:
 
     def _undo(self, turn: int) -> None:
         """Take back this window's last act; before the first, this person's last label."""
-        own = by_labeller(self.labels).get(self.who, {})
+        own = self.own
         while self._acts and self._acts[-1][0] == "label" and self._acts[-1][1] not in own:
             self._acts.pop()
         act, row = self._acts.pop() if self._acts else ("label", next(reversed(own), -1))
@@ -209,7 +228,7 @@ class Session:
         def read(labels: list[Label]) -> None:
             # A model that could not answer, for want of a worker, is asked again.
             if self.run is run and (first or len(labels) > len(self.labels) or not self.answer):
-                self.labels = labels
+                self._take(labels)
                 self._tell(run)
 
         self._page.background(asyncio.to_thread(self._page.service.store.labels, run.id), read)
@@ -225,8 +244,7 @@ class Session:
         """The history, latest first."""
         given = list(self.standing.values())[::-1][:LISTED]
         history = [{"row": v.item, "label": v.label, "who": v.labeller} for v in given]
-        own = by_labeller(self.labels).get(self.who)
-        self.desk.param.update(history=history, undoable=bool(self._acts or own))
+        self.desk.param.update(history=history, undoable=bool(self._acts or self.own))
 
     # --- the model ---
 
@@ -273,7 +291,7 @@ class Session:
             kept = [(r, w) for r, w in zip(rows, why) if r not in stand and r not in self._skipped]
             idle = DONE if not len(rows) else WAIT
         else:
-            own = by_labeller(self.labels).get(self.who, {})
+            own = self.own
             kept = [(r, "labelled by another; what do you say?") for r in stand if r not in own]
             kept = [(r, w) for r, w in kept if r not in self._skipped][:AHEAD]
             idle = NONE_OF_OTHERS

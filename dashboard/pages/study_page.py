@@ -29,7 +29,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from contextvars import Context
 from functools import partial
 from importlib import import_module
@@ -79,6 +79,7 @@ class StudyPage:
         self.visit, self.entry = visit, study
         self.service, self.hub = visit.site.service, visit.site.hub
         self.run: History | None = None
+        self.may_steer = False  # whether the visitor may pause and stop the run on show
         self._numbers = count(1)
         self._turns: dict[str, int] = {}  # numbers of the answers that are still wanted
         self._asking = 0
@@ -242,6 +243,7 @@ class StudyPage:
                 f"Run {run} belongs to another page: open /{history.record.study}?run={run} for it."
             )
         self.run = history
+        self.may_steer = self.service.may_steer(history.record, self.visit.owner)
         self._turns.clear()
         for view in self.views.every():
             view.clear(history)
@@ -257,7 +259,7 @@ class StudyPage:
 
     def _show(self, update: Update) -> None:
         run = update.run
-        self.bar.show(run, self.mine)
+        self.bar.show(run, self.may_steer)
         concerned = self.views.shown(run)
         for figure in self.figures.values():
             title = figure.view.title
@@ -317,7 +319,7 @@ class StudyPage:
         try:
             self.open(wanted)
         except NotFound as error:
-            self.bar.show(None, mine=False)
+            self.bar.show(None, may_steer=False)
             if "run" in query:
                 self.say(str(error), "error")
         warnings = [*self.lesson.warnings]
@@ -351,10 +353,18 @@ class StudyPage:
         self.replay.halt()  # its readings would stand where those of the new run are
         self.bar.say("queued: sending the settings", "live")
         self.background(
-            self.service.submit(self.entry.name, values, self.data.value, self.visit.owner),
+            self.submit(values, self.data.value),
             self._submitted,
             refused=lambda sentence: self.bar.say(f"not started: {sentence}", "bad"),
         )
+
+    def submit(self, values: Mapping[str, Any], data: str) -> Coroutine[Any, Any, str]:
+        """A new run of the visitor's own on this study, from where and what they opened."""
+        visit = self.visit
+        return self.service.submit(
+            self.entry.name, values, data, visit.owner,
+            address=visit.address, presenter=self.lesson.presenter,
+        )  # fmt: skip
 
     def _submitted(self, run: str) -> None:
         self.open(run)
@@ -385,7 +395,12 @@ class StudyPage:
             return
         step = f" after step {self.run.step}" if self.run.step and state != "queued" else ""
         self.bar.say(state + step)
-        self.background(getattr(self.service, verb)(self.run.id), lambda _: None)
+        act = getattr(self.service, verb)  # which checks that the visitor may
+        self.background(act(self.run.id, self.visit.owner), lambda _: None, self._not_steered)
+
+    def _not_steered(self, sentence: str) -> None:
+        self.bar.show(self.run, self.may_steer)
+        self.say(sentence, "error")
 
     def _busy(self, more: int) -> None:
         self._asking += more

@@ -353,8 +353,8 @@ class Attempts:
         else:
             await self._go_on(live, f"The worker was lost (loss {live.losses} of {LOSSES} allowed)")
 
-    async def _go_on(self, live: Live, why: str) -> None:
-        """Queue a run before all others, to go on from its checkpoint or to conclude from it."""
+    async def _go_on(self, live: Live, why: str, *, first: bool = True) -> None:
+        """Queue a run (before all others), to go on from its checkpoint or to conclude from it."""
         checkpoint = await self._off(self.store.checkpoint, live.id)
         step = checkpoint.step if checkpoint else 0
         if live.wish == "stop" and step == 0:
@@ -364,7 +364,7 @@ class Attempts:
             await self._finish(live, State.STOPPED, reason)
         else:
             note = f"{why}; going on from step {step}." if why else ""
-            await self._requeue(live, note, first=True)
+            await self._requeue(live, note, first=first)
 
     async def _requeue(self, live: Live, note: str, *, first: bool) -> None:
         await self._off(self.store.claim, live.id, self.server)
@@ -373,7 +373,7 @@ class Attempts:
         live.state = State.STOPPING if live.wish == "stop" else State.QUEUED
         events: list[Event] = [Note(note)] if note else []
         await self._say(live.id, [*events, Changed(live.state)])
-        self._queue.put(live.id, live.owner, first=first)
+        self._queue.put(live.id, live.owner, live.address, first=first)
         self._wake.set()
 
     async def _interrupt(self, live: Live) -> None:

@@ -105,6 +105,11 @@ class Cluster:
         """How many runs each worker can take, by its address."""
         return dict(await self.client.ncores())
 
+    async def memory(self) -> list[int]:
+        """Bytes that workers may hold, of those that have a limit."""
+        known = await self.client.scheduler.identity(n_workers=-1)
+        return [int(w["memory_limit"]) for w in known["workers"].values() if w["memory_limit"]]
+
     async def close(self) -> None:
         await self.client.close()
         if self.local is not None:

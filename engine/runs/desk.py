@@ -24,13 +24,22 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Message:
-    """What a worker said of an attempt: encoded events, none for a mere sign of life."""
+    """What a worker said of an attempt: encoded events, none for a mere sign of life.
+
+    Attributes:
+        resident: Bytes of memory that the worker holds.
+        memory: Bytes that it may hold; 0 for no limit.
+        heeded: Whether the training loop has taken the wish to pause or stop.
+    """
 
     run: str
     attempt: int
     worker: str
     events: bytes
     data_hash: str = ""
+    resident: int = 0
+    memory: int = 0
+    heeded: bool = False
 
 
 @dataclass(frozen=True)
@@ -76,6 +85,17 @@ class Desk:
             return await asyncio.wait_for(self._cluster.slots(), 5.0)
         except (OSError, TimeoutError):
             return {}
+
+    async def memory(self) -> int | None:
+        """Bytes that the smallest worker may hold; None where that is not known or not limited."""
+        if self._cluster is None or not self._cluster.connected:
+            return None
+        try:
+            limits = await asyncio.wait_for(self._cluster.memory(), 5.0)
+        except Exception as error:  # a scheduler of another version says it otherwise
+            log.info("the workers' memory is not known: %s", error)
+            return None
+        return min(limits, default=None)
 
     def begin(self, job: dict[str, Any], table: bytes | None, checkpoint: bytes | None) -> None:
         """Send an attempt out; `job` as `engine.worker.work` takes it."""

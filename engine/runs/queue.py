@@ -1,4 +1,4 @@
-"""The fair queue: owners take turns, each owner's runs in the order in which they came."""
+"""The fair queue: addresses and owners take turns, an owner's runs in the order they came."""
 
 from __future__ import annotations
 
@@ -6,52 +6,77 @@ import heapq
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 
+Addresses = OrderedDict[str, OrderedDict[str, deque[str]]]  # runs by owner, by address
+
 
 class FairQueue:
-    """Runs waiting for a worker. A run that goes on (after a loss, to conclude) goes first."""
+    """Runs waiting for a worker. A run that goes on (after a loss, to conclude) goes first.
+
+    Network addresses take turns, and within an address its owners: who comes with many cookies
+    waits as long as who comes with one.
+    """
 
     def __init__(self) -> None:
         self._first: deque[str] = deque()
-        self._owners: OrderedDict[str, deque[str]] = OrderedDict()
+        self._addresses: Addresses = OrderedDict()
 
     def __contains__(self, run: str) -> bool:
-        return run in self._first or any(run in q for q in self._owners.values())
+        return run in self.order()
 
     def __len__(self) -> int:
-        return len(self._first) + sum(len(q) for q in self._owners.values())
+        waiting = (q for owners in self._addresses.values() for q in owners.values())
+        return len(self._first) + sum(map(len, waiting))
 
-    def put(self, run: str, owner: str, *, first: bool = False) -> None:
+    def put(self, run: str, owner: str, address: str = "", *, first: bool = False) -> None:
         """Let a run wait; `first`: before all others."""
         if first:
             self._first.append(run)
         else:
-            self._owners.setdefault(owner, deque()).append(run)
+            owners = self._addresses.setdefault(address, OrderedDict())
+            owners.setdefault(owner, deque()).append(run)
 
     def take(self) -> str:
-        """The next run; its owner's other runs now wait behind every other owner's next."""
-        if self._first:
-            return self._first.popleft()
-        owner, waiting = next(iter(self._owners.items()))
-        run = waiting.popleft()
-        del self._owners[owner]
-        if waiting:
-            self._owners[owner] = waiting
-        return run
+        """The next run; others of its address and owner now wait behind everybody else's next."""
+        return self._first.popleft() if self._first else _take(self._addresses)
 
     def remove(self, run: str) -> bool:
         """Take a run out of turn; False if it was not waiting."""
-        for waiting in (self._first, *self._owners.values()):
-            if run in waiting:
-                waiting.remove(run)
-                self._owners = OrderedDict((o, q) for o, q in self._owners.items() if q)
-                return True
+        if run in self._first:
+            self._first.remove(run)
+            return True
+        for address, owners in self._addresses.items():
+            for owner, waiting in owners.items():
+                if run in waiting:
+                    waiting.remove(run)
+                    if not waiting:
+                        del owners[owner]
+                    if not owners:
+                        del self._addresses[address]
+                    return True
         return False
 
     def order(self) -> list[str]:
         """The waiting runs in the order in which they would be taken now."""
-        turns = [list(q) for q in self._owners.values()]
-        longest = max((len(q) for q in turns), default=0)
-        return [*self._first, *(q[i] for i in range(longest) for q in turns if i < len(q))]
+        rest: Addresses = OrderedDict(
+            (address, OrderedDict((owner, deque(q)) for owner, q in owners.items()))
+            for address, owners in self._addresses.items()
+        )
+        order = [*self._first]
+        while rest:
+            order.append(_take(rest))
+        return order
+
+
+def _take(addresses: Addresses) -> str:
+    """The next run of these; its address and its owner go behind the others."""
+    address, owners = addresses.popitem(last=False)
+    owner, waiting = owners.popitem(last=False)
+    run = waiting.popleft()
+    if waiting:
+        owners[owner] = waiting
+    if owners:
+        addresses[address] = owners
+    return run
 
 
 def waits(

@@ -13,8 +13,16 @@ import pandas as pd
 from engine.catalog import entry
 from engine.errors import BadInput, NotFound, Unavailable
 from engine.events import Changed, Event, Finished, State
+from engine.runs.access import (
+    address_code,
+    check_may_steer,
+    may_steer,
+    presenter_code,
+    presenter_named,
+)
+from engine.runs.limited import Limited
+from engine.runs.limits import HOURS, Limits
 from engine.runs.live import Live
-from engine.runs.sharing import Shared
 from engine.store import UPLOAD_DAYS, RunRecord, Store
 from engine.worker import COLD
 
@@ -31,7 +39,7 @@ class Status:
     queued: int
 
 
-class RunService(Shared):
+class RunService(Limited):
     """Submits, watches and steers runs, on the event loop of the server.
 
     Args:
@@ -39,6 +47,9 @@ class RunService(Shared):
         workers: How many local workers; None: one a GPU, else by cores.
         scheduler: The address of an existing Dask scheduler; None: SCANT_SCHEDULER, else local.
         limit_per_owner: How many runs an owner may have queued or running at once.
+        limit_per_address: How many runs a network address may have so, whoever they belong to.
+        hours_per_run: How long a run may hold a worker; 0 for no limit.
+        key: What the codes of presenters and addresses are made with; "": there is no presenter.
         device: "auto", "cpu" or "cuda": where workers train.
         upload_days: After how many days uploads are deleted.
     """
@@ -50,32 +61,51 @@ class RunService(Shared):
         workers: int | None = None,
         scheduler: str | None = None,
         limit_per_owner: int = 2,
+        limit_per_address: int = 8,
+        hours_per_run: float = HOURS,
+        key: str = "",
         device: str = "auto",
         upload_days: float = UPLOAD_DAYS,
     ) -> None:
         super().__init__(store or Store.open(), scheduler, workers, device, upload_days)
-        self.limit_per_owner = limit_per_owner
+        self.limits = Limits(limit_per_owner, limit_per_address, hours_per_run)
+        self._key = key
         self._made_ahead: set[str] = set()
 
-    async def submit(self, study: str, values: Mapping[str, Any], data: str, owner: str) -> str:
+    async def submit(
+        self,
+        study: str,
+        values: Mapping[str, Any],
+        data: str,
+        owner: str,
+        *,
+        address: str = "",
+        presenter: str = "",
+    ) -> str:
         """Queue a new run.
 
         Args:
             study: A name from `engine.catalog.STUDIES`.
             values: Settings by name; the others keep their defaults.
-            data: "demo", the name of a data set that the study offers, or "upload:<id>".
+            data: "demo", the name of a data set that the study offers, or "upload:<id>": whoever
+                has the link of a run on an upload has its id and may train on it, too.
             owner: Who asks: whose turn it is and whose list it joins.
+            address: The network address that they come from; "" is not limited.
+            presenter: The code of who presents the lesson that it is started from, as `presenter`
+                gave it; they may steer the run. One that was made up is nobody's.
 
         Returns:
             The run's id, by which anyone may watch it.
 
         Raises:
-            BadInput: A setting or data name that cannot be, or too many runs at once.
+            BadInput: A setting or data name that cannot be, too many runs at once, or a fit that
+                would take more hours or memory than there are.
+            NotAllowed: There is no owner.
             NotFound: No such study, or the upload is gone.
             Unavailable: The disk has no room for what a run writes.
         """
         found = entry(study)
-        settings = found.settings.parse(values).values()
+        settings = found.settings.parse(values)
         names = [source.name for source in found.sources]
         if data.startswith("upload:"):
             upload = await self._off(self.store.upload, data.removeprefix("upload:"))
@@ -83,21 +113,25 @@ class RunService(Shared):
                 raise NotFound(f"The table {upload.name!r} was deleted; upload it again to use it.")
         elif data not in names:
             raise BadInput(f"Study {study!r} has no data {data!r}; it has {', '.join(names)}.")
+        code, said, put = address_code(address, self._key), presenter_named(presenter), self._admit
+        await self._off(self._check_counts, owner, code)  # costs less to answer than what follows
+        await self._check_cost(found, settings, data)
         await self._off(self.store.check_disk)
-        mine = sum(live.owner == owner for live in self._live.values())
-        if mine >= self.limit_per_owner:
-            raise BadInput(
-                f"You have {mine} runs queued or running, which is the limit of "
-                f"{self.limit_per_owner}; wait for one to end, or stop one."
-            )
-        put_down = self.store.add_run
-        run = await self._off(put_down, study, settings, data, owner, server=self.server)
-        live = Live(run, owner, study, data, settings)
+        run = await self._off(put, owner, code, said, study, settings.values(), data)
+        live = Live(run, owner, study, data, settings.values(), address=code)
         self._live[run] = live
-        self._queue.put(run, owner)
+        self._queue.put(run, owner, code)
         await self._say(run, [Changed(State.QUEUED)])
         self._wake.set()
         return run
+
+    def presenter(self, visitor: str) -> str:
+        """The code by which a lesson's link names a visitor as its presenter; "" of nobody."""
+        return presenter_code(visitor, self._key)
+
+    def may_steer(self, record: RunRecord, visitor: str) -> bool:
+        """Whether a visitor may pause, resume and stop a run. Reads the store."""
+        return may_steer(record, self.store.origin(record.id)[1], visitor, self._key)
 
     def make_ahead(self, study: str) -> None:
         """Have a study's demonstration made where that takes seconds: who trains waits less.
@@ -109,45 +143,37 @@ class RunService(Shared):
         self._made_ahead.add(study)
         self._aside(self._make_ahead(study))
 
-    async def pause(self, run: str) -> None:
+    async def pause(self, run: str, visitor: str) -> None:
         """Ask a run for a checkpoint and a rest; a queued run just rests.
 
+        Args:
+            run: The run. (One that is over stays as it is.)
+            visitor: Who asks: its owner, or the presenter of its lesson.
+
         Raises:
-            NotFound: There is no such run. (A run that is over stays as it is.)
+            NotFound: There is no such run.
+            NotAllowed: It is for somebody else to steer.
         """
-        live, record = await self._find(run)
-        if live is None:
-            await self._pass_on(record, "pause")
-        elif live.state in (State.STOPPING, State.PAUSING):
-            return
-        elif self._queue.remove(run):
-            await self._finish(live, State.PAUSED, "Paused while it was queued.")
-        else:
-            await self._wish(live, "pause", State.PAUSING)
+        await self._check_may(run, visitor, "pause")
+        await self._pause(run)
 
-    async def resume(self, run: str) -> None:
-        """Let a paused run go on from its checkpoint. Raises as `pause` does."""
-        live, record = await self._find(run)
-        if live is None and record.state is State.PAUSED:
+    async def resume(self, run: str, visitor: str) -> None:
+        """Let a paused run go on from its checkpoint.
+
+        Raises:
+            NotFound, NotAllowed: As `pause` does.
+            BadInput: Its owner or their address has too many runs queued or running.
+        """
+        record = await self._check_may(run, visitor, "resume")
+        if record.state is not State.PAUSED or run in self._live:
+            await self._resume(run)
+        elif await self._off(self._readmit, record):
             await self._requeue(Live.of(record), "", first=False)
-        elif live is None:
-            await self._pass_on(record, "resume")
-        elif live.state is State.PAUSING:
-            await self._wish(live, None, State.RUNNING if live.started else State.STARTING)
 
-    async def stop(self, run: str) -> None:
+    async def stop(self, run: str, visitor: str) -> None:
         """End a run; its best parameters so far become its result. Raises as `pause` does."""
-        live, record = await self._find(run)
-        if live is None:
-            if record.state is not State.PAUSED:
-                await self._pass_on(record, "stop")
-                return
-            live = Live.of(record)
-        elif not self._queue.remove(run):
-            await self._wish(live, "stop", State.STOPPING)
-            return
-        live.wish = "stop"
-        await self._go_on(live, "")
+        await self._check_may(run, visitor, "stop")
+        await self._stop(run)
 
     async def predict(self, run: str, table: pd.DataFrame) -> pd.DataFrame:
         """Predictions of a finished run's model: the table's rows in order, columns added.
@@ -200,6 +226,48 @@ class RunService(Shared):
     def status(self) -> Status:
         """Workers up, runs in hand, runs waiting."""
         return Status(len(self._slots), len(self._in_hand()), len(self._queue))
+
+    async def _check_may(self, run: str, visitor: str, act: str) -> RunRecord:
+        """A run that the visitor may steer. Raises as `pause` does."""
+        record = await self._off(self.store.run, run)
+        _, presenter = await self._off(self.store.origin, run)
+        check_may_steer(record, presenter, visitor, self._key, act)
+        return record
+
+    # What is wished by whoever may: from here, from another server or by an operator
+
+    async def _pause(self, run: str) -> None:
+        live, record = await self._find(run)
+        if live is None:
+            await self._pass_on(record, "pause")
+        elif live.state in (State.STOPPING, State.PAUSING):
+            return
+        elif self._queue.remove(run):
+            await self._finish(live, State.PAUSED, "Paused while it was queued.")
+        else:
+            await self._wish(live, "pause", State.PAUSING)
+
+    async def _resume(self, run: str) -> None:
+        live, record = await self._find(run)
+        if live is None and record.state is State.PAUSED:
+            await self._requeue(Live.of(record), "", first=False)
+        elif live is None:
+            await self._pass_on(record, "resume")
+        elif live.state is State.PAUSING:
+            await self._wish(live, None, State.RUNNING if live.started else State.STARTING)
+
+    async def _stop(self, run: str) -> None:
+        live, record = await self._find(run)
+        if live is None:
+            if record.state is not State.PAUSED:
+                await self._pass_on(record, "stop")
+                return
+            live = Live.of(record)
+        elif not self._queue.remove(run):
+            await self._wish(live, "stop", State.STOPPING)
+            return
+        live.wish = "stop"
+        await self._go_on(live, "", first=False)  # in its turn: many could be stopped at once
 
     async def _find(self, run: str) -> tuple[Live | None, RunRecord]:
         """A run and its row; None where it rests, is over or is in another server's care.

@@ -61,7 +61,7 @@ class Shared(Attempts):
         """Do what other servers' pages wish of our runs; let go of those claimed by another."""
         wishes, lost = await self._off(self.store.attend, self.server, list(self._live))
         for run, wish in wishes.items():
-            await getattr(self, wish)(run)
+            await getattr(self, f"_{wish}")(run)
         for run in lost:
             if run in self._live:
                 await self._part_with(self._live[run])

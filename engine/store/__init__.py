@@ -9,6 +9,7 @@ from __future__ import annotations
 from sqlalchemy import Engine
 
 from engine.store.claim_shelf import ClaimShelf
+from engine.store.limit_shelf import LimitShelf
 from engine.store.login_repository import LoginRecord, LoginRepository
 from engine.store.recording_shelf import RecordingShelf
 from engine.store.records import Label, RunRecord, Trace, UploadRecord
@@ -18,7 +19,7 @@ from engine.store.upload_shelf import UPLOAD_DAYS, UploadShelf
 __all__ = ["UPLOAD_DAYS", "Label", "LoginRecord", "RunRecord", "Store", "Trace", "UploadRecord"]
 
 
-class Store(RecordingShelf, UploadShelf, ClaimShelf, LoginRepository):
+class Store(RecordingShelf, LimitShelf, UploadShelf, ClaimShelf, LoginRepository):
     """One database. Safe to share between threads; every method is one transaction."""
 
     def __init__(self, engine: Engine) -> None:

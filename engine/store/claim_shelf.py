@@ -94,6 +94,23 @@ class ClaimShelf:
         with self.engine.begin() as db:
             db.execute(update(CLAIMS).where(CLAIMS.c.run == run).values(wish=wish))
 
+    def served(self) -> bool:
+        """Whether a server lives that has this database."""
+        with self.engine.connect() as db:
+            return bool(_living(db))
+
+    def in_care(self, run: str) -> bool:
+        """Whether a living server has a run in its care."""
+        with self.engine.connect() as db:
+            query = select(CLAIMS.c.server).where(CLAIMS.c.run == run)
+            return db.execute(query).scalar() in _living(db)
+
+
+def _living(db: Connection) -> list[str]:
+    """The ids of the servers that live."""
+    rows = db.execute(select(SERVERS)).all()
+    return [row.id for row in rows if _lives(row.host, row.pid, row.born, row.beat)]
+
 
 def _claimed(db: Connection, run: str, before: str | None, server: str) -> bool:
     """Claim a run that was in nobody's care, or in a dead server's; False: another was faster."""

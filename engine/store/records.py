@@ -104,9 +104,14 @@ class UploadRecord:
 
 @dataclass(frozen=True)
 class Label:
-    """A label that `labeller` gave to `item` of a run or upload; the latest of an item counts."""
+    """A label that `labeller` gave to `item` of a run or upload; the latest of an item counts.
+
+    `labeller` is the name to show, `visitor` who gave it as the server knows them: "" of labels of
+    an earlier version and outside of a server.
+    """
 
     item: int
     label: str
     labeller: str
     created: float
+    visitor: str = ""

@@ -29,9 +29,12 @@ from engine.events import (
 )
 from engine.store.records import RunRecord, Trace
 from engine.store.schema import CHECKPOINTS, CLAIMS, MODELS, NOTES, REPORTS, RUNS, SNAPSHOTS, TRACE
+from engine.store.schema_limits import RUN_ORIGINS, RUN_TIMES
 
 SNAPSHOTS_KEPT = 120  # of a run; enough for a scrubber, small enough for a recording
-_HANGS_ON_RUN = (TRACE, SNAPSHOTS, NOTES, CHECKPOINTS, REPORTS, MODELS, CLAIMS)
+HANGS_ON_RUN = (
+    TRACE, SNAPSHOTS, NOTES, CHECKPOINTS, REPORTS, MODELS, CLAIMS, RUN_ORIGINS, RUN_TIMES
+)  # fmt: skip
 
 
 class RunShelf:
@@ -101,7 +104,7 @@ class RunShelf:
         """Remove a run and all that hangs on it."""
         with self.engine.begin() as db:
             db.execute(delete(RUNS).where(RUNS.c.id == run_id))
-            for table in _HANGS_ON_RUN:
+            for table in HANGS_ON_RUN:
                 db.execute(delete(table).where(table.c.run == run_id))
 
     def update_run(self, run_id: str, **columns: Any) -> None:

@@ -10,9 +10,9 @@ from io import BytesIO
 from typing import Any
 
 import pandas as pd
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 
-from engine.errors import BadInput, NotFound
+from engine.errors import BadInput, NotAllowed, NotFound
 from engine.events import FINAL, Finished, decode, encode
 from engine.store.quota import Quota
 from engine.store.records import Label, UploadRecord
@@ -28,6 +28,7 @@ from engine.store.schema import (
     UPLOADS,
     lasting,
 )
+from engine.store.schema_limits import LABEL_VISITORS
 
 UPLOAD_DAYS = 30.0
 
@@ -109,18 +110,29 @@ class UploadShelf(Quota):
         """An upload's table. Raises as `upload_parquet` does."""
         return pd.read_parquet(BytesIO(self.upload_parquet(upload_id)))
 
-    def delete_upload(self, upload_id: str) -> None:
+    def delete_upload(self, upload_id: str, owner: str | None) -> None:
         """Delete an upload's table and every row of it that hangs on its runs.
 
         The runs' records, curves and figures stay, with a note; their models, checkpoints,
         snapshots and the arrays of their reports go, for these were made from the table's rows.
 
+        Args:
+            upload_id: The upload.
+            owner: Who asks, as `upload` knows its owner; None: the server itself, or its operator.
+
         Raises:
             NotFound: There was no such upload.
+            NotAllowed: It is somebody else's.
             BadInput: A run is still using it.
         """
         name = self.upload(upload_id).name
         with self.engine.begin() as db:
+            theirs = select(UPLOADS.c.owner).where(UPLOADS.c.id == upload_id)
+            if owner is not None and (not owner or db.execute(theirs).scalar() != owner):
+                raise NotAllowed(
+                    f"The table {name!r} can be deleted only by the visitor who uploaded it; "
+                    "ask them, or this server's operator."
+                )
             query = select(RUNS.c.id, RUNS.c.state).where(RUNS.c.data == f"upload:{upload_id}")
             runs = db.execute(query).all()
             for run in runs:
@@ -130,6 +142,8 @@ class UploadShelf(Quota):
                         "stop that run first, then delete the table."
                     )
             db.execute(delete(UPLOAD_TABLES).where(UPLOAD_TABLES.c.upload == upload_id))
+            given = select(LABELS.c.id).where(LABELS.c.subject == upload_id)
+            db.execute(delete(LABEL_VISITORS).where(LABEL_VISITORS.c.label.in_(given)))
             db.execute(delete(LABELS).where(LABELS.c.subject == upload_id))
             db.execute(update(UPLOADS).where(UPLOADS.c.id == upload_id).values(deleted=time.time()))
             for run in runs:
@@ -145,20 +159,26 @@ class UploadShelf(Quota):
         purged = 0
         for upload_id in old:
             try:
-                self.delete_upload(upload_id)
+                self.delete_upload(upload_id, owner=None)
             except BadInput:
                 continue
             purged += 1
         return purged
 
-    def add_label(self, subject: str, item: int, label: str, labeller: str) -> None:
+    def add_label(
+        self, subject: str, item: int, label: str, labeller: str, visitor: str = ""
+    ) -> None:
         """Put down a label; it outlives a power cut when this returns, and no earlier one is lost.
 
         Args:
             subject: The id of the run or upload that the item belongs to.
             item: Its row.
-            label: The class given; "" takes the label back.
-            labeller: Who gave it.
+            label: The class given; "" takes the labeller's own label back.
+            labeller: The name that is shown; of one visitor's names it tells who sat at the desk.
+            visitor: Who gave it, as the server knows them; "" outside of a server.
+
+        Raises:
+            NotAllowed: There is no label of this visitor and name to take back.
         """
         row: dict[str, Any] = {
             "subject": subject,
@@ -168,14 +188,40 @@ class UploadShelf(Quota):
             "created": time.time(),
         }
         with lasting(self.engine) as db:
-            db.execute(insert(LABELS).values(row))
+            if not label and not _has_label(db, subject, item, labeller, visitor):
+                raise NotAllowed(
+                    f"There is no label of yours on patch {item} to take back; "
+                    "a label is taken back by whoever gave it."
+                )
+            made = db.execute(insert(LABELS).values(row)).inserted_primary_key
+            if visitor and made is not None:
+                db.execute(insert(LABEL_VISITORS).values(label=made[0], visitor=visitor))
 
     def labels(self, subject: str) -> list[Label]:
         """Every label given on a run or upload, in the order given."""
-        query = select(LABELS.c.item, LABELS.c.label, LABELS.c.labeller, LABELS.c.created)
+        names = ("item", "label", "labeller", "created")
+        visitor = func.coalesce(LABEL_VISITORS.c.visitor, "").label("visitor")
+        query = (
+            select(*(LABELS.c[n] for n in names), visitor)
+            .outerjoin(LABEL_VISITORS, LABEL_VISITORS.c.label == LABELS.c.id)
+            .where(LABELS.c.subject == subject)
+            .order_by(LABELS.c.id)
+        )
         with self.engine.connect() as db:
-            rows = db.execute(query.where(LABELS.c.subject == subject).order_by(LABELS.c.id))
-            return [Label(*row) for row in rows]
+            return [Label(**row._mapping) for row in db.execute(query)]
+
+
+def _has_label(db: Connection, subject: str, item: int, labeller: str, visitor: str) -> bool:
+    """Whether a visitor's label stands on an item under this name."""
+    given = (
+        select(LABELS.c.label)
+        .outerjoin(LABEL_VISITORS, LABEL_VISITORS.c.label == LABELS.c.id)
+        .where(LABELS.c.subject == subject, LABELS.c.item == item, LABELS.c.labeller == labeller)
+        .where(func.coalesce(LABEL_VISITORS.c.visitor, "") == visitor)
+        .order_by(LABELS.c.id.desc())
+        .limit(1)
+    )
+    return bool(db.execute(given).scalar())
 
 
 def _strip(db: Connection, run: str, name: str) -> None:

@@ -13,7 +13,7 @@ import pytest
 from dashboard.controls.labelling import Desk as Component
 from dashboard.pages.clamp_session import Session
 from engine.catalog.clamp import ENTRY, ClampSettings
-from engine.errors import BadInput, Unavailable
+from engine.errors import BadInput, NotAllowed, Unavailable
 from engine.events import Report
 from engine.store import Store
 from tests.dashboard.fakes import Asker
@@ -110,9 +110,12 @@ class Frame(Asker):
     ) -> None:
         try:
             then(asyncio.run(work))
-        except (BadInput, Unavailable) as error:
+        except (BadInput, NotAllowed, Unavailable) as error:
             (refused or (lambda _: None))(str(error))
         last()
+
+    def submit(self, values: Any, data: str) -> Any:
+        return self.service.submit("clamp", values, data, self.visit.owner)
 
     def open(self, run: str) -> None:
         self.opened.append(run)

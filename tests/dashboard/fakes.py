@@ -23,7 +23,9 @@ from engine.events import (
     Started,
     State,
 )
-from engine.store import Store
+from engine.runs.access import may_steer, presenter_code
+from engine.runs.limits import Limits
+from engine.store import RunRecord, Store
 
 
 class FakeService:
@@ -57,7 +59,11 @@ class FakeService:
         for watcher in list(self.watchers):
             watcher(run, said)
 
-    async def submit(self, study: str, values: Any, data: str, owner: str) -> str:
+    limits = Limits()
+
+    async def submit(
+        self, study: str, values: Any, data: str, owner: str, *, address: str, presenter: str
+    ) -> str:
         settings = entry(study).settings.parse(values).values()
         if not data:
             raise BadInput("There is no data chosen; choose a source or upload a table.")
@@ -66,15 +72,21 @@ class FakeService:
         self._go(run, 0)
         return run
 
-    async def pause(self, run: str) -> None:
+    def presenter(self, visitor: str) -> str:
+        return presenter_code(visitor, "k" * 40)
+
+    def may_steer(self, record: RunRecord, visitor: str) -> bool:
+        return may_steer(record, "", visitor, "k" * 40)
+
+    async def pause(self, run: str, visitor: str) -> None:
         self.wishes[run] = "pause"
         self.say(run, Changed(State.PAUSING))
 
-    async def resume(self, run: str) -> None:
+    async def resume(self, run: str, visitor: str) -> None:
         self.wishes.pop(run, None)
         self._go(run, int(self.store.trace(run).step[-1]))
 
-    async def stop(self, run: str) -> None:
+    async def stop(self, run: str, visitor: str) -> None:
         self.wishes[run] = "stop"
         self.say(run, Changed(State.STOPPING))
 

@@ -11,7 +11,7 @@ from dashboard.controls.labelling import Desk as Component
 from dashboard.pages.clamp_session import DONE, NONE_OF_OTHERS, OTHERS
 from engine.errors import BadInput
 from engine.store import Store
-from tests.dashboard.desks import N, Press
+from tests.dashboard.desks import Frame, N, Press
 
 
 @pytest.fixture
@@ -111,6 +111,33 @@ def test_a_second_person_is_asked_what_the_first_has_labelled(press: Press) -> N
     assert press.queue == [0, 4]
     press("label", who="bo", row=0, value=1)
     assert press.queue == [4]
+
+
+def test_another_visitor_of_the_same_name_is_somebody_else(
+    press: Press, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guest = Frame(store)
+    guest.visit.owner = "another visitor"
+    other = Press(guest, monkeypatch)
+    press("label", who="Ada", row=3, value=1)
+    other("label", who="Ada", row=4, value=0)
+    assert [(v.labeller, v.visitor) for v in store.labels("r")] == [
+        ("Ada", "me"), ("Ada", "another visitor"),
+    ]  # fmt: skip
+    press.session._read()
+    for desk in (press, other):
+        assert [h["who"] for h in desk.session.desk.history] == ["Ada (2)", "Ada"]
+    fresh = Press(guest, monkeypatch)  # remembers no act of its own
+    fresh("ready", who="Ada")
+    assert fresh("undo", who="Ada")["back"] == 4
+    assert fresh("undo", who="Ada")["said"] == "There is nothing of yours to undo."
+    assert list(fresh.session.standing) == [3]
+
+
+def test_who_has_no_cookie_gives_no_label(press: Press, frame: Any, store: Store) -> None:
+    frame.visit.owner = ""
+    assert "Not saved: a label belongs to a visitor" in press("label", row=0, value=0)["error"]
+    assert store.labels("r") == []
 
 
 def test_every_patch_is_sent_once_unless_the_browser_begins_anew(press: Press, frame: Any) -> None:

@@ -129,9 +129,9 @@ def test_the_buttons_offered(state: State | None, offered: set[str], history: Hi
     bar = RunBar(*[lambda: None] * 4)
     if state is not None:
         history.apply([Changed(state)])
-    bar.show(history if state else None, mine=True)
+    bar.show(history if state else None, may_steer=True)
     assert {name for name, button in bar.buttons.items() if button.visible} == offered
-    bar.show(history if state else None, mine=False)
+    bar.show(history if state else None, may_steer=False)
     assert {name for name, button in bar.buttons.items() if button.visible} == {"Train"}
 
 

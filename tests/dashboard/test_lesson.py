@@ -154,14 +154,16 @@ def test_a_link_is_made_that_opens_as_it_says(site: Site) -> None:
     maker = opened(site).keep.lesson
     assert not maker._unfolded.objects  # built only when it is asked for
     maker._unfolded.visible = True
-    assert parse_qs(urlsplit(maker.link.value).query) == {"run": ["demo-redshift"]}
+    presenter = [site.service.presenter("anna")]
+    only = {"run": ["demo-redshift"], "presenter": presenter}
+    assert parse_qs(urlsplit(maker.link.value).query) == only
     maker.hide.value = ["data", "figures"]
     maker.words.value_input = "  What is\nscarce? "
     maker.step.value, maker.guess.value, maker.present.value = 2, True, True
     made = parse_qs(urlsplit(maker.link.value).query)
     assert made == {
         "run": ["demo-redshift"], "hide": ["data,figures"], "text": ["What is scarce?"],
-        "step": ["2"], "guess": ["1"], "present": ["1"],
+        "step": ["2"], "guess": ["1"], "present": ["1"], "presenter": presenter,
     }  # fmt: skip
     page = opened(site, **{k: v[0] for k, v in made.items()})
     assert page.lesson.warnings == ()
@@ -175,7 +177,9 @@ def test_a_link_names_a_preset_or_the_settings_of_the_form(site: Site) -> None:
     maker._unfolded.visible = True
     page.form.widgets["n_basis"].value = "17"
     maker.begin.value = "the form as it stands"
-    assert parse_qs(urlsplit(maker.link.value).query) == {"n_basis": ["17"], "seed": ["0"]}
+    made = parse_qs(urlsplit(maker.link.value).query)
+    assert made.pop("presenter") == [site.service.presenter("anna")]
+    assert made == {"n_basis": ["17"], "seed": ["0"]}
     page.form.widgets["n_basis"].value = "many"
     maker.write()
     assert "n_basis" in page.layout._message.object

@@ -14,6 +14,7 @@ from engine.catalog import STUDIES, entry
 from engine.catalog.entry import Counts
 from engine.datasets import inspect_table
 from engine.datasets.tables import counts
+from engine.runs.limits import HOURS, Size, check_cost, cost_of
 
 SIZE = (600, 12)
 LABELS: dict[str, Counts] = {
@@ -185,3 +186,15 @@ def test_rows_of_each_label_are_counted() -> None:
     lines = ["label,f1", *(f"{'clamp' if i % 3 else ''},{i}.5" for i in range(12))]
     preview = inspect_table("\n".join(lines).encode(), entry("clamp").table)
     assert preview.counts["label"] == {"clamp": 8}
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_what_a_page_offers_by_itself_is_within_a_servers_hours(study: str) -> None:
+    found = entry(study)
+    for values in ({}, *found.presets.values()):
+        settings = found.settings.parse(dict(values))
+        for source in found.sources:
+            if size := source.rows_and_columns(settings):
+                cost = cost_of(found, settings, Size(*size, source.counts))
+                assert cost is not None
+                check_cost(cost, HOURS, 8e9)

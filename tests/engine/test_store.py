@@ -233,9 +233,9 @@ def test_an_upload_comes_back_until_it_is_deleted(store: Store) -> None:
     pd.testing.assert_frame_equal(store.upload_table(upload), FRAME)
     run = add(store, data=f"upload:{upload}")
     with pytest.raises(BadInput, match="in use by a run that is queued"):
-        store.delete_upload(upload)
+        store.delete_upload(upload, "ada")
     finish(store, run)
-    store.delete_upload(upload)
+    store.delete_upload(upload, "ada")
     assert store.uploads("ada") == []
     with pytest.raises(NotFound, match=r"'mine.csv' was deleted"):
         store.upload_table(upload)

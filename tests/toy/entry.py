@@ -22,6 +22,8 @@ class ToySettings(Settings):
     delay = param.Number(0.0, bounds=(0, 10), doc="Seconds that a step takes at least.")
     nan_at = param.Integer(0, bounds=(0, 100_000), doc="Step at which the objective is NaN.")
     break_at = param.Integer(0, bounds=(0, 100_000), doc="Step at which the code breaks.")
+    stuck_at = param.Integer(0, bounds=(0, 100_000), doc="Step that does not end.")
+    hold = param.Integer(0, bounds=(0, 10**9), doc="Megabytes that every step takes and keeps.")
     refuse = param.Boolean(False, doc="Refuse the table.")
 
 

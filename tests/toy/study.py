@@ -40,6 +40,7 @@ class Study:
         y = np.linspace(-1, 2, 50) if table is None else table["y"].to_numpy(float)
         self.y = torch.as_tensor(y, dtype=torch.float64)
         self.mean = torch.zeros(3, dtype=torch.float64)
+        self.held: list[torch.Tensor] = []
 
     def begin(self, restart: int, stage: int, best: Tensors | None) -> None:
         self.generator = torch.Generator().manual_seed(1000 * self.settings.seed + restart)
@@ -54,6 +55,10 @@ class Study:
         self.taken += 1
         if self.settings.delay:
             time.sleep(self.settings.delay)
+        if self.taken == self.settings.stuck_at:
+            time.sleep(600)
+        if self.settings.hold:
+            self.held.append(torch.ones(self.settings.hold, 2**20 // 8, dtype=torch.float64))
         if self.taken == self.settings.break_at:
             raise ArithmeticError("the toy broke")
         if self.taken == self.settings.nan_at:

@@ -47,6 +47,15 @@ class Driver:
     def submit(self, owner: str = "ada", data: str = "demo", **values: Any) -> str:
         return self.call(self.service.submit("toy", values, data, owner))
 
+    def pause(self, run: str) -> None:
+        self.call(self.service.pause(run, self.store.run(run).owner))
+
+    def resume(self, run: str) -> None:
+        self.call(self.service.resume(run, self.store.run(run).owner))
+
+    def stop(self, run: str) -> None:
+        self.call(self.service.stop(run, self.store.run(run).owner))
+
     def until(self, true: Callable[[], Any], what: str) -> None:
         """Wait for something to become true, patiently."""
         deadline = time.monotonic() + PATIENCE

@@ -37,6 +37,19 @@ def test_one_owner_cannot_crowd_out_another() -> None:
     assert queue.order() == ["b1", "c1", "a3"] or queue.order() == ["b1", "a3", "c1"]
 
 
+def test_one_address_cannot_crowd_out_another_with_many_owners() -> None:
+    queue = FairQueue()
+    for i in range(4):
+        queue.put(f"a{i}", f"cookie {i}", "here")
+    queue.put("b", "bob", "there")
+    queue.put("a4", "cookie 0", "here")
+    assert queue.order() == ["a0", "b", "a1", "a2", "a3", "a4"]
+    assert queue.take() == "a0"
+    assert queue.remove("b")
+    assert "b" not in queue
+    assert len(queue) == 4
+
+
 def test_waits_follow_from_how_long_runs_take() -> None:
     takes = {"x": 10.0, "y": 4.0, "p": 20.0, "q": 5.0, "r": 1.0}
     assert waits(["p", "q", "r"], ["x", "y"], 2, takes.get) == [4.0, 10.0, 15.0]

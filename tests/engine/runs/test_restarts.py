@@ -96,7 +96,7 @@ def test_the_same_runs_go_to_an_existing_cluster(toy: str, tmp_path: Path) -> No
     driver.close()
     driver = Driver(database(tmp_path), scheduler=cluster.scheduler_address)
     driver.until_step(run, 5)
-    driver.call(driver.service.stop(run))
+    driver.stop(run)
     assert driver.end(run) is State.STOPPED
     driver.close()
     cluster.close()

@@ -101,7 +101,7 @@ def test_what_watchers_hear_is_in_the_store_already(driver: Driver) -> None:
 def test_stop_is_answered_at_the_next_step_and_leaves_a_model(driver: Driver) -> None:
     run = driver.submit(**SLOW)
     driver.until_step(run, 5)
-    driver.call(driver.service.stop(run))
+    driver.stop(run)
     asked = driver.store.trace(run).step[-1]
     assert driver.end(run) is State.STOPPED
     assert State.STOPPING in driver.states(run)
@@ -114,10 +114,10 @@ def test_a_paused_and_resumed_run_is_the_uninterrupted_run(driver: Driver) -> No
     for _ in range(2):
         before = len(driver.steps(run))
         driver.until(lambda n=before: len(driver.steps(run)) > n + 5, "some steps")
-        driver.call(driver.service.pause(run))
+        driver.pause(run)
         driver.until_state(run, State.PAUSED)
         assert driver.store.run(run).state is State.PAUSED
-        driver.call(driver.service.resume(run))
+        driver.resume(run)
         driver.until_state(run, State.RUNNING)
     driver.end(run)
     assert driver.curve(run) == in_process(max_steps=120, seed=4)
@@ -127,10 +127,10 @@ def test_a_paused_and_resumed_run_is_the_uninterrupted_run(driver: Driver) -> No
 def test_a_paused_run_can_be_stopped_into_a_usable_model(driver: Driver) -> None:
     run = driver.submit(**SLOW)
     driver.until_step(run, 3)
-    driver.call(driver.service.pause(run))
+    driver.pause(run)
     driver.until_state(run, State.PAUSED)
     steps = driver.steps(run)
-    driver.call(driver.service.stop(run))
+    driver.stop(run)
     assert driver.end(run) is State.STOPPED
     assert driver.steps(run) == steps
     assert driver.store.model(run)
@@ -139,18 +139,18 @@ def test_a_paused_run_can_be_stopped_into_a_usable_model(driver: Driver) -> None
 def test_pause_taken_back_at_once_leaves_the_run_running(driver: Driver) -> None:
     run = driver.submit(max_steps=100, delay=0.01)
     driver.until_step(run, 3)
-    driver.call(driver.service.pause(run))
-    driver.call(driver.service.resume(run))
+    driver.pause(run)
+    driver.resume(run)
     assert driver.end(run) is State.HIT_LIMIT
     assert driver.curve(run) == in_process(max_steps=100)
 
 
 def test_a_wish_before_the_worker_has_answered_is_not_lost(driver: Driver) -> None:
     run = driver.submit(**SLOW)
-    driver.call(driver.service.pause(run))
+    driver.pause(run)
     driver.until_state(run, State.PAUSED)
-    driver.call(driver.service.resume(run))
-    driver.call(driver.service.stop(run))
+    driver.resume(run)
+    driver.stop(run)
     assert driver.end(run) is State.STOPPED
 
 
@@ -168,10 +168,10 @@ def test_a_wish_that_is_lost_on_its_way_is_told_again(
     monkeypatch.setattr(desk, "tell", second)
     run = driver.submit(**SLOW)
     driver.until_step(run, 3)
-    driver.call(driver.service.pause(run))
+    driver.pause(run)
     driver.until_state(run, State.PAUSED)
     assert len(lost) > 1
-    driver.call(driver.service.stop(run))
+    driver.stop(run)
     assert driver.end(run) is State.STOPPED
 
 
@@ -188,16 +188,16 @@ def test_owners_take_turns_and_a_queued_run_knows_its_place(driver: Driver) -> N
     assert places[-1].place == 2
     with pytest.raises(BadInput, match="4 runs queued or running, which is the limit"):
         driver.submit("ada")
-    driver.call(driver.service.stop(ada[2]))
+    driver.stop(ada[2])
     assert driver.end(ada[2]) is State.STOPPED
     assert "never started" in driver.store.run(ada[2]).reason
     assert driver.store.model(ada[2]) is None
-    driver.call(driver.service.pause(ada[1]))
+    driver.pause(ada[1])
     driver.until_state(ada[1], State.PAUSED)
-    driver.call(driver.service.stop(ada[1]))
+    driver.stop(ada[1])
     assert driver.end(ada[1]) is State.STOPPED
     for run in busy:
-        driver.call(driver.service.stop(run))
+        driver.stop(run)
     for run in (*busy, ada[0], bob):
         driver.end(run)
 
@@ -273,7 +273,7 @@ def test_predictions_come_while_workers_train(driver: Driver) -> None:
     with pytest.raises(NotFound, match="no fitted model"):
         driver.call(driver.service.explore(busy[0], "shifted", {"by": 1.0}))
     for run in busy:
-        driver.call(driver.service.stop(run))
+        driver.stop(run)
         driver.end(run)
 
 
@@ -369,7 +369,7 @@ def test_bad_input_at_submission_leaves_nothing_behind(driver: Driver) -> None:
         driver.call(driver.service.submit("moon", {}, "demo", "ada"))
     for command in (driver.service.stop, driver.service.pause, driver.service.resume):
         with pytest.raises(NotFound, match="no run 'nope'"):
-            driver.call(command("nope"))
+            driver.call(command("nope", "ada"))
     assert len(driver.store.runs()) == before
 
 
@@ -377,7 +377,7 @@ def test_commands_to_a_run_that_is_over_do_nothing(driver: Driver) -> None:
     run = driver.submit(max_steps=3)
     driver.end(run)
     for command in (driver.service.stop, driver.service.pause, driver.service.resume):
-        driver.call(command(run))
+        driver.call(command(run, "ada"))
     assert driver.store.run(run).state is State.HIT_LIMIT
 
 

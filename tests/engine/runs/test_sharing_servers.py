@@ -46,6 +46,9 @@ class PaperDesk:
     async def abandon(self, runs: list[str]) -> None:
         self.abandoned += runs
 
+    async def memory(self) -> int | None:
+        return None
+
     def forget(self, run: str, attempt: int) -> None: ...
 
     def say(self, *events: Event) -> None:
@@ -94,24 +97,24 @@ def test_what_one_trains_the_other_leaves_alone_and_may_pause_and_resume(tmp_pat
         await asyncio.sleep(0.3)
         assert other.begun == other.abandoned == []
         assert (first.cares_for(run), second.cares_for(run)) == (True, False)
-        await second.pause(run)
+        await second.pause(run, "ada")
         await until(lambda: desk.told)
         assert desk.told == [(run, "pause")]
         desk.say(Finished(State.PAUSED, "Paused."))
         await until(lambda: first.store.run(run).state is State.PAUSED)
         await asyncio.sleep(0.2)
         assert other.begun == []  # one that rests is left to rest
-        await second.resume(run)
+        await second.resume(run, "ada")
         await until(lambda: other.begun)
         assert (first.cares_for(run), second.cares_for(run)) == (False, True)
         assert (other.begun[0]["attempt"], other.checkpoints) == (2, [b"one"])
         other.say(Started("cpu", 40, 1))
-        await first.stop(run)
+        await first.stop(run, "ada")
         await until(lambda: other.told)
         assert other.told[-1] == (run, "stop")
         other.say(Finished(State.STOPPED, "Stopped."))
         await until(lambda: first.store.run(run).state is State.STOPPED)
-        await first.stop(run)
+        await first.stop(run, "ada")
         assert first.store.attend(second.server, []) == ({}, [])
         for each in (first, second):
             await each.close(0.1)

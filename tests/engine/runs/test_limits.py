@@ -1,0 +1,461 @@
+"""Who may do what to runs and tables, how many runs there may be, and how long one may take."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from test_sharing_servers import PaperDesk, until
+from typer.testing import CliRunner
+
+from engine.catalog import entry
+from engine.cli import app
+from engine.errors import BadInput, NotAllowed
+from engine.events import Changed, Checkpoint, Finished, Progress, Started, State
+from engine.memory import out_of_memory
+from engine.runs import RunService, limited, sharing
+from engine.runs.access import address_code, presenter_code, presenter_named
+from engine.runs.desk import Ended, Message
+from engine.runs.limits import Cost, Limits, Size, check_cost, cost_of
+from engine.store import Store
+
+pytestmark = [pytest.mark.usefixtures("toy"), pytest.mark.timeout(60)]
+KEY = "k" * 40
+MEMORY = 11_600_000_000
+
+
+class Desk(PaperDesk):
+    """A desk whose worker can be silent, full, or be replaced."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.renewed: list[tuple[str, int]] = []
+
+    async def memory(self) -> int | None:
+        return MEMORY
+
+    async def slots(self) -> dict[str, int]:
+        return {"worker": 2}
+
+    async def renew(self, address: str, run: str, attempt: int) -> None:
+        self.renewed.append((run, attempt))
+
+    def beat(self, **more: Any) -> None:
+        """A sign of life of the last attempt sent out."""
+        job = self.begun[-1]
+        self.inbox.put_nowait(Message(job["run"], job["attempt"], "worker", b"", **more))
+
+    def break_off(self, error: str) -> None:
+        """The last attempt's task ends without a word of its own."""
+        self.inbox.put_nowait(Ended(self.begun[-1]["run"], self.begun[-1]["attempt"], error))
+
+
+def service(url: str, **options: Any) -> tuple[RunService, Desk]:
+    made, desk = RunService(Store.open(url), key=KEY, **options), Desk()
+    made._desk = desk  # type: ignore[assignment]
+    return made, desk
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'scant.db'}"
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ATTEND_SECONDS", "BEAT_SECONDS", "ADOPT_SECONDS"):
+        monkeypatch.setattr(sharing, name, 0.05)
+    monkeypatch.setattr(limited, "METER_SECONDS", 0.02)
+    monkeypatch.setattr(limited, "PUT_SECONDS", 0.05)
+
+
+def lived(story: Callable[[], Awaitable[None]]) -> None:
+    asyncio.run(asyncio.wait_for(story(), 50))
+
+
+# --- who may do what ---
+
+
+async def paused(made: RunService, desk: Desk, **about: Any) -> str:
+    """A run of ada's that rests, with a checkpoint."""
+    run = await made.submit("toy", {}, "demo", "ada", **about)
+    await until(lambda: desk.begun and desk.begun[-1]["run"] == run)
+    desk.say(Started("cpu", 40), Progress(1, -1.0, 0.1, -1.0, -1.0), Checkpoint(1, b"one"))
+    await until(lambda: made.store.run(run).state is State.RUNNING)
+    await made.pause(run, "ada")
+    desk.say(Finished(State.PAUSED, "Paused."))
+    await until(lambda: made.store.run(run).state is State.PAUSED)
+    return run
+
+
+ACTS: dict[str, Callable[[RunService, str, str, str], Any]] = {
+    "pause": lambda made, run, table, who: made.pause(run, who),
+    "resume": lambda made, run, table, who: made.resume(run, who),
+    "stop": lambda made, run, table, who: made.stop(run, who),
+    "delete a table": lambda made, run, table, who: asyncio.to_thread(
+        made.store.delete_upload, table, who
+    ),
+    "take back a label": lambda made, run, table, who: asyncio.to_thread(
+        made.store.add_label, run, 3, "", "Ada", who
+    ),
+}
+
+
+@pytest.mark.parametrize("act", ACTS)
+def test_what_is_anothers_is_left_as_it_is(act: str, url: str) -> None:
+    """A stranger, a browser without a cookie, and who made up to be the presenter."""
+
+    async def story() -> None:
+        made, desk = service(url)
+        await made.start()
+        run = await paused(made, desk, presenter=made.presenter("teacher"))
+        table = made.store.add_upload(
+            pd.DataFrame({"y": [1.0]}), owner="ada", name="t", study="toy"
+        )
+        made.store.add_label(run, 3, "clamp", "Ada", "ada")
+        for who in ("bob", "", made.presenter("teacher"), made.presenter("ada"), "user:ada"):
+            with pytest.raises(NotAllowed):
+                await ACTS[act](made, run, table, who)
+        assert made.store.run(run).state is State.PAUSED
+        assert made.store.upload(table).deleted is None
+        assert [v.label for v in made.store.labels(run)] == ["clamp"]
+        assert desk.told == [(run, "pause")]
+        await ACTS[act](made, run, table, "ada")
+        await made.close(0.1)
+
+    lived(story)
+
+
+@pytest.mark.parametrize("owner", ["", "ada"])
+def test_a_demonstration_and_a_run_of_nobodys_are_steered_by_nobody(owner: str, url: str) -> None:
+    async def story() -> None:
+        made, _ = service(url)
+        run = made.store.add_run("toy", {}, "demo", owner="")
+        for verb in (made.pause, made.resume, made.stop):
+            with pytest.raises(NotAllowed, match="You cannot"):
+                await verb(run, owner)
+        with pytest.raises(NotAllowed, match="cookie"):
+            await made.submit("toy", {}, "demo", "")
+        assert made.store.run(run).state is State.QUEUED
+
+    lived(story)
+
+
+def test_the_presenter_of_a_lesson_may_steer_what_is_started_from_it(url: str) -> None:
+    async def story() -> None:
+        made, desk = service(url)
+        await made.start()
+        run = await paused(made, desk, presenter=made.presenter("teacher"))
+        record = made.store.run(run)
+        assert made.may_steer(record, "teacher")
+        assert not made.may_steer(record, "bob")
+        await made.resume(run, "teacher")
+        await until(lambda: len(desk.begun) == 2)
+        desk.say(Started("cpu", 40, 1))
+        await made.stop(run, "teacher")
+        assert desk.told[-1] == (run, "stop")
+        alone = await made.submit("toy", {}, "demo", "ada", presenter="made up; nobody's")
+        assert made.store.origin(alone)[1] == ""
+        await made.close(0.1)
+
+    lived(story)
+
+
+def test_codes_give_nothing_away_and_need_the_servers_key() -> None:
+    code = presenter_code("ada", KEY)
+    assert presenter_named(code) == code != presenter_code("bob", KEY)
+    assert code != presenter_code("ada", "another key")
+    assert "ada" not in code
+    assert presenter_code("", KEY) == presenter_code("ada", "") == presenter_named("x" * 99) == ""
+
+
+def test_ids_of_tables_and_runs_cannot_be_guessed(url: str) -> None:
+    store, frame = Store.open(url), pd.DataFrame({"y": [1.0]})
+    ids = [store.add_upload(frame, owner="ada", name="t", study="toy") for _ in range(20)]
+    ids += [store.add_run("toy", {}, "demo", "ada") for _ in range(20)]
+    assert len(set(ids)) == 40
+    assert min(map(len, ids)) >= 16  # of 64 signs: 96 bits
+    assert store.uploads("bob") == store.runs("bob") == []
+    store.close()
+
+
+# --- how many ---
+
+
+def test_an_address_has_no_more_runs_for_every_cookie_it_drops(url: str) -> None:
+    async def story() -> None:
+        made, _ = service(url)  # no worker is up: all of them wait
+        answers = await asyncio.gather(
+            *(
+                made.submit("toy", {}, "demo", f"visitor {i}", address="10.1.2.3")
+                for i in range(18)
+            ),
+            return_exceptions=True,
+        )
+        refused = [str(a) for a in answers if isinstance(a, BadInput)]
+        assert len(refused) == 10
+        assert "From your network address 8 runs are queued or running" in refused[0]
+        assert await made.submit("toy", {}, "demo", "next door", address="10.1.2.4")
+        assert await made.submit("toy", {}, "demo", "a notebook")
+        made.store.close()
+        again, _ = service(url)  # after a restart, or beside it
+        for who, where in (("visitor 99", "10.1.2.3"), ("visitor 98", "::ffff:10.1.2.3")):
+            with pytest.raises(BadInput, match="network address"):
+                await again.submit("toy", {}, "demo", who, address=where)
+
+    lived(story)
+
+
+def test_an_owner_has_no_more_runs_by_servers_or_by_pausing(url: str) -> None:
+    async def story() -> None:
+        made, desk = service(url, limit_per_owner=1)
+        await made.start()
+        runs = [await paused(made, desk) for _ in range(3)]
+        answers = await asyncio.gather(
+            *(made.resume(run, "ada") for run in (*runs, *runs)), return_exceptions=True
+        )
+        assert sum(made.store.run(run).state is not State.PAUSED for run in runs) == 1
+        assert sum(isinstance(a, BadInput) for a in answers) == 4  # and one said twice
+        other, _ = service(url, limit_per_owner=1)
+        with pytest.raises(BadInput, match="1 runs queued or running, which is the limit of 1"):
+            await other.submit("toy", {}, "demo", "ada")
+        await made.close(0.1)
+
+    lived(story)
+
+
+def test_subscribers_of_a_network_are_one_address() -> None:
+    assert address_code("2001:db8::1", KEY) == address_code("2001:db8::ffff", KEY)
+    assert address_code("2001:db8::1", KEY) != address_code("2001:db8:0:1::1", KEY)
+    assert address_code("::ffff:10.0.0.1", KEY) == address_code("10.0.0.1", KEY)
+    assert address_code("10.0.0.1", KEY) != address_code("10.0.0.2", KEY)
+    assert address_code("", KEY) == ""
+    assert len(address_code("a name behind a proxy", KEY)) == 32
+
+
+# --- how long, and how large ---
+
+
+def test_a_fit_beyond_all_hours_or_memory_is_refused_with_both_numbers(url: str) -> None:
+    async def story() -> None:
+        made, _ = service(url)
+        endless = {
+            "training_size": 1_000_000,
+            "n_basis": 1000,
+            "errors": "as noise",
+            "restarts": 20,
+        }
+        with pytest.raises(BadInput, match=r"would take about \d+ h; this server allows 2 h a run"):
+            await made.submit("redshift", endless, "demo", "ada")
+        large = made.store.add_upload(
+            pd.DataFrame({n: [0.5] * 40_000 for n in ("y", "x", "replica", "output")}),
+            owner="ada", name="t", study="genes",
+        )  # fmt: skip
+        exact = {"model": "dhgp", "max_steps": 1, "baselines": False}
+        with pytest.raises(BadInput, match=r"needs about [\d.]+ GB .* worker here has 11.6 GB"):
+            await made.submit("genes", exact, f"upload:{large}", "ada")
+        assert made.store.runs() == []
+        assert await made.submit("redshift", {}, "demo", "ada")
+
+    lived(story)
+
+
+@pytest.mark.parametrize(
+    ("cost", "said"),
+    [
+        (Cost(1944450.9 * 3600, 1e9), "about 1944451 h; this server allows 2 h a run"),
+        (Cost(60, 91e9), "about 91 GB of memory; a worker here has 11.6 GB"),
+        (Cost(float("inf"), 1e9), "nobody can tell"),
+        (Cost(60, float("nan")), "nobody can tell"),
+        (Cost(3.9 * 3600, 11e9), ""),
+    ],
+)
+def test_costs_are_judged_by_what_there_is(cost: Cost, said: str) -> None:
+    if not said:
+        check_cost(cost, 2.0, MEMORY)
+        return
+    with pytest.raises(BadInput) as refused:
+        check_cost(cost, 2.0, MEMORY)
+    assert said in str(refused.value)
+    if cost.seconds < 3e9 and cost.seconds > 60:
+        check_cost(cost, 0.0, None)
+
+
+@pytest.mark.parametrize("estimate", [lambda *_: (float("nan"), 1.0), lambda *_: (1 / 0, 1.0)])
+def test_an_estimate_that_breaks_is_beyond_all_limits(estimate: Any) -> None:
+    found = replace(entry("toy"), estimate=estimate)
+    cost = cost_of(found, None, Size(50, 1, {}))
+    assert cost is not None
+    with pytest.raises(BadInput, match="nobody can tell"):
+        check_cost(cost, 0.0, None)
+
+
+@pytest.mark.parametrize("hours", [-1.0, float("nan"), float("inf")])
+def test_hours_that_are_no_limit_are_refused(hours: float) -> None:
+    with pytest.raises(BadInput, match="hours of a run must be a number of at least 0"):
+        Limits(hours=hours)
+
+
+HOURS = 0.3 / 3600
+
+
+async def begun(made: RunService, desk: Desk) -> str:
+    run = await made.submit("toy", {}, "demo", "ada")
+    await until(lambda: desk.begun and desk.begun[-1]["run"] == run)
+    desk.say(Started("cpu", 40), Progress(1, -1.0, 0.1, -1.0, -1.0), Checkpoint(1, b"one"))
+    return run
+
+
+def test_a_run_that_has_used_its_hours_is_stopped_in_order_and_says_why(url: str) -> None:
+    async def story() -> None:
+        made, desk = service(url, hours_per_run=HOURS)
+        await made.start()
+        run = await begun(made, desk)
+        await until(lambda: desk.told)
+        assert desk.told[0] == (run, "stop")
+        desk.say(Finished(State.STOPPED, "After step 1, as asked; the best so far is kept."))
+        await until(lambda: made.store.run(run).state is State.STOPPED)
+        assert made.store.run(run).reason == (
+            "It used the 0.005 min that this server allows a run and was stopped. "
+            "After step 1; the best so far is kept."
+        )
+        assert desk.renewed == []
+        await made.close(0.1)
+
+    lived(story)
+
+
+@pytest.mark.parametrize("heeded", [False, True])
+def test_a_step_without_end_loses_its_worker_and_a_conclusion_gets_more_time(
+    heeded: bool, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limited, "HEED_SECONDS", 0.2)
+    monkeypatch.setattr(limited, "CONCLUDE_SHARE", 1e6)
+
+    async def story() -> None:
+        made, desk = service(url, hours_per_run=HOURS)
+        await made.start()
+        run = await begun(made, desk)
+        await until(lambda: desk.told)
+        if heeded:
+            desk.beat(heeded=True)
+            await asyncio.sleep(0.6)
+            assert made.store.run(run).state is State.STOPPING
+            desk.beat(heeded=False)
+        await until(lambda: made.store.run(run).state is State.FAILED)
+        assert "took too long over a step, so its worker was replaced" in made.store.run(run).reason
+        assert desk.renewed == [(run, 1)]
+        assert made.status().running == 0
+        await made.close(0.1)
+
+    lived(story)
+
+
+def test_hours_are_counted_on_over_a_restart(url: str) -> None:
+    async def story() -> None:
+        first, desk = service(url, hours_per_run=1.0)
+        await first.start()
+        run = await begun(first, desk)
+        await until(lambda: first.store.used_seconds(run) > 0.3)
+        await first.close(0.1)
+        assert first.store.run(run).state is State.QUEUED
+        second, other = service(url, hours_per_run=HOURS)
+        await second.start()
+        await until(lambda: other.begun)
+        other.say(Started("cpu", 40, 1))
+        await until(lambda: other.told)  # at once
+        assert other.told[0] == (run, "stop")
+        assert second.store.used_seconds(run) < 10
+        await second.close(0.1)
+
+    lived(story)
+
+
+def test_a_worker_killed_for_its_memory_fails_the_run_and_not_the_next_worker(url: str) -> None:
+    async def story() -> None:
+        made, desk = service(url)
+        await made.start()
+        run = await begun(made, desk)
+        desk.beat(resident=int(0.85 * MEMORY), memory=MEMORY)
+        desk.break_off("KilledWorker: Attempted to run task 'x' on 4 different workers")
+        await until(lambda: made.store.run(run).state is State.FAILED)
+        assert made.store.run(run).reason == out_of_memory(MEMORY)
+        assert "Dask" not in made.store.run(run).reason
+        assert len(desk.begun) == 1
+        other = await begun(made, desk)
+        desk.beat(resident=int(0.5 * MEMORY), memory=MEMORY)
+        desk.break_off("KilledWorker: lost")
+        await until(lambda: len(desk.begun) == 3)  # lost for another reason: tried again
+        assert desk.begun[-1]["run"] == other
+        await made.close(0.1)
+
+    lived(story)
+
+
+# --- the operator ---
+
+
+def scant(folder: Path, *words: str) -> Any:
+    return CliRunner().invoke(app, ["runs", *words, "--data-dir", str(folder)])
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    monkeypatch.setenv("SCANT_DATA_DIR", str(tmp_path))
+    return tmp_path
+
+
+def test_an_operator_stops_and_deletes_the_runs_of_a_living_server(folder: Path, url: str) -> None:
+    async def story() -> None:
+        made, desk = service(url)
+        await made.start()
+        run, rest = await begun(made, desk), await paused(made, desk)
+        listed = await asyncio.to_thread(scant, folder, "list", "--json")
+        rows = {row["id"]: row for row in json.loads(listed.stdout)}
+        assert (rows[run]["owner"], rows[run]["step"], rows[rest]["state"]) == ("ada", 1, "paused")
+        refused = await asyncio.to_thread(scant, folder, "delete", run)
+        assert refused.exit_code == 2
+        assert made.store.run(run).state is State.RUNNING
+        told = await asyncio.to_thread(scant, folder, "stop", run, rest)
+        assert told.exit_code == 0, told.output
+        await until(lambda: (run, "stop") in desk.told)
+        await until(lambda: desk.begun[-1]["wish"] == "stop")  # taken up, to be concluded
+        assert desk.begun[-1]["run"] == rest
+        desk.say(Finished(State.STOPPED, "Stopped."))
+        await until(lambda: made.store.run(rest).state is State.STOPPED)
+        gone = await asyncio.to_thread(scant, folder, "delete", rest)
+        assert gone.exit_code == 0
+        assert [r.id for r in made.store.runs() if r.study == "toy"] == [run]
+        await made.close(0.1)
+
+    lived(story)
+
+
+def test_an_operator_needs_no_server(folder: Path, url: str) -> None:
+    store = Store.open(url)
+    left, over = (store.add_run("toy", {}, "demo", "user:ada", server="dead") for _ in range(2))
+    store.write(left, [Changed(State.RUNNING)])
+    store.add_label(left, 3, "clamp", "Ada", "user:ada")
+    assert "user:ada" in scant(folder, "list", "--live").stdout
+    assert scant(folder, "stop", over).exit_code == 0
+    assert store.run(over).state is State.STOPPED
+    assert "no server was up" in store.run(over).reason
+    assert scant(folder, "delete", left, over).exit_code == 2  # without --yes
+    assert len(store.runs()) == 2
+    assert scant(folder, "delete", "--stop", "--yes", left, over).exit_code == 0
+    assert store.runs() == store.labels(left) == []
+    assert scant(folder, "stop", left).exit_code == 2
+    assert scant(folder / "nowhere", "list").exit_code == 2
+    store.close()
+    (folder / "other").mkdir()
+    (folder / "other" / "scant.db").write_text("no database at all " * 100)
+    damaged = scant(folder / "other", "list")
+    assert damaged.exit_code == 2
+    assert "cannot be used (file is not a database)" in damaged.output
