@@ -17,6 +17,8 @@ from engine.machine import keep_freed_memory
 from engine.studies import FittedStudy, Study, study_class
 from engine.training import choose_device, metadata, train
 
+MOST_NOTES = 20  # on a table; a page of pixels may have one for each
+
 
 class Fit(Iterator[Event]):
     """A fit in the caller's own process: iterate for its events, then ask its `study`.
@@ -72,8 +74,22 @@ def fit(
     found = entry(study)
     settings = settings or found.settings.parse(values)
     table = open_table(found, data, settings)
+    notes = _notes(table)
     made = study_class(study)(settings, table, choose_device(device))
+    made.notes = [*notes, *made.notes]
     return Fit(made, control or Control(), checkpoint, table)
+
+
+def _notes(table: pd.DataFrame) -> list[str]:
+    """What the reader noted on a table, the first few of many.
+
+    The table does not carry them on: pandas would copy them with every piece of it.
+    """
+    notes = list(table.attrs.pop("notes", ()))
+    more = len(notes) - MOST_NOTES
+    if more <= 1:
+        return notes
+    return [*notes[:MOST_NOTES], f"There are {more:,} more notes on the table."]
 
 
 def restore(

@@ -246,21 +246,30 @@ def _finish(
                 f"{' or '.join(repr(n) for n in needed)} {'were' if gone > 1 else 'was'} left out, "
                 f"first row {rows[int(np.flatnonzero(~keep)[0])]}."
             )
-        frame, aside, rows = frame[keep], aside[keep], rows[keep]
+        if gone:
+            frame, aside, rows = frame[keep], aside[keep], rows[keep]
         if len(frame) < schema.minimum_rows:
             findings.problems.append(
                 f"{findings.file} has {len(frame):,} usable rows and at least "
                 f"{schema.minimum_rows:,} are needed; add rows."
             )
-        rules.duplicates(frame, [int(r) for r in rows], findings)
-    return Table(
-        frame.reset_index(drop=True),
-        inputs,
-        aside.reset_index(drop=True),
-        tuple(int(r) for r in rows),
-        tuple(findings.notes),
-        content_hash(frame),
+        rules.duplicates(frame, rows, findings)
+    return noted(
+        Table(
+            frame.reset_index(drop=True),
+            inputs,
+            aside.reset_index(drop=True),
+            rows,
+            tuple(findings.notes),
+            content_hash(frame),
+        )
     )
+
+
+def noted(table: Table) -> Table:
+    """The same table, whose frame carries the notes on it to where it is fitted."""
+    table.frame.attrs |= {"notes": list(table.notes), "sha256": table.sha256}
+    return table
 
 
 def _suggested(cells: Mapping[str, Cells], schema: TableSchema, purpose: str) -> dict[str, str]:
