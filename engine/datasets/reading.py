@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from jaxtyping import Int
 
 from engine.datasets import naming, rules
@@ -148,6 +149,8 @@ def _open(
 ) -> tuple[RawTable, dict[str, Cells], Findings]:
     text, notes = decode(load(source, file, limit_bytes), file)
     raw = parse(text, file, schema.maximum_columns)
+    del text
+    pa.default_memory_pool().release_unused()  # what the parser had, several times the file
     commas, said = comma_style(raw.columns, raw.delimiter)
     findings = Findings(file, raw.rows, notes=[*notes, *raw.notes, *([said] if said else [])])
     style = "" if commas == "unclear" else commas
@@ -220,7 +223,8 @@ def _assemble(
             findings.notes.append(f"{findings.file}: not used: {naming.listed(list(rest))}.")
     made.update(used)
     index = pd.RangeIndex(len(findings.rows))
-    frame = pd.DataFrame({n: made[n] for n in [*columns, *made] if n in made}, index=index)
+    taken = {n: made[n] for n in [*columns, *made] if n in made}
+    frame = pd.DataFrame(taken, index=index, copy=False)
     aside = pd.DataFrame({c.name: c.words() for c in ignored}, index=index)
     inputs = tuple(n for n in used if not (schema.errors and _is_error(n, used)))
     return _finish(frame, aside, inputs, schema, findings, predict=predict)
@@ -247,7 +251,8 @@ def _finish(
                 f"first row {rows[int(np.flatnonzero(~keep)[0])]}."
             )
         if gone:
-            frame, aside, rows = frame[keep], aside[keep], rows[keep]
+            frame, aside, rows = (part[keep] for part in (frame, aside, rows))
+            frame, aside = (part.reset_index(drop=True) for part in (frame, aside))
         if len(frame) < schema.minimum_rows:
             findings.problems.append(
                 f"{findings.file} has {len(frame):,} usable rows and at least "
@@ -256,9 +261,9 @@ def _finish(
         rules.duplicates(frame, rows, findings)
     return noted(
         Table(
-            frame.reset_index(drop=True),
+            frame,
             inputs,
-            aside.reset_index(drop=True),
+            aside,
             rows,
             tuple(findings.notes),
             content_hash(frame),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Int
+
+RowNumbers = Sequence[int] | Int[np.ndarray, " n"]  # what messages call the rows of a table
 
 
 @dataclass(frozen=True)
