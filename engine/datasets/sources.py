@@ -10,9 +10,12 @@ from typing import Any, Protocol, runtime_checkable
 
 import pandas as pd
 import platformdirs
+from pyarrow import parquet
 
+from engine.datasets.decoding import regular
 from engine.datasets.hfd import is_rates, read_births
 from engine.datasets.images import SIDE, read_image_table
+from engine.datasets.parsing import MOST_LINES
 from engine.datasets.reading import noted, read_frame, read_table
 from engine.datasets.tables import Table, TableSchema
 from engine.errors import BadInput
@@ -106,6 +109,7 @@ def open_to_predict(entry: Entry, path: Path, settings: Any) -> pd.DataFrame:
     Raises:
         BadInput: No such file, or a table that cannot be used.
     """
+    regular(path)
     if _holds_images(path, entry):
         return read_image_table(path, entry.table, size=_side(settings), purpose="predict").frame
     return read_table(path, entry.table, name=path.name, purpose="predict").frame
@@ -183,16 +187,25 @@ def _side(settings: Any) -> int:
 
 
 def _read_file(path: Path, entry: Entry, settings: Any, target: str | None) -> pd.DataFrame:
+    regular(path)
     if _holds_images(path, entry):
         return read_image_table(path, entry.table, size=_side(settings)).frame
-    if entry.table.rates and path.is_file() and is_rates(_beginning(path)):
+    if entry.table.rates and is_rates(_beginning(path)):
         return read_births(path, entry.table).frame
     if path.suffix.lower() != ".parquet":
         return read_table(path, entry.table, target=target).frame
-    if not path.is_file():
-        raise BadInput(f"There is no file {path.name}; check the path.")
     try:
+        rows = parquet.ParquetFile(path).metadata.num_rows
+        if rows > MOST_LINES:  # packed, they may take no room in the file
+            raise BadInput(
+                f"{path.name} has {rows:,} rows and the limit is {MOST_LINES:,}; keep fewer rows."
+            )
         frame = pd.read_parquet(path)
+    except BadInput:
+        raise
     except Exception as error:  # Arrow raises many kinds
-        raise BadInput(f"{path.name} cannot be read as Parquet ({error}).") from error
+        reason = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
+        raise BadInput(
+            f"{path.name} cannot be read as Parquet ({reason}); write it again."
+        ) from error
     return read_frame(frame, entry.table, name=path.name, target=target).frame
