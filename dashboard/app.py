@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import logging
 import os
 import signal
@@ -23,12 +22,12 @@ from tornado.web import HTTPError, RequestHandler, StaticFileHandler
 
 from dashboard import identity, login, origin, shell
 from dashboard.controls.fetch import Fetches
+from dashboard.listening import check_address, keeping, listening
 from dashboard.live import Hub
 from dashboard.mending import mend_panel
 from dashboard.pages.gallery import gallery
 from dashboard.pages.study_page import study_page
 from engine.catalog import STUDIES
-from engine.errors import BadInput
 from engine.shipped import shipped
 
 MESSAGE_LIMIT = 64 * 2**20  # bytes of one websocket message; uploads come in chunks of 10 MB
@@ -136,7 +135,8 @@ def build(
     """
     pn.extension("katex", "filedropper")
     pn.config.notifications = False
-    port = port or _free(address)
+    with listening(port, address):
+        port = port or _free(address)
     options: dict[str, Any] = {}
     if auth is not None:
         options = {
@@ -144,7 +144,7 @@ def build(
             "login_template": str(shell.assets() / "login.html"),
             "cookie_secret": site.key,
         }
-    try:
+    with listening(port, address):
         server = pn.serve(
             site.pages(),
             port=port,
@@ -166,13 +166,6 @@ def build(
             xheaders=True,  # behind a proxy: the scheme decides whether cookies are marked secure
             **options,
         )
-    except OSError as error:
-        if error.errno == errno.EADDRINUSE:
-            raise BadInput(
-                f"Port {port} on {address} is in use; "
-                "stop what listens there or give another --port."
-            ) from error
-        raise
     login.lead_on(server)
     if not origin.on_this_machine(address):
         origin.admit_own_pages(server)
@@ -216,10 +209,13 @@ def serve(
     if data_dir is not None:
         os.environ["SCANT_DATA_DIR"] = str(data_dir)
     folder = default_data_dir()
+    check_address(port, address)
+    with keeping(folder):
+        key = identity.secret(folder)
     service = RunService(
         Store.open(), workers=workers, scheduler=scheduler, limit_per_owner=limit_per_owner
     )
-    site = Site(service, folder, identity.secret(folder))
+    site = Site(service, folder, key)
     server = build(site, port, address, auth, allow_origin)
     run(site, server, open_browser)
 

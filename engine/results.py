@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd
 
 from engine import __version__
-from engine.errors import BadInput
+from engine.errors import BadInput, NotFound
 from engine.events import Finished, Progress
 from engine.outputs import check_writable, output
 
@@ -102,3 +102,31 @@ def _finite(words: dict[str, Any]) -> dict[str, Any]:
     return {
         k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in words.items()
     }
+
+
+def read(folder: Path) -> tuple[str, dict[str, Any], bytes]:
+    """Study, settings and model of a folder that `write` wrote.
+
+    Raises:
+        NotFound: There is no result, or it has no model.
+        BadInput: A file of it is damaged.
+    """
+    for name in (SETTINGS, MODEL):
+        if not (folder / name).is_file():
+            raise NotFound(f"There is no {name} in {folder}; name a folder of scant fit --out.")
+    try:
+        words = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
+        study, settings, digest = words["study"], dict(words["settings"]), words.get(DIGEST)
+        model = (folder / MODEL).read_bytes()
+    except OSError as error:
+        raise BadInput(f"{folder} cannot be read: {error.strerror}; check it.") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise BadInput(
+            f"{folder / SETTINGS} is damaged: it is no JSON object with study and settings; fit it "
+            "again."
+        ) from None
+    if digest is not None and hashlib.sha256(model).hexdigest() != digest:
+        raise BadInput(
+            f"{folder / MODEL} is damaged: its bytes are not those that were written; fit it again."
+        )
+    return str(study), settings, model

@@ -74,6 +74,4 @@ def read_image_table(
     table = read_frame(frame, schema, name=file, purpose=purpose, features=features)
     kept = table.frame.astype(dict.fromkeys(table.features, np.float32))
     notes += table.notes
-    return noted(
-        Table(kept, table.features, table.ignored, table.rows, tuple(notes), table.sha256)
-    )
+    return noted(Table(kept, table.features, table.ignored, table.rows, tuple(notes), table.sha256))

@@ -251,8 +251,8 @@ def _finish(
                 f"first row {rows[int(np.flatnonzero(~keep)[0])]}."
             )
         if gone:
-            frame, aside, rows = (part[keep] for part in (frame, aside, rows))
-            frame, aside = (part.reset_index(drop=True) for part in (frame, aside))
+            frame, aside = (f[keep].reset_index(drop=True) for f in (frame, aside))
+            rows = rows[keep]
         if len(frame) < schema.minimum_rows:
             findings.problems.append(
                 f"{findings.file} has {len(frame):,} usable rows and at least "
