@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import logging
 import os
 import signal
@@ -29,6 +28,7 @@ from dashboard.limits.messages import MESSAGE_LIMIT
 from dashboard.limits.page_handler import PageLimits, bound_pages
 from dashboard.limits.sessions import PER_ADDRESS, LiveSessions
 from dashboard.limits.uploads import UploadBudget
+from dashboard.listening import check_address, keeping, listening
 from dashboard.live import Hub
 from dashboard.mending import mend_panel
 from dashboard.pages.gallery import gallery
@@ -36,7 +36,6 @@ from dashboard.pages.study_page import study_page
 from dashboard.upstream import bounded_messages, busy_cleanup, closed_sockets, one_log_line
 from engine.accounts import Accounts
 from engine.catalog import STUDIES
-from engine.errors import BadInput
 
 FORM_LIMIT = 64 * 2**10  # bytes of a request's body; the login's form is the only one
 CLOSING = 8.0  # seconds at most that a closing server waits for checkpoints and workers
@@ -125,12 +124,13 @@ def build(
     proxies, policy = proxy.Proxies(trusted_proxy), headers.Policy(frame_ancestors)
     pn.extension("katex", "filedropper")
     pn.config.notifications = False
-    port = port or _free(address)
+    with listening(port, address):
+        port = port or _free(address)
     options: dict[str, Any] = {}
     if auth is not None:
         site.logins = LoginSessions(site.service.store, Accounts(auth), site.key)
         options["auth_provider"] = LoginProvider(site.logins)
-    try:
+    with listening(port, address):
         server = pn.serve(
             site.pages(),
             port=port,
@@ -149,13 +149,6 @@ def build(
             ico_path=str(shell.assets() / "icon.svg"),
             **options,
         )
-    except OSError as error:
-        if error.errno == errno.EADDRINUSE:
-            raise BadInput(
-                f"Port {port} on {address} is in use; "
-                "stop what listens there or give another --port."
-            ) from error
-        raise
     routes.put_up(server, site, policy, own_pages=not same_origin.on_this_machine(address))
     bound_pages(server, site.limits, site.key)
     # In this order: cookies and headers go by the scheme of which a proxy knows.
@@ -220,7 +213,9 @@ def serve(
         os.environ["SCANT_DISK_RESERVE"] = str(disk_reserve)
     check_reserve()
     folder = default_data_dir()
-    key = visitor_cookie.secret(folder)
+    check_address(port, address)
+    with keeping(folder):
+        key = visitor_cookie.secret(folder)
     service = RunService(
         Store.open(),
         workers=workers,

@@ -17,6 +17,7 @@ from engine import cli_users
 from engine.catalog import STUDIES, Settings, entry
 from engine.cli_runs import runs_app
 from engine.errors import BadInput, NotFound
+from engine.outputs import check_writable, output
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -153,6 +154,8 @@ def fit(
         parsed = entry(study).settings.parse(_parse(settings or []))
         run = _begin(study, data, device, parsed)
         asked = _table_to_predict(study, predict, parsed) if predict is not None else None
+        for text in asked.attrs.pop("notes", ()) if asked is not None else ():
+            typer.echo(text, err=True)
         steps: list[Progress] = []
         model: bytes | None = None
         end: Finished | None = None
@@ -169,7 +172,8 @@ def fit(
         predictions = _predictions(run, asked) if asked is not None and model else None
         if out is not None:
             words = results.settings_words(study, parsed.values(), data)
-            results.write(out, words, end, steps, model, predictions)
+            with output(out):
+                results.write(out, words, end, steps, model, predictions)
     _report(end, as_json)
     if end.state in (State.DIVERGED, State.FAILED):
         raise typer.Exit(1)
@@ -284,7 +288,8 @@ def sample(
     study, _, source = name.partition("/")
     with _sentences():
         frame = draw(entry(study), source or "demo", rows, seed)
-        safe_for_spreadsheet(frame).to_csv(out, index=False)
+        with output(out):
+            safe_for_spreadsheet(frame).to_csv(out, index=False)
     typer.echo(f"{len(frame)} rows in {out}", err=True)
 
 
@@ -302,7 +307,8 @@ def births(
 
     with _sentences():
         frame = experiment(read_rates(file, country=country), step, seed=seed)
-        frame.to_csv(out, index=False)
+        with output(out):
+            frame.to_csv(out, index=False)
     typer.echo(f"{len(frame)} rows in {out}", err=True)
 
 
@@ -358,8 +364,8 @@ def bench(
         if what is not None and what not in speed.MODELS:
             _study_speed(what, out is not None or quick or device != "auto")
             return
-        if out is not None and out.exists() and not out.is_dir():
-            raise BadInput(f"--out {out} is a file; name a folder.")
+        if out is not None:
+            check_writable(out)
         _measure(what, out, device, quick)
 
 
@@ -395,10 +401,11 @@ def _measure(model: str | None, out: Path | None, device: str, quick: bool) -> N
     if out is not None:
         from dashboard.bench_page import page
 
-        out.mkdir(parents=True, exist_ok=True)
-        tables.write_csv(table, words, out / "bench.csv")
         html = page(table, tables.growth(table), words)
-        (out / "bench.html").write_text(html, encoding="utf-8")
+        with output(out):
+            out.mkdir(parents=True, exist_ok=True)
+            tables.write_csv(table, words, out / "bench.csv")
+            (out / "bench.html").write_text(html, encoding="utf-8")
     failed = int(table["ms"].isna().sum())
     if failed:
         typer.echo(f"scant: {failed} cases failed; the column note says why.", err=True)

@@ -9,13 +9,17 @@ from typing import Any
 import pandas as pd
 from safetensors.torch import load as load_tensors
 
+from engine import results
 from engine.catalog import Settings, entry
 from engine.control import Control
 from engine.datasets import open_table
+from engine.errors import BadInput, NotFound
 from engine.events import Event
 from engine.machine import keep_freed_memory
 from engine.studies import FittedStudy, Study, study_class
 from engine.training import choose_device, metadata, train
+
+MOST_NOTES = 20  # on a table; a page of pixels may have one for each
 
 
 class Fit(Iterator[Event]):
@@ -72,8 +76,22 @@ def fit(
     found = entry(study)
     settings = settings or found.settings.parse(values)
     table = open_table(found, data, settings)
+    notes = _notes(table)
     made = study_class(study)(settings, table, choose_device(device))
+    made.notes = [*notes, *made.notes]
     return Fit(made, control or Control(), checkpoint, table)
+
+
+def _notes(table: pd.DataFrame) -> list[str]:
+    """What the reader noted on a table, the first few of many.
+
+    The table does not carry them on: pandas would copy them with every piece of it.
+    """
+    notes = list(table.attrs.pop("notes", ()))
+    more = len(notes) - MOST_NOTES
+    if more <= 1:
+        return notes
+    return [*notes[:MOST_NOTES], f"There are {more:,} more notes on the table."]
 
 
 def restore(
@@ -99,23 +117,37 @@ def load(run: str | Path, device: str = "auto") -> FittedStudy:
 
     Raises:
         NotFound: There is no such run, or it left no model.
+        BadInput: What the folder holds is damaged.
     """
-    import json
-
-    from engine.errors import NotFound
     from engine.store import Store
 
     folder = Path(run)
-    if folder.name == "model.safetensors" and folder.is_file():
-        folder = folder.parent
-    if folder.is_dir():
-        words = json.loads((folder / "settings.json").read_text())
-        return restore(
-            words["study"], words["settings"], (folder / "model.safetensors").read_bytes(), device
-        )
+    try:
+        if folder.name == results.MODEL and folder.is_file():
+            folder = folder.parent
+        written = folder.is_dir()
+    except (OSError, ValueError):  # too long for a path, or a character that none has
+        written = False
+    if written:
+        return _restored(f"The model in {folder}", *results.read(folder), device)
     store = Store.open()
     record = store.run(str(run))
     model = store.model(str(run))
     if model is None:
         raise NotFound(f"Run {run} has left no fitted model.")
-    return restore(record.study, record.settings, model, device)
+    return _restored(f"The model of run {run}", record.study, record.settings, model, device)
+
+
+def _restored(
+    what: str, study: str, values: Mapping[str, Any], model: bytes, device: str
+) -> FittedStudy:
+    """As `restore`; what a damaged file makes of it is one sentence."""
+    try:
+        return restore(study, values, model, device)
+    except (BadInput, NotFound):
+        raise
+    except Exception as error:  # each study reads it in its own way
+        raise BadInput(
+            f"{what} is damaged or of another version of Scant ({type(error).__name__}); fit it "
+            "again."
+        ) from error

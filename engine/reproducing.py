@@ -30,6 +30,7 @@ from engine import __version__
 from engine.catalog import STUDIES, entry
 from engine.errors import BadInput
 from engine.machine import keep_freed_memory, machine
+from engine.outputs import check_writable
 from engine.reproduced import as_page, as_text
 
 ROWS, PAGE = "results.csv", "results.html"
@@ -139,7 +140,9 @@ def reproduce(
     Raises:
         BadInput: `out` cannot be made.
     """
-    _make(out)
+    if out is not None:
+        check_writable(out)
+        out.mkdir(parents=True, exist_ok=True)
     keep_freed_memory()
     origin: dict[str, Any] = {"quick": quick, **origins()}
     done: list[pd.DataFrame] = []
@@ -187,14 +190,6 @@ def _named(scores: Sequence[Score]) -> str:
 def _joined(done: Sequence[pd.DataFrame]) -> pd.DataFrame:
     kept = [rows for rows in done if len(rows)]
     return pd.concat(kept, ignore_index=True)[COLUMNS] if kept else pd.DataFrame(columns=COLUMNS)
-
-
-def _make(out: Path | None) -> None:
-    try:
-        if out is not None:
-            out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise BadInput(f"--out {out} cannot be made: {error.strerror}; name a folder.") from None
 
 
 def _keep(out: Path | None, done: Sequence[pd.DataFrame], faults: dict[str, str]) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
+import os
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -14,10 +16,12 @@ from typing import Any
 import pandas as pd
 
 from engine import __version__
-from engine.errors import BadInput
+from engine.errors import BadInput, NotFound
 from engine.events import Finished, Progress
+from engine.outputs import check_writable, output
 
-SETTINGS = "settings.json"
+SETTINGS, MODEL = "settings.json", "model.safetensors"
+DIGEST = "model_sha256"  # in settings.json, by which a damaged model is known
 
 
 def settings_words(study: str, settings: Mapping[str, Any], data: str) -> dict[str, Any]:
@@ -36,15 +40,19 @@ def metrics_words(end: Finished) -> dict[str, Any]:
 
 
 def check_folder(out: Path) -> None:
-    """Refuse a folder that holds anything but an earlier result.
+    """Refuse a folder that holds anything but an earlier result, or cannot be written.
 
     Raises:
-        BadInput: It does, or it is a file.
+        BadInput: It does, it is a file, or a trial of making it fails.
     """
-    if out.exists() and not out.is_dir():
-        raise BadInput(f"--out {out} is a file; name a folder.")
-    if out.is_dir() and any(out.iterdir()) and not (out / SETTINGS).exists():
-        raise BadInput(f"--out {out} is a folder with other files in it; name a new one.")
+    with output(out):
+        out = out.resolve()
+        if out.is_dir() and any(out.iterdir()) and not (out / SETTINGS).exists():
+            raise BadInput(f"--out {out} is a folder with other files in it; name a new one.")
+        if os.path.ismount(out) or out == Path.cwd():
+            raise BadInput(f"--out {out} cannot be replaced as a whole; name a folder in it.")
+    check_writable(out)
+    check_writable(out.parent)  # where the result is made before it takes its name
 
 
 def write(
@@ -66,17 +74,20 @@ def write(
         predictions: The table of --predict with its columns added.
     """
     check_folder(out)
+    out = out.resolve()
     out.parent.mkdir(parents=True, exist_ok=True)
-    making = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
+    making = Path(tempfile.mkdtemp(prefix=".scant-", dir=out.parent))
     try:
         making.chmod(0o755)
+        if model is not None:
+            settings = {**settings, DIGEST: hashlib.sha256(model).hexdigest()}
         (making / SETTINGS).write_text(json.dumps(settings, indent=2) + "\n")
         (making / "metrics.json").write_text(json.dumps(metrics_words(end), indent=2) + "\n")
         rows = [(p.step, p.elbo, p.seconds) for p in steps]
         trace = pd.DataFrame(rows, columns=["step", "elbo", "seconds"])
         trace.to_csv(making / "trace.csv", index=False)
         if model is not None:
-            (making / "model.safetensors").write_bytes(model)
+            (making / MODEL).write_bytes(model)
         if predictions is not None:
             predictions.to_csv(making / "predictions.csv", index=False)
         if out.is_dir():
@@ -91,3 +102,31 @@ def _finite(words: dict[str, Any]) -> dict[str, Any]:
     return {
         k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in words.items()
     }
+
+
+def read(folder: Path) -> tuple[str, dict[str, Any], bytes]:
+    """Study, settings and model of a folder that `write` wrote.
+
+    Raises:
+        NotFound: There is no result, or it has no model.
+        BadInput: A file of it is damaged.
+    """
+    for name in (SETTINGS, MODEL):
+        if not (folder / name).is_file():
+            raise NotFound(f"There is no {name} in {folder}; name a folder of scant fit --out.")
+    try:
+        words = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
+        study, settings, digest = words["study"], dict(words["settings"]), words.get(DIGEST)
+        model = (folder / MODEL).read_bytes()
+    except OSError as error:
+        raise BadInput(f"{folder} cannot be read: {error.strerror}; check it.") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise BadInput(
+            f"{folder / SETTINGS} is damaged: it is no JSON object with study and settings; fit it "
+            "again."
+        ) from None
+    if digest is not None and hashlib.sha256(model).hexdigest() != digest:
+        raise BadInput(
+            f"{folder / MODEL} is damaged: its bytes are not those that were written; fit it again."
+        )
+    return str(study), settings, model

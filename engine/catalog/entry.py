@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+import numpy as np
 import param
 
 from engine.datasets.tables import TableSchema
 from engine.errors import BadInput
+
+LONGEST = 10_000  # characters of a setting, such as a list of hidden replicas
 
 
 class Settings(param.Parameterized):
@@ -41,7 +45,7 @@ class Settings(param.Parameterized):
         for name, value in values.items():
             if name not in known:
                 raise BadInput(
-                    f"There is no setting {name!r} in this study; it has {', '.join(known)}."
+                    f"There is no setting {_cut(name)} in this study; it has {', '.join(known)}."
                 )
             cast[name] = _cast(name, cls.param[name], value)
         settings = cls()
@@ -65,9 +69,22 @@ class Settings(param.Parameterized):
         return {n: v for n, v in self.values().items() if v != type(self).param[n].default}
 
 
+def _cut(value: Any) -> str:
+    """A value for a sentence, the beginning of a long one."""
+    shown = repr(value[:80] if isinstance(value, str) else value)
+    return shown if len(shown) <= 80 else f"{shown[:77]}..."
+
+
 def _cast(name: str, parameter: param.Parameter, value: Any) -> Any:
-    """A word as the parameter's own type; anything but a word passes through."""
+    """A word as the parameter's own type; a finite number, and no more than a page, of anything."""
+    if isinstance(value, str) and (len(value) > LONGEST or "\x00" in value):
+        what = "a NUL character" if "\x00" in value else f"{len(value):,} characters"
+        raise BadInput(f"Setting {name!r} has {what}; write at most {LONGEST:,} ordinary ones.")
+    wanted = isinstance(parameter, param.Number)  # whole numbers among them
     if not isinstance(value, str):
+        yes_or_no = isinstance(value, bool | np.bool_)
+        if wanted and (yes_or_no or (isinstance(value, float) and not math.isfinite(value))):
+            raise BadInput(_explain(name, parameter, value))
         return value
     text = value.strip()
     try:
@@ -78,7 +95,10 @@ def _cast(name: str, parameter: param.Parameter, value: Any) -> Any:
         if isinstance(parameter, param.Integer):
             return int(text)
         if isinstance(parameter, param.Number):
-            return float(text)
+            number = float(text)
+            if not math.isfinite(number):
+                raise ValueError("not finite")
+            return number
     except (KeyError, ValueError) as error:
         raise BadInput(_explain(name, parameter, value)) from error
     return text
@@ -103,7 +123,7 @@ def _explain(name: str, parameter: param.Parameter, value: Any) -> str:
         allowed = f"{kind} {bounds}".strip()
     else:
         allowed = type(parameter).__name__.lower()
-    return f"Setting {name!r} must be {allowed}; got {value!r}."
+    return f"Setting {name!r} must be {allowed}; got {_cut(value)}."
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ _THOUSANDS = r"^[+-]?\d{1,3}(,\d{3})+(\.\d+)?$"
 # Which of the two a comma must be, where it can only be one.
 _ONLY_DECIMAL = r"^[+-]?(\d+,(\d{1,2}|\d{4,})|0\d*,\d+|\d{4,},\d+|\d+,\d+[eE][+-]?\d+)$"
 _ONLY_THOUSANDS = r"^[+-]?\d{1,3}((,\d{3}){2,}(\.\d+)?|(,\d{3})+\.\d+)$"
+_PIECE = 1 << 17  # cells that are made numbers at once
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,9 @@ class Cells:
         if self.text is None:
             words = np.array([f"{v:.15g}" for v in self.values], dtype=object)
         else:
-            words = np.array(self.text.to_pylist(), dtype=object)
+            levels = self.text.dictionary_encode()  # so that each word is there once
+            known = np.array([*levels.dictionary.to_pylist(), None], dtype=object)[:-1]
+            words = known[levels.indices.to_numpy()]
         words[self.empty] = None
         return words
 
@@ -81,6 +84,16 @@ def from_text(name: str, text: pa.StringArray, commas: str = "") -> Cells:
         text: Its cells, blanks trimmed.
         commas: What a comma inside a number is: "decimal", "thousands" or "" (not allowed).
     """
+    n = len(text)
+    values, empty, bad = np.empty(n), np.empty(n, dtype=bool), np.empty(n, dtype=bool)
+    for start in range(0, n, _PIECE):  # each step copies the text: piece by piece that is little
+        here = slice(start, start + _PIECE)
+        values[here], empty[here], bad[here] = _numbers(text[here], commas)
+    return Cells(name, values, empty, bad, text)
+
+
+def _numbers(text: pa.StringArray, commas: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Values of some cells, and which of them are empty or no finite numbers."""
     empty = pc.is_in(pc.utf8_lower(text), value_set=_EMPTY)
     plain = pc.replace_substring(text, "−", "-")  # the typographic minus of some spreadsheets
     if commas == "decimal":
@@ -93,7 +106,7 @@ def from_text(name: str, text: pa.StringArray, commas: str = "") -> Cells:
     blank = np.asarray(empty, dtype=bool)
     bad = ~blank & ~np.isfinite(values)
     values[~np.isfinite(values)] = np.nan
-    return Cells(name, values, blank, bad, text)
+    return values, blank, bad
 
 
 def from_series(name: str, series: pd.Series) -> Cells:

@@ -18,7 +18,7 @@ from jaxtyping import Float, Int
 
 from engine.datasets.finite import finite
 from engine.datasets.naming import listed
-from engine.datasets.tables import Column, TableSchema
+from engine.datasets.tables import Column, RowNumbers, TableSchema
 from engine.errors import BadInput
 
 UNKNOWN = -1  # the label of a row that is to be predicted
@@ -109,7 +109,7 @@ def of(
     features: Sequence[str] | None = None,
     *,
     name: str = "the table",
-    rows: Sequence[int] | None = None,
+    rows: RowNumbers | None = None,
 ) -> Characters:
     """The arrays of a table, such as `read_table(file, TABLE).frame`.
 

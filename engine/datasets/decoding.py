@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
+import stat
 from pathlib import Path
 
 from engine.errors import BadInput
@@ -32,26 +33,54 @@ def load(source: Path | bytes, name: str, limit_bytes: int = LIMIT_BYTES) -> byt
     """The bytes of a file, refused by its size before anything is read.
 
     Raises:
-        BadInput: No such file, a folder, an empty file, or one over the limit.
+        BadInput: No such file, one that is no file or cannot be read, an empty one, or one over
+            the limit.
     """
-    if isinstance(source, Path):
-        try:
-            size = source.stat().st_size
-        except OSError:
-            raise BadInput(f"There is no file {name}; check the path.") from None
-        if source.is_dir():
-            raise BadInput(f"{name} is a folder; name a CSV file in it.")
-    else:
-        size = len(source)
+    size = regular(source, name) if isinstance(source, Path) else len(source)
     if size > limit_bytes:
         raise BadInput(
             f"{name} has {size / 1e6:,.0f} MB and the limit is {limit_bytes / 1e6:,.0f} MB; "
             "keep fewer rows or columns."
         )
-    data = source.read_bytes() if isinstance(source, Path) else source
+    try:
+        data = source.read_bytes() if isinstance(source, Path) else source
+    except OSError as error:
+        raise BadInput(f"{name} cannot be read: {error.strerror}; check the path.") from None
     if not data.strip(b"\r\n \t\xef\xbb\xbf"):
         raise BadInput(f"{name} is empty; give a CSV file with a header and rows.")
     return data
+
+
+def regular(path: Path, name: str = "") -> int:
+    """The size in bytes of what must be an ordinary file: a pipe or a device has no end.
+
+    Args:
+        path: The file.
+        name: What messages call it; its own name by default.
+
+    Raises:
+        BadInput: There is no such file, it is something else, or the path is none.
+    """
+    name = name or path.name or str(path)
+    try:
+        found = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        raise BadInput(f"There is no file {name}; check the path.") from None
+    except OSError as error:
+        raise BadInput(
+            f"The file {_short(name)} cannot be reached: {error.strerror}; check the path."
+        ) from None
+    except ValueError:  # a character that no path has
+        raise BadInput(f"{_short(name)!r} is no path of a file; check it.") from None
+    if stat.S_ISDIR(found.st_mode):
+        raise BadInput(f"{name} is a folder; name a file in it.")
+    if not stat.S_ISREG(found.st_mode):
+        raise BadInput(f"{name} is a pipe or a device; copy the table into a file and name that.")
+    return found.st_size
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 80 else name[:77] + "..."
 
 
 def decode(data: bytes, name: str) -> tuple[str, list[str]]:

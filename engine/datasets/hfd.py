@@ -18,7 +18,7 @@ import pandas as pd
 from engine.datasets.decoding import decode, load
 from engine.datasets.fertility import AGES, experiment
 from engine.datasets.naming import listed
-from engine.datasets.reading import read_frame
+from engine.datasets.reading import noted, read_frame
 from engine.datasets.supports import TEST
 from engine.datasets.tables import Table, TableSchema
 from engine.errors import BadInput
@@ -60,7 +60,7 @@ def read_births(
         f"and {len(read.frame) - fine:,} averages over boxes of {STEP} x {STEP} years; the command "
         "scant data births makes boxes of another width."
     )
-    return replace(read, notes=(said, *read.notes))
+    return noted(replace(read, notes=(said, *read.notes)))
 
 
 def read_rates(

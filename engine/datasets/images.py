@@ -10,7 +10,7 @@ import pandas as pd
 
 from engine.datasets.archives import IMAGE_LIMIT_BYTES, read_images
 from engine.datasets.photographs import read_photographs
-from engine.datasets.reading import read_frame
+from engine.datasets.reading import noted, read_frame
 from engine.datasets.tables import Table, TableSchema
 
 SIDE = 20  # of an image, where nothing is said
@@ -73,6 +73,5 @@ def read_image_table(
     frame = pd.concat([named, pd.DataFrame(ink, columns=pixels)], axis=1)
     table = read_frame(frame, schema, name=file, purpose=purpose, features=features)
     kept = table.frame.astype(dict.fromkeys(table.features, np.float32))
-    return Table(
-        kept, table.features, table.ignored, table.rows, (*notes, *table.notes), table.sha256
-    )
+    notes += table.notes
+    return noted(Table(kept, table.features, table.ignored, table.rows, tuple(notes), table.sha256))

@@ -19,7 +19,7 @@ from jaxtyping import Float, Int
 from engine.datasets.characters import UNKNOWN, columns_of
 from engine.datasets.coarsening import Seeded, thinned
 from engine.datasets.naming import listed
-from engine.datasets.tables import Column, TableSchema
+from engine.datasets.tables import Column, RowNumbers, TableSchema
 from engine.errors import BadInput
 
 TABLE = TableSchema(
@@ -99,7 +99,7 @@ class Cells:
         features: Sequence[str] | None = None,
         *,
         name: str = "the table",
-        rows: Sequence[int] | None = None,
+        rows: RowNumbers | None = None,
     ) -> Cells:
         """The arrays of a table, such as `read_table(file, TABLE).frame`.
 

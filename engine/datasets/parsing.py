@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import csv
-import io
 import re
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
@@ -18,7 +18,10 @@ from pyarrow import csv as arrow_csv
 from engine.errors import BadInput
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+MOST_LINES = 5_000_000  # more rows no study can fit; of two digits each they take memory by the GB
 _SNIFFED = 50  # records that decide on the delimiter
+_HEAD = 200_000  # characters in which they are sought
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
 @dataclass(frozen=True)
@@ -36,14 +39,19 @@ def parse(text: str, name: str, maximum_columns: int) -> RawTable:
     """Columns of text.
 
     Raises:
-        BadInput: Header only, too many columns, unclear delimiter, ragged rows, names that are
-            missing or there twice.
+        BadInput: Header only, too many rows or columns, unclear delimiter, ragged rows, names that
+            are missing or there twice.
     """
+    lines = max(text.count("\n"), text.count("\r"))
+    if lines > MOST_LINES:
+        raise BadInput(
+            f"{name} has {lines:,} lines and the limit is {MOST_LINES:,}; keep fewer rows."
+        )
     body = text.lstrip("\r\n")
     blank = len(re.findall(r"\r\n|\r|\n", text[: len(text) - len(body)]))
     delimiter = _delimiter(body, name)
     try:
-        header = next(csv.reader(io.StringIO(body, newline=""), delimiter=delimiter, strict=False))
+        header = next(csv.reader(_lines(body), delimiter=delimiter, strict=False))
     except csv.Error:
         raise BadInput(
             f"{name}, row {blank + 1}: the header has a name of over {csv.field_size_limit():,} "
@@ -54,53 +62,77 @@ def parse(text: str, name: str, maximum_columns: int) -> RawTable:
             f"{name} has {len(header):,} columns and the limit is {maximum_columns:,}; "
             "keep the columns you need (or transpose, if rows and columns are swapped)."
         )
-    cells, ragged, padding = _cells(body, delimiter, len(header), name)
-    if ragged:
-        row, expected, got = ragged[0]
-        more = f" (and {len(ragged) - 1:,} more rows)" if len(ragged) > 1 else ""
+    cells, uneven = _cells(body, delimiter, len(header), name)
+    if uneven.ragged:
+        row, expected, got = uneven.first
+        more = f" (and {uneven.ragged - 1:,} more rows)" if uneven.ragged > 1 else ""
         raise BadInput(
             f"{name}, row {row + blank}: {got} cells where the header has {expected}{more}; "
             "mend the row, and put quotes around text that holds a delimiter."
         )
-    columns = [pc.utf8_trim_whitespace(c.combine_chunks()) for c in cells.columns]
-    names = [_clean(str(c[0])) for c in columns]
+    n = cells.num_rows
     # Rows without a single filled cell (blank lines, a spreadsheet's padding) say nothing.
-    filled = np.zeros(cells.num_rows, dtype=bool)
-    for column in columns:
-        filled |= np.asarray(pc.not_equal(column, ""), dtype=bool)
-    filled[0] = False
-    kept = np.flatnonzero(filled)
-    if not len(kept):
+    filled = np.zeros(n, dtype=bool)
+    columns: list[pa.StringArray] = []
+    while cells.num_columns:  # one by one, so that no more than one is there twice
+        columns.append(pc.utf8_trim_whitespace(cells.column(0)).combine_chunks())
+        cells = cells.remove_column(0)
+        filled |= np.asarray(pc.not_equal(columns[-1], ""), dtype=bool)
+    names = [_clean(str(c[0])) for c in columns]
+    rows = np.delete(np.arange(1, n + len(uneven.padding) + 1), np.array(uneven.padding, int) - 1)
+    rows = rows[1:] + blank
+    if not filled[1:].any():
         raise BadInput(f"{name} has a header but no rows; add the data below the header.")
-    columns = [c.take(pa.array(kept)) for c in columns]
+    if filled[1:].all():
+        columns = [c[1:] for c in columns]
+    else:
+        rows = rows[filled[1:]]
+        filled[0] = False
+        columns = [c.filter(pa.array(filled)) for c in columns]
     notes = []
     if delimiter != ",":
         notes.append(f"{name} is separated by {DELIMITERS[delimiter]}.")
     names, columns = _named(names, columns, name, notes)
-    shown = np.setdiff1d(np.arange(1, cells.num_rows + len(padding) + 1), padding)
-    return RawTable(tuple(names), tuple(columns), shown[kept] + blank, delimiter, tuple(notes))
+    return RawTable(tuple(names), tuple(columns), rows, delimiter, tuple(notes))
 
 
-def _cells(
-    body: str, delimiter: str, width: int, name: str
-) -> tuple[pa.Table, list[tuple[int, int, int]], list[int]]:
-    """All records as text, the header among them; number, expected and got of ragged ones; and the
-    numbers of those that hold nothing, which a spreadsheet leaves with fewer cells than the header.
+@dataclass
+class _Uneven:
+    """Records with another number of cells than the header.
+
+    Attributes:
+        ragged: How many of them hold something.
+        first: Number, expected and actual cells of the first of these.
+        padding: Numbers of those that hold nothing, which a spreadsheet leaves with fewer cells.
     """
-    ragged: list[tuple[int, int, int]] = []
-    padding: list[int] = []
+
+    ragged: int = 0
+    first: tuple[int, int, int] = (0, 0, 0)
+    padding: list[int] = field(default_factory=list)
+
+
+def _lines(body: str) -> Iterator[str]:
+    """The lines of a text with their ends, one at a time."""
+    return (line[0] for line in _LINE.finditer(body))
+
+
+def _cells(body: str, delimiter: str, width: int, name: str) -> tuple[pa.Table, _Uneven]:
+    """All records as text, the header among them, and what was wrong with others."""
+    uneven = _Uneven()
 
     def note(row: Any) -> str:
         if not row.text.strip(f'{delimiter}" \t\r\n'):
-            padding.append(row.number)
+            uneven.padding.append(row.number)
             return "skip"
-        ragged.append((row.number, row.expected_columns, row.actual_columns))
+        if not uneven.ragged:
+            uneven.first = (row.number, row.expected_columns, row.actual_columns)
+        uneven.ragged += 1
         return "skip"
 
     data = body.encode("utf-8", errors="replace")
     try:
         table = arrow_csv.read_csv(
-            io.BytesIO(data),
+            pa.BufferReader(data),
             read_options=arrow_csv.ReadOptions(
                 use_threads=False,
                 autogenerate_column_names=True,
@@ -120,15 +152,15 @@ def _cells(
     except pa.ArrowInvalid as error:
         reason = str(error).splitlines()[0][:120]
         raise BadInput(f"{name} cannot be read as CSV ({reason}); save it as CSV again.") from None
-    return table, ragged, padding
+    return table, uneven
 
 
 def _delimiter(body: str, name: str) -> str:
     """The delimiter by which header and first records have the same number of cells."""
-    head = body[:200_000]
+    head = body[:_HEAD]
     counts: dict[str, list[int]] = {}
     for candidate in DELIMITERS:
-        reader = csv.reader(io.StringIO(head, newline=""), delimiter=candidate, strict=False)
+        reader = csv.reader(_lines(head), delimiter=candidate, strict=False)
         try:
             records = [len(r) for r in islice(reader, _SNIFFED) if r]
         except csv.Error:
@@ -147,7 +179,7 @@ def _delimiter(body: str, name: str) -> str:
         )
     if split:
         return max(split, key=lambda d: split[d][0])
-    lines = [line.split() for line in body.splitlines()[:_SNIFFED] if line.strip()]
+    lines = [line.split() for line in head.splitlines()[:_SNIFFED] if line.strip()]
     if len(lines) > 1 and len({len(words) for words in lines}) == 1 and len(lines[0]) > 1:
         raise BadInput(
             f"{name} seems to be separated by spaces (row 1 has {len(lines[0])} words); "

@@ -22,7 +22,7 @@ from PIL import Image
 
 from engine.datasets.finite import finite
 from engine.datasets.naming import listed
-from engine.datasets.tables import Column, TableSchema
+from engine.datasets.tables import Column, RowNumbers, TableSchema
 from engine.errors import BadInput
 
 SIZE = (1280, 720)
@@ -119,7 +119,7 @@ class Pool:
         classes: Sequence[str] | None = None,
         features: Sequence[str] | None = None,
         name: str = "the table",
-        rows: Sequence[int] | None = None,
+        rows: RowNumbers | None = None,
     ) -> Pool:
         """The arrays of a table, such as `read_table(file, TABLE).frame`.
 

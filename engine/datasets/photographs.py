@@ -18,7 +18,7 @@ from engine.datasets.archives import (
     opened,
 )
 from engine.datasets.patches import SIDE, TABLE, bring, cut, table_of
-from engine.datasets.reading import read_frame
+from engine.datasets.reading import noted, read_frame
 from engine.datasets.tables import Table
 from engine.errors import BadInput
 
@@ -76,8 +76,9 @@ def read_photographs(
             "Folders were not taken for labels: what is true of a photograph is not true of every "
             "patch of it."
         )
-    return Table(
-        read.frame, read.features, read.ignored, read.rows, (*notes, *read.notes), read.sha256
+    notes += read.notes
+    return noted(
+        Table(read.frame, read.features, read.ignored, read.rows, tuple(notes), read.sha256)
     )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from jaxtyping import Int
 
 from engine.datasets import naming, rules
@@ -148,6 +149,8 @@ def _open(
 ) -> tuple[RawTable, dict[str, Cells], Findings]:
     text, notes = decode(load(source, file, limit_bytes), file)
     raw = parse(text, file, schema.maximum_columns)
+    del text
+    pa.default_memory_pool().release_unused()  # what the parser had, several times the file
     commas, said = comma_style(raw.columns, raw.delimiter)
     findings = Findings(file, raw.rows, notes=[*notes, *raw.notes, *([said] if said else [])])
     style = "" if commas == "unclear" else commas
@@ -220,7 +223,8 @@ def _assemble(
             findings.notes.append(f"{findings.file}: not used: {naming.listed(list(rest))}.")
     made.update(used)
     index = pd.RangeIndex(len(findings.rows))
-    frame = pd.DataFrame({n: made[n] for n in [*columns, *made] if n in made}, index=index)
+    taken = {n: made[n] for n in [*columns, *made] if n in made}
+    frame = pd.DataFrame(taken, index=index, copy=False)
     aside = pd.DataFrame({c.name: c.words() for c in ignored}, index=index)
     inputs = tuple(n for n in used if not (schema.errors and _is_error(n, used)))
     return _finish(frame, aside, inputs, schema, findings, predict=predict)
@@ -246,21 +250,31 @@ def _finish(
                 f"{' or '.join(repr(n) for n in needed)} {'were' if gone > 1 else 'was'} left out, "
                 f"first row {rows[int(np.flatnonzero(~keep)[0])]}."
             )
-        frame, aside, rows = frame[keep], aside[keep], rows[keep]
+        if gone:
+            frame, aside = (f[keep].reset_index(drop=True) for f in (frame, aside))
+            rows = rows[keep]
         if len(frame) < schema.minimum_rows:
             findings.problems.append(
                 f"{findings.file} has {len(frame):,} usable rows and at least "
                 f"{schema.minimum_rows:,} are needed; add rows."
             )
-        rules.duplicates(frame, [int(r) for r in rows], findings)
-    return Table(
-        frame.reset_index(drop=True),
-        inputs,
-        aside.reset_index(drop=True),
-        tuple(int(r) for r in rows),
-        tuple(findings.notes),
-        content_hash(frame),
+        rules.duplicates(frame, rows, findings)
+    return noted(
+        Table(
+            frame,
+            inputs,
+            aside,
+            rows,
+            tuple(findings.notes),
+            content_hash(frame),
+        )
     )
+
+
+def noted(table: Table) -> Table:
+    """The same table, whose frame carries the notes on it to where it is fitted."""
+    table.frame.attrs |= {"notes": list(table.notes), "sha256": table.sha256}
+    return table
 
 
 def _suggested(cells: Mapping[str, Cells], schema: TableSchema, purpose: str) -> dict[str, str]:

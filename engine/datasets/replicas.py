@@ -18,7 +18,7 @@ from jaxtyping import Bool, Float, Int
 
 from engine.datasets.finite import finite
 from engine.datasets.naming import listed
-from engine.datasets.tables import Column, TableSchema
+from engine.datasets.tables import Column, RowNumbers, TableSchema
 from engine.errors import BadInput
 
 Rows = Bool[np.ndarray, " n"]
@@ -116,7 +116,7 @@ def of(
     replicas: Sequence[Sequence[str]] | None = None,
     *,
     name: str = "the table",
-    rows: Sequence[int] | None = None,
+    rows: RowNumbers | None = None,
 ) -> Replicas:
     """The arrays of a long-form table, such as `read_table(file, TABLE).frame`.
 

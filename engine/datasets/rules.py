@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,10 +12,11 @@ from jaxtyping import Bool, Int
 
 from engine.datasets.cells import Cells
 from engine.datasets.naming import listed
+from engine.datasets.sentinels import sentinels
 from engine.datasets.tables import Column, TableSchema
 
-_CODES = (-9999.0, -999.0, -99.0, 99.0, 999.0, 9999.0)  # how surveys write "not measured"
-_HUGE = 1e12
+_HUGE = 1e12  # more is rather a wrong unit
+LARGEST, SMALLEST = 1e100, 1e-100  # beyond, squares and products leave the range of a double
 _DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(\D|$)|\d{1,2}([-/.])\d{1,2}\2\d{2,4}(\D|$)")
 
 
@@ -66,25 +67,27 @@ def numbers(cells: Cells, findings: Findings, *, may_be_empty: bool) -> None:
         findings.cell(cells.name, cells.bad, got, hint)
     if not may_be_empty and cells.empty.any():
         findings.cell(cells.name, cells.empty, "the cell is empty", "give a number or drop the row")
-    if np.isinf(np.abs(cells.values)).any() or (np.abs(cells.values) > _HUGE).any():
+    size = np.abs(cells.values)
+    if (absurd := size > LARGEST).any():
+        got = f"got {cells.shown(int(np.flatnonzero(absurd)[0]))!r}, which is beyond {LARGEST:g}"
+        findings.cell(cells.name, absurd, got, "correct it, or write it in another unit")
+    elif (size > _HUGE).any():
         findings.note(cells.name, f"some values are beyond {_HUGE:g}; check their unit")
+    elif 0 < np.max(size, initial=0.0, where=size > 0) < SMALLEST:
+        tiny = f"every value is closer to zero than {SMALLEST:g}"
+        findings.column(cells.name, tiny, "write it in another unit")
 
 
 def codes(cells: Cells, findings: Findings) -> None:
     """A note on values that look like a code for 'not measured'."""
-    values = cells.values[~np.isnan(cells.values)]
-    if not len(values):
-        return
-    low, middle, high = np.quantile(values, [0.25, 0.5, 0.75])
-    for code in _CODES:
-        count = int((values == code).sum())
-        if count and count < len(values) and abs(code - middle) > 8 * (high - low):
-            row = findings.rows[np.flatnonzero(cells.values == code)[0]]
-            findings.note(
-                cells.name,
-                f"{code:g} stands in {count:,} cells, first in row {row}; "
-                "if it means 'not measured', empty those cells",
-            )
+    for code, count, first in sentinels(cells.values):
+        share = 100 * count / len(cells.values)
+        findings.note(
+            cells.name,
+            f"{code:g} stands in {count:,} cell{'s' * (count > 1)}, first in row "
+            f"{findings.rows[first]} ({share:.2g} % of the column); if it means 'not measured', "
+            f"empty {'those cells' if count > 1 else 'that cell'}",
+        )
 
 
 def named(
@@ -286,9 +289,10 @@ def _useless(cells: Cells, schema: TableSchema, findings: Findings, *, is_error:
     return False
 
 
-def duplicates(frame: pd.DataFrame, rows: Sequence[int], findings: Findings) -> None:
+def duplicates(frame: pd.DataFrame, rows: Int[np.ndarray, " n"], findings: Findings) -> None:
     """A note on rows that repeat an earlier one."""
-    again = frame.duplicated().to_numpy()
+    # Of the rows' hashes: pandas' own way numbers the values of each column first.
+    again = pd.util.hash_pandas_object(frame, index=False).duplicated().to_numpy()
     if again.any():
         first = rows[int(np.flatnonzero(again)[0])]
         findings.notes.append(

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import pandas as pd
 import platformdirs
+from pyarrow import parquet
 
+from engine.datasets.decoding import regular
 from engine.datasets.hfd import is_rates, read_births
 from engine.datasets.images import SIDE, read_image_table
-from engine.datasets.reading import read_frame, read_table
-from engine.datasets.tables import TableSchema
+from engine.datasets.parsing import MOST_LINES
+from engine.datasets.reading import noted, read_frame, read_table
+from engine.datasets.tables import Table, TableSchema
 from engine.errors import BadInput
 
 
@@ -71,14 +75,14 @@ def open_table(entry: Entry, data: pd.DataFrame | str | Path | None, settings: A
         settings: Its settings; a generator takes sizes and seed from them, images their `size`.
 
     Returns:
-        The table; `attrs["notes"]` says what was made of the images of a ZIP.
+        The table; `attrs["notes"]` says what was inferred, dropped or looks suspicious.
 
     Raises:
         BadInput: No such file or source, not yet fetched, or a table that cannot be used.
     """
     target = getattr(settings, entry.table.target_setting) if entry.table.target_setting else None
     if isinstance(data, pd.DataFrame):
-        return read_frame(data, entry.table, target=target).frame
+        return _read_again(data, read_frame(data, entry.table, target=target)).frame
     source = _source(entry, data)
     if source is None:
         return _read_file(Path(str(data)), entry, settings, target)
@@ -105,6 +109,7 @@ def open_to_predict(entry: Entry, path: Path, settings: Any) -> pd.DataFrame:
     Raises:
         BadInput: No such file, or a table that cannot be used.
     """
+    regular(path)
     if _holds_images(path, entry):
         return read_image_table(path, entry.table, size=_side(settings), purpose="predict").frame
     return read_table(path, entry.table, name=path.name, purpose="predict").frame
@@ -151,6 +156,13 @@ def _source(entry: Entry, data: str | Path | None) -> Source | None:
     return found
 
 
+def _read_again(data: pd.DataFrame, table: Table) -> Table:
+    """The table of a data frame; one that came from a file brings the notes on that file along."""
+    earlier = list(data.attrs.get("notes", ()))
+    same = data.attrs.get("sha256") == table.sha256
+    return noted(replace(table, notes=(*earlier, *(() if same else table.notes))))
+
+
 def _generator(source: Source) -> Any:
     """The function behind a generated source: `(settings, rows=None) -> DataFrame`."""
     module, _, function = source.generator.partition(":")
@@ -175,18 +187,25 @@ def _side(settings: Any) -> int:
 
 
 def _read_file(path: Path, entry: Entry, settings: Any, target: str | None) -> pd.DataFrame:
+    regular(path)
     if _holds_images(path, entry):
-        table = read_image_table(path, entry.table, size=_side(settings))
-        table.frame.attrs["notes"] = list(table.notes)
-        return table.frame
-    if entry.table.rates and path.is_file() and is_rates(_beginning(path)):
+        return read_image_table(path, entry.table, size=_side(settings)).frame
+    if entry.table.rates and is_rates(_beginning(path)):
         return read_births(path, entry.table).frame
     if path.suffix.lower() != ".parquet":
         return read_table(path, entry.table, target=target).frame
-    if not path.is_file():
-        raise BadInput(f"There is no file {path.name}; check the path.")
     try:
+        rows = parquet.ParquetFile(path).metadata.num_rows
+        if rows > MOST_LINES:  # packed, they may take no room in the file
+            raise BadInput(
+                f"{path.name} has {rows:,} rows and the limit is {MOST_LINES:,}; keep fewer rows."
+            )
         frame = pd.read_parquet(path)
+    except BadInput:
+        raise
     except Exception as error:  # Arrow raises many kinds
-        raise BadInput(f"{path.name} cannot be read as Parquet ({error}).") from error
+        reason = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
+        raise BadInput(
+            f"{path.name} cannot be read as Parquet ({reason}); write it again."
+        ) from error
     return read_frame(frame, entry.table, name=path.name, target=target).frame

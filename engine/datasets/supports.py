@@ -18,7 +18,7 @@ from jaxtyping import Bool, Float, Int
 
 from engine.datasets.finite import finite
 from engine.datasets.naming import listed
-from engine.datasets.tables import Column, TableSchema
+from engine.datasets.tables import Column, RowNumbers, TableSchema
 from engine.errors import BadInput
 
 TRAIN, TEST = "train", "test"
@@ -143,7 +143,7 @@ def of(
     dims: Sequence[str] | None = None,
     tasks: Sequence[str] | None = None,
     name: str = "the table",
-    rows: Sequence[int] | None = None,
+    rows: RowNumbers | None = None,
 ) -> Supports:
     """The arrays of a long-form table, such as `read_table(file, TABLE).frame`.
 
@@ -197,7 +197,7 @@ def check_values(
     likelihoods: Mapping[str, str],
     *,
     name: str = "the table",
-    rows: Sequence[int] | None = None,
+    rows: RowNumbers | None = None,
 ) -> None:
     """Are the values such as each task's likelihood can give rise to?
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
 import pandas as pd
+from jaxtyping import Int
+
+RowNumbers = Sequence[int] | Int[np.ndarray, " n"]  # what messages call the rows of a table
 
 
 @dataclass(frozen=True)
@@ -101,7 +105,8 @@ class Table:
     """A table that was read and checked against a schema.
 
     Attributes:
-        frame: Numbers as float64, labels as text, NaN where missing, in the original row order.
+        frame: Numbers as float64, labels as text, NaN where missing, in the original row order;
+            `attrs` carries `notes` and `sha256`, so that whoever fits it can say them.
         features: The columns of `frame` that the schema does not name, errors left out.
         ignored: Text of the columns that were left out, for the same rows.
         rows: The row of each line as a spreadsheet shows it (the header is row 1).
@@ -112,7 +117,7 @@ class Table:
     frame: pd.DataFrame
     features: tuple[str, ...]
     ignored: pd.DataFrame
-    rows: tuple[int, ...]
+    rows: Int[np.ndarray, " n"]
     notes: tuple[str, ...]
     sha256: str
 

@@ -20,7 +20,7 @@ from jaxtyping import Bool, Float, Int
 
 from engine.datasets.finite import finite
 from engine.datasets.naming import listed
-from engine.datasets.tables import Column, TableSchema
+from engine.datasets.tables import Column, RowNumbers, TableSchema
 from engine.errors import BadInput
 
 ALONE = "features"  # the view of columns without a dot
@@ -179,7 +179,7 @@ def of(
     features: Sequence[str] | None = None,
     classes: Sequence[str] | None = None,
     name: str = "the table",
-    rows: Sequence[int] | None = None,
+    rows: RowNumbers | None = None,
 ) -> Views:
     """The arrays of a table, such as `read_table(file, TABLE).frame`.
 

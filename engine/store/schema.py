@@ -30,6 +30,8 @@ from sqlalchemy import (
     select,
 )
 
+from engine.store.opening import opening
+
 METADATA = MetaData()
 _LOCK = 0x5CA27  # any number that is nobody else's
 
@@ -186,8 +188,16 @@ def connect(url: str | None = None) -> Engine:
     Args:
         url: An address as in DATABASE_URL, or None: that variable, else SQLite in the data
             directory.
+
+    Raises:
+        BadInput: There is no database that can be written.
     """
-    url = url or os.environ.get("DATABASE_URL") or _default_url()
+    url = url or os.environ.get("DATABASE_URL") or ""
+    with opening(url):
+        return _connect(url or _default_url())
+
+
+def _connect(url: str) -> Engine:
     for old in ("postgres://", "postgresql://"):
         if url.startswith(old):
             url = "postgresql+psycopg://" + url.removeprefix(old)

@@ -26,6 +26,7 @@ from engine.models.mtgpa_training import Training
 from engine.studies import Step, Tensors, part, required
 from engine.studies import aggregation_space as space
 from engine.studies.aggregation_space import Scale
+from engine.studies.predicted import checked
 
 WHOLE_EVERY = 25  # steps between bounds on all rows, where a step sees only some
 KEPT_ROWS = 5000  # rows that stay with the model, for the curve over fine observations
@@ -242,7 +243,10 @@ class Study:
         Raises:
             BadInput: An unknown task, a dimension that is absent, bounds upside down.
         """
-        asked = space.read(table, self.words)
+        ends = [f"{dim}{end}" for dim in self.words["dims"] for end in ("", "_lo", "_hi")]
+        table = checked(table, ends, gaps=["exposure"])
+        unread = ["y", "y_err", "truth"]  # what is learnt is not looked at, whatever it holds
+        asked = space.read(table.drop(columns=unread, errors="ignore"), self.words)
         out = np.full((3, len(asked)), np.nan)
         for t in range(len(self.words["tasks"])):
             mine = asked.task == t

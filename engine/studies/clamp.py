@@ -43,7 +43,7 @@ class Study:
         rows = rows_of.prepare(settings, Pool.of(table, positive=settings.positive))
         self._follow(settings, rows, None, device)
         self.words = self._words()
-        self.notes += [*table.attrs.get("notes", ()), *rows_of.notes(settings, rows, len(table))]
+        self.notes += rows_of.notes(settings, rows, len(table))
         if settings.expert == "you":
             self.notes.append("Waiting for your labels: the first patches are drawn at random.")
 

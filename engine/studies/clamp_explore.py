@@ -20,7 +20,7 @@ from engine.studies import clamp_rows as rows_of
 from engine.studies.asked import whole
 from engine.studies.clamp_models import Session
 from engine.studies.clamp_patches import patches
-from engine.studies.predicted import with_classes
+from engine.studies.predicted import checked, with_classes
 from engine.training import blob
 
 if TYPE_CHECKING:
@@ -204,6 +204,7 @@ def predictions(study: Study, table: pd.DataFrame) -> pd.DataFrame:
     session, rows = study.active, study.rows
     if session.model is None:
         raise BadInput("Nothing has been labelled yet, so nothing can be predicted; label first.")
+    table = checked(table, rows.pool.features if rows.given == "columns" else ())
     if rows.given != "columns" and "image" not in table:
         raise BadInput("The model has learnt from images, and the table has none; add them.")
     columns = rows.pool.features if rows.given == "columns" else []

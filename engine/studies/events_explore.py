@@ -18,7 +18,7 @@ from engine.studies import events_survival as survival
 from engine.studies.events_looks import Looks
 from engine.studies.events_report import main
 from engine.studies.events_scarcity import curve
-from engine.studies.predicted import with_classes
+from engine.studies.predicted import checked, with_classes
 
 if TYPE_CHECKING:
     from engine.studies.events import Study
@@ -146,6 +146,7 @@ def predictions(study: Study, table: pd.DataFrame) -> pd.DataFrame:
     same in all his rows), `std`, `median`, and the 95% interval `low`, `high`.
     """
     seen = study.seen
+    table = checked(table, seen.features)
     asked = of(
         table,
         seen.task,

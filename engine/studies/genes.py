@@ -23,6 +23,7 @@ from engine.studies import Step, Tensors, arrays, part, required
 from engine.studies import genes_models as models
 from engine.studies import genes_rows as rows
 from engine.studies.genes_models import Model
+from engine.studies.predicted import checked
 
 WHOLE_EVERY = 25  # steps between bounds of all outputs, where a step sees only some
 MOST_OUTPUTS = 60  # of the matrix of correlations that travels to the page
@@ -249,8 +250,9 @@ class Study:
         Raises:
             BadInput: A column is absent, or an output that the model has not seen.
         """
+        table = checked(table, ["x"])
         asked = of(
-            table,
+            table.drop(columns=["y", "test"], errors="ignore"),
             outputs=self.seen.outputs,
             replicas=self.replicas,
             rows=range(2, len(table) + 2),  # as a spreadsheet counts

@@ -60,11 +60,7 @@ class Study:
         self.pictured = self._pictured() if image else np.empty(0, dtype=np.int64)
         self.images = np.nan_to_num(x[self.pictured]) if image else np.empty((0, 0))
         self.shares = np.bincount(cells.label) / len(cells)
-        self.notes += [
-            *table.attrs.get("notes", ()),
-            *said,
-            *rows.notes(cells, drawn, image, split, columns),
-        ]
+        self.notes += [*said, *rows.notes(cells, drawn, image, split, columns)]
 
     def _follow(
         self,

@@ -19,7 +19,7 @@ from engine.studies import mitosis_models as models
 from engine.studies import mitosis_rows as rows
 from engine.studies.asked import numbers, whole
 from engine.studies.mitosis_report import of_rare
-from engine.studies.predicted import images, with_classes
+from engine.studies.predicted import checked, images, with_classes
 
 if TYPE_CHECKING:
     from engine.studies.mitosis import Study
@@ -178,6 +178,10 @@ def imbalanced(study: Study, asked: dict[str, Any]) -> dict[str, np.ndarray]:
 
 def predictions(study: Study, table: pd.DataFrame) -> pd.DataFrame:
     """The table with predictions (see `Study.predict`)."""
+    pixels = study.image is not None
+    table = checked(table, gaps=() if pixels else study.words["features"])
+    if pixels:
+        table = checked(table, gaps=columns_of(table.drop(columns="group", errors="ignore")))
     x = rows_to_predict(study, table)
     z = study.columns.forward(x)
     z = study.filled(z) if study.settings.model == "dgplvm" else z

@@ -52,7 +52,7 @@ class Study:
         learnt, test = rows.split(settings, seen)
         self._follow(settings, seen, image, np.flatnonzero(learnt), np.flatnonzero(test), device)
         self.words = rows.words_of(settings, seen, image, learnt, test)
-        self.notes += [*table.attrs.get("notes", ()), *rows.notes(seen, drawn, image, test)]
+        self.notes += rows.notes(seen, drawn, image, test)
 
     def _follow(
         self,

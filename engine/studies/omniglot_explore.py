@@ -18,7 +18,7 @@ from engine.studies import omniglot_matrices as matrices
 from engine.studies import omniglot_models as models
 from engine.studies import omniglot_rows as rows
 from engine.studies.asked import numbers, whole
-from engine.studies.predicted import images, with_classes
+from engine.studies.predicted import checked, images, with_classes
 
 if TYPE_CHECKING:
     from engine.studies.omniglot import Study
@@ -171,6 +171,9 @@ def shots(study: Study, asked: dict[str, Any]) -> dict[str, np.ndarray]:
 
 def predictions(study: Study, table: pd.DataFrame) -> pd.DataFrame:
     """The table with predictions (see `Study.predict`)."""
+    pixels = study.image is not None
+    table = checked(table, () if pixels else study.seen.features)
+    table = checked(table, columns_of(table)) if pixels else table
     asked = rows_to_predict(study, table)
     x = torch.as_tensor(asked.x, dtype=torch.float64).to(study.device)
     output = torch.as_tensor(asked.output).to(study.device)

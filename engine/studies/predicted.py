@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+from engine.datasets.cells import from_series
 from engine.datasets.characters import side
+from engine.datasets.rules import Findings
+from engine.datasets.rules import numbers as check_numbers
 from engine.errors import BadInput
 
 Rows = TypeVar("Rows")
@@ -22,6 +25,47 @@ class Sized(Protocol):
 
     width: int
     height: int
+
+
+def checked(
+    table: object, numbers: Iterable[str] = (), *, gaps: Iterable[str] = ()
+) -> pd.DataFrame:
+    """A table whose rows are to be predicted, the columns that the model reads made numbers.
+
+    Args:
+        table: As it was given to `predict`.
+        numbers: Columns of finite numbers.
+        gaps: Columns of finite numbers that may have empty cells.
+
+    Raises:
+        BadInput: It is no data frame, has no rows or a name twice, or a cell of these columns is
+            no number that can be computed with; rows are counted as a spreadsheet does.
+    """
+    if not isinstance(table, pd.DataFrame):
+        raise BadInput(
+            f"The table to predict is a {type(table).__name__}; give a pandas data frame, whose "
+            "columns have the names of the training table's."
+        )
+    names = [str(name) for name in table.columns]
+    twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
+    if len(set(names)) < len(names) and twice is not None:
+        raise BadInput(f"The table has the column {twice!r} twice; rename one of them.")
+    if not len(table):
+        raise BadInput("The table has no rows; give those that are to be predicted.")
+    if names != list(table.columns):
+        table = table.set_axis(names, axis=1)
+    findings = Findings("the table", np.arange(2, len(table) + 2))
+    mended: dict[str, np.ndarray] = {}
+    own = {**dict.fromkeys(numbers, False), **dict.fromkeys(gaps, True)}
+    for name, may_be_empty in own.items():
+        if name in table:
+            cells = from_series(name, table[name])
+            check_numbers(cells, findings, may_be_empty=may_be_empty)
+            if not pd.api.types.is_float_dtype(table[name].dtype):
+                mended[name] = cells.values
+    if findings.problems:
+        raise BadInput(findings.problems[0])
+    return table.assign(**mended) if mended else table
 
 
 def with_classes(

@@ -27,6 +27,7 @@ from engine.models.gpz_mixture import fill, single_gaussian
 from engine.models.gpz_targets import balanced_weights, normal_weights, normalised_weights
 from engine.models.lbfgs import LBFGS
 from engine.studies import Step, Tensors, required
+from engine.studies.predicted import checked
 from engine.studies.redshift_features import Features
 from engine.studies.redshift_members import Members, Target
 from engine.studies.redshift_report import SHOWN, write_report
@@ -287,9 +288,11 @@ class Study:
         Raises:
             BadInput: None of the features is there.
         """
-        if not any(b in table for b in self.features.bands):
+        bands, errors = self.features.bands, [f"{b}_err" for b in self.features.errors]
+        table = checked(table, gaps=[*bands, *errors])
+        if not any(b in table for b in bands):
             raise BadInput(
-                f"The table has none of the features {', '.join(self.features.bands)}; "
+                f"The table has none of the features {', '.join(bands)}; "
                 "rename its columns to those of the training table."
             )
         found = self.ask(table)

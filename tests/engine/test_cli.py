@@ -297,3 +297,69 @@ def test_births_become_a_table_of_cells_and_boxes(tmp_path: Path) -> None:
     file.write_text("age,year\n1,2\n")
     refused(scant("data", "births", file, "--out", tmp_path / "none.csv"), "asfrRRbo.txt")
     assert not (tmp_path / "none.csv").exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["fit", "toy", "--out"],
+        ["reproduce", "genes", "--quick", "--out"],
+        ["bench", "--quick", "--out"],
+        ["data", "sample", "toy", "--out"],
+    ],
+)
+@pytest.mark.parametrize("out", ["taken/out", "/proc/scant/out", "x" * 300, "folder"])
+def test_an_out_that_cannot_be_written_is_refused_before_any_work(
+    words: list[str], out: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "taken").write_text("a file")
+    if out == "folder":
+        if words[0] != "data":
+            pytest.skip("a folder is what is asked for")
+        (tmp_path / "folder").mkdir()
+    before = sorted(tmp_path.iterdir())
+
+    def worked(*_: object, **__: object) -> None:
+        raise AssertionError("work was begun")
+
+    monkeypatch.setattr("engine.fitting.fit", worked)
+    monkeypatch.setattr("engine.reproducing._runs", worked)
+    monkeypatch.setattr("engine.bench.table.measure", worked)
+    refused(scant(*words, out), "--out", "name a")
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_an_out_on_a_disk_that_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import tempfile
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", full)  # root may write where others may not
+    refused(scant("fit", "toy", "--out", tmp_path / "a" / "out"), "Read-only file system")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_out_that_is_a_link_to_a_folder_is_replaced_where_it_leads(tmp_path: Path) -> None:
+    there = tmp_path / "there"
+    there.mkdir()
+    (tmp_path / "link").symlink_to(there)
+    for _ in range(2):
+        assert scant("fit", "toy", "--out", tmp_path / "link", *sets(max_steps=2)).exit_code == 0
+    assert {f.name for f in there.iterdir()} == FILES
+
+
+def test_notes_on_files_are_said_before_the_fit(galaxies: Path, tmp_path: Path) -> None:
+    rows = pd.read_csv(galaxies).assign(same=1)
+    rows.loc[:29, "mag_u"] = -9999
+    rows.to_csv(tmp_path / "mine.csv", index=False)
+    rows.head(60).to_csv(tmp_path / "ask.csv", index=False)
+    asked = ["--data", tmp_path / "mine.csv", "--predict", tmp_path / "ask.csv"]
+    result = scant("fit", "redshift", *asked, "--out", tmp_path / "out", *sets(**TINY))
+    assert result.exit_code == 0, result.output
+    assert "mine.csv, column 'same': every value is 1; it was left out." in result.stderr
+    assert "mine.csv, column 'mag_u': -9999 stands in 30 cells, first in row 2" in result.stderr
+    assert "ask.csv, column 'mag_u': -9999 stands in 30 cells, first in row 2" in result.stderr

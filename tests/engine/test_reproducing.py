@@ -129,7 +129,7 @@ def test_the_page_is_whole_and_marks_what_compares(tables: dict[str, Runs]) -> N
     [
         (["moon"], "'moon'"),
         (["all", "--data", "nowhere"], "no folder 'nowhere'"),
-        (["genes", "--out", "taken/out"], "cannot be made"),
+        (["genes", "--out", "taken/out"], "cannot be written"),
     ],
 )
 def test_what_cannot_be_done_is_one_sentence(

@@ -148,7 +148,7 @@ def test_rows_without_a_target_are_left_out(survey: pd.DataFrame) -> None:
     survey.loc[[0, 7], "z"] = np.nan
     table = read_table(csv(survey), SCHEMA)
     assert len(table.frame) == 78
-    assert table.rows[:2] == (3, 4)
+    assert table.rows[:2].tolist() == [3, 4]
     assert any("2 rows without a value in 'z'" in n and "row 2" in n for n in table.notes)
 
 

@@ -236,7 +236,7 @@ def test_predictions_keep_the_rows_and_name_what_they_add(
     assert "predicted" in study.predict(classes.head(3))
     with pytest.raises(BadInput, match=r"lacks the column 'colour\.a'"):
         study.predict(classes.drop(columns="colour.a"))
-    with pytest.raises(BadInput, match=r"'colour\.a', row 3: there is no finite number"):
+    with pytest.raises(BadInput, match=r"'colour\.a', row 3: the cell is empty"):
         study.predict(classes.head(4).assign(**{"colour.a": [0.0, np.nan, 1.0, 2.0]}))
     study, report = fitted["values"]
     told = study.predict(values.drop(columns="y"))
