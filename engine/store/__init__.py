@@ -8,17 +8,32 @@ from __future__ import annotations
 
 from sqlalchemy import Engine
 
-from engine.store.claim_shelf import ClaimShelf
+from engine.store.claim_shelf import ClaimShelf, TakenOver
 from engine.store.recording_shelf import RecordingShelf
 from engine.store.records import Label, RunRecord, Trace, UploadRecord
 from engine.store.schema import connect
+from engine.store.sealed import Damaged
+from engine.store.trouble import StoreTrouble
 from engine.store.upload_shelf import UPLOAD_DAYS, UploadShelf
 
-__all__ = ["UPLOAD_DAYS", "Label", "RunRecord", "Store", "Trace", "UploadRecord"]
+__all__ = [
+    "UPLOAD_DAYS",
+    "Damaged",
+    "Label",
+    "RunRecord",
+    "Store",
+    "StoreTrouble",
+    "TakenOver",
+    "Trace",
+    "UploadRecord",
+]
 
 
 class Store(RecordingShelf, UploadShelf, ClaimShelf):
-    """One database. Safe to share between threads; every method is one transaction."""
+    """One database. Safe to share between threads; every method is one transaction.
+
+    Every method raises `StoreTrouble` while the database cannot be reached or written.
+    """
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
