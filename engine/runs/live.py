@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine.events import Queued, State
+from engine.runs.backlog import Backlog
 from engine.store import RunRecord
 
 
@@ -30,6 +31,10 @@ class Live:
     heard: float = 0.0  # when the worker was last heard, by the monotonic clock
     since: float = field(default_factory=time.monotonic)  # when the attempt began
     told: Queued | None = None  # place and wait as watchers know them
+    over: bool = False  # how the attempt ended is known, and waits to be put down
+    loss: str = ""  # why the attempt's worker is lost, where this is how it ended
+    backlog: Backlog = field(default_factory=Backlog)  # said in this attempt, not yet put down
+    draining: bool = False  # the backlog is being put down
 
     @classmethod
     def of(cls, record: RunRecord) -> Live:

@@ -15,7 +15,8 @@ from engine.errors import BadInput, NotFound, Unavailable
 from engine.events import Changed, Event, Finished, State
 from engine.runs.live import Live
 from engine.runs.sharing import Shared
-from engine.store import UPLOAD_DAYS, RunRecord, Store
+from engine.runs.turns import in_turn
+from engine.store import UPLOAD_DAYS, RunRecord, Store, StoreTrouble
 from engine.worker import COLD
 
 Watcher = Callable[[str, list[Event]], None]
@@ -77,7 +78,7 @@ class RunService(Shared):
         settings = found.settings.parse(values).values()
         names = [source.name for source in found.sources]
         if data.startswith("upload:"):
-            upload = await self._off(self.store.upload, data.removeprefix("upload:"))
+            upload = await self._promptly(self.store.upload, data.removeprefix("upload:"))
             if upload.deleted is not None:
                 raise NotFound(f"The table {upload.name!r} was deleted; upload it again to use it.")
         elif data not in names:
@@ -88,12 +89,11 @@ class RunService(Shared):
                 f"You have {mine} runs queued or running, which is the limit of "
                 f"{self.limit_per_owner}; wait for one to end, or stop one."
             )
-        put_down = self.store.add_run
-        run = await self._off(put_down, study, settings, data, owner, server=self.server)
+        run = await self._enter(study, settings, data, owner)
         live = Live(run, owner, study, data, settings)
         self._live[run] = live
         self._queue.put(run, owner)
-        await self._say(run, [Changed(State.QUEUED)])
+        self._publish(run, [Changed(State.QUEUED)])
         self._wake.set()
         return run
 
@@ -107,6 +107,7 @@ class RunService(Shared):
         self._made_ahead.add(study)
         self._aside(self._make_ahead(study))
 
+    @in_turn
     async def pause(self, run: str) -> None:
         """Ask a run for a checkpoint and a rest; a queued run just rests.
 
@@ -123,6 +124,7 @@ class RunService(Shared):
         else:
             await self._wish(live, "pause", State.PAUSING)
 
+    @in_turn
     async def resume(self, run: str) -> None:
         """Let a paused run go on from its checkpoint. Raises as `pause` does."""
         live, record = await self._find(run)
@@ -133,6 +135,7 @@ class RunService(Shared):
         elif live.state is State.PAUSING:
             await self._wish(live, None, State.RUNNING if live.started else State.STARTING)
 
+    @in_turn
     async def stop(self, run: str) -> None:
         """End a run; its best parameters so far become its result. Raises as `pause` does."""
         live, record = await self._find(run)
@@ -205,7 +208,7 @@ class RunService(Shared):
         Raises:
             NotFound: There is no such run.
         """
-        record = await self._off(self.store.run, run)
+        record = await self._promptly(self.store.run, run)
         return self._live.get(run), record
 
     async def _make_ahead(self, study: str) -> None:
@@ -215,12 +218,14 @@ class RunService(Shared):
             self._made_ahead.discard(study)
 
     async def _ask(self, run: str, request: dict[str, Any]) -> Any:
-        record = await self._off(self.store.run, run)
+        record = await asyncio.to_thread(self.store.run, run)
         request |= {"run": run, "study": record.study, "settings": dict(record.settings)}
         until = asyncio.get_running_loop().time() + PATIENCE
         while True:
             try:
                 return await self._answer(record, request)
+            except StoreTrouble:
+                raise  # it is not the worker that is wanting
             except Unavailable:
                 if asyncio.get_running_loop().time() > until:
                     raise
@@ -231,10 +236,12 @@ class RunService(Shared):
         try:
             answer = await self._desk.ask(address, request, None) if run in self._warm else COLD
             if isinstance(answer, str) and answer == COLD:
-                model = await self._off(self.store.model, run)
+                model = await asyncio.to_thread(self.store.model, run)
                 if model is None:
                     raise NotFound(f"Run {run} is {record.state} and has no fitted model to ask.")
                 answer = await self._desk.ask(address, request, model)
+        except StoreTrouble:
+            raise
         except Unavailable:
             self._slots.pop(address, None)  # until it is seen again
             raise
