@@ -27,8 +27,10 @@ from dashboard.live import Hub
 from dashboard.mending import mend_panel
 from dashboard.pages.gallery import gallery
 from dashboard.pages.study_page import study_page
+from dashboard.ready import Ready
 from engine.catalog import STUDIES
 from engine.errors import BadInput
+from engine.private_files import private_folder
 from engine.shipped import shipped
 
 MESSAGE_LIMIT = 64 * 2**20  # bytes of one websocket message; uploads come in chunks of 10 MB
@@ -159,6 +161,7 @@ def build(
             check_unused_sessions_milliseconds=2_000,  # what nobody looks at costs megabytes
             extra_patterns=[
                 (r"/healthz", Health, {"site": site}),
+                (r"/readyz", Ready, {"site": site}),
                 (r"/templates/([a-z]+)\.csv", Template),
                 (r"/assets/(.*)", StaticFileHandler, {"path": str(shell.assets())}),
             ],
@@ -216,6 +219,7 @@ def serve(
     if data_dir is not None:
         os.environ["SCANT_DATA_DIR"] = str(data_dir)
     folder = default_data_dir()
+    private_folder(folder)  # here lies the key that signs cookies, wherever the database is
     service = RunService(
         Store.open(), workers=workers, scheduler=scheduler, limit_per_owner=limit_per_owner
     )

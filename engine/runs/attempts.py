@@ -455,6 +455,7 @@ class Attempts:
 
     async def _go_on(self, live: Live, why: str) -> None:
         """Queue a run before all others, to go on from its checkpoint or to conclude from it."""
+        await self._take_in(live)
         checkpoint = await self._off(self.store.checkpoint, live.id)
         step = checkpoint.step if checkpoint else 0
         if live.wish == "stop" and step == 0:
@@ -466,10 +467,14 @@ class Attempts:
             note = f"{why}; going on from step {step}." if why else ""
             await self._requeue(live, note, first=True)
 
-    async def _requeue(self, live: Live, note: str, *, first: bool) -> None:
+    async def _take_in(self, live: Live) -> None:
+        """Take a run into our care that was at rest."""
         if live.id not in self._live:
             self._live[live.id] = live  # first, or it would be taken for one that nobody has
             await self._off(self.store.claim, live.id, self.server)
+
+    async def _requeue(self, live: Live, note: str, *, first: bool) -> None:
+        await self._take_in(live)
         live.wish = "stop" if live.wish == "stop" else None
         state = State.STOPPING if live.wish == "stop" else State.QUEUED
         events: list[Event] = [Note(note)] if note else []

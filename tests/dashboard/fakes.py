@@ -35,6 +35,7 @@ class FakeService:
         self.wishes: dict[str, str] = {}
         self.tasks: set[asyncio.Task[None]] = set()
         self.up = True
+        self.trouble = ""
 
     async def start(self) -> None: ...
 
@@ -44,6 +45,9 @@ class FakeService:
 
     def healthy(self) -> bool:
         return self.up
+
+    def storing(self) -> str:
+        return self.trouble
 
     def cares_for(self, run: str) -> bool:
         return True
