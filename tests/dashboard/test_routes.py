@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 import urllib.error
 import urllib.request
@@ -74,3 +75,19 @@ def test_health_is_said_without_a_session(served: tuple[str, Site]) -> None:
     site.service.up = True
     site.fault = "Runs cannot start."
     assert get(f"{url}/healthz")[0] == 503
+
+
+def test_readiness_names_what_is_wanting_and_no_path(served: tuple[str, Site]) -> None:
+    url, site = served
+    assert get(f"{url}/readyz") == (200, b'{"ready": true, "reasons": []}')
+    site.service.trouble = "The server cannot store anything at the moment."
+    status, words = get(f"{url}/readyz")
+    assert status == 503
+    assert json.loads(words)["reasons"] == [site.service.trouble]
+    assert get(f"{url}/healthz")[0] == 200  # it lives
+    site.service.trouble, site.service.up = "", False
+    assert json.loads(get(f"{url}/readyz")[1])["reasons"] == ["No worker is up."]
+    site.fault = "Runs cannot start on this server: /secret/path"
+    status, words = get(f"{url}/readyz")
+    assert status == 503
+    assert b"secret" not in words

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from paper_desk import PaperDesk, running, service, until
+from paper_desk import running, service, until
 from sqlalchemy import event
 
 from engine.errors import Unavailable
@@ -63,6 +63,10 @@ def full(store: Store) -> Iterator[None]:
 
 def step(number: int) -> Progress:
     return Progress(number, -1.0 / number, 0.1 * number, -1.0, -1.0)
+
+
+def bobs(server: RunService) -> list[str]:
+    return [record.id for record in server.store.runs("bob") if not record.demonstration]
 
 
 def steps_of(server: RunService, run: str) -> list[int]:
@@ -181,7 +185,7 @@ def test_a_visitor_hears_within_seconds_that_nothing_can_be_stored_and_nothing_i
             assert desk.told == []
         await until(lambda: not server.storing())
         await until(lambda: not server._coming)
-        assert [record.id for record in server.store.runs("bob")] == []
+        assert bobs(server) == []
         assert server.store.run(run).state is State.RUNNING
         await server.pause(run)
         assert desk.told == [(run, "pause")]
@@ -215,7 +219,7 @@ def test_an_answer_that_was_lost_makes_no_double_and_leaves_nothing_behind(
         with pytest.raises(StoreTrouble):
             await server.submit("toy", {}, "demo", "bob")
         await until(lambda: not server._coming)
-        assert server.store.runs("bob") == []
+        assert bobs(server) == []
         await until(lambda: steps_of(server, run) == [1, 2, 3])
         desk.inbox.put_nowait(Ended(run, 1, "KilledWorker"))
         await until(lambda: len(desk.begun) == 2)
@@ -376,11 +380,3 @@ def damage(url: str, table: str) -> None:
     with sqlite3.connect(url.removeprefix("sqlite:///")) as db:
         ((key, blob),) = db.execute(f"select run, blob from {table}").fetchall()
         db.execute(f"update {table} set blob=? where run=?", (blob[:-1] + b"\xff", key))
-
-
-def test_the_desk_of_paper_is_a_desk() -> None:
-    """What the service calls of its desk, the stand-in has."""
-    from engine.runs.desk import Desk
-
-    public = {name for name in vars(PaperDesk) if not name.startswith("_")} - {"say"}
-    assert public <= {*vars(Desk)}
