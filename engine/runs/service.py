@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -89,7 +90,8 @@ class RunService(Shared):
                 f"You have {mine} runs queued or running, which is the limit of "
                 f"{self.limit_per_owner}; wait for one to end, or stop one."
             )
-        run = await self._enter(study, settings, data, owner)
+        put = partial(self.store.add_run, server=self.server)
+        run = await self._enter(put, study, settings, data, owner)
         live = Live(run, owner, study, data, settings)
         self._live[run] = live
         self._queue.put(run, owner)

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import secrets
 import time
+from collections.abc import Callable
 from typing import Any
 
 from engine.errors import NotFound, Unavailable
@@ -97,8 +98,12 @@ class Shared(Attempts):
         """The runs that are in this server's care, as of now; called in the store's thread."""
         return {*list(self._live), *list(self._coming)}
 
-    async def _enter(self, study: str, settings: dict[str, Any], data: str, owner: str) -> str:
+    async def _enter(self, put: Callable[..., str], *about: Any) -> str:
         """Put a new run down for a visitor who waits; returns its id.
+
+        Args:
+            put: Puts it down, in the store's thread; takes `about` and the keyword `run_id`.
+            *about: Study, settings and so on.
 
         Raises:
             StoreTrouble: It could not be; then there is no such run, nor will there be.
@@ -106,10 +111,12 @@ class Shared(Attempts):
         run = secrets.token_urlsafe(12)
         self._coming.add(run)
         try:
-            about = {"run_id": run, "server": self.server}
-            await self._promptly(self.store.add_run, study, settings, data, owner, **about)
+            await self._promptly(put, *about, run_id=run)
         except StoreTrouble:
             self._aside(self._undo(run))
+            raise
+        except BaseException:
+            self._coming.discard(run)  # it was refused
             raise
         self._coming.discard(run)  # in the caller's hands, who does not wait before it is live
         return run
