@@ -36,6 +36,7 @@ from dashboard.pages.study_page import study_page
 from dashboard.upstream import bounded_messages, busy_cleanup, closed_sockets, one_log_line
 from engine.accounts import Accounts
 from engine.catalog import STUDIES
+from engine.private_files import private_folder
 
 FORM_LIMIT = 64 * 2**10  # bytes of a request's body; the login's form is the only one
 CLOSING = 8.0  # seconds at most that a closing server waits for checkpoints and workers
@@ -215,6 +216,7 @@ def serve(
     folder = default_data_dir()
     check_address(port, address)
     with keeping(folder):
+        private_folder(folder)  # here lies the key that signs cookies, wherever the database is
         key = visitor_cookie.secret(folder)
     service = RunService(
         Store.open(),

@@ -19,6 +19,7 @@ from engine.events import (
     Started,
     State,
 )
+from engine.store.sealed import Damaged
 
 
 class Trace:
@@ -209,5 +210,8 @@ def load(store: Any, run: str) -> History:
     history.trace.fill({name: getattr(trace, name) for name in Trace.COLUMNS})
     history.snapshot = store.latest_snapshot(run)
     history.notes = store.notes(run)
-    history.report = store.report(run)
+    try:
+        history.report = store.report(run)
+    except Damaged as error:  # the curve is shown still
+        history.notes = [*history.notes, str(error)]
     return history

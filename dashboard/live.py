@@ -18,7 +18,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -29,6 +29,7 @@ from dashboard.delivery import deliver
 from dashboard.history import History, Trace, fresh, load
 from dashboard.news import newest, tell
 from engine.events import Event, Finished, Snapshot, State
+from engine.store.trouble import StoreTrouble
 
 if TYPE_CHECKING:
     from bokeh.protocol.message import Message
@@ -204,7 +205,11 @@ class Hub:
             return
         history.apply(events)
         if any(isinstance(e, Finished) for e in events):
-            history.record = self.service.store.run(run)
+            try:
+                history.record = self.service.store.run(run)
+            except StoreTrouble:  # it was there a moment ago; what is known of its end stands
+                record = history.record
+                history.record = replace(record, state=history.state, reason=history.reason)
 
     def watch(self, doc: Document, show: Callable[[Update], None]) -> Watcher:
         """A watcher for a session; it leaves when the session is destroyed."""
@@ -248,6 +253,8 @@ class Hub:
                     continue
                 try:
                     found = await asyncio.to_thread(fresh, self.service.store, history)
+                except StoreTrouble:
+                    continue  # every page says so
                 except Exception:
                     log.exception("run %s could not be looked up", run)
                     continue

@@ -21,6 +21,7 @@ from dashboard import shell
 from dashboard.answers import Answer, Missing, answering
 from dashboard.auth.page_session import PageHandler, PageSocket
 from dashboard.headers import Policy
+from dashboard.ready import Ready
 from engine.catalog import STUDIES
 from engine.shipped import shipped
 
@@ -112,6 +113,7 @@ def put_up(
         *_pages(app.applications, site, policy, own_pages, page_handler),
         *_files(),
         ("/healthz", Health, {"site": site}),
+        ("/readyz", Ready, {"site": site}),
         ("/favicon.ico", IcoHandler, {"app": app}),
         (r"/templates/([a-z]+)\.csv", Template, {}),
     ]

@@ -27,6 +27,7 @@ from dashboard.auth.login_sessions import login_user
 from dashboard.auth.visitor_cookie import COOKIE, verify
 from engine.catalog import STUDIES, entry
 from engine.errors import BadInput, NotFound
+from engine.store.trouble import StoreTrouble
 
 if TYPE_CHECKING:
     from dashboard.app import Site
@@ -111,13 +112,15 @@ def page(site: Site, make: Callable[[Visit], Content]) -> Callable[[], pmui.Page
         visit = _visit(site)
         try:
             content = make(visit)
+        except StoreTrouble as error:
+            content = sorry("The server cannot reach its database", str(error))
         except (BadInput, NotFound) as error:
             content = sorry("This cannot be shown", str(error))
         except Exception:
             log.exception("page could not be built")
             content = sorry(
                 "This page has a fault",
-                "It could not be built, and the server has noted why. Nothing of yours is lost; "
+                "It could not be built, and the server has noted why; "
                 "try the link again, or go back to the gallery.",
             )
         return _frame(visit, content)
@@ -189,13 +192,16 @@ def _base(request: Any) -> str:
 
 
 def _frame(visit: Visit, content: Content) -> pmui.Page:
+    from dashboard.controls.store_banner import StoreBanner  # which is made of `text`
+
+    banner = StoreBanner(visit.site, visit.doc)
     made = pmui.Page(
         title="",
         meta_title=f"{content.title} · Scant" if content.title != "Scant" else "Scant",
         meta_description="Gaussian processes for scarce data, trained live in the browser",
         favicon=assets() / "icon.svg",
         header=[_header(visit, content)],
-        main=content.main,
+        main=[banner.panel, *content.main],
         sidebar_variant="temporary",  # there is none, but a persistent one would keep its room
         busy_indicator=None,
         dark_theme=visit.dark,

@@ -13,6 +13,7 @@ from dashboard.controls.upload import Upload
 from dashboard.pages.place import column
 from dashboard.shell import text
 from engine.errors import NotFound
+from engine.store.trouble import StoreTrouble
 
 if TYPE_CHECKING:
     from dashboard.pages.study_page import StudyPage
@@ -67,6 +68,8 @@ class DataPanel:
                 name = self._page.service.store.upload(data.removeprefix("upload:")).name
             except NotFound:
                 name = "a table that is not here any more"
+            except StoreTrouble:
+                name = "a table"
             self._foreign = {f"Table of the run: {name}": data}
             self.refresh()
         if data in self._choice.options.values():
@@ -75,7 +78,12 @@ class DataPanel:
     def refresh(self) -> None:
         """Read anew which tables the visitor has here."""
         kept = self._choice.value
-        uploads = self._page.service.store.uploads(self._page.visit.owner)
+        try:
+            uploads = self._page.service.store.uploads(self._page.visit.owner)
+        except StoreTrouble:
+            if self._choice.options:
+                return  # the choice stays as it was; the page says what the matter is
+            uploads = []
         own = {
             f"{u.name} ({u.rows} rows)": f"upload:{u.id}"
             for u in uploads

@@ -11,6 +11,7 @@ from panel.custom import JSComponent
 from dashboard.controls.compare import MOST, Comparison, name
 from dashboard.pages.place import column
 from dashboard.shell import style
+from engine.store.trouble import StoreTrouble
 
 if TYPE_CHECKING:
     from dashboard.pages.study_page import StudyPage
@@ -82,7 +83,10 @@ class RunList:
 
     def refresh(self) -> None:
         """Read the list anew."""
-        runs = self._page.service.store.runs(self._page.visit.owner)
+        try:
+            runs = self._page.service.store.runs(self._page.visit.owner)
+        except StoreTrouble:
+            return  # the list stays as it was; the page says what the matter is
         mine = [run for run in runs if run.study == self._page.entry.name]
         self.table.rows = [self._row(run) for run in mine[:SHOWN]]
 

@@ -22,7 +22,7 @@ from engine.datasets.hfd import is_rates, read_births
 from engine.datasets.images import SIDE, is_archive
 from engine.datasets.naming import listed
 from engine.errors import NotFound
-from engine.store import UPLOAD_DAYS
+from engine.store import UPLOAD_DAYS, StoreTrouble
 
 if TYPE_CHECKING:
     from dashboard.pages.study_page import StudyPage
@@ -107,7 +107,7 @@ class Upload:
         if self._id:
             try:
                 record = self._page.service.store.upload(self._id)
-            except NotFound as error:
+            except (NotFound, StoreTrouble) as error:
                 self._found.object = f"<p class='error'>{html.escape(str(error))}</p>"
                 return
             self._delete.visible = record.owner == self._page.visit.owner and not record.deleted

@@ -61,7 +61,7 @@ from engine.events import Snapshot
 # Of the query; the rest are settings.
 OUR_WORDS = {"run", "present", "theme", "data", "compare", "hash", *lesson.WORDS}
 
-FAULT = "That did not work, and the server has noted why; nothing of yours is lost."
+FAULT = "That did not work, and the server has noted why."
 
 log = logging.getLogger(__name__)
 
@@ -320,7 +320,7 @@ class StudyPage:
             self.open(wanted)
         except NotFound as error:
             self.bar.show(None, may_steer=False)
-            if "run" in query:
+            if "run" in query or wanted in self.service.store.damaged:
                 self.say(str(error), "error")
         warnings = [*self.lesson.warnings]
         if self.lesson.preset or (words and "run" not in query):

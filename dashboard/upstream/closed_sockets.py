@@ -78,7 +78,7 @@ def _close_once() -> None:
         if session is not None and not session.destroyed:
             close(handler)
 
-    ws.WSHandler.on_close = on_close  # type: ignore[method-assign]
+    ws.WSHandler.on_close = on_close  # type: ignore[assignment,method-assign]
 
 
 async def _run_write_futures(doc: Document) -> None:

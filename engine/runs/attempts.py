@@ -8,9 +8,9 @@ import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 from engine.catalog import entry
 from engine.datasets.sources import fetched_path
@@ -26,10 +26,13 @@ from engine.events import (
     State,
     decode,
 )
+from engine.runs.backlog import Backlog, make_room
 from engine.runs.desk import Desk, Ended, Message
+from engine.runs.keeping import put_down
 from engine.runs.live import Live
 from engine.runs.queue import FairQueue, waits
-from engine.store import UPLOAD_DAYS, Store
+from engine.runs.writer import StoreWriter
+from engine.store import UPLOAD_DAYS, Store, StoreTrouble, TakenOver
 
 TICK_SECONDS = 1.0
 SILENCE_SECONDS = 10.0  # a worker beats every two; one that is silent this long is given up
@@ -46,8 +49,10 @@ log = logging.getLogger(__name__)
 class Attempts:
     """The half of the run service that pages do not see.
 
-    All of it runs on one event loop; the store is written by one thread of its own, and watchers
-    are told only of what is in the store.
+    All of it runs on one event loop; the store is written by one thread of its own, in order and
+    until it has taken what there is (`engine.runs.writer`), and watchers are told only of what is
+    in the store. What workers say is taken in at once, whatever the store does: it waits in the
+    backlog of its run. Whatever decides over a run has its turn with it (`_turn`).
     """
 
     def __init__(
@@ -70,7 +75,9 @@ class Attempts:
         self._warm: OrderedDict[str, str] = OrderedDict()
         self._typical: dict[str, float | None] = {}
         self._watchers: list[Callable[[str, list[Event]], None]] = []
-        self._writer = ThreadPoolExecutor(1, "store")
+        self._writer = StoreWriter()
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._coming: set[str] = set()  # runs that are being put down for the first time
         self._wake = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self._asides: set[asyncio.Task[None]] = set()
@@ -83,7 +90,8 @@ class Attempts:
         await self._desk.connect()
         self._slots = await self._desk.slots()
         self._seen = time.monotonic()
-        self._tasks = [asyncio.create_task(self._listen()), asyncio.create_task(self._pump())]
+        works = (self._listen(), self._watch_on(), self._pump())
+        self._tasks = [asyncio.create_task(work) for work in works]
         self._wake.set()
 
     async def close(self, patience: float = 3.0) -> None:
@@ -96,6 +104,7 @@ class Attempts:
         deadline = time.monotonic() + patience
         while self._in_hand() and time.monotonic() < deadline:
             await asyncio.sleep(0.02)
+        self._writer.give_up()  # what is not stored by now is trained again from the checkpoint
         tasks = [*self._tasks, *self._asides]
         for task in tasks:
             task.cancel()
@@ -103,21 +112,39 @@ class Attempts:
             await asyncio.wait(tasks, timeout=1.0)
         for live in self._in_hand():
             if live.state not in (State.PAUSING, State.STOPPING):
-                await self._interrupt(live)
+                try:
+                    await self._interrupt(live)
+                except StoreTrouble as error:
+                    log.error("that run %s was interrupted is not stored: %s", live.id, error)
         await self._desk.close()
-        self._writer.shutdown()
+        await self._writer.close(patience)
 
     # What happens in the store's thread, and what watchers hear of it
 
     async def _off(self, call: Callable[..., T], *args: Any, **named: Any) -> T:
-        """Call the store in its thread."""
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._writer, lambda: call(*args, **named))
+        """Call the store in its thread, in turn, until the database takes it."""
+        return await self._writer.do(call, *args, **named)
+
+    async def _promptly(self, call: Callable[..., T], *args: Any, **named: Any) -> T:
+        """Call the store in its thread, once, for a visitor who waits. Raises StoreTrouble."""
+        return await self._writer.promptly(call, *args, **named)
 
     async def _say(self, run: str, events: Sequence[Event], data_hash: str = "") -> None:
-        """Put events down, then tell the watchers."""
-        said = await self._off(self.store.write, run, events, data_hash)
+        """Put events down, then tell the watchers. Raises TakenOver."""
+        said = await self._off(put_down, self.store, run, events, data_hash, self.server)
         self._publish(run, said)
+
+    def storing(self) -> str:
+        """Why nothing can be stored at the moment, in a sentence; "" while all is well."""
+        why = self._writer.trouble
+        return f"The server cannot store anything at the moment, for {why}." if why else ""
+
+    def _turn(self, run: str) -> asyncio.Lock:
+        """To be held by whoever decides over a run, until what was decided is put down."""
+        lock = self._turns.get(run)
+        if lock is None:
+            lock = self._turns[run] = asyncio.Lock()
+        return lock
 
     def _publish(self, run: str, events: list[Event]) -> None:
         for watcher in list(self._watchers) if events else ():
@@ -133,8 +160,8 @@ class Attempts:
         task.add_done_callback(self._asides.discard)
 
     async def _set_state(self, live: Live, state: State, reason: str = "") -> None:
-        live.state = state
         await self._say(live.id, [Changed(state, reason)])
+        live.state = state
 
     # Wishes
 
@@ -157,28 +184,46 @@ class Attempts:
                 await asyncio.wait_for(self._wake.wait(), TICK_SECONDS)
             self._wake.clear()
             try:
-                await self._watch()
-                await self._dispatch()
+                self._dispatch()
                 await self._announce()
                 await self._purge()
             except Exception:
                 log.exception("the run service stumbled")
                 await asyncio.sleep(TICK_SECONDS)
 
-    async def _dispatch(self) -> None:
+    def _dispatch(self) -> None:
         while not self._closing and len(self._queue) and self._free() > 0:
+            if self._writer.trouble:
+                return  # a run that cannot be put down as starting waits in the queue
             live = self._live[self._queue.take()]
             live.in_hand, live.started, live.worker, live.told = True, False, None, None
+            live.over, live.loss, live.backlog = False, "", Backlog()
             live.since = time.monotonic()
-            if live.wish != "stop":
-                await self._set_state(live, State.STARTING)
+            self._aside(self._start(live))
+
+    async def _start(self, live: Live) -> None:
+        async with self._turn(live.id):
+            if self._live.get(live.id) is not live or not live.in_hand:
+                return
             try:
+                if live.wish != "stop":
+                    await self._set_state(live, State.STARTING)
                 await self._begin(live)
+            except TakenOver:
+                await self._part_with(live)
             except (BadInput, NotFound) as error:
                 await self._finish(live, State.FAILED, str(error))
+            except StoreTrouble:
+                log.info("run %s is not begun, the server being closed", live.id)
+            except Exception:
+                log.exception("run %s could not be begun", live.id)
+                await self._finish(live, State.FAILED, "The run could not be sent to a worker.")
 
     async def _begin(self, live: Live) -> None:
-        live.attempt, checkpoint = await self._off(self.store.begin_attempt, live.id)
+        begin = self.store.begin_attempt
+        live.attempt, checkpoint, damage = await self._off(begin, live.id, self.server)
+        if damage:
+            await self._say(live.id, [Note(damage)])
         table = await self._off(self._table, live)
         job = {
             "run": live.id,
@@ -245,37 +290,69 @@ class Attempts:
         while True:
             word = await self._desk.inbox.get()
             try:
-                await self._receive(word)
+                self._receive(word)
             except Exception:
                 log.exception("a message of run %s was lost", word.run)
 
-    async def _receive(self, word: Message | Ended) -> None:
+    def _receive(self, word: Message | Ended) -> None:
+        """Take in what was said; nothing here waits for the store."""
         live = self._live.get(word.run)
         if live is None:
             return  # an attempt given up, or a run of another server on the same cluster
-        if not live.in_hand or live.attempt != word.attempt:
+        if not live.in_hand or live.attempt != word.attempt or live.over:
             if isinstance(word, Message):
-                self._aside(self._desk.tell(word.worker, word.run, word.attempt, "abandon"))
+                self._abandon(word)
             return
         if isinstance(word, Ended):
-            await self._lose(live, word.error or "its task ended without a word")
+            self._lose(live, word.error or "its task ended without a word")
             return
         if live.worker not in (None, word.worker):
             # When a worker dies, a cluster that is not ours gives its task to another, which begins
             # where the first began: not where it was.
-            self._aside(self._desk.tell(word.worker, word.run, word.attempt, "abandon"))
-            await self._lose(live, "Dask had given its task to another")
+            self._abandon(word)
+            self._lose(live, "Dask had given its task to another")
             return
         live.heard = time.monotonic()
         if live.worker is None:
             live.worker = word.worker
             if live.wish is not None:
-                await self._send_wish(live)
+                self._aside(self._send_wish(live))
         elif live.wish is not None and live.heard - live.wished > WISH_SECONDS:
             self._aside(self._send_wish(live))
         events = decode(word.events)
         if events:
-            await self._hear(live, events, word.data_hash)
+            live.over = isinstance(events[-1], Finished)
+            live.backlog.add(events, word.data_hash)
+            make_room([other.backlog for other in self._live.values()])
+            self._drain(live)
+
+    def _abandon(self, word: Message) -> None:
+        self._aside(self._desk.tell(word.worker, word.run, word.attempt, "abandon"))
+
+    def _drain(self, live: Live) -> None:
+        """Have put down what waits of a run, in order."""
+        if not live.draining:
+            live.draining = True
+            self._aside(self._put_down(live))
+
+    async def _put_down(self, live: Live) -> None:
+        async with self._turn(live.id):
+            try:
+                while self._live.get(live.id) is live and live.in_hand:
+                    if live.backlog:
+                        await self._hear(live, live.backlog.take(), live.backlog.data_hash)
+                    elif live.loss:
+                        await self._go_on_after_loss(live)
+                    else:
+                        break
+            except TakenOver:
+                await self._part_with(live)
+            except StoreTrouble:
+                log.info("what run %s said last is not stored, the server being closed", live.id)
+            except Exception:
+                log.exception("what run %s said could not be put down", live.id)
+            finally:
+                live.draining = False
 
     async def _hear(self, live: Live, events: list[Event], data_hash: str) -> None:
         last = events[-1]
@@ -284,14 +361,16 @@ class Attempts:
         goes_on = rests and (live.wish != "pause" or live.state is not State.PAUSING)
         if goes_on:
             events = events[:-1]
-        if any(isinstance(e, Started) for e in events):
-            live.started = True
-            if live.state is State.STARTING:
-                live.state = State.RUNNING
-                events = [*events, Changed(State.RUNNING)] if not ended else events
+        started = any(isinstance(e, Started) for e in events)
+        running = started and live.state is State.STARTING
+        if running and not ended:
+            events = [*events, Changed(State.RUNNING)]
+        await self._say(live.id, events, data_hash)
+        live.started = live.started or started
+        if running:
+            live.state = State.RUNNING
         if any(isinstance(e, Fitted) for e in events) and live.worker:
             self._remember(live.id, live.worker)
-        await self._say(live.id, events, data_hash)
         if goes_on and self._closing:
             await self._interrupt(live)
             return
@@ -300,23 +379,33 @@ class Attempts:
         if goes_on:
             await self._go_on(live, "")
         elif ended:
-            del self._live[live.id]
+            self._live.pop(live.id, None)
             self._typical.pop(live.study, None)
 
     def _let_go(self, live: Live) -> None:
         """The attempt is over, whatever becomes of the run."""
         self._desk.forget(live.id, live.attempt)
-        live.in_hand = False
+        live.in_hand = live.over = False
+        live.loss, live.backlog = "", Backlog()
         live.worker = None
         self._wake.set()
 
     async def _finish(self, live: Live, state: State, reason: str) -> None:
         """End a run without a worker's word."""
+        await self._say(live.id, [Finished(state, reason)])
         self._let_go(live)
         self._live.pop(live.id, None)
-        await self._say(live.id, [Finished(state, reason)])
 
     # Going on
+
+    async def _watch_on(self) -> None:
+        """Watch the workers, which must not wait for the store."""
+        while not self._closing:
+            await asyncio.sleep(TICK_SECONDS)
+            try:
+                await self._watch()
+            except Exception:
+                log.exception("the workers could not be watched")
 
     async def _watch(self) -> None:
         """Give up workers that are gone or silent; bring new ones up where none is left."""
@@ -326,35 +415,47 @@ class Attempts:
         self._slots = await self._desk.slots()
         if self._slots:
             self._seen = now
+            self._wake.set()
         for live in self._in_hand():
+            if live.over:
+                continue  # it has said its last, or is given up already
             if slept:
                 live.heard = now  # it was us who did not listen
             elif live.worker is not None and now - live.heard > SILENCE_SECONDS:
                 self._aside(self._desk.renew(live.worker, live.id, live.attempt))
-                await self._lose(live, f"it was silent for {SILENCE_SECONDS:g} s")
+                self._lose(live, f"it was silent for {SILENCE_SECONDS:g} s")
         if now - self._seen > GONE_SECONDS and (self._desk.local or not self._desk.connected):
             log.warning("no worker is left; bringing up new ones")
             self._seen = now
             for live in self._in_hand():
-                await self._lose(live, "no worker was left")
+                self._lose(live, "no worker was left")
             await self._desk.connect()
 
-    async def _lose(self, live: Live, why: str) -> None:
-        """An attempt's worker is lost: go on from the last checkpoint, or give the run up."""
+    def _lose(self, live: Live, why: str) -> None:
+        """An attempt's worker is lost; what it said before is put down first."""
+        if live.over:
+            return
         log.warning("run %s lost its worker: %s", live.id, why)
-        self._let_go(live)
-        live.losses += 1
-        await self._off(self.store.update_run, live.id, losses=live.losses)
-        if live.losses > LOSSES:
-            reason = f"The run was given up: its worker was lost {live.losses} times ({why})."
+        live.over, live.loss = True, why
+        self._drain(live)
+
+    async def _go_on_after_loss(self, live: Live) -> None:
+        """Go on from the last checkpoint, or give the run up."""
+        why, losses = live.loss, live.losses + 1
+        await self._off(self.store.update_run, live.id, losses=losses)
+        live.losses = losses
+        if losses > LOSSES:
+            reason = f"The run was given up: its worker was lost {losses} times ({why})."
             await self._finish(live, State.FAILED, reason)
         elif live.wish == "pause":
             await self._finish(live, State.PAUSED, "Paused at its last checkpoint.")
         else:
-            await self._go_on(live, f"The worker was lost (loss {live.losses} of {LOSSES} allowed)")
+            self._let_go(live)
+            await self._go_on(live, f"The worker was lost (loss {losses} of {LOSSES} allowed)")
 
     async def _go_on(self, live: Live, why: str, *, first: bool = True) -> None:
         """Queue a run (before all others), to go on from its checkpoint or to conclude from it."""
+        await self._take_in(live)
         checkpoint = await self._off(self.store.checkpoint, live.id)
         step = checkpoint.step if checkpoint else 0
         if live.wish == "stop" and step == 0:
@@ -366,13 +467,19 @@ class Attempts:
             note = f"{why}; going on from step {step}." if why else ""
             await self._requeue(live, note, first=first)
 
+    async def _take_in(self, live: Live) -> None:
+        """Take a run into our care that was at rest."""
+        if live.id not in self._live:
+            self._live[live.id] = live  # first, or it would be taken for one that nobody has
+            await self._off(self.store.claim, live.id, self.server)
+
     async def _requeue(self, live: Live, note: str, *, first: bool) -> None:
-        await self._off(self.store.claim, live.id, self.server)
-        self._live[live.id] = live
+        await self._take_in(live)
         live.wish = "stop" if live.wish == "stop" else None
-        live.state = State.STOPPING if live.wish == "stop" else State.QUEUED
+        state = State.STOPPING if live.wish == "stop" else State.QUEUED
         events: list[Event] = [Note(note)] if note else []
-        await self._say(live.id, [*events, Changed(live.state)])
+        await self._say(live.id, [*events, Changed(state)])
+        live.state = state
         self._queue.put(live.id, live.owner, live.address, first=first)
         self._wake.set()
 
@@ -383,6 +490,18 @@ class Attempts:
         note = Note(f"The server was shut down; the run goes on from step {step} with the next.")
         await self._say(live.id, [note, Changed(State.QUEUED)])
         self._let_go(live)  # last, for `close` waits until no run is in hand
+
+    async def _part_with(self, live: Live) -> None:
+        """Let go of a run that another server has in its care by now."""
+        log.warning("run %s was taken over by another server", live.id)
+        self._queue.remove(live.id)
+        worker, attempt = live.worker, live.attempt
+        if live.in_hand:
+            self._let_go(live)
+        if worker is not None:
+            await self._desk.tell(worker, live.id, attempt, "abandon")
+        if self._live.get(live.id) is live:
+            del self._live[live.id]
 
     def _remember(self, run: str, address: str) -> None:
         """Remember where a run's model is warm."""

@@ -11,6 +11,7 @@ import dask.config
 from dask.system import CPU_COUNT
 from distributed import Client, LocalCluster, Security
 
+from engine.dask_nodes import QuietNanny, QuietScheduler
 from engine.errors import BadInput
 from engine.worker import PLUGIN, Workplace
 
@@ -84,12 +85,13 @@ class Cluster:
                 processes=True,
                 asynchronous=True,
                 dashboard_address=None,
-                scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},  # its port for health checks
+                worker_class=QuietNanny,
                 env=env,
                 # Whoever is heard by a scheduler can have anything executed. Other users of this
                 # machine reach it, but have not this key, which never leaves our processes.
                 security=Security.temporary(),
             )
+            local.scheduler_spec["cls"] = QuietScheduler
             await local
             client = await Client(local, asynchronous=True)
             place = Workplace(local=True, gpus=devices)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
-
-from sqlalchemy.exc import SQLAlchemyError
 
 from engine.catalog import Entry
 from engine.errors import BadInput, NotAllowed
@@ -80,10 +78,12 @@ class Limited(Shared):
                 f"of {most} for all visitors there; wait for one to end."
             )
 
-    def _admit(self, owner: str, address: str, presenter: str, *about: Any) -> str:
+    def _admit(self, owner: str, address: str, presenter: str, *about: Any, run_id: str) -> str:
         """Put a run down if there are not too many; in the store's thread, one after another."""
         self._check_counts(owner, address)
-        return self.store.add_run_from(address, presenter, *about, owner, server=self.server)
+        return self.store.add_run_from(
+            address, presenter, *about, owner, server=self.server, run_id=run_id
+        )
 
     def _readmit(self, record: RunRecord) -> bool:
         """Let a run that rests go on, if there are not too many; in the store's thread.
@@ -98,11 +98,10 @@ class Limited(Shared):
         return True
 
     async def _requeue(self, live: Live, note: str, *, first: bool) -> None:
-        if self._live.setdefault(live.id, live) is not live:
+        if self._live.get(live.id, live) is not live:
             return  # somebody else has it go on
         if not live.address:
-            with suppress(SQLAlchemyError):  # which only costs it its turn
-                live.address, _ = await self._off(self.store.origin, live.id)
+            live.address, _ = await self._off(self.store.origin, live.id)
         await super()._requeue(live, note, first=first)
 
     # Hours
@@ -132,14 +131,24 @@ class Limited(Shared):
         key = (live.id, live.attempt)
         if key not in self._over:
             self._over[key] = now
-            if live.wish != "stop":
+            self._aside(self._stop_for_hours(live, live.attempt))
+        elif now - self._over[key] > HEED_SECONDS + CONCLUDE_SHARE * limit * live.heeded:
+            self._over[key] = math.inf  # once
+            self._aside(self._give_up(live, live.attempt, limit))
+
+    async def _stop_for_hours(self, live: Live, attempt: int) -> None:
+        async with self._turn(live.id):
+            if live.in_hand and live.attempt == attempt and live.wish != "stop":
                 log.info("run %s has used its hours", live.id)
                 await self._wish(live, "stop", State.STOPPING)
-        elif now - self._over[key] > HEED_SECONDS + CONCLUDE_SHARE * limit * live.heeded:
-            await self._give_up(live, limit)
 
-    async def _give_up(self, live: Live, limit: float) -> None:
+    async def _give_up(self, live: Live, attempt: int, limit: float) -> None:
         """Take its worker from a run that does not end."""
+        async with self._turn(live.id):
+            if live.in_hand and live.attempt == attempt:
+                await self._end_for_hours(live, limit)
+
+    async def _end_for_hours(self, live: Live, limit: float) -> None:
         allowed = f"The run used the {hours_words(limit)} that this server allows"
         late = "did not conclude in the time after" if live.heeded else "took too long over a step"
         if live.worker is not None:
@@ -172,9 +181,7 @@ class Limited(Shared):
         stopped = isinstance(last, Finished) and last.state is State.STOPPED
         if not (limit and stopped):
             return list(events)
-        with suppress(SQLAlchemyError):  # the run's end matters more than its wording
-            await self._used_by(live.id)
-        if self._used.get(live.id, 0.0) < limit:
+        if await self._used_by(live.id) < limit:
             return list(events)
         assert isinstance(last, Finished)
         reason = (
@@ -185,20 +192,20 @@ class Limited(Shared):
 
     # Memory
 
-    async def _receive(self, word: Message | Ended) -> None:
+    def _receive(self, word: Message | Ended) -> None:
         live = self._live.get(word.run)
         if isinstance(word, Message) and live is not None and live.attempt == word.attempt:
             live.resident, live.memory, live.heeded = word.resident, word.memory, word.heeded
-        await super()._receive(word)
+        super()._receive(word)
 
     async def _begin(self, live: Live) -> None:
         live.resident, live.heeded = 0, False
         await super()._begin(live)
 
-    async def _lose(self, live: Live, why: str) -> None:
+    async def _go_on_after_loss(self, live: Live) -> None:
         """A run whose worker was killed for its memory would kill the next one, too."""
         if live.memory and live.resident >= NEAR * live.memory:
-            log.warning("run %s lost its worker for memory: %s", live.id, why)
+            log.warning("run %s lost its worker for memory: %s", live.id, live.loss)
             await self._finish(live, State.FAILED, out_of_memory(live.memory))
         else:
-            await super()._lose(live, why)
+            await super()._go_on_after_loss(live)

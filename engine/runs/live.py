@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine.events import Queued, State
+from engine.runs.backlog import Backlog
 from engine.store import RunRecord
 
 
@@ -34,6 +35,10 @@ class Live:
     resident: int = 0  # bytes that its worker held when it was last heard
     memory: int = 0  # bytes that its worker may hold; 0 for no limit
     heeded: bool = False  # the training loop has taken the wish
+    over: bool = False  # how the attempt ended is known, and waits to be put down
+    loss: str = ""  # why the attempt's worker is lost, where this is how it ended
+    backlog: Backlog = field(default_factory=Backlog)  # said in this attempt, not yet put down
+    draining: bool = False  # the backlog is being put down
 
     @classmethod
     def of(cls, record: RunRecord) -> Live:

@@ -23,6 +23,7 @@ from engine.runs.access import (
 from engine.runs.limited import Limited
 from engine.runs.limits import HOURS, Limits
 from engine.runs.live import Live
+from engine.runs.turns import in_turn
 from engine.store import UPLOAD_DAYS, RunRecord, Store
 from engine.worker import COLD
 
@@ -108,20 +109,21 @@ class RunService(Limited):
         settings = found.settings.parse(values)
         names = [source.name for source in found.sources]
         if data.startswith("upload:"):
-            upload = await self._off(self.store.upload, data.removeprefix("upload:"))
+            upload = await self._promptly(self.store.upload, data.removeprefix("upload:"))
             if upload.deleted is not None:
                 raise NotFound(f"The table {upload.name!r} was deleted; upload it again to use it.")
         elif data not in names:
             raise BadInput(f"Study {study!r} has no data {data!r}; it has {', '.join(names)}.")
-        code, said, put = address_code(address, self._key), presenter_named(presenter), self._admit
-        await self._off(self._check_counts, owner, code)  # costs less to answer than what follows
+        code, presented = address_code(address, self._key), presenter_named(presenter)
+        await self._promptly(self._check_counts, owner, code)  # costs less than what follows
         await self._check_cost(found, settings, data)
-        await self._off(self.store.check_disk)
-        run = await self._off(put, owner, code, said, study, settings.values(), data)
+        await self._promptly(self.store.check_disk)
+        about = (owner, code, presented, study, settings.values(), data)
+        run = await self._enter(self._admit, *about)
         live = Live(run, owner, study, data, settings.values(), address=code)
         self._live[run] = live
         self._queue.put(run, owner, code)
-        await self._say(run, [Changed(State.QUEUED)])
+        self._publish(run, [Changed(State.QUEUED)])
         self._wake.set()
         return run
 
@@ -143,6 +145,7 @@ class RunService(Limited):
         self._made_ahead.add(study)
         self._aside(self._make_ahead(study))
 
+    @in_turn
     async def pause(self, run: str, visitor: str) -> None:
         """Ask a run for a checkpoint and a rest; a queued run just rests.
 
@@ -157,6 +160,7 @@ class RunService(Limited):
         await self._check_may(run, visitor, "pause")
         await self._pause(run)
 
+    @in_turn
     async def resume(self, run: str, visitor: str) -> None:
         """Let a paused run go on from its checkpoint.
 
@@ -167,9 +171,10 @@ class RunService(Limited):
         record = await self._check_may(run, visitor, "resume")
         if record.state is not State.PAUSED or run in self._live:
             await self._resume(run)
-        elif await self._off(self._readmit, record):
+        elif await self._promptly(self._readmit, record):
             await self._requeue(Live.of(record), "", first=False)
 
+    @in_turn
     async def stop(self, run: str, visitor: str) -> None:
         """End a run; its best parameters so far become its result. Raises as `pause` does."""
         await self._check_may(run, visitor, "stop")
@@ -229,8 +234,8 @@ class RunService(Limited):
 
     async def _check_may(self, run: str, visitor: str, act: str) -> RunRecord:
         """A run that the visitor may steer. Raises as `pause` does."""
-        record = await self._off(self.store.run, run)
-        _, presenter = await self._off(self.store.origin, run)
+        record = await self._promptly(self.store.run, run)
+        _, presenter = await self._promptly(self.store.origin, run)
         check_may_steer(record, presenter, visitor, self._key, act)
         return record
 
@@ -275,7 +280,7 @@ class RunService(Limited):
         Raises:
             NotFound: There is no such run.
         """
-        record = await self._off(self.store.run, run)
+        record = await self._promptly(self.store.run, run)
         return self._live.get(run), record
 
     async def _make_ahead(self, study: str) -> None:
@@ -285,12 +290,14 @@ class RunService(Limited):
             self._made_ahead.discard(study)
 
     async def _ask(self, run: str, request: dict[str, Any]) -> Any:
-        record = await self._off(self.store.run, run)
+        record = await asyncio.to_thread(self.store.run, run)
         request |= {"run": run, "study": record.study, "settings": dict(record.settings)}
         until = asyncio.get_running_loop().time() + PATIENCE
         while True:
             try:
                 return await self._answer(record, request)
+            except StoreTrouble:
+                raise  # it is not the worker that is wanting
             except Unavailable:
                 if asyncio.get_running_loop().time() > until:
                     raise
@@ -301,10 +308,12 @@ class RunService(Limited):
         try:
             answer = await self._desk.ask(address, request, None) if run in self._warm else COLD
             if isinstance(answer, str) and answer == COLD:
-                model = await self._off(self.store.model, run)
+                model = await asyncio.to_thread(self.store.model, run)
                 if model is None:
                     raise NotFound(f"Run {run} is {record.state} and has no fitted model to ask.")
                 answer = await self._desk.ask(address, request, model)
+        except StoreTrouble:
+            raise
         except Unavailable:
             self._slots.pop(address, None)  # until it is seen again
             raise

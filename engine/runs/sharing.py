@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 import time
+from collections.abc import Callable
+from typing import Any
 
+from engine.errors import NotFound, Unavailable
 from engine.events import State
 from engine.runs.attempts import Attempts
 from engine.runs.live import Live
-from engine.store import RunRecord
+from engine.store import RunRecord, StoreTrouble, TakenOver
 
 ATTEND_SECONDS = 1.0
 BEAT_SECONDS = 5.0  # between two signs of life of a server
@@ -35,7 +39,10 @@ class Shared(Attempts):
     async def close(self, patience: float = 3.0) -> None:
         """Checkpoint what runs, so that it goes on at the next start, and let the workers go."""
         await super().close(patience)
-        await asyncio.to_thread(self.store.sign_out, self.server)
+        try:
+            await asyncio.to_thread(self.store.sign_out, self.server)
+        except StoreTrouble as error:
+            log.warning("that the server closes is not stored: %s", error)
 
     def cares_for(self, run: str) -> bool:
         """Whether what the run says is published here; else another server may be training it."""
@@ -61,19 +68,16 @@ class Shared(Attempts):
         """Do what other servers' pages wish of our runs; let go of those claimed by another."""
         wishes, lost = await self._off(self.store.attend, self.server, list(self._live))
         for run, wish in wishes.items():
-            await getattr(self, f"_{wish}")(run)
+            try:
+                async with self._turn(run):
+                    await getattr(self, f"_{wish}")(run)
+            except StoreTrouble:  # nothing was done: it is wished again
+                await self._off(self.store.wish, run, wish)
+            except (NotFound, TakenOver, Unavailable) as error:
+                log.info("the wish to %s run %s: %s", wish, run, error)
         for run in lost:
             if run in self._live:
                 await self._part_with(self._live[run])
-
-    async def _part_with(self, live: Live) -> None:
-        log.warning("run %s was taken over by another server", live.id)
-        self._queue.remove(live.id)
-        if live.worker is not None:
-            await self._desk.tell(live.worker, live.id, live.attempt, "abandon")
-        if live.in_hand:
-            self._let_go(live)
-        self._live.pop(live.id, None)
 
     async def _pass_on(self, record: RunRecord, wish: str) -> None:
         """Leave a wish for the server that has the run in its care."""
@@ -82,10 +86,46 @@ class Shared(Attempts):
 
     async def _adopt(self) -> None:
         """Take up the runs that no living server has in its care."""
-        left = await self._off(self.store.take_over, self.server)
+        left = await self._off(lambda: self.store.take_over(self.server, self._held()))
         await self._desk.abandon([record.id for record in left])
         for record in left:
-            await self._take_up(record)
+            async with self._turn(record.id):
+                try:
+                    await self._take_up(record)
+                except TakenOver:
+                    log.info("run %s was taken up by another server", record.id)
+
+    def _held(self) -> set[str]:
+        """The runs that are in this server's care, as of now; called in the store's thread."""
+        return {*list(self._live), *list(self._coming)}
+
+    async def _enter(self, put: Callable[..., str], *about: Any) -> str:
+        """Put a new run down for a visitor who waits; returns its id.
+
+        Args:
+            put: Puts it down, in the store's thread; takes `about` and the keyword `run_id`.
+            *about: Study, settings and so on.
+
+        Raises:
+            StoreTrouble: It could not be; then there is no such run, nor will there be.
+        """
+        run = secrets.token_urlsafe(12)
+        self._coming.add(run)
+        try:
+            await self._promptly(put, *about, run_id=run)
+        except StoreTrouble:
+            self._aside(self._undo(run))
+            raise
+        except BaseException:
+            self._coming.discard(run)  # it was refused
+            raise
+        self._coming.discard(run)  # in the caller's hands, who does not wait before it is live
+        return run
+
+    async def _undo(self, run: str) -> None:
+        """Take back a run of which it is not known whether it was put down."""
+        await self._off(self.store.delete_run, run)
+        self._coming.discard(run)
 
     async def _take_up(self, record: RunRecord) -> None:
         """Go on with a run that another server left behind."""

@@ -8,19 +8,35 @@ from __future__ import annotations
 
 from sqlalchemy import Engine
 
-from engine.store.claim_shelf import ClaimShelf
+from engine.store.claim_shelf import ClaimShelf, TakenOver
 from engine.store.limit_shelf import LimitShelf
 from engine.store.login_repository import LoginRecord, LoginRepository
 from engine.store.recording_shelf import RecordingShelf
 from engine.store.records import Label, RunRecord, Trace, UploadRecord
 from engine.store.schema import connect
+from engine.store.sealed import Damaged
+from engine.store.trouble import StoreTrouble
 from engine.store.upload_shelf import UPLOAD_DAYS, UploadShelf
 
-__all__ = ["UPLOAD_DAYS", "Label", "LoginRecord", "RunRecord", "Store", "Trace", "UploadRecord"]
+__all__ = [
+    "UPLOAD_DAYS",
+    "Damaged",
+    "Label",
+    "LoginRecord",
+    "RunRecord",
+    "Store",
+    "StoreTrouble",
+    "TakenOver",
+    "Trace",
+    "UploadRecord",
+]
 
 
 class Store(RecordingShelf, LimitShelf, UploadShelf, ClaimShelf, LoginRepository):
-    """One database. Safe to share between threads; every method is one transaction."""
+    """One database. Safe to share between threads; every method is one transaction.
+
+    Every method raises `StoreTrouble` while the database cannot be reached or written.
+    """
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine

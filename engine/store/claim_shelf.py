@@ -8,19 +8,26 @@ from __future__ import annotations
 
 import os
 import socket
-import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import psutil
 from sqlalchemy import Connection, Engine, delete, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from engine.events import FINAL, State
+from engine.store.clock import now
 from engine.store.records import RunRecord
 from engine.store.schema import CLAIMS, RUNS, SERVERS
 
 DEAD_SECONDS = 30.0  # a server on another machine that was silent this long is gone
 _BIRTH_SECONDS = 2.0  # to which the birth of a process is known, the clock being set meanwhile
+
+# By the database's clock alone: those of two machines may differ by minutes.
+_SILENCE = select(SERVERS, (now() - SERVERS.c.beat).label("silence"))
+
+
+class TakenOver(RuntimeError):
+    """A run that a server writes of is in another server's care by now; nothing was written."""
 
 
 class ClaimShelf:
@@ -31,10 +38,10 @@ class ClaimShelf:
     def sign_in(self, server: str) -> None:
         """Say that a server of this process lives; to be said again every few seconds."""
         with self.engine.begin() as db:
-            said = update(SERVERS).where(SERVERS.c.id == server).values(beat=time.time())
+            said = update(SERVERS).where(SERVERS.c.id == server).values(beat=now())
             if not db.execute(said).rowcount:
                 me = {"host": socket.gethostname(), "pid": os.getpid(), "born": _born(os.getpid())}
-                db.execute(insert(SERVERS).values(id=server, beat=time.time(), **me))
+                db.execute(insert(SERVERS).values(id=server, beat=now(), **me))
 
     def sign_out(self, server: str) -> None:
         """A server closes; its runs may be claimed at once."""
@@ -47,20 +54,30 @@ class ClaimShelf:
             db.execute(delete(CLAIMS).where(CLAIMS.c.run == run))
             db.execute(insert(CLAIMS).values(run=run, server=server, wish=""))
 
-    def take_over(self, server: str) -> list[RunRecord]:
-        """Claim the live runs that no living server has in its care; oldest first."""
+    def take_over(self, server: str, held: Collection[str] | None = None) -> list[RunRecord]:
+        """Claim the live runs that no living server has in its care; oldest first.
+
+        Args:
+            server: Who claims.
+            held: The runs that it knows to be in its care. Others that it has claimed are among
+                the result: whoever claimed them heard no answer. None: all that it has claimed.
+        """
         resting = [s.value for s in (*FINAL, State.PAUSED)]
         taken = []
+        others = _SILENCE.where(SERVERS.c.id != server)
         with self.engine.begin() as db:
-            rows = db.execute(select(SERVERS).where(SERVERS.c.id != server)).all()
-            living = [row.id for row in rows if _lives(row.host, row.pid, row.born, row.beat)]
+            rows = db.execute(others).all()
+            living = [row.id for row in rows if _lives(row.host, row.pid, row.born, row.silence)]
+            cared_for = [*living, *([server] if held is None else [])]
             query = (
                 select(RUNS, CLAIMS.c.server)
                 .outerjoin(CLAIMS, CLAIMS.c.run == RUNS.c.id)
                 .where(RUNS.c.state.not_in(resting))
-                .where(or_(CLAIMS.c.server.is_(None), CLAIMS.c.server.not_in([server, *living])))
+                .where(or_(CLAIMS.c.server.is_(None), CLAIMS.c.server.not_in(cared_for)))
                 .order_by(RUNS.c.created)
             )
+            if held:
+                query = query.where(RUNS.c.id.not_in(list(held)))
             for row in db.execute(query).all():
                 values = dict(row._mapping)
                 if _claimed(db, row.id, values.pop("server"), server):
@@ -108,8 +125,32 @@ class ClaimShelf:
 
 def _living(db: Connection) -> list[str]:
     """The ids of the servers that live."""
-    rows = db.execute(select(SERVERS)).all()
-    return [row.id for row in rows if _lives(row.host, row.pid, row.born, row.beat)]
+    rows = db.execute(_SILENCE).all()
+    return [row.id for row in rows if _lives(row.host, row.pid, row.born, row.silence)]
+
+
+def check_claim(db: Connection, run: str, server: str, ending: tuple[str, str] | None) -> None:
+    """See that a run is in a server's care, within the transaction that writes of it.
+
+    Args:
+        db: The transaction; on SQLite it must have written already, for only then it is alone.
+        run: The run.
+        server: Who writes; "" is nobody, and not checked.
+        ending: The state and the reason of an end that may have been written already, by the same
+            write whose answer was lost: an end takes the claim with it.
+
+    Raises:
+        TakenOver: It is not, or not any more.
+    """
+    if not server:
+        return
+    mine = select(CLAIMS.c.server).where(CLAIMS.c.run == run).with_for_update()
+    if db.execute(mine).scalar() == server:
+        return
+    state = select(RUNS.c.state, RUNS.c.reason).where(RUNS.c.id == run)
+    row = db.execute(state).first()
+    if ending is None or row is None or tuple(row) != ending:
+        raise TakenOver(run)
 
 
 def _claimed(db: Connection, run: str, before: str | None, server: str) -> bool:
@@ -125,11 +166,11 @@ def _claimed(db: Connection, run: str, before: str | None, server: str) -> bool:
     return True
 
 
-def _lives(host: str, pid: int, born: float, beat: float) -> bool:
+def _lives(host: str, pid: int, born: float, silence: float) -> bool:
     """Whether a server lives: on this machine by its process, elsewhere by its last word."""
     if host == socket.gethostname():
         return abs(_born(pid) - born) < _BIRTH_SECONDS
-    return time.time() - beat < DEAD_SECONDS
+    return silence < DEAD_SECONDS
 
 
 def _born(pid: int) -> float:

@@ -39,9 +39,11 @@ class LimitShelf(RunShelf):
         with self.engine.connect() as db:
             return int(db.execute(query).scalar_one())
 
-    def add_run_from(self, address: str, presenter: str, *about: Any, **more: Any) -> str:
+    def add_run_from(
+        self, address: str, presenter: str, *about: Any, run_id: str | None = None, **more: Any
+    ) -> str:
         """Put down a new run with where it was submitted from; the rest as `add_run` takes it."""
-        run = secrets.token_urlsafe(12)
+        run = run_id or secrets.token_urlsafe(12)
         with self.engine.begin() as db:
             db.execute(insert(RUN_ORIGINS).values(run=run, address=address, presenter=presenter))
         return self.add_run(*about, **more, run_id=run)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import logging
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from io import BytesIO
+from types import MappingProxyType
 from typing import Any
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 
 import numpy as np
+from safetensors import SafetensorError
 from safetensors.numpy import load, save
 from sqlalchemy import Engine
 
@@ -17,10 +21,18 @@ from engine.catalog import STUDIES
 from engine.errors import BadInput, NotFound
 from engine.events import Event, Finished, Fitted, Note, Progress, Started, decode, encode
 from engine.shipped import shipped
+from engine.store.records import RunRecord
 from engine.store.run_shelf import RunShelf, evenly
 from engine.store.schema import alone
 
 SUFFIX = ".scant"
+# What a file may raise that is cut short, or has other bytes than it had.
+_UNREADABLE = (
+    BadZipFile, EOFError, IndexError, KeyError, NotImplementedError, RuntimeError, SafetensorError,
+    TypeError, ValueError, zlib.error,
+)  # fmt: skip
+
+log = logging.getLogger(__name__)
 _COLUMNS = ("step", "restart", "elbo", "seconds", "best", "score")
 
 
@@ -28,6 +40,20 @@ class RecordingShelf(RunShelf):
     """The part of the store that reads and writes recordings. Methods block."""
 
     engine: Engine
+    damaged: Mapping[str, str] = MappingProxyType({})  # sentences by the id of a demonstration
+
+    def run(self, run_id: str) -> RunRecord:
+        """A run's row.
+
+        Raises:
+            NotFound: There is no such run, or it is a demonstration whose recording is damaged.
+        """
+        try:
+            return super().run(run_id)
+        except NotFound:
+            if run_id in self.damaged:
+                raise NotFound(self.damaged[run_id]) from None
+            raise
 
     def export_recording(self, run_id: str, snapshots: int = 60) -> bytes:
         """A finished run as one compressed file: row, curve, notes, snapshots, report, model.
@@ -84,13 +110,25 @@ class RecordingShelf(RunShelf):
         return run_id
 
     def import_shipped(self) -> list[str]:
-        """Put down the recordings that come with the package; returns their ids."""
-        found = []
+        """Put down the recordings that come with the package; returns their ids.
+
+        One that is damaged is passed over; `run` then says so of its id.
+        """
+        found, damaged = [], {}
         with alone(self.engine):
             for study in STUDIES:
                 file = shipped("recordings", study + SUFFIX)
-                if file.is_file():
+                if not file.is_file():
+                    continue
+                try:
                     found.append(self.import_recording(file.read_bytes()))
+                except (BadInput, OSError) as error:
+                    log.error("the recording of %s cannot be read: %s", study, error)
+                    damaged[f"demo-{study}"] = (
+                        "The recorded demonstration that came with this installation of Scant is "
+                        "damaged, so there is none to show; train one, or install Scant again."
+                    )
+        self.damaged = damaged
         return found
 
 
@@ -120,8 +158,18 @@ def _read(recording: bytes) -> tuple[Mapping[str, Any], Sequence[Event]]:
             snapshots = decode(file.read("snapshots.safetensors"))
             end = decode(file.read("end.safetensors"))
             model = file.read("model.safetensors")
-    except (BadZipFile, KeyError, ValueError) as error:
+        return words, _events(words, trace, snapshots, end, model)
+    except _UNREADABLE as error:
         raise BadInput("This file is no recording of a run; record it anew.") from error
+
+
+def _events(
+    words: Mapping[str, Any],
+    trace: Mapping[str, np.ndarray],
+    snapshots: Sequence[Event],
+    end: Sequence[Event],
+    model: bytes,
+) -> Sequence[Event]:
     started = Started(words["device"], words["total_steps"], 0, words["words"])
     columns = [trace[name].tolist() for name in _COLUMNS]
     steps = [
@@ -129,4 +177,4 @@ def _read(recording: bytes) -> tuple[Mapping[str, Any], Sequence[Event]]:
         for step, restart, elbo, seconds, best, score in zip(*columns)
     ]
     notes = [Note(text) for text in words["notes"]]
-    return words, [started, *notes, *steps, *snapshots, Fitted(model), *end]
+    return [started, *notes, *steps, *snapshots, Fitted(model), *end]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 import time
 from collections.abc import Mapping, Sequence
@@ -9,6 +10,7 @@ from statistics import median
 from typing import Any
 
 from sqlalchemy import Connection, Engine, Table, delete, func, insert, or_, select, update
+from sqlalchemy.dialects import postgresql, sqlite
 
 from engine import __version__
 from engine.errors import NotFound
@@ -27,14 +29,29 @@ from engine.events import (
     decode,
     encode,
 )
+from engine.store.claim_shelf import check_claim
 from engine.store.records import RunRecord, Trace
-from engine.store.schema import CHECKPOINTS, CLAIMS, MODELS, NOTES, REPORTS, RUNS, SNAPSHOTS, TRACE
+from engine.store.schema import (
+    CHECKPOINTS,
+    CLAIMS,
+    EARLIER_CHECKPOINTS,
+    MODELS,
+    NOTES,
+    REPORTS,
+    RUNS,
+    SNAPSHOTS,
+    TRACE,
+)
 from engine.store.schema_limits import RUN_ORIGINS, RUN_TIMES
+from engine.store.sealed import Damaged, seal, unseal
 
 SNAPSHOTS_KEPT = 120  # of a run; enough for a scrubber, small enough for a recording
+_GENERATIONS = (CHECKPOINTS, EARLIER_CHECKPOINTS)
 HANGS_ON_RUN = (
-    TRACE, SNAPSHOTS, NOTES, CHECKPOINTS, REPORTS, MODELS, CLAIMS, RUN_ORIGINS, RUN_TIMES
+    TRACE, SNAPSHOTS, NOTES, *_GENERATIONS, REPORTS, MODELS, CLAIMS, RUN_ORIGINS, RUN_TIMES
 )  # fmt: skip
+
+log = logging.getLogger(__name__)
 
 
 class RunShelf:
@@ -112,29 +129,50 @@ class RunShelf:
         with self.engine.begin() as db:
             _update(db, run_id, columns)
 
-    def begin_attempt(self, run_id: str) -> tuple[int, Checkpoint | None]:
-        """Count one more attempt of a run, now starting; its number, and where it goes on from."""
+    def begin_attempt(self, run_id: str, server: str = "") -> tuple[int, Checkpoint | None, str]:
+        """Count one more attempt of a run, now starting.
+
+        Returns:
+            Its number, where it goes on from, and what was damaged of that, in a sentence or "".
+
+        Raises:
+            TakenOver: The run is in the care of another than `server`.
+        """
         with self.engine.begin() as db:
             db.execute(
                 update(RUNS)
                 .where(RUNS.c.id == run_id)
                 .values(attempt=RUNS.c.attempt + 1, heartbeat=time.time())
             )
+            check_claim(db, run_id, server, None)
             attempt = db.execute(select(RUNS.c.attempt).where(RUNS.c.id == run_id)).scalar_one()
-        return attempt, self.checkpoint(run_id)
+        return attempt, *self._whole_checkpoint(run_id)
 
-    def write(self, run_id: str, events: Sequence[Event], data_hash: str = "") -> list[Event]:
-        """Put down what a run said, all or nothing.
+    def write(
+        self, run_id: str, events: Sequence[Event], data_hash: str = "", server: str = ""
+    ) -> list[Event]:
+        """Put down what a run said, all or nothing. To write it again does no harm.
+
+        Args:
+            run_id: The run.
+            events: In their order.
+            data_hash: SHA-256 of its table, once it is known.
+            server: Who has the run in its care; "" where nobody is asked.
 
         Returns:
             The events that watchers should see: no blobs, and no note they have seen already.
+
+        Raises:
+            TakenOver: The run is in the care of another server.
         """
         columns: dict[str, Any] = {"heartbeat": time.time()}
         if data_hash:
             columns["data_hash"] = data_hash
         said: list[Event] = []
+        ending = next(((e.state.value, e.reason) for e in events if isinstance(e, Finished)), None)
         with self.engine.begin() as db:
             _update(db, run_id, columns)
+            check_claim(db, run_id, server, ending)
             for group in _grouped(events):
                 said += _write(db, run_id, group)
         return said
@@ -147,17 +185,24 @@ class RunShelf:
             return Trace.of([tuple(row) for row in db.execute(query)])
 
     def snapshots(self, run_id: str) -> list[Snapshot]:
-        """The snapshots kept of a run, evenly thinned, the first and the latest among them."""
+        """The snapshots kept of a run, evenly thinned, the first and the latest among them.
+
+        One that is damaged is left out.
+        """
         query = select(SNAPSHOTS.c.blob).where(SNAPSHOTS.c.run == run_id)
         with self.engine.connect() as db:
-            return [_one(blob) for blob in db.execute(query.order_by(SNAPSHOTS.c.step)).scalars()]
+            blobs = list(db.execute(query.order_by(SNAPSHOTS.c.step)).scalars())
+        shots = (_snapshot(blob, run_id) for blob in blobs)
+        return [shot for shot in shots if shot is not None]
 
     def latest_snapshot(self, run_id: str) -> Snapshot | None:
-        """The latest snapshot, None before the first."""
+        """The latest snapshot that is not damaged, None before the first."""
         query = select(SNAPSHOTS.c.blob).where(SNAPSHOTS.c.run == run_id)
         with self.engine.connect() as db:
-            blob = db.execute(query.order_by(SNAPSHOTS.c.step.desc()).limit(1)).scalar()
-        return None if blob is None else _one(blob)
+            for blob in db.execute(query.order_by(SNAPSHOTS.c.step.desc())).scalars():
+                if (shot := _snapshot(blob, run_id)) is not None:
+                    return shot
+        return None
 
     def notes(self, run_id: str) -> list[str]:
         """What the run noted, in order."""
@@ -166,23 +211,61 @@ class RunShelf:
             return list(db.execute(query).scalars())
 
     def checkpoint(self, run_id: str) -> Checkpoint | None:
-        """Where the run can go on from, None before the first checkpoint and after the end."""
-        query = select(CHECKPOINTS.c.step, CHECKPOINTS.c.blob).where(CHECKPOINTS.c.run == run_id)
+        """Where the run can go on from, None before the first checkpoint and after the end.
+
+        Where the latest is damaged it is the one before.
+        """
+        return self._whole_checkpoint(run_id)[0]
+
+    def _whole_checkpoint(self, run_id: str) -> tuple[Checkpoint | None, str]:
+        """The latest checkpoint that is whole, and a sentence on those that are not."""
+        rows: list[Any] = []
         with self.engine.connect() as db:
-            row = db.execute(query).first()
-        return None if row is None else Checkpoint(row.step, bytes(row.blob))
+            for table in _GENERATIONS:
+                query = select(table.c.step, table.c.blob).where(table.c.run == run_id)
+                rows += db.execute(query).all()
+        damaged: list[int] = []
+        whole = None
+        for row in rows:
+            try:
+                blob = unseal(row.blob, f"The checkpoint of step {row.step} of run {run_id}")
+            except Damaged as error:
+                log.warning("%s", error)
+                damaged.append(row.step)
+            else:
+                whole = Checkpoint(row.step, blob)
+                break
+        if not damaged:
+            return whole, ""
+        where = " and ".join(f"step {step}" for step in sorted(damaged))
+        which = "The checkpoint of" if len(damaged) == 1 else "The checkpoints of"
+        then = f"the run goes on from the one before, of step {whole.step}" if whole else (
+            "the run begins anew")  # fmt: skip
+        are = "is" if len(damaged) == 1 else "are"
+        return whole, f"{which} {where} {are} damaged in the database; {then}."
 
     def report(self, run_id: str) -> Report | None:
-        """What the run came to, None before its end."""
+        """What the run came to, None before its end.
+
+        Raises:
+            Damaged: The database has it no more as it was.
+        """
         with self.engine.connect() as db:
             blob = db.execute(select(REPORTS.c.blob).where(REPORTS.c.run == run_id)).scalar()
-        return None if blob is None else _one(blob).report
+        if blob is None:
+            return None
+        report: Report = _one(blob, f"The report of run {run_id}").report
+        return report
 
     def model(self, run_id: str) -> bytes | None:
-        """The fitted model as safetensors, None where the run left none."""
+        """The fitted model as safetensors, None where the run left none.
+
+        Raises:
+            Damaged: The database has it no more as it was.
+        """
         with self.engine.connect() as db:
             blob = db.execute(select(MODELS.c.blob).where(MODELS.c.run == run_id)).scalar()
-        return None if blob is None else bytes(blob)
+        return None if blob is None else unseal(blob, f"The model of run {run_id}")
 
     def typical_seconds(self, study: str) -> float | None:
         """How long runs of a study lately took on a worker (median of five), None if unknown."""
@@ -198,8 +281,23 @@ class RunShelf:
         return median(spans) if spans else None
 
 
-def _one(blob: bytes) -> Any:
-    return decode(bytes(blob))[0]
+def _one(blob: bytes, what: str) -> Any:
+    """The event in a stored blob. Raises Damaged where it is none any more."""
+    try:
+        return decode(unseal(blob, what))[0]
+    except (ValueError, IndexError, TypeError) as error:
+        if isinstance(error, Damaged):
+            raise
+        raise Damaged(f"{what} is damaged in the database and cannot be used.") from error
+
+
+def _snapshot(blob: bytes, run: str) -> Snapshot | None:
+    try:
+        shot: Snapshot = _one(blob, f"A snapshot of run {run}")
+    except Damaged as error:
+        log.warning("%s", error)
+        return None
+    return shot
 
 
 def _update(db: Connection, run_id: str, columns: Mapping[str, Any]) -> None:
@@ -225,7 +323,7 @@ def _write(db: Connection, run: str, group: list[Event]) -> list[Event]:
         case Progress():
             names = ("step", "restart", "elbo", "seconds", "best", "score")
             rows = [{"run": run, **{n: getattr(e, n) for n in names}} for e in group]
-            db.execute(insert(TRACE), rows)
+            _put_steps(db, rows)
         case Snapshot():
             _replace(
                 db, SNAPSHOTS, run, SNAPSHOTS.c.step == event.step, step=event.step, blob=event
@@ -239,6 +337,7 @@ def _write(db: Connection, run: str, group: list[Event]) -> list[Event]:
                 return []  # said again by a resumed attempt
             db.execute(insert(NOTES).values(run=run, text=event.text))
         case Checkpoint():
+            _keep_earlier(db, run, event.step)
             _replace(db, CHECKPOINTS, run, step=event.step, blob=event.blob)
             return []
         case Fitted():
@@ -253,7 +352,7 @@ def _write(db: Connection, run: str, group: list[Event]) -> list[Event]:
 
 def _start(db: Connection, run: str, event: Started) -> None:
     """Void what was said of later steps: they will be said again."""
-    for table in (TRACE, SNAPSHOTS):
+    for table in (TRACE, SNAPSHOTS, *_GENERATIONS):
         db.execute(delete(table).where(table.c.run == run, table.c.step > event.step))
     values = {
         "device": event.device,
@@ -269,7 +368,8 @@ def _finish(db: Connection, run: str, event: Finished) -> None:
     if event.state.final:
         columns["finished"] = time.time()
         _replace(db, REPORTS, run, blob=event)
-        db.execute(delete(CHECKPOINTS).where(CHECKPOINTS.c.run == run))
+        for table in _GENERATIONS:
+            db.execute(delete(table).where(table.c.run == run))
     db.execute(delete(CLAIMS).where(CLAIMS.c.run == run))
     _update(db, run, columns)
 
@@ -280,7 +380,30 @@ def _replace(
     """Put a blob (or an event, encoded) in the place of the one that stood there."""
     db.execute(delete(table).where(table.c.run == run, *where))
     packed = blob if isinstance(blob, bytes) else encode([blob])
-    db.execute(insert(table).values(run=run, blob=packed, **columns))
+    db.execute(insert(table).values(run=run, blob=seal(packed), **columns))
+
+
+def _keep_earlier(db: Connection, run: str, step: int) -> None:
+    """Let the present checkpoint be the one before, unless it is the one that is put down again."""
+    now = select(CHECKPOINTS.c.run, CHECKPOINTS.c.step, CHECKPOINTS.c.blob)
+    now = now.where(CHECKPOINTS.c.run == run, CHECKPOINTS.c.step != step)
+    if db.execute(now.with_only_columns(CHECKPOINTS.c.step)).first() is not None:
+        table = EARLIER_CHECKPOINTS
+        db.execute(delete(table).where(table.c.run == run))
+        db.execute(insert(table).from_select(["run", "step", "blob"], now))
+
+
+def _put_steps(db: Connection, rows: list[dict[str, Any]]) -> None:
+    """Put points of curves down; one that is there already, its write being repeated, is set."""
+    dialect: Any = sqlite if db.dialect.name == "sqlite" else postgresql
+    put = dialect.insert(TRACE)
+    names = [c.name for c in TRACE.c if not c.primary_key]
+    db.execute(
+        put.on_conflict_do_update(
+            index_elements=["run", "step"], set_={name: put.excluded[name] for name in names}
+        ),
+        rows,
+    )
 
 
 def _thin(db: Connection, run: str) -> None:

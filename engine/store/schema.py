@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +27,26 @@ from sqlalchemy import (
     create_engine,
     event,
     func,
+    make_url,
     select,
 )
 
+from engine.private_files import private_file, private_folder
 from engine.store.opening import opening
+from engine.store.trouble import translate
 
 METADATA = MetaData()
 _LOCK = 0x5CA27  # any number that is nobody else's
+BUSY_SECONDS = 3.0  # that a statement waits for SQLite's lock; what must be written tries again
+# A Postgres that has vanished is noticed: seconds to connect, seconds without an answer to data
+# sent (in milliseconds) and to a sign of life.
+_LIVELY = {
+    "connect_timeout": 3,
+    "tcp_user_timeout": 8000,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+}
 
 
 class Real(TypeDecorator[float]):
@@ -107,6 +120,15 @@ NOTES = Table(
 
 CHECKPOINTS = Table(
     "checkpoints",
+    METADATA,
+    _run_key(),
+    Column("step", Integer, nullable=False),
+    Column("blob", LargeBinary, nullable=False),
+)
+
+# The checkpoint before the latest: a damaged one costs its steps, not the run.
+EARLIER_CHECKPOINTS = Table(
+    "earlier_checkpoints",
     METADATA,
     _run_key(),
     Column("step", Integer, nullable=False),
@@ -201,11 +223,17 @@ def _connect(url: str) -> Engine:
     for old in ("postgres://", "postgresql://"):
         if url.startswith(old):
             url = "postgresql+psycopg://" + url.removeprefix(old)
-    engine = create_engine(url, pool_pre_ping=not url.startswith("sqlite"))
-    if engine.dialect.name == "sqlite":
+    address = make_url(url)
+    if address.get_backend_name() == "sqlite":
+        _close_to_others(address.database)
+        engine = create_engine(url)
         event.listen(engine, "connect", _prepare_sqlite)
+    else:
+        lively = _LIVELY if address.get_backend_name() == "postgresql" else {}
+        engine = create_engine(url, pool_pre_ping=True, connect_args=lively)
     with alone(engine):
         METADATA.create_all(engine)
+    translate(engine)
     return engine
 
 
@@ -247,8 +275,21 @@ def _default_url() -> str:
     from engine.datasets import data_dir
 
     folder = Path(data_dir())
-    folder.mkdir(parents=True, exist_ok=True)
+    private_folder(folder)
     return f"sqlite:///{folder / 'scant.db'}"
+
+
+def _close_to_others(database: str | None) -> None:
+    """Make an SQLite file before SQLite does, closed to other users; its companions follow it."""
+    if not database or database == ":memory:" or database.startswith("file:"):
+        return
+    file = Path(database)
+    if file.parent.is_dir():  # else SQLite says what is wrong
+        with suppress(OSError):  # likewise
+            private_file(file)
+            for companion in ("-wal", "-shm", "-journal"):
+                if (beside := file.with_name(file.name + companion)).exists():
+                    private_file(beside)
 
 
 def _prepare_sqlite(connection: Any, _record: Any) -> None:
@@ -256,7 +297,7 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
     for pragma in (
         "journal_mode=WAL",
         "synchronous=NORMAL",
-        "busy_timeout=10000",
+        f"busy_timeout={1000 * BUSY_SECONDS:.0f}",
         "secure_delete=ON",
     ):
         connection.execute(f"PRAGMA {pragma}")

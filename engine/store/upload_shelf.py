@@ -18,6 +18,7 @@ from engine.store.quota import Quota
 from engine.store.records import Label, UploadRecord
 from engine.store.schema import (
     CHECKPOINTS,
+    EARLIER_CHECKPOINTS,
     LABELS,
     MODELS,
     NOTES,
@@ -29,6 +30,7 @@ from engine.store.schema import (
     lasting,
 )
 from engine.store.schema_limits import LABEL_VISITORS
+from engine.store.sealed import seal, unseal
 
 UPLOAD_DAYS = 30.0
 
@@ -228,11 +230,16 @@ def _strip(db: Connection, run: str, name: str) -> None:
     """Take from a finished run all that was made from the rows of its deleted table."""
     blob = db.execute(select(REPORTS.c.blob).where(REPORTS.c.run == run)).scalar()
     if blob is not None:
-        finished = decode(bytes(blob))[0]
-        assert isinstance(finished, Finished)
-        bare = replace(finished, report=replace(finished.report, arrays={}))
-        db.execute(update(REPORTS).where(REPORTS.c.run == run).values(blob=encode([bare])))
-    for table in (CHECKPOINTS, MODELS, SNAPSHOTS):
+        try:
+            finished = decode(unseal(blob, f"The report of run {run}"))[0]
+        except ValueError:  # what is damaged goes altogether
+            db.execute(delete(REPORTS).where(REPORTS.c.run == run))
+        else:
+            assert isinstance(finished, Finished)
+            bare = replace(finished, report=replace(finished.report, arrays={}))
+            sealed = seal(encode([bare]))
+            db.execute(update(REPORTS).where(REPORTS.c.run == run).values(blob=sealed))
+    for table in (CHECKPOINTS, EARLIER_CHECKPOINTS, MODELS, SNAPSHOTS):
         db.execute(delete(table).where(table.c.run == run))
     text = f"The table {name!r} of this run was deleted; its curve and its figures remain."
     db.execute(insert(NOTES).values(run=run, text=text))

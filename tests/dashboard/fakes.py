@@ -37,6 +37,7 @@ class FakeService:
         self.wishes: dict[str, str] = {}
         self.tasks: set[asyncio.Task[None]] = set()
         self.up = True
+        self.trouble = ""
 
     async def start(self) -> None: ...
 
@@ -46,6 +47,9 @@ class FakeService:
 
     def healthy(self) -> bool:
         return self.up
+
+    def storing(self) -> str:
+        return self.trouble
 
     def cares_for(self, run: str) -> bool:
         return True

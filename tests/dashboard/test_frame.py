@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import socket
+import sqlite3
 import subprocess
 import sys
 import weakref
@@ -64,6 +65,35 @@ def test_a_server_whose_runs_cannot_start_says_so_on_the_page(site: Site) -> Non
     site.fault = "Runs cannot start on this server: no workers."
     markup = visited(site, Document(), study)
     assert "Runs cannot start on this server: no workers." in markup
+
+
+@pytest.mark.parametrize("name", ["gallery", "study", "sorry"])
+def test_a_server_that_cannot_store_says_so_on_every_page(site: Site, name: str) -> None:
+    def lost(visit: Visit) -> Content:
+        raise NotFound("There is no run 'x' here.")
+
+    make = {"gallery": gallery, "study": study, "sorry": lost}[name]
+    site.service.trouble = "The server cannot store anything, for the disk is full."
+    doc = Document()
+    assert site.service.trouble in visited(site, doc, make)
+    site.service.trouble = ""
+    assert "cannot store" not in visited(site, Document(), make)
+
+
+def test_a_page_whose_database_is_gone_says_that_and_promises_nothing(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*_: object) -> None:
+        error = sqlite3.OperationalError("unable to open database file: /secret/scant.db")
+        error.sqlite_errorcode = sqlite3.SQLITE_CANTOPEN
+        raise error
+
+    with site.service.store.engine.connect() as db:
+        monkeypatch.setattr(db.dialect, "do_execute", gone)
+        markup = visited(site, Document(), lambda visit: study_page(visit, "redshift"))
+    assert "The server cannot reach its database" in markup
+    assert "secret" not in markup
+    assert "Nothing of yours is lost" not in markup
 
 
 def study(visit: Visit) -> Content:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 
@@ -21,7 +22,7 @@ ROUTES = sorted(
     ["/", "/ws"]
     + [at for study in STUDIES for at in (f"/{study}", f"/{study}/ws", f"/({study})/")]
     + [f"{at}/(.*)" for at in [*FILES, "/assets"]]
-    + ["/healthz", "/favicon.ico", r"/templates/([a-z]+)\.csv"]
+    + ["/healthz", "/readyz", "/favicon.ico", r"/templates/([a-z]+)\.csv"]
 )
 PANEL = "/static/extensions/panel"
 # What Bokeh and Panel would answer, and what must lead nowhere.
@@ -138,6 +139,7 @@ READABLE = [
     f"{PANEL}/panel.min.js",
     "/assets/icon.svg",
     "/healthz",
+    "/readyz",
     "/favicon.ico",
     "/templates/redshift.csv",
     "/none",
@@ -250,3 +252,23 @@ def test_a_fault_of_the_server_is_a_sentence(
     assert "Traceback" not in page
     assert found[1] in caplog.text  # where the operator finds the traceback, too
     assert "secret words" in caplog.text
+
+
+def test_readiness_names_what_is_wanting_and_no_path(served: Standing) -> None:
+    url, site = f"{served.url}/readyz", served.site
+    reply = ask(url)
+    assert (reply.status, reply.body) == (200, b'{"ready": true, "reasons": []}')
+    try:
+        site.service.trouble = "The server cannot store anything at the moment."
+        reply = ask(url)
+        assert reply.status == 503
+        assert json.loads(reply.body)["reasons"] == [site.service.trouble]
+        assert ask(f"{served.url}/healthz").status == 200  # it lives
+        site.service.trouble, site.service.up = "", False
+        assert json.loads(ask(url).body)["reasons"] == ["No worker is up."]
+        site.fault = "Runs cannot start on this server: /secret/path"
+        reply = ask(url)
+        assert reply.status == 503
+        assert b"secret" not in reply.body
+    finally:
+        site.service.trouble, site.service.up, site.fault = "", True, ""

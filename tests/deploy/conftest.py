@@ -7,7 +7,8 @@ import pwd
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -37,9 +38,24 @@ def postgres_program(name: str) -> str | None:
     return shutil.which(name) or (str(versions[-1]) if versions else None)
 
 
+@dataclass
+class Postgres:
+    """A throw-away PostgreSQL database that may be stopped for a while."""
+
+    url: str
+    start: Callable[[], None]
+    stop: Callable[[], None]
+
+
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[str]:
+def postgres(postgres_server: Postgres) -> str:
     """The address of a throw-away PostgreSQL database, listening on this machine only."""
+    return postgres_server.url
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[Postgres]:
+    """A throw-away PostgreSQL database, listening on this machine only."""
     initdb, pg_ctl = postgres_program("initdb"), postgres_program("pg_ctl")
     if initdb is None or pg_ctl is None:
         pytest.skip("PostgreSQL is not installed")
@@ -61,8 +77,13 @@ def postgres() -> Iterator[str]:
         do(initdb, "-D", data, "-U", "scant", "-A", "trust", "-E", "UTF8", "--no-sync")
         options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder}"
         start = ("-D", data, "-l", log, "-o", f"{options} -c fsync=off", "-t", str(SECONDS), "-w")
+        stop = ("-D", data, "-m", "immediate")
         do(pg_ctl, "start", *start)
-        yield f"postgres://scant@127.0.0.1:{port}/postgres"
-        do(pg_ctl, "stop", "-D", data, "-m", "immediate")
+        yield Postgres(
+            f"postgres://scant@127.0.0.1:{port}/postgres",
+            lambda: do(pg_ctl, "start", *start),
+            lambda: do(pg_ctl, "stop", *stop),
+        )
+        do(pg_ctl, "stop", *stop)
     finally:
         shutil.rmtree(folder, ignore_errors=True)

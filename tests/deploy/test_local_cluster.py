@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
+import ssl
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
+import psutil
 import pytest
 from distributed import Security
 from distributed.core import rpc
@@ -39,4 +43,41 @@ def test_who_has_not_the_servers_key_is_not_heard_by_scheduler_or_worker(
         await cluster.close()
 
     with ThreadPoolExecutor(1) as apart:  # a browser of other tests has a loop on this thread
+        apart.submit(asyncio.run, story()).result()
+
+
+def answers_without_a_key(port: int) -> bytes:
+    """What a port of this machine answers to who asks for a page, plainly or over TLS."""
+    open_to_all = ssl.create_default_context()
+    open_to_all.check_hostname, open_to_all.verify_mode = False, ssl.CERT_NONE
+    answer = b""
+    for wrap in (lambda plain: plain, open_to_all.wrap_socket):
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), 10) as plain:
+            plain.settimeout(10)
+            with wrap(plain) as asking:
+                asking.sendall(b"GET / HTTP/1.0\r\n\r\n")
+                answer += asking.recv(100)
+    return answer
+
+
+def test_no_port_of_server_or_workers_shows_a_page_or_talks_without_a_key(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("SCANT_SCHEDULER", raising=False)
+
+    def listening() -> set[int]:
+        family = [psutil.Process(), *psutil.Process().children(recursive=True)]
+        sockets = [s for process in family for s in process.net_connections("tcp")]
+        return {s.laddr.port for s in sockets if s.status == psutil.CONN_LISTEN}
+
+    async def story() -> None:
+        before = listening()
+        cluster = await Cluster.connect(workers=1)
+        ports = listening() - before
+        assert len(ports) == 3  # scheduler, nanny and worker
+        for port in ports:
+            assert await asyncio.to_thread(answers_without_a_key, port) == b""
+        await cluster.close()
+
+    with ThreadPoolExecutor(1) as apart:
         apart.submit(asyncio.run, story()).result()

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import text
+from sqlalchemy.exc import DataError
 
 from engine.errors import BadInput, NotFound
 from engine.events import (
@@ -116,12 +117,23 @@ def test_a_run_that_goes_on_voids_what_was_said_of_later_steps(store: Store) -> 
     assert [s.step for s in store.snapshots(run)] == [1, 4, 9]
 
 
-def test_a_double_point_is_refused_with_all_that_came_with_it(store: Store) -> None:
+def test_what_is_written_again_stands_once(store: Store) -> None:
+    """A write is repeated where the answer to its commit was lost with the connection."""
+    run = store.add_run("redshift", {}, "demo", "ada", server="us")
+    once = [Started("cpu", 9), Note("noted"), *steps(1, 4), Checkpoint(4, b"four")]
+    then = [*steps(5, 6), Checkpoint(6, b"six"), Fitted(b"m"), Finished(State.STOPPED, "", REPORT)]
+    for events in (once, once, then, then):
+        store.write(run, events, server="us")
+    assert store.trace(run).step.tolist() == list(range(1, 7))
+    assert store.notes(run) == ["noted"]
+    assert store.run(run).state is State.STOPPED
+
+
+def test_a_write_that_fails_leaves_nothing(store: Store) -> None:
     run = add(store)
-    store.write(run, steps(1, 4))
-    with pytest.raises(Exception, match=r"(?i)unique"):
-        store.write(run, [Note("half"), *steps(4, 6)])
-    assert store.trace(run).step.tolist() == [1, 2, 3, 4]
+    bad = Progress(2**70, -1.0, 0.1, -1.0, -1.0)  # no database has a number for this step
+    with pytest.raises((OverflowError, DataError)):
+        store.write(run, [Note("half"), bad])
     assert store.notes(run) == []
 
 
@@ -202,9 +214,9 @@ def test_live_runs_are_those_that_a_new_server_takes_up(store: Store) -> None:
 
 def test_attempts_are_counted(store: Store) -> None:
     run = add(store)
-    assert store.begin_attempt(run) == (1, None)
+    assert store.begin_attempt(run) == (1, None, "")
     store.write(run, [Checkpoint(4, b"c")])
-    assert store.begin_attempt(run) == (2, Checkpoint(4, b"c"))
+    assert store.begin_attempt(run) == (2, Checkpoint(4, b"c"), "")
 
 
 def test_how_long_runs_take_is_learnt_from_those_that_ran_through(store: Store) -> None:

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import psutil
 import pytest
-from sqlalchemy import insert, update
+from sqlalchemy import insert, select, update
 
 from engine.events import Changed, Finished, State
-from engine.store import Store
+from engine.store import Store, TakenOver
 from engine.store.claim_shelf import DEAD_SECONDS
 from engine.store.schema import METADATA, SERVERS
 
@@ -94,6 +94,53 @@ def test_a_server_elsewhere_is_gone_when_it_is_silent(
     run = add(ours)
     foreign(ours, run, host="another machine", ago=ago)
     assert [r.id for r in ours.take_over("ours")] == [run] * taken
+
+
+@pytest.mark.parametrize("ahead", [-60.0, 60.0])
+def test_clocks_of_machines_that_differ_steal_no_run(
+    stores: tuple[Store, Store], ahead: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours, theirs = stores
+    run = add(ours, "ours")
+    with ours.engine.begin() as db:  # as if it were signed in from elsewhere
+        here = SERVERS.c.id == "ours"
+        db.execute(update(SERVERS).where(here).values(host="another machine"))
+    ours.sign_in("ours")
+    monkeypatch.setattr(time, "time", lambda now=time.time: now() + ahead)
+    assert theirs.take_over("theirs") == []
+    theirs.sign_in("theirs")
+    monkeypatch.undo()
+    with ours.engine.begin() as db:
+        beats = db.execute(select(SERVERS.c.beat)).scalars().all()
+    assert max(beats) - min(beats) < DEAD_SECONDS / 2
+    assert ours.run(run).attempt == 0
+
+
+def test_runs_claimed_without_hearing_of_it_are_given_again(stores: tuple[Store, Store]) -> None:
+    ours, theirs = stores
+    known, unheard = add(ours, "ours"), add(ours, "ours")
+    assert [r.id for r in ours.take_over("ours", held=[known])] == [unheard]
+    assert theirs.take_over("theirs", held=[]) == []
+
+
+def test_what_a_server_writes_of_a_run_that_is_not_its_own_any_more_is_not_written(
+    stores: tuple[Store, Store],
+) -> None:
+    ours, theirs = stores
+    run = add(ours, "ours")
+    ours.write(run, [Changed(State.RUNNING)], server="ours")
+    theirs.claim(run, "theirs")
+    for attempt in (
+        lambda: ours.write(run, [Finished(State.FAILED, "Ours.")], server="ours"),
+        lambda: ours.begin_attempt(run, "ours"),
+    ):
+        with pytest.raises(TakenOver):
+            attempt()
+    assert (ours.run(run).state, ours.run(run).attempt) == (State.RUNNING, 0)
+    theirs.write(run, [Finished(State.STOPPED, "Theirs.")], server="theirs")
+    theirs.write(run, [Finished(State.STOPPED, "Theirs.")], server="theirs")  # its answer was lost
+    with pytest.raises(TakenOver):
+        ours.write(run, [Finished(State.FAILED, "Ours.")], server="ours")
 
 
 def test_a_server_that_was_thought_gone_hears_that_its_run_was_taken(

@@ -1,0 +1,36 @@
+"""The line at the top of every page while the server cannot store anything."""
+
+from __future__ import annotations
+
+import html
+from typing import TYPE_CHECKING, Any
+
+from bokeh.document import Document
+
+from dashboard.shell import text
+
+if TYPE_CHECKING:
+    from dashboard.app import Site
+
+EVERY = 2000  # milliseconds between looks
+MEANWHILE = (
+    "Runs go on, and what they say is put down when it can be; pages show it then. "
+    "Nothing can be started or changed until then."
+)
+
+
+class StoreBanner:
+    """Says that nothing can be stored, for as long as it is so."""
+
+    def __init__(self, site: Site, doc: Document) -> None:
+        self._site = site
+        self.panel: Any = text("", visible=False)
+        self._look()
+        doc.add_periodic_callback(self._look, EVERY)
+
+    def _look(self) -> None:
+        why = self._site.service.storing()
+        said = f"<p class='message error' role='alert'>{html.escape(why)} {MEANWHILE}</p>"
+        said = said if why else ""
+        if self.panel.object != said:
+            self.panel.param.update(object=said, visible=bool(said))

@@ -1,0 +1,33 @@
+"""Dask's scheduler, nanny and worker without their web servers.
+
+Each of them would listen for HTTP on a port of its own, and tell anybody on this machine who asks
+what runs there are; Dask has no setting for it. What they have to say to each other goes over TLS.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from distributed import Nanny, Scheduler, Worker
+
+
+class QuietScheduler(Scheduler):
+    """A scheduler without pages."""
+
+    def start_http_server(self, *_: Any, **__: Any) -> None:
+        """Do not listen."""
+
+
+class QuietWorker(Worker):
+    """A worker without pages."""
+
+    def start_http_server(self, *_: Any, **__: Any) -> None:
+        """Do not listen."""
+
+
+class QuietNanny(Nanny):
+    """The keeper of a quiet worker's process."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        named["worker_class"] = QuietWorker
+        super().__init__(*given, **named)

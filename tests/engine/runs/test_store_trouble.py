@@ -1,0 +1,382 @@
+"""The database locked, full, gone or slow for a while: no step is lost, nothing hangs for ever."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from paper_desk import running, service, until
+from sqlalchemy import event
+
+from engine.errors import Unavailable
+from engine.events import Checkpoint, Finished, Note, Progress, Report, Snapshot, Started, State
+from engine.runs import RunService, attempts, backlog, sharing, turns, writer
+from engine.runs.desk import Ended
+from engine.store import Store, StoreTrouble, schema
+
+pytestmark = pytest.mark.usefixtures("toy")
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ATTEND_SECONDS", "BEAT_SECONDS", "ADOPT_SECONDS"):
+        monkeypatch.setattr(sharing, name, 0.05)
+    monkeypatch.setattr(schema, "BUSY_SECONDS", 0.02)
+    monkeypatch.setattr(attempts, "TICK_SECONDS", 0.05)
+    monkeypatch.setattr(writer, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(writer, "LAST_PAUSE", 0.05)
+
+
+def lived(tmp_path: Path, story: Callable[[str], Awaitable[None]]) -> None:
+    asyncio.run(asyncio.wait_for(story(f"sqlite:///{tmp_path / 'runs.db'}"), 60))
+
+
+@contextmanager
+def locked(url: str) -> Iterator[None]:
+    """The database, locked by another program."""
+    other = sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    yield
+    other.execute("ROLLBACK")
+    other.close()
+
+
+@contextmanager
+def full(store: Store) -> Iterator[None]:
+    """The database on a disk that has no room left."""
+    limit = [1]
+
+    def checkout(connection: Any, *_: Any) -> None:
+        connection.execute(f"PRAGMA max_page_count={limit[0]}")
+
+    event.listen(store.engine, "checkout", checkout)
+    yield
+    limit[0] = 2**30
+
+
+def step(number: int) -> Progress:
+    return Progress(number, -1.0 / number, 0.1 * number, -1.0, -1.0)
+
+
+def bobs(server: RunService) -> list[str]:
+    return [record.id for record in server.store.runs("bob") if not record.demonstration]
+
+
+def steps_of(server: RunService, run: str) -> list[int]:
+    return server.store.trace(run).step.tolist()
+
+
+@pytest.mark.parametrize("trouble", ["locked", "full"])
+def test_what_is_said_while_the_database_is_in_trouble_is_stored_when_it_is_not(
+    tmp_path: Path, trouble: str
+) -> None:
+    async def story(url: str) -> None:
+        server, desk, run = await running(url)
+        published: list[int] = []
+        server.subscribe(
+            lambda _, said: published.extend(e.step for e in said if isinstance(e, Progress))
+        )
+        with locked(url) if trouble == "locked" else full(server.store):
+            for number in range(2, 200):
+                shot = Snapshot(number, {"a": np.random.default_rng(number).normal(size=2000)})
+                desk.say(step(number), shot)
+            desk.say(Checkpoint(199, b"c" * 5000), Finished(State.CONVERGED, "It converged."))
+            desk.inbox.put_nowait(Ended(run, 1))
+            await until(server.storing)
+            assert ("locked by another" if trouble == "locked" else "full") in server.storing()
+            await asyncio.sleep(0.2)
+            assert server.store.run(run).state is State.RUNNING
+            assert len(published) < 198  # nobody is told of what is not stored
+            assert server.healthy()
+        await until(lambda: server.store.run(run).state is State.CONVERGED)
+        assert steps_of(server, run) == list(range(1, 200))
+        await until(lambda: not server.cares_for(run))
+        assert published == list(range(2, 200))
+        assert server.store.run(run).losses == 0
+        assert server.storing() == ""
+        await server.close(0.1)
+
+    lived(tmp_path, story)
+
+
+def test_a_worker_that_is_heard_is_not_given_up_while_the_server_waits_for_its_database(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attempts, "SILENCE_SECONDS", 0.5)
+
+    async def story(url: str) -> None:
+        server, desk, run = await running(url)
+        with locked(url):
+            for number in range(2, 22):
+                desk.say(step(number))
+                await asyncio.sleep(0.1)
+        await until(lambda: steps_of(server, run)[-1] == 21)
+        assert server.store.run(run).losses == 0
+        desk.say(Finished(State.CONVERGED, "It converged."))
+        await until(lambda: not server.cares_for(run))
+        await server.close(0.1)
+
+    lived(tmp_path, story)
+
+
+def test_a_worker_lost_meanwhile_is_a_loss_when_that_can_be_written_and_the_run_goes_on(
+    tmp_path: Path,
+) -> None:
+    async def story(url: str) -> None:
+        server, desk, run = await running(url)
+        with locked(url):
+            desk.say(step(2), Checkpoint(2, b"two"), step(3))
+            desk.inbox.put_nowait(Ended(run, 1, "KilledWorker"))
+            await until(server.storing)
+            assert len(desk.begun) == 1
+            assert server.store.run(run).losses == 0
+        await until(lambda: len(desk.begun) == 2)
+        assert desk.checkpoints[1] == b"two"
+        assert server.store.run(run).losses == 1
+        assert any("going on from step 2" in note for note in server.store.notes(run))
+        assert steps_of(server, run) == [1, 2, 3]
+        await server.close(0.1)
+
+    lived(tmp_path, story)
+
+
+def test_a_run_is_given_up_only_when_that_is_written(tmp_path: Path) -> None:
+    async def story(url: str) -> None:
+        server, desk, run = await running(url)
+        for attempt in range(1, 4):
+            desk.inbox.put_nowait(Ended(run, attempt, "KilledWorker"))
+            await until(lambda n=attempt: len(desk.begun) == n + 1)
+        with locked(url):
+            desk.inbox.put_nowait(Ended(run, 4, "KilledWorker"))
+            await until(server.storing)
+            await asyncio.sleep(0.2)
+            assert server.cares_for(run)
+        await until(lambda: not server.cares_for(run))
+        assert server.store.run(run).state is State.FAILED
+        assert "lost 4 times (KilledWorker)" in server.store.run(run).reason
+        await server.close(0.1)
+
+    lived(tmp_path, story)
+
+
+def test_a_visitor_hears_within_seconds_that_nothing_can_be_stored_and_nothing_is_half_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr(turns, "ACT_SECONDS", 1.0)
+
+    async def story(url: str) -> None:
+        server, desk, run = await running(url)
+        with locked(url):
+            with pytest.raises(StoreTrouble, match="cannot store anything at the moment"):
+                await server.submit("toy", {}, "demo", "bob")  # the first to meet the trouble
+            for act in (server.pause, server.stop, server.resume):
+                with pytest.raises(Unavailable, match="database"):
+                    await act(run)
+            with pytest.raises(StoreTrouble):
+                await server.submit("toy", {}, "demo", "bob")
+            assert desk.told == []
+        await until(lambda: not server.storing())
+        await until(lambda: not server._coming)
+        assert bobs(server) == []
+        assert server.store.run(run).state is State.RUNNING
+        await server.pause(run)
+        assert desk.told == [(run, "pause")]
+        await server.close(0.1)
+
+    lived(tmp_path, story)
+
+
+def test_an_answer_that_was_lost_makes_no_double_and_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The commit succeeds and the connection breaks before the answer."""
+
+    def losing(call: Callable[..., Any]) -> Callable[..., Any]:
+        lost: list[bool] = []
+
+        def losing_once(*given: Any, **named: Any) -> Any:
+            result = call(*given, **named)
+            if not lost:
+                lost.append(True)
+                raise StoreTrouble
+            return result
+
+        return losing_once
+
+    async def story(url: str) -> None:
+        server, desk, run = await running(url)
+        for name in ("write", "add_run", "take_over", "begin_attempt", "update_run", "claim"):
+            monkeypatch.setattr(server.store, name, losing(getattr(server.store, name)))
+        desk.say(step(2), Note("noted"), step(3), Checkpoint(3, b"three"))
+        with pytest.raises(StoreTrouble):
+            await server.submit("toy", {}, "demo", "bob")
+        await until(lambda: not server._coming)
+        assert bobs(server) == []
+        await until(lambda: steps_of(server, run) == [1, 2, 3])
+        desk.inbox.put_nowait(Ended(run, 1, "KilledWorker"))
+        await until(lambda: len(desk.begun) == 2)
+        assert desk.checkpoints[1] == b"three"
+        monkeypatch.setattr(server.store, "write", losing(server.store.write))
+        desk.say(Started("cpu", 40, 3), step(4), Finished(State.CONVERGED, "Yes."))
+        await until(lambda: not server.cares_for(run))
+        assert steps_of(server, run) == [1, 2, 3, 4]
+        assert server.store.notes(run).count("noted") == 1
+        assert server.store.run(run).losses == 1
+        await server.close(0.1)
+
+    lived(tmp_path, story)
+
+
+def test_a_run_that_was_claimed_without_hearing_of_it_is_taken_up(tmp_path: Path) -> None:
+    async def story(url: str) -> None:
+        server, desk = service(url)
+        await server.start()
+        run = server.store.add_run("toy", {}, "demo", "ada", server=server.server)
+        await until(lambda: server.cares_for(run))
+        await until(lambda: desk.begun)
+        await server.close(0.1)
+
+    lived(tmp_path, story)
+
+
+def test_what_waited_is_not_written_over_what_another_server_did_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story(url: str) -> None:
+        server, desk, run = await running(url)
+        other = Store.open(url)
+        other.sign_in("other")
+        with locked(url):
+            desk.say(step(2), step(3), Finished(State.DIVERGED, "Ours."))
+            await until(server.storing)
+            monkeypatch.setattr(server._writer, "_call", never)  # cut off from the database
+        other.claim(run, "other")
+        other.write(run, [step(2)], server="other")
+        monkeypatch.undo()
+        await until(lambda: not server.cares_for(run))
+        assert other.run(run).state is State.RUNNING
+        assert steps_of(server, run) == [1, 2]
+        assert (run, "abandon") in desk.told
+        other.close()
+        await server.close(0.1)
+
+    async def never(*_: Any) -> None:
+        raise StoreTrouble
+
+    lived(tmp_path, story)
+
+
+def test_what_the_database_refuses_takes_nothing_with_it_and_is_a_note(tmp_path: Path) -> None:
+    async def story(url: str) -> None:
+        server, desk, run = await running(url)
+        desk.say(step(2), step(2**70), step(3))
+        await until(lambda: steps_of(server, run) == [1, 2, 3])
+        await until(lambda: any("refused 1 points" in note for note in server.store.notes(run)))
+        desk.say(step(4), Finished(State.CONVERGED, "It converged.", Report()))
+        await until(lambda: server.store.run(run).state is State.CONVERGED)
+        assert steps_of(server, run) == [1, 2, 3, 4]
+        await server.close(0.1)
+
+    lived(tmp_path, story)
+
+
+def test_what_there_is_no_room_for_is_counted_on_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backlog, "ROOM", 20_000)
+
+    async def story(url: str) -> None:
+        server, desk, run = await running(url)
+        with locked(url):
+            desk.say(step(2))
+            await until(server.storing)
+            for number in range(3, 303):
+                desk.say(step(number), Snapshot(number, {"a": np.zeros(100)}))
+            desk.say(Note("kept"), Checkpoint(302, b"c"))
+            await until(server._desk.inbox.empty)  # type: ignore[attr-defined]
+            await until(lambda: server._live[run].backlog.weight <= 20_000)
+        await until(lambda: "kept" in server.store.notes(run))
+        (note,) = [text for text in server.store.notes(run) if "could not be kept" in text]
+        missing = 302 - len(steps_of(server, run))
+        assert missing > 0
+        assert f"{missing} points of the curve between steps 3 and" in note
+        assert "snapshots" in note
+        assert steps_of(server, run)[-1] == 302
+        assert server.store.latest_snapshot(run).step == 302  # type: ignore[union-attr]
+        assert server.store.checkpoint(run) == Checkpoint(302, b"c")
+        await server.close(0.1)
+
+    lived(tmp_path, story)
+
+
+def test_a_server_whose_database_is_locked_comes_up_when_it_is_free(tmp_path: Path) -> None:
+    async def story(url: str) -> None:
+        server, desk = service(url)
+        with locked(url):
+            coming = asyncio.create_task(server.start())
+            await until(server.storing)
+        await coming
+        assert server.storing() == ""
+        await server.submit("toy", {}, "demo", "ada")
+        await until(lambda: desk.begun)
+        await server.close(0.1)
+
+    lived(tmp_path, story)
+
+
+def test_a_server_closes_though_its_database_does_not_answer(tmp_path: Path) -> None:
+    async def story(url: str) -> None:
+        server, desk, run = await running(url)
+        with locked(url):
+            desk.say(step(2))
+            await until(server.storing)
+            began = time.monotonic()
+            await asyncio.wait_for(server.close(0.1), 20)
+            assert time.monotonic() - began < 20
+        again, desk = service(url)
+        again.store.sign_out(server.server)
+        await again.start()
+        await until(lambda: desk.begun)
+        assert desk.checkpoints == [b"one"]
+        assert again.cares_for(run)
+        await again.close(0.1)
+
+    lived(tmp_path, story)
+
+
+def test_a_damaged_checkpoint_costs_its_steps_and_not_the_run(tmp_path: Path) -> None:
+    async def story(url: str) -> None:
+        server, desk, run = await running(url)
+        desk.say(step(2), step(3), Checkpoint(3, b"three"))
+        await until(lambda: server.store.checkpoint(run) == Checkpoint(3, b"three"))
+        damage(url, "checkpoints")
+        desk.inbox.put_nowait(Ended(run, 1, "KilledWorker"))
+        await until(lambda: len(desk.begun) == 2)
+        assert desk.checkpoints[1] == b"one"
+        assert (
+            "The checkpoint of step 3 is damaged in the database; the run goes on from the one "
+            "before, of step 1." in server.store.notes(run)
+        )
+        damage(url, "earlier_checkpoints")
+        desk.inbox.put_nowait(Ended(run, 2, "KilledWorker"))
+        await until(lambda: len(desk.begun) == 3)
+        assert desk.checkpoints[2] is None
+        assert any("the run begins anew" in note for note in server.store.notes(run))
+        await server.close(0.1)
+
+    lived(tmp_path, story)
+
+
+def damage(url: str, table: str) -> None:
+    """Turn the last byte of a stored blob."""
+    with sqlite3.connect(url.removeprefix("sqlite:///")) as db:
+        ((key, blob),) = db.execute(f"select run, blob from {table}").fetchall()
+        db.execute(f"update {table} set blob=? where run=?", (blob[:-1] + b"\xff", key))
