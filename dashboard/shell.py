@@ -23,6 +23,7 @@ from panel.links import Callback
 from panel.viewable import Viewable
 from panel_material_ui.base import BASE_TEMPLATE, _env
 
+from dashboard.controls.store_banner import StoreBanner
 from dashboard.identity import COOKIE, verify
 from engine.catalog import STUDIES, entry
 from engine.errors import BadInput, NotFound
@@ -186,9 +187,7 @@ def _base() -> str:
 
 
 def _frame(visit: Visit, content: Content) -> pmui.Page:
-    from dashboard.controls.store_banner import StoreBanner  # which is made of `text`
-
-    banner = StoreBanner(visit.site, visit.doc)
+    banner = StoreBanner(visit.site, visit.doc, text("", visible=False))
     made = pmui.Page(
         title="",
         meta_title=f"{content.title} · Scant" if content.title != "Scant" else "Scant",
