@@ -29,4 +29,4 @@ class QuietNanny(Nanny):
     """The keeper of a quiet worker's process."""
 
     def __init__(self, *given: Any, **named: Any) -> None:
-        super().__init__(*given, worker_class=QuietWorker, **named)
+        super().__init__(*given, **{**named, "worker_class": QuietWorker})
