@@ -25,6 +25,7 @@ from panel_material_ui.base import BASE_TEMPLATE, _env
 
 from dashboard.auth.login_sessions import login_user
 from dashboard.auth.visitor_cookie import COOKIE, verify
+from dashboard.controls.store_banner import StoreBanner
 from engine.catalog import STUDIES, entry
 from engine.errors import BadInput, NotFound
 from engine.store.trouble import StoreTrouble
@@ -192,9 +193,7 @@ def _base(request: Any) -> str:
 
 
 def _frame(visit: Visit, content: Content) -> pmui.Page:
-    from dashboard.controls.store_banner import StoreBanner  # which is made of `text`
-
-    banner = StoreBanner(visit.site, visit.doc)
+    banner = StoreBanner(visit.site, visit.doc, text("", visible=False))
     made = pmui.Page(
         title="",
         meta_title=f"{content.title} · Scant" if content.title != "Scant" else "Scant",

@@ -29,5 +29,4 @@ class QuietNanny(Nanny):
     """The keeper of a quiet worker's process."""
 
     def __init__(self, *given: Any, **named: Any) -> None:
-        named["worker_class"] = QuietWorker
-        super().__init__(*given, **named)
+        super().__init__(*given, **{**named, "worker_class": QuietWorker})

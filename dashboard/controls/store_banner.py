@@ -5,9 +5,8 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING, Any
 
+import panel as pn
 from bokeh.document import Document
-
-from dashboard.shell import text
 
 if TYPE_CHECKING:
     from dashboard.app import Site
@@ -20,11 +19,17 @@ MEANWHILE = (
 
 
 class StoreBanner:
-    """Says that nothing can be stored, for as long as it is so."""
+    """Says that nothing can be stored, for as long as it is so.
 
-    def __init__(self, site: Site, doc: Document) -> None:
+    Args:
+        site: Whose run service is asked.
+        doc: The session's document, on which it looks every two seconds.
+        panel: Where it says so.
+    """
+
+    def __init__(self, site: Site, doc: Document, panel: pn.pane.HTML) -> None:
         self._site = site
-        self.panel: Any = text("", visible=False)
+        self.panel: Any = panel
         self._look()
         doc.add_periodic_callback(self._look, EVERY)
 

@@ -329,7 +329,7 @@ def test_tabs_link_to_each_other(model: Any, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_the_navigation_names_the_page_once() -> None:
-    visit: Any = SimpleNamespace(present=True)
+    visit: Any = SimpleNamespace(present=True, user="")
     bar = _header(visit, Content("Many views", [], study="events")).object
     assert "<a href='./mitosis?present' aria-current='page'>Mitosis</a>" in bar
     assert "./events" not in bar

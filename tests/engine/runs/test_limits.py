@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from test_sharing_servers import PaperDesk, until
+from paper_desk import PaperDesk, until
 from typer.testing import CliRunner
 
 from engine.catalog import entry
