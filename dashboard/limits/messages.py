@@ -27,9 +27,9 @@ MESSAGE_LIMIT = 4 * 2**20  # bytes a message with its binary buffers; uploads se
 INFLATED_LIMIT = 4 * 2**20  # bytes that a message's compressed text may come to in all
 DEPTH = 64  # levels of nested JSON
 BUFFERS = 100  # binary buffers a message
-EVENTS = 2000  # changes of the document a message
-BURST = 2000  # changes that are read at once
-PACE = 200.0  # changes a second after that
+EVENTS = 200  # changes of the document a message; browsers send them one by one
+BURST = 500  # changes that are read at once
+PACE = 100.0  # changes a second after that; a slider that is dragged makes 60
 
 # The types of arrays that Bokeh itself sends.
 DTYPES = frozenset(

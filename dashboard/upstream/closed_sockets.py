@@ -70,7 +70,8 @@ def _dispatch_to_open_sockets() -> None:
 
 
 def _close_once() -> None:
-    close: Any = ws.WSHandler.on_close
+    handlers: Any = ws.WSHandler
+    close = handlers.on_close
 
     @wraps(close)
     def on_close(handler: Any) -> None:
@@ -78,7 +79,11 @@ def _close_once() -> None:
         if session is not None and not session.destroyed:
             close(handler)
 
+<<<<<<< HEAD
     ws.WSHandler.on_close = on_close  # type: ignore[assignment,method-assign]
+=======
+    handlers.on_close = on_close
+>>>>>>> c2
 
 
 async def _run_write_futures(doc: Document) -> None:

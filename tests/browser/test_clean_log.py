@@ -8,7 +8,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, expect
 
 from tests.browser.conftest import OPENING, Served
-from tests.browser.visiting import button, drop, press, status, train, until, until_step
+from tests.browser.visiting import button, drop, train, until, until_step
 
 # A run that goes on while its pages come and go.
 LIVE = "training_size=200&validation_size=80&test_size=120&n_basis=4&max_steps=3000&restarts=1"
@@ -42,9 +42,7 @@ def test_a_normal_visit_leaves_no_warning_in_the_log(browser: Browser, served: S
     expect(page.get_by_text("mine.csv").first).to_be_visible()
     assert page.evaluate(TAKEN_FOR_NEW) == []
     page.set_viewport_size({"width": 300, "height": 500})
-    press(page, "Stop")
-    until(page, "stopped")
-    expect(status(page)).to_be_visible()
+    until(page, "converged|^hit limit")
     page.goto(f"{served.url}/omniglot")
     button(page, "Train").wait_for()
     page.set_viewport_size({"width": 1280, "height": 800})

@@ -155,7 +155,9 @@ def test_a_flood_of_changes_is_read_at_a_pace(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(messages.asyncio, "sleep", sleep)
     monkeypatch.setattr(messages.time, "monotonic", lambda: 100.0)
     receiver = BoundedReceiver(Protocol())
-    send(events(0, messages.BURST), receiver=receiver)
+    for _ in range(messages.BURST // messages.EVENTS):
+        send(events(0, messages.EVENTS), receiver=receiver)
+    send(events(0, messages.BURST % messages.EVENTS), receiver=receiver)
     assert pauses == []
     send(events(0, 100), receiver=receiver)
     send({}, receiver=receiver)
