@@ -79,11 +79,7 @@ def _close_once() -> None:
         if session is not None and not session.destroyed:
             close(handler)
 
-<<<<<<< HEAD
-    ws.WSHandler.on_close = on_close  # type: ignore[assignment,method-assign]
-=======
     handlers.on_close = on_close
->>>>>>> c2
 
 
 async def _run_write_futures(doc: Document) -> None:
