@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from engine.catalog.clamp import QUEUE
 from engine.datasets.features import features
-from engine.datasets.patches import Pool
+from engine.datasets.patches import PLACE, Pool
 from engine.errors import BadInput
 from engine.models import stopping
 from engine.models.laplace import LaplaceGPC
@@ -204,7 +204,8 @@ def predictions(study: Study, table: pd.DataFrame) -> pd.DataFrame:
     session, rows = study.active, study.rows
     if session.model is None:
         raise BadInput("Nothing has been labelled yet, so nothing can be predicted; label first.")
-    table = checked(table, rows.pool.features if rows.given == "columns" else ())
+    learnt = rows.pool.features if rows.given == "columns" else ()
+    table = checked(table, [*PLACE, *learnt])
     if rows.given != "columns" and "image" not in table:
         raise BadInput("The model has learnt from images, and the table has none; add them.")
     columns = rows.pool.features if rows.given == "columns" else []

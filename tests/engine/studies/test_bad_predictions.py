@@ -16,13 +16,13 @@ from engine.studies.predicted import checked
 
 # The least that fits, and a column of numbers that `predict` reads.
 SMALL = {
-    "aggregation": ({"max_steps": 2, "baselines": False}, "age"),
+    "aggregation": ({"max_steps": 2}, "age_lo"),
     "redshift": ({"max_steps": 2, "n_basis": 3, "restarts": 1}, "mag_g"),
     "genes": ({"max_steps": 2, "baselines": False}, "x"),
-    "omniglot": ({"max_steps": 2, "baselines": False}, "p0"),
-    "mitosis": ({"max_steps": 2, "baselines": False}, "p0"),
+    "omniglot": ({"max_steps": 2, "baselines": False, "inducing_points": 8}, "p0"),
+    "mitosis": ({"max_steps": 2, "baselines": False, "rare_rows": 20}, "p0"),
     "events": ({"max_steps": 2, "baselines": False}, ""),
-    "clamp": ({}, ""),
+    "clamp": ({"start": 6, "budget": 8, "baselines": False, "repeats": 1}, "left"),
 }
 GAPS = {"redshift", "mitosis"}  # where an empty cell is a missing value
 
