@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from engine.errors import BadInput, NotFound
+from engine.errors import BadInput, NotFound, Unavailable
 
 if TYPE_CHECKING:
     from engine.store import RunRecord, Store
@@ -152,14 +152,8 @@ def _store(data_dir: Path | None) -> Iterator[Store]:
 @contextmanager
 def _sentences() -> Iterator[None]:
     """What is wrong ends in one sentence and status 2, as in `engine.cli`, which imports us."""
-    from sqlalchemy.exc import SQLAlchemyError
-
     try:
         yield
-    except (BadInput, NotFound) as error:
+    except (BadInput, NotFound, Unavailable) as error:
         typer.echo(f"scant: {error}", err=True)
-        raise typer.Exit(2) from None
-    except SQLAlchemyError as error:
-        why = str(getattr(error, "orig", None) or error)
-        typer.echo(f"scant: The database cannot be used ({why}); see --data-dir.", err=True)
         raise typer.Exit(2) from None

@@ -17,14 +17,13 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 from weakref import WeakSet
 
-from sqlalchemy.exc import SQLAlchemyError
 from tornado.httputil import HTTPServerRequest
 from tornado.ioloop import PeriodicCallback
 from tornado.web import HTTPError, create_signed_value, decode_signed_value
 from tornado.websocket import WebSocketHandler
 
 from engine.accounts import Accounts
-from engine.store import Store
+from engine.store import Store, StoreTrouble
 from engine.store.login_repository import MAX_DAYS, LoginRecord
 
 COOKIE = "scant_login"
@@ -188,9 +187,8 @@ class LoginSessions:
         loop = asyncio.get_running_loop()
         try:
             return await loop.run_in_executor(self._readers, method, *arguments)
-        except SQLAlchemyError as error:
-            cause = getattr(error, "orig", None) or error
-            log.error("login sessions cannot be read or written: %s", ascii(str(cause)))
+        except StoreTrouble as error:
+            log.error("login sessions cannot be read or written: %s", error.why)
             raise HTTPError(503, reason="The database does not answer") from None
 
 

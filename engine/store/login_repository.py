@@ -8,9 +8,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from sqlalchemy import Engine, delete, insert, or_, select, update
-from sqlalchemy.exc import OperationalError
 
 from engine.store.schema import LOGINS
+from engine.store.trouble import StoreTrouble
 
 IDLE_DAYS = 14.0  # after which a login session ends that nobody used
 MAX_DAYS = 30.0  # after which every login session ends
@@ -67,7 +67,7 @@ class LoginRepository:
         now = time.time()
         if record is not None and now - record.used > _USE_SECONDS:
             used = update(LOGINS).where(LOGINS.c.id == login).values(used=now)
-            with suppress(OperationalError), self.engine.begin() as db:
+            with suppress(StoreTrouble), self.engine.begin() as db:
                 db.execute(used)  # a full disk or a locked database logs nobody out
         return record
 

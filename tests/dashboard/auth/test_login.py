@@ -7,14 +7,16 @@ import http.client
 import logging
 import os
 import re
+import sqlite3
 import urllib.parse
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from sqlalchemy.exc import OperationalError
+from sqlalchemy import event
 from tornado.httpclient import HTTPClientError, HTTPRequest
 from tornado.websocket import WebSocketClientConnection, websocket_connect
 
@@ -25,6 +27,7 @@ from dashboard.auth.throttle import Throttle
 from dashboard.pages.gallery import gallery
 from dashboard.shell import Content, Visit
 from engine.catalog import STUDIES
+from engine.store import StoreTrouble
 from tests.dashboard.auth.login_server import Server, Visitor, serving, write_users
 
 ADA, BOB = "lovelace 1815", "ross 1942 x"
@@ -232,13 +235,34 @@ def test_who_cannot_be_checked_is_not_let_in(
     server: Server, ada: Visitor, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def gone(*_: object) -> None:
-        raise OperationalError("SELECT secret", {}, Exception("server closed the connection"))
+        raise StoreTrouble
 
     monkeypatch.setattr(server.site.service.store, "use_login", gone)
     assert ada.get("/").status == 503
     monkeypatch.undo()
     assert logged_in(ada)
     assert "Traceback" not in caplog.text
+
+
+def test_a_locked_database_logs_nobody_out_and_nobody_in(
+    server: Server, ada: Visitor, caplog: pytest.LogCaptureFixture
+) -> None:
+    engine = server.site.service.store.engine
+    with engine.begin() as db:  # so that the next use is written down, where it can be
+        db.exec_driver_sql("UPDATE logins SET used = used - 86400")
+
+    def impatient(connection: Any, *_: Any) -> None:
+        connection.execute("PRAGMA busy_timeout=50")
+
+    event.listen(engine, "checkout", impatient)
+    with closing(sqlite3.connect(str(engine.url.database), isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        assert logged_in(ada)
+        assert Visitor(server.port).log_in("bob", BOB).status == 503
+        other.execute("ROLLBACK")
+    assert Visitor(server.port).log_in("bob", BOB).status == 303
+    assert "Traceback" not in caplog.text
+    event.remove(engine, "checkout", impatient)
 
 
 # guessing
