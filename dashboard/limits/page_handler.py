@@ -9,6 +9,7 @@ from typing import Any
 from bokeh.server.server import Server
 from bokeh.server.session import ServerSession
 from panel.io.server import DocHandler
+from tornado.web import authenticated
 
 from dashboard import shell
 from dashboard.limits.client import Busy, Client
@@ -36,6 +37,7 @@ class BoundedPages:
     key: str
     _turn: Turn | None = None
 
+    @authenticated  # who must log in first waits for no turn
     async def get(self: Any, *args: Any, **kwargs: Any) -> None:
         """Build the page when its turn has come, or answer with a sentence that reloads itself."""
         client = Client.of(self.request, self.key)

@@ -392,10 +392,13 @@ def test_what_the_address_says_is_not_on_the_page(server: Server) -> None:
 # what needs a login
 
 
-def test_nothing_is_reachable_without_a_login_but_what_is_meant_to(server: Server) -> None:
+def test_nothing_is_reachable_without_a_login_but_what_is_meant_to(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
     visitor = Visitor(server.port)
     for page in ("/", *(f"/{study}" for study in STUDIES)):
         assert asks_for_login(visitor, page)
+        assert "Traceback" not in caplog.text
         assert visitor.send("HEAD", page).status in (302, 405)
         assert visitor.post(page).status in (403, 405)
         under = page.rstrip("/")
