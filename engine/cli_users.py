@@ -81,9 +81,7 @@ def convert(file: File = None) -> None:
     with _bad_input_exits():
         path = file or accounts.default_file()
         converted = accounts.convert(path)
-    typer.echo(
-        f"Hashed the passwords of: {', '.join(converted) or 'nobody'}. {path} has mode 0600."
-    )
+    typer.echo(f"{len(converted)} passwords in {path} were hashed; its mode is 0600.")
 
 
 def _typed_password(name: str) -> str:
