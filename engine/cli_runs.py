@@ -22,18 +22,22 @@ if TYPE_CHECKING:
 
 PATIENCE_SECONDS = 60.0  # so long `delete --stop` waits for a run to end
 
-runs_app = typer.Typer(help="The runs of a server, for its operator.", no_args_is_help=True)
+runs_app = typer.Typer(
+    help="List, stop and delete the runs of a server (for its operator).", no_args_is_help=True
+)
 
 DataDir = Annotated[
-    Path | None, typer.Option(help="The server's --data-dir; DATABASE_URL goes before it.")
+    Path | None, typer.Option(help="The server's --data-dir; ignored where DATABASE_URL is set.")
 ]
 Ids = Annotated[list[str], typer.Argument(metavar="RUN...", help="Ids of runs.")]
 
 
 @runs_app.command("list")
 def list_runs(
-    live: Annotated[bool, typer.Option("--live", help="Only those queued or running.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON, times in seconds.")] = False,
+    live: Annotated[
+        bool, typer.Option("--live", help="Only runs that are queued or running.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON; times in seconds.")] = False,
     data_dir: DataDir = None,
 ) -> None:
     """List the runs, newest first."""
@@ -52,7 +56,7 @@ def list_runs(
 
 @runs_app.command()
 def stop(runs: Ids, data_dir: DataDir = None) -> None:
-    """Stop runs: each keeps its best parameters so far, where a server is up to conclude it."""
+    """Stop runs. If a server is up, each run ends with its best parameters so far as its model."""
     with _sentences(), _store(data_dir) as store:
         for run in runs:
             typer.echo(f"{run}: {stop_run(store, run)}", err=True)
@@ -61,11 +65,15 @@ def stop(runs: Ids, data_dir: DataDir = None) -> None:
 @runs_app.command()
 def delete(
     runs: Ids,
-    stop_first: Annotated[bool, typer.Option("--stop", help="Stop those that go on.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Needed to delete more than one.")] = False,
+    stop_first: Annotated[
+        bool, typer.Option("--stop", help="Stop the runs first that are queued or running.")
+    ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Required to delete more than one run.")
+    ] = False,
     data_dir: DataDir = None,
 ) -> None:
-    """Delete runs with all that hangs on them: curves, models, labels."""
+    """Delete runs with their curves, models and labels."""
     with _sentences(), _store(data_dir) as store:
         if len(runs) > 1 and not yes:
             raise BadInput(f"This would delete {len(runs)} runs for good; add --yes to do so.")

@@ -14,9 +14,7 @@ import typer
 from engine import accounts
 from engine.errors import BadInput
 
-app = typer.Typer(
-    help="Who may log in where `scant serve --auth FILE` asks for it.", no_args_is_help=True
-)
+app = typer.Typer(help="Manage the users of `scant serve --auth FILE`.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The user's name.")]
 File = Annotated[
@@ -42,7 +40,7 @@ def add(
         bool, typer.Option("--password-stdin", help="Read the password from standard input.")
     ] = False,
 ) -> None:
-    """Add a user, or give one another password, which ends the user's login sessions."""
+    """Add a user, or change a password; the new password ends the user's login sessions."""
     with _bad_input_exits():
         path = file or accounts.default_file()
         name = accounts.checked_name(name)
@@ -77,7 +75,7 @@ def list_users(file: File = None) -> None:
 
 @app.command()
 def convert(file: File = None) -> None:
-    """Hash the passwords of a file of version 0.1, which held them as they are."""
+    """Hash the plain passwords of a user file of version 0.1."""
     with _bad_input_exits():
         path = file or accounts.default_file()
         converted = accounts.convert(path)
