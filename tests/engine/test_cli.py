@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +21,7 @@ import engine
 from engine.cli import app
 from engine.datasets import sample
 from engine.events import Finished, Progress, State
+from engine.store import Store, schema
 
 pytestmark = pytest.mark.usefixtures("toy")
 TINY = {
@@ -363,3 +366,19 @@ def test_notes_on_files_are_said_before_the_fit(galaxies: Path, tmp_path: Path) 
     assert "mine.csv, column 'same': every value is 1; it was left out." in result.stderr
     assert "mine.csv, column 'mag_u': -9999 stands in 30 cells, first in row 2" in result.stderr
     assert "ask.csv, column 'mag_u': -9999 stands in 30 cells, first in row 2" in result.stderr
+
+
+def test_an_operator_meets_a_locked_database_in_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    monkeypatch.setenv("SCANT_DATA_DIR", str(tmp_path))
+    monkeypatch.setattr(schema, "BUSY_SECONDS", 0.02)
+    store = Store.open()
+    run = store.add_run("toy", {}, "demo", "user:ada")
+    store.close()
+    with closing(sqlite3.connect(tmp_path / "scant.db", isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        refused(scant("runs", "delete", run), "locked by another program")
+        other.execute("ROLLBACK")
+    assert scant("runs", "list").stdout.count(run) == 1
