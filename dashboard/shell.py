@@ -176,7 +176,7 @@ def _visit(site: Site) -> Visit:
     return Visit(
         site,
         doc,
-        owner or "",  # no cookie: a visitor who can look, and whose runs are found by link only
+        owner or "",  # no cookie: who may do nothing, and whose page gets no websocket
         query,
         dark=(query.get("theme") or pn.state.cookies.get("scant_theme")) == "dark",
         present="present" in query and query["present"] not in ("0", "false"),

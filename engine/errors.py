@@ -17,7 +17,7 @@ class NotFound(KeyError):
 
 
 class Unavailable(RuntimeError):
-    """Nothing is wrong with what was asked, but no worker is up to do it now."""
+    """The request is right, but it cannot be served now: no worker, no room, or no database."""
 
 
 class NotAllowed(PermissionError):
