@@ -36,6 +36,7 @@ from dashboard.pages.study_page import study_page
 from dashboard.upstream import bounded_messages, busy_cleanup, closed_sockets, one_log_line
 from engine.accounts import Accounts
 from engine.catalog import STUDIES
+from engine.errors import BadInput
 from engine.private_files import private_folder
 
 FORM_LIMIT = 64 * 2**10  # bytes of a request's body; the login's form is the only one
@@ -75,10 +76,16 @@ class Site:
         self.fetches = Fetches(self.data_dir)
 
     async def open(self) -> None:
-        """Start the run service and the hub, on the running event loop."""
+        """Start the run service and the hub, on the running event loop.
+
+        Raises:
+            BadInput: Nothing answers at the scheduler's address, or its workers cannot be used.
+        """
         self.hub.start()
         try:
             await self.service.start()
+        except BadInput:
+            raise  # whoever gave the address is there to hear it
         except Exception as error:
             log.exception("the run service did not start")
             self.fault = f"Runs cannot start on this server: {error}"
@@ -200,8 +207,8 @@ def serve(
         hours_per_run: Hours that a run may take; 0 for no limit.
 
     Raises:
-        BadInput: The port is taken, the user file cannot be used, or a proxy or a site that may
-            frame our pages is not named as one.
+        BadInput: The port is taken, the user file cannot be used, a proxy or a site that may frame
+            our pages is not named as one, or no Dask scheduler answers.
     """
     from engine.datasets import data_dir as default_data_dir
     from engine.runs import RunService
@@ -236,8 +243,9 @@ def serve(
 
 
 def run(site: Site, server: Server, open_browser: bool = False) -> None:
-    """Start a built server and block until it is told to stop."""
+    """Start a built server and block until it is told to stop. Raises as `Site.open` does."""
     loop = server.io_loop
+    refused: list[BadInput] = []
     asyncio_loop = loop.asyncio_loop  # type: ignore[attr-defined]
 
     async def stop() -> None:
@@ -245,13 +253,20 @@ def run(site: Site, server: Server, open_browser: bool = False) -> None:
         await site.close()
         loop.stop()
 
+    async def open_site() -> None:
+        try:
+            await site.open()
+        except BadInput as error:
+            refused.append(error)
+            await stop()
+
     def told(*_: Any) -> None:
         asyncio_loop.call_soon_threadsafe(lambda: asyncio_loop.create_task(stop()))
 
     for name in (signal.SIGINT, signal.SIGTERM):
         signal.signal(name, told)
     server.start()
-    loop.add_callback(site.open)
+    loop.add_callback(open_site)
     shown = "127.0.0.1" if server.address in (None, "", "0.0.0.0") else server.address
     print(f"Scant is at http://{shown}:{server.port}/ (Ctrl-C stops it)", flush=True)
     if open_browser:
@@ -260,6 +275,8 @@ def run(site: Site, server: Server, open_browser: bool = False) -> None:
         loop.start()
     finally:
         IOLoop.clear_current()
+    if refused:
+        raise refused[0]
 
 
 def _free(address: str) -> int:

@@ -157,7 +157,15 @@ class Attempts:
         """Have something done that nobody waits for."""
         task = asyncio.create_task(work)
         self._asides.add(task)  # a task that nobody holds may vanish
-        task.add_done_callback(self._asides.discard)
+        task.add_done_callback(self._end_aside)
+
+    def _end_aside(self, task: asyncio.Task[None]) -> None:
+        self._asides.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, StoreTrouble | TakenOver):  # the server closes; another one cares
+            log.info("what was to be done aside is not: %s", error)
+        elif error is not None:
+            log.error("what was to be done aside failed", exc_info=error)
 
     async def _set_state(self, live: Live, state: State, reason: str = "") -> None:
         await self._say(live.id, [Changed(state, reason)])
@@ -206,6 +214,9 @@ class Attempts:
             if self._live.get(live.id) is not live or not live.in_hand:
                 return
             try:
+                if live.wish == "pause":  # since it left the queue
+                    await self._rest_unbegun(live)
+                    return
                 if live.wish != "stop":
                     await self._set_state(live, State.STARTING)
                 await self._begin(live)
@@ -218,6 +229,12 @@ class Attempts:
             except Exception:
                 log.exception("run %s could not be begun", live.id)
                 await self._finish(live, State.FAILED, "The run could not be sent to a worker.")
+
+    async def _rest_unbegun(self, live: Live) -> None:
+        if live.state is State.PAUSING:
+            await self._finish(live, State.PAUSED, "Paused while it was queued.")
+        else:  # nobody but the server that closes wished it
+            await self._interrupt(live)
 
     async def _begin(self, live: Live) -> None:
         begin = self.store.begin_attempt

@@ -52,7 +52,7 @@ class Cluster:
             return await cls._start(workers)
         try:
             client = await Client(scheduler, asynchronous=True, timeout=5, name="scant")
-        except (OSError, ValueError) as error:
+        except Exception as error:  # it also raises whatever a way to connect is wanting
             raise BadInput(
                 f"No Dask scheduler answers at {scheduler}; check the address given by "
                 "--scheduler or SCANT_SCHEDULER, or leave it out to run on this machine."

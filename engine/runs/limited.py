@@ -7,6 +7,7 @@ import logging
 import math
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from engine.catalog import Entry
@@ -17,7 +18,7 @@ from engine.runs.desk import Ended, Message
 from engine.runs.limits import Limits, check_cost, cost_of, hours_words, size_of
 from engine.runs.live import Live
 from engine.runs.sharing import Shared
-from engine.store import RunRecord
+from engine.store import RunRecord, StoreTrouble
 
 METER_SECONDS = 1.0  # between two readings of how long runs have held their workers
 PUT_SECONDS = 10.0  # between two times that this is put down: what a killed server forgets
@@ -45,7 +46,8 @@ class Limited(Shared):
 
     async def close(self, patience: float = 3.0) -> None:
         """Checkpoint what runs, so that it goes on at the next start, and let the workers go."""
-        await self._put_used()
+        with suppress(StoreTrouble):  # what a server forgets that cannot store is of no weight
+            await self._promptly(self.store.put_used, dict(self._used))
         await super().close(patience)
 
     # Beginning
@@ -145,7 +147,7 @@ class Limited(Shared):
     async def _give_up(self, live: Live, attempt: int, limit: float) -> None:
         """Take its worker from a run that does not end."""
         async with self._turn(live.id):
-            if live.in_hand and live.attempt == attempt:
+            if live.in_hand and live.attempt == attempt and not live.over:
                 await self._end_for_hours(live, limit)
 
     async def _end_for_hours(self, live: Live, limit: float) -> None:
@@ -199,8 +201,8 @@ class Limited(Shared):
         super()._receive(word)
 
     async def _begin(self, live: Live) -> None:
-        live.resident, live.heeded = 0, False
         await super()._begin(live)
+        live.resident, live.heeded = 0, False  # after the last word of the attempt before
 
     async def _go_on_after_loss(self, live: Live) -> None:
         """A run whose worker was killed for its memory would kill the next one, too."""

@@ -24,7 +24,7 @@ from engine.runs.limited import Limited
 from engine.runs.limits import HOURS, Limits
 from engine.runs.live import Live
 from engine.runs.turns import in_turn
-from engine.store import UPLOAD_DAYS, RunRecord, Store
+from engine.store import UPLOAD_DAYS, RunRecord, Store, StoreTrouble
 from engine.worker import COLD
 
 Watcher = Callable[[str, list[Event]], None]

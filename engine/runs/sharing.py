@@ -6,7 +6,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from engine.errors import NotFound, Unavailable
@@ -14,10 +14,12 @@ from engine.events import State
 from engine.runs.attempts import Attempts
 from engine.runs.live import Live
 from engine.store import RunRecord, StoreTrouble, TakenOver
+from engine.store.claim_shelf import DEAD_SECONDS
 
 ATTEND_SECONDS = 1.0
 BEAT_SECONDS = 5.0  # between two signs of life of a server
 ADOPT_SECONDS = 5.0  # between two looks for servers that are gone
+AWAY_SECONDS = DEAD_SECONDS / 2  # a database that was, and all servers seem to be gone
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +35,7 @@ class Shared(Attempts):
         """
         await self._off(self.store.sign_in, self.server)
         await super().start()
-        await self._adopt()
+        await self._adopt(self._off)
         self._tasks.append(asyncio.create_task(self._attend()))
 
     async def close(self, patience: float = 3.0) -> None:
@@ -58,9 +60,13 @@ class Shared(Attempts):
                     beaten = now
                     await self._off(self.store.sign_in, self.server)
                 await self._obey()
-                if now - adopted >= ADOPT_SECONDS:
+                if time.monotonic() - now > AWAY_SECONDS:
+                    adopted = time.monotonic()  # others have yet to say that they live
+                elif now - adopted >= ADOPT_SECONDS:
                     adopted = now
-                    await self._adopt()
+                    await self._adopt(self._promptly)
+            except StoreTrouble as error:
+                log.info("no runs of other servers are taken up: %s", error)
             except Exception:
                 log.exception("the database could not be attended to")
 
@@ -84,12 +90,14 @@ class Shared(Attempts):
         if not record.state.final and record.state is not State.PAUSED:
             await self._off(self.store.wish, record.id, wish)
 
-    async def _adopt(self) -> None:
-        """Take up the runs that no living server has in its care."""
-        left = await self._off(lambda: self.store.take_over(self.server, self._held()))
+    async def _adopt(self, ask: Callable[..., Awaitable[list[RunRecord]]]) -> None:
+        """Take up the runs that no living server has in its care; `ask`: calls the store."""
+        left = await ask(lambda: self.store.take_over(self.server, self._held()))
         await self._desk.abandon([record.id for record in left])
         for record in left:
             async with self._turn(record.id):
+                if record.id in self._live:
+                    continue  # it was on its way into our care when the database was asked
                 try:
                     await self._take_up(record)
                 except TakenOver:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -66,6 +68,17 @@ def test_a_port_that_this_user_may_not_open(
 
     monkeypatch.setattr("dashboard.listening.bind_sockets", denied)  # root may open any
     refused(serve(tmp_path / "data", "--port", "80"), "may not be opened", "1024")
+
+
+@pytest.mark.parametrize("address", ["nonsense", "ucx://127.0.0.1:1"])
+def test_a_scheduler_that_does_not_answer(address: str, tmp_path: Path) -> None:
+    """It used to be a traceback, and a server that could train nothing."""
+    words = ("serve", "--port", "0", "--data-dir", str(tmp_path), "--scheduler", address)
+    command = [sys.executable, "-c", "from engine.cli import app; app()", *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    (line,) = done.stderr.strip().splitlines()
+    assert line.startswith(f"scant: No Dask scheduler answers at {address}; check the address")
 
 
 def test_a_data_folder_that_cannot_be_one(tmp_path: Path) -> None:

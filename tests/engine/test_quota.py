@@ -71,7 +71,7 @@ def test_an_owner_has_so_many_tables_and_deletes_one_for_the_next(
     with pytest.raises(BadInput, match="You have 2 tables on this server"):
         add(store)
     add(store, "another")
-    store.delete_upload(first)
+    store.delete_upload(first, "me")
     add(store)
 
 

@@ -24,6 +24,7 @@ class Place:
     def made(self) -> worker.Workplace:
         place = worker.Workplace()
         place.controls = {}
+        place.memory = 0
         place.science = threading.Thread(target=str)
         place.science.start()
         return place

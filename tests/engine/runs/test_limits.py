@@ -458,4 +458,4 @@ def test_an_operator_needs_no_server(folder: Path, url: str) -> None:
     (folder / "other" / "scant.db").write_text("no database at all " * 100)
     damaged = scant(folder / "other", "list")
     assert damaged.exit_code == 2
-    assert "cannot be used (file is not a database)" in damaged.output
+    assert "cannot be opened: file is not a database" in damaged.output

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import subprocess
@@ -38,6 +39,19 @@ def test_a_server_closed_in_order_goes_on_where_it_was(toy: str, tmp_path: Path)
     assert second.end(waiting) is State.HIT_LIMIT
     assert second.curve(run) == in_process(**values)
     second.close()
+
+
+def test_a_server_that_closes_in_the_midst_of_a_step_leaves_no_warnings(
+    toy: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Dask warned that a worker was still alive, and of the task that it had in hand."""
+    trust_toy()
+    driver = Driver(database(tmp_path), workers=2)
+    run = driver.submit(delay=10.0)
+    driver.until_state(run, State.RUNNING)
+    driver.close()
+    assert [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING] == []
+    assert "distributed" not in capfd.readouterr().err
 
 
 SERVER = """

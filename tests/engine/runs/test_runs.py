@@ -330,7 +330,7 @@ def test_large_tables_go_past_the_scheduler_to_a_worker_each(
     for run in runs:
         driver.until_state(run, State.RUNNING)
         driver.until_checkpoint(run)
-        driver.call(driver.service.stop(run))
+        driver.stop(run)
     assert [driver.end(run) for run in runs] == [State.STOPPED] * 2
     assert not [w for w in warned if "large graph" in str(w)]
     assert driver.service._desk._placed == {}

@@ -179,7 +179,7 @@ def test_a_visitor_hears_within_seconds_that_nothing_can_be_stored_and_nothing_i
                 await server.submit("toy", {}, "demo", "bob")  # the first to meet the trouble
             for act in (server.pause, server.stop, server.resume):
                 with pytest.raises(Unavailable, match="database"):
-                    await act(run)
+                    await act(run, "ada")
             with pytest.raises(StoreTrouble):
                 await server.submit("toy", {}, "demo", "bob")
             assert desk.told == []
@@ -187,7 +187,7 @@ def test_a_visitor_hears_within_seconds_that_nothing_can_be_stored_and_nothing_i
         await until(lambda: not server._coming)
         assert bobs(server) == []
         assert server.store.run(run).state is State.RUNNING
-        await server.pause(run)
+        await server.pause(run, "ada")
         assert desk.told == [(run, "pause")]
         await server.close(0.1)
 
