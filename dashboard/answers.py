@@ -16,6 +16,10 @@ log = logging.getLogger(__name__)
 SENTENCES = {
     404: ("There is no page here", "The address leads nowhere; perhaps a letter is missing."),
     405: ("This cannot be done here", "The address takes no request of this kind."),
+    503: (
+        "The server cannot answer at the moment",
+        "It waits for its database, or it is busy. Try again in a minute; nothing was changed.",
+    ),
 }
 REFUSED = ("This was refused", "The request could not be taken; go back and try it again.")
 FAULT = (
@@ -34,7 +38,7 @@ class Answer(RequestHandler):
     def write_error(self, status_code: int, **kwargs: Any) -> None:
         """Answer with a page of ours: never a traceback, a path or a library's words."""
         title, sentence = SENTENCES.get(status_code, REFUSED)
-        if status_code >= 500:
+        if status_code >= 500 and status_code not in SENTENCES:
             name = secrets.token_hex(4)
             log.error("fault %s: %d at %s", name, status_code, self.request.path)
             title, sentence = FAULT[0], FAULT[1].format(id=name)
