@@ -24,6 +24,13 @@ from dashboard.auth import page_session, proxy, same_origin, visitor_cookie
 from dashboard.auth.login import LoginProvider, show_log
 from dashboard.auth.login_sessions import LoginSessions
 from dashboard.controls.fetch import Fetches
+from dashboard.limits.connections import (
+    BODY_SECONDS,
+    IDLE_SECONDS,
+    Connections,
+    bound_connections,
+    raise_descriptor_limit,
+)
 from dashboard.limits.messages import MESSAGE_LIMIT
 from dashboard.limits.page_handler import PageLimits, bound_pages
 from dashboard.limits.sessions import PER_ADDRESS, LiveSessions
@@ -33,13 +40,20 @@ from dashboard.live import Hub
 from dashboard.mending import mend_panel
 from dashboard.pages.gallery import gallery
 from dashboard.pages.study_page import study_page
-from dashboard.upstream import bounded_messages, busy_cleanup, closed_sockets, one_log_line
+from dashboard.upstream import (
+    bounded_messages,
+    busy_cleanup,
+    closed_sockets,
+    one_log_line,
+    page_address,
+)
 from engine.accounts import Accounts
 from engine.catalog import STUDIES
 from engine.errors import BadInput
 from engine.private_files import private_folder
 
 FORM_LIMIT = 64 * 2**10  # bytes of a request's body; the login's form is the only one
+JOINING = 60_000  # ms until a page must have loaded its scripts and opened its websocket
 CLOSING = 8.0  # seconds at most that a closing server waits for checkpoints and workers
 
 log = logging.getLogger(__name__)
@@ -107,6 +121,7 @@ class Site:
         busy_cleanup.install()
         closed_sockets.install()
         one_log_line.install()
+        page_address.install()
         routes = {"/": shell.page(self, gallery)}
         for name in STUDIES:
             import_module(f"dashboard.pages.{name}")  # now, not while the first visitor waits
@@ -149,9 +164,14 @@ def build(
             title="Scant",
             websocket_origin=same_origin.listed(port, address, allow_origin),
             websocket_max_message_size=MESSAGE_LIMIT,
-            http_server_kwargs={"max_body_size": FORM_LIMIT},
+            http_server_kwargs={
+                "max_body_size": FORM_LIMIT,
+                "idle_connection_timeout": IDLE_SECONDS,
+                "body_timeout": BODY_SECONDS,
+            },
             keep_alive_milliseconds=15_000,
             check_unused_sessions_milliseconds=2_000,  # what nobody looks at costs megabytes
+            unused_session_lifetime_milliseconds=JOINING,  # a page that was left goes at once
             secret_key=page_session.signing_key(site.key),
             sign_sessions=True,
             ico_path=str(shell.assets() / "icon.svg"),
@@ -159,6 +179,7 @@ def build(
         )
     routes.put_up(server, site, policy, own_pages=not same_origin.on_this_machine(address))
     bound_pages(server, site.limits, site.key)
+    bound_connections(server, Connections(proxies))
     # In this order: cookies and headers go by the scheme of which a proxy knows.
     server._tornado.add_transform(proxy.transform(proxies))
     server._tornado.add_transform(visitor_cookie.transform(site.key))
@@ -222,6 +243,7 @@ def serve(
     check_reserve()
     folder = default_data_dir()
     check_address(port, address)
+    raise_descriptor_limit()
     with keeping(folder):
         private_folder(folder)  # here lies the key that signs cookies, wherever the database is
         key = visitor_cookie.secret(folder)
@@ -268,6 +290,7 @@ def run(site: Site, server: Server, open_browser: bool = False) -> None:
     server.start()
     loop.add_callback(open_site)
     shown = "127.0.0.1" if server.address in (None, "", "0.0.0.0") else server.address
+    shown = f"[{shown}]" if ":" in shown else shown
     print(f"Scant is at http://{shown}:{server.port}/ (Ctrl-C stops it)", flush=True)
     if open_browser:
         loop.add_callback(server.show, "/")
@@ -281,7 +304,7 @@ def run(site: Site, server: Server, open_browser: bool = False) -> None:
 
 def _free(address: str) -> int:
     """A port that nothing listens on; Bokeh must know it before it listens, to allow its origin."""
-    with socket.socket() as found:
+    with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as found:
         found.bind((address, 0))
         port: int = found.getsockname()[1]
     return port

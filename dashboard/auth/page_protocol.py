@@ -9,10 +9,13 @@ from __future__ import annotations
 import logging
 import secrets
 import sys
+import traceback
 from typing import Any
 
 from bokeh.protocol.exceptions import ProtocolError
 from bokeh.server.protocol_handler import ProtocolHandler
+
+LONGEST = 200  # characters of an exception's text in the log
 
 log = logging.getLogger(__name__)
 
@@ -42,11 +45,20 @@ def closing(sentence: str, why: str = "") -> str:
 
     Args:
         sentence: What the page hears, without its full stop.
-        why: One line for the log; "" logs the exception at hand with its traceback.
+        why: One line for the log; "" logs the exception at hand and where it was raised.
     """
     number = secrets.token_hex(4)
     if why:
         log.warning("fault %s: %s: %s", number, sentence, why)
     else:
-        log.error("fault %s: %s", number, sentence, exc_info=sys.exc_info()[0] is not None)
+        log.error("fault %s: %s%s", number, sentence, _where())
     return f"{sentence} (noted as {number})."
+
+
+def _where() -> str:
+    """The exception at hand for the log; what a visitor sent is in its text, so that is cut."""
+    kind, error, at = sys.exc_info()
+    if kind is None:
+        return ""
+    lines = "".join(traceback.format_tb(at))
+    return f"\n{lines}{kind.__name__}: {ascii(str(error))[:LONGEST]}"

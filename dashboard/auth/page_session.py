@@ -38,6 +38,9 @@ from dashboard.auth.visitor_cookie import COOKIE, verify
 
 log = logging.getLogger(__name__)
 
+SOCKETS = 2  # connections of one page at once; it needs one, and a second while that is lost
+FAULTS = 20  # messages of one connection that could not be taken, after which it is closed
+
 _openers: WeakKeyDictionary[ServerSession, str] = WeakKeyDictionary()  # who opened each page
 
 
@@ -115,6 +118,9 @@ class PageSocket(WSHandler):
     application: Any
     handler: Any
     receiver: Any
+    connection: Any
+    _ending = False
+    _faults = 0
 
     def initialize(self, key: str, own_pages: bool, **_: Any) -> None:  # type: ignore[override]
         """Take the server's secret, and whether pages under any name of it may connect."""
@@ -130,17 +136,52 @@ class PageSocket(WSHandler):
         await super().prepare()
         if self._finished:
             return
-        if self._joined(self._offered()) is None:
+        session = self._joined(self._offered())
+        if session is None:
             log.info("a websocket at %s was refused: not its visitor's page", self.request.path)
             raise HTTPError(403)
+        if session.connection_count >= SOCKETS:
+            raise HTTPError(429)
 
     async def _async_open(self, token: str) -> None:
         session = self._joined(token)
         if session is None:  # ended since the handshake; Bokeh would make it anew
             self.close(4404, "The page's session has ended.")
             return
+        if session.connection_count >= SOCKETS:  # many at once passed the test of the handshake
+            self.close(4429, "The page is open already.")
+            return
         await super()._async_open(token)
         self.handler = PageProtocol()
+
+    async def on_message(self, fragment: str | bytes) -> None:
+        """Take a part of a message; none before the session was joined or after the end."""
+        if self._ending:
+            return
+        if self.receiver is None:
+            self.close(4400, closing("This page sent too early", "no session was joined yet"))
+            return
+        await super().on_message(fragment)
+
+    def close(self, code: int | None = None, reason: str | None = None) -> None:
+        """Close the connection, and take nothing more from it."""
+        self._ending = True
+        super().close(code, reason)
+
+    def on_close(self) -> None:
+        """Let the session go with its page, which never comes back to it (`shell._reconnect`)."""
+        session = getattr(self.connection, "_session", None)
+        super().on_close()
+        if session is not None and not session.connection_count:
+            session.request_expiration()
+
+    async def _handle(self, message: Any) -> Any:
+        work = await super()._handle(message)
+        if work is not None and work.msgtype == "ERROR":
+            self._faults += 1
+            if self._faults >= FAULTS:  # each is in the log, with its traceback
+                self.close(4400, "This page sent too much that the server does not take.")
+        return work
 
     async def _receive(self, fragment: str | bytes) -> Any:
         try:

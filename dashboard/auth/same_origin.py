@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 def listed(port: int, address: str, further: Sequence[str]) -> list[str]:
     """The hosts whose pages may connect: this machine, and those given by the operator."""
     given = [*further, *os.environ.get("SCANT_ALLOW_ORIGIN", "").split(",")]
-    own = {"127.0.0.1", "localhost", address}
+    own = {"127.0.0.1", "localhost", f"[{address}]" if ":" in address else address}
     return [f"{host}:{port}" for host in sorted(own)] + [h for h in map(str.strip, given) if h]
 
 

@@ -57,6 +57,10 @@ class Turn:
     ) -> None:
         self._gate._leave(self)
 
+    def end(self) -> None:
+        """End a turn that has come before its work is done; the next one need not wait for it."""
+        self._gate._leave(self)
+
     def withdraw(self) -> None:
         """Give up waiting, because the client has gone; a turn that has come is not affected."""
         if self._come is not None and not self._come.done():
@@ -70,6 +74,7 @@ class PageGate:
         per_visitor: Requests that may wait with the same visitor cookie.
         per_address: Requests that may wait from the same address.
         overall: Requests that may wait at all.
+        shortest: Seconds that the loop is free after a turn, at least.
     """
 
     def __init__(
@@ -77,8 +82,10 @@ class PageGate:
         per_visitor: int = PER_VISITOR,
         per_address: int = PER_ADDRESS,
         overall: int = OVERALL,
+        shortest: float = SHORTEST,
     ) -> None:
         self._bounds = per_visitor, per_address, overall
+        self._shortest = shortest
         # Addresses in the order of their turns, of each its visitors in the order of theirs. The
         # client whose turn it is stays in its place, and goes to the end when its turn ends.
         self._lines: dict[str, dict[str, deque[Turn]]] = {}
@@ -119,7 +126,7 @@ class PageGate:
         if turn is self._current:
             loop = asyncio.get_running_loop()
             rest = REST * (loop.time() - self._began)
-            self._free_at = loop.time() + min(max(rest, SHORTEST), LONGEST)
+            self._free_at = loop.time() + min(max(rest, self._shortest), LONGEST)
             self._current = None
             self._lines[address][visitor] = self._lines[address].pop(visitor)
             self._lines[address] = self._lines.pop(address)

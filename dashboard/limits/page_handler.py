@@ -8,12 +8,13 @@ from typing import Any
 
 from bokeh.server.server import Server
 from bokeh.server.session import ServerSession
-from panel.io.server import DocHandler
+from panel.io.server import DocHandler, WSHandler
 from tornado.web import authenticated
 
 from dashboard import shell
 from dashboard.limits.client import Busy, Client
 from dashboard.limits.gate import PageGate, Turn, Withdrawn
+from dashboard.limits.message_turns import BoundedSocket, MessageTurns
 from dashboard.limits.sessions import LiveSessions
 
 
@@ -24,10 +25,12 @@ class PageLimits:
     Attributes:
         gate: Where requests wait for their page to be built.
         sessions: The sessions that live.
+        messages: Where messages of open pages wait for each other.
     """
 
     gate: PageGate = field(default_factory=PageGate)
     sessions: LiveSessions = field(default_factory=LiveSessions)
+    messages: MessageTurns = field(default_factory=MessageTurns)
 
 
 class BoundedPages:
@@ -37,7 +40,7 @@ class BoundedPages:
     key: str
     _turn: Turn | None = None
 
-    @authenticated  # who must log in first waits for no turn
+    @authenticated  # before the gate: who has to log in first neither waits nor takes a turn
     async def get(self: Any, *args: Any, **kwargs: Any) -> None:
         """Build the page when its turn has come, or answer with a sentence that reloads itself."""
         client = Client.of(self.request, self.key)
@@ -69,13 +72,23 @@ class BoundedPages:
 
 
 def bound_pages(server: Server, limits: PageLimits, key: str) -> None:
-    """Put the limits before every page of a server; `key` signs its visitor cookies."""
-    shared = {"limits": limits, "key": key}
+    """Put the limits before every page and websocket of a server.
+
+    Args:
+        server: With its addresses put up.
+        limits: The server's.
+        key: What signs its visitor cookies.
+    """
     for rule in server._tornado.wildcard_router.rules:
         target: Any = rule.target
-        bounded = isinstance(target, type) and issubclass(target, BoundedPages)
-        if isinstance(target, type) and issubclass(target, DocHandler) and not bounded:
+        if not isinstance(target, type) or issubclass(target, BoundedPages | BoundedSocket):
+            continue
+        if issubclass(target, DocHandler):
+            shared: dict[str, Any] = {"limits": limits, "key": key}
             rule.target = type("BoundedPage", (BoundedPages, target), shared)
+        elif issubclass(target, WSHandler):
+            shared = {"turns": limits.messages, "key": key}
+            rule.target = type("BoundedPageSocket", (BoundedSocket, target), shared)
 
 
 def busy_page(busy: Busy) -> str:

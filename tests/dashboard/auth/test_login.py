@@ -81,6 +81,20 @@ def asks_for_login(visitor: Visitor, path: str) -> bool:
 # what a login gives
 
 
+def test_a_page_without_a_login_leads_to_the_login_and_waits_for_nobody(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    gate = server.site.limits.gate
+    busy = gate.turn("somebody else")
+    server.on_loop(busy.__aenter__)
+    try:
+        answer = Visitor(server.port).get("/redshift?run=x")
+    finally:
+        server.on_loop(lambda: busy.__aexit__(None, None, None))
+    assert (answer.status, answer.place) == (302, "./login?next=%2Fredshift%3Frun%3Dx")
+    assert [r for r in caplog.records if r.levelname == "ERROR"] == []  # was a traceback each
+
+
 def test_a_login_leads_to_where_the_visitor_wanted_to_go(server: Server) -> None:
     visitor = Visitor(server.port)
     asked = visitor.get("/redshift?seed=1&x=%2F")

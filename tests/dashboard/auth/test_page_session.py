@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
+import contextlib
 import json
 import zlib
 from collections.abc import Iterator
@@ -16,10 +18,12 @@ from bokeh.util.token import (
     generate_session_id,
     get_session_id,
 )
+from tornado.httpclient import HTTPRequest
 from tornado.httputil import HTTPHeaders, HTTPServerRequest
+from tornado.websocket import WebSocketClosedError, websocket_connect
 
 from dashboard.auth.login_sessions import Login
-from dashboard.auth.page_session import signing_key, visitor
+from dashboard.auth.page_session import FAULTS, SOCKETS, signing_key, visitor
 from dashboard.auth.visitor_cookie import COOKIE, sign
 from tests.dashboard.standing import KEY, Reply, Standing, ask, join, message, standing
 
@@ -178,3 +182,63 @@ def test_what_the_server_cannot_take_is_answered_in_a_sentence(
     assert "(noted as " in content
     for word in ("Traceback", "File ", "/", "Error", "bokeh", "'"):
         assert word not in content, content
+
+
+def test_a_page_has_few_connections_and_its_session_goes_with_the_last(served: Standing) -> None:
+    opened = ask(served.url)
+    session = served.server.get_session("/", get_session_id(opened.token))
+
+    def connections(left: int) -> int:
+        async def another(_: Any) -> int:
+            return await asyncio.to_thread(connections, left - 1)
+
+        return join(served.url, opened.token, opened.cookie, another if left else None)
+
+    assert connections(SOCKETS - 1) == 101
+    assert connections(SOCKETS) == 429
+
+    async def left() -> None:
+        while not session.destroyed:
+            await asyncio.sleep(0.05)
+
+    asyncio.run(asyncio.wait_for(left(), 20))  # not when the time to open a page is over
+
+
+def test_who_sends_only_what_cannot_be_taken_is_cut_off(
+    served: Standing, caplog: pytest.LogCaptureFixture
+) -> None:
+    opened = ask(served.url)
+    forged = "\nINFO login: name='ada'"
+    patch = {"events": [{"kind": "ModelChanged", "model": {"id": forged}, "attr": "x", "new": 1}]}
+
+    async def talk(socket: Any) -> list[str]:
+        kinds = [""]
+        while kinds[-1] != "" or len(kinds) == 1:
+            for frame in (header("PATCH-DOC"), "{}", json.dumps(patch)):
+                await socket.write_message(frame)
+            kinds.append((await message(socket))[0])
+        return kinds[1:]
+
+    kinds = join(served.url, opened.token, opened.cookie, talk)
+    assert kinds == ["ERROR"] * (FAULTS - 1) + [""]
+    assert forged not in caplog.text
+
+
+def test_a_message_before_the_session_is_joined_is_no_fault_of_the_server(
+    served: Standing, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A browser waits for the server's word first; who does not met an AttributeError."""
+    opened = ask(served.url)
+
+    async def hasty() -> None:
+        at = f"{served.url.replace('http', 'ws', 1)}/ws"
+        request = HTTPRequest(at, headers={"Cookie": opened.cookie})
+        socket = await websocket_connect(request, subprotocols=["bokeh", opened.token])
+        for _ in range(3):
+            with contextlib.suppress(WebSocketClosedError):
+                await socket.write_message("{}")
+        while await socket.read_message() is not None:
+            pass
+
+    asyncio.run(asyncio.wait_for(hasty(), 30))
+    assert "NoneType" not in caplog.text

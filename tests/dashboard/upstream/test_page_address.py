@@ -1,0 +1,39 @@
+"""The parts of a page's address, whatever is in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dashboard.upstream.page_address import parts
+from tests.dashboard.standing import ask, join, standing
+
+
+@pytest.mark.parametrize(
+    ("host", "uri", "expected"),
+    [
+        ("x.example", "/a", {"hostname": "x.example", "pathname": "/a"}),
+        ("x.example:80", "/a?b=1", {"hostname": "x.example", "port": "80", "search": "?b=1"}),
+        ("[::1]:5006", "/", {"hostname": "[::1]", "port": "5006", "href": "http://[::1]:5006/"}),
+        ("x", "/a?b=c?d", {"pathname": "/a", "search": "?b=c?d"}),
+        ("x", "/a?b#c?d#e", {"pathname": "/a", "search": "?b", "hash": "#c?d#e"}),
+        ("[::1", "/", {"hostname": "[::1", "pathname": "/"}),
+        (None, None, {"href": "http:"}),
+    ],
+)
+def test_an_address_is_taken_apart(
+    host: str | None, uri: str | None, expected: dict[str, str]
+) -> None:
+    found = parts("http", host, uri)
+    assert {name: found.get(name) for name in expected} == expected
+    assert "" not in found.values()
+
+
+def test_a_page_is_built_under_any_address(tmp_path: Path) -> None:
+    with standing(tmp_path) as served:
+        assert ask(f"{served.url}/?word=what?").status == 200
+        assert ask(served.url, Host="[::1]:5006").status == 200
+        page = ask(served.url, Host="[::1")
+        assert page.status == 200
+        assert join(served.url, page.token, page.cookie) == 101
