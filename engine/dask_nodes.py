@@ -39,6 +39,7 @@ class QuietNanny(Nanny):
         """
         keeper = self.process
         if self.status is Status.closing and keeper and keeper.status is Status.running:
+            assert keeper.process is not None, "a running keeper has a process"
             await keeper.process.kill()
             await keeper.stopped.wait()
         await super().kill(timeout, reason)

@@ -48,6 +48,8 @@ def parse(text: str, name: str, maximum_columns: int) -> RawTable:
             f"{name} has {lines:,} lines and the limit is {MOST_LINES:,}; keep fewer rows."
         )
     body = text.lstrip("\r\n")
+    if not body.strip():
+        raise BadInput(f"{name} is empty; give a CSV file with a header and rows.")
     blank = len(re.findall(r"\r\n|\r|\n", text[: len(text) - len(body)]))
     delimiter = _delimiter(body, name)
     try:

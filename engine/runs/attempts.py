@@ -380,8 +380,9 @@ class Attempts:
             events = events[:-1]
         started = any(isinstance(e, Started) for e in events)
         running = started and live.state is State.STARTING
-        if running and not ended:
-            events = [*events, Changed(State.RUNNING)]
+        if running:  # in its place: the end of a short run may have come with its beginning
+            after = 1 + max(i for i, event in enumerate(events) if isinstance(event, Started))
+            events = [*events[:after], Changed(State.RUNNING), *events[after:]]
         await self._say(live.id, events, data_hash)
         live.started = live.started or started
         if running:

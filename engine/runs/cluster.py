@@ -25,6 +25,10 @@ _CONFIG: dict[str, Any] = {
     "distributed.nanny.pre-spawn-environ.MALLOC_ARENA_MAX": 1,
 }
 
+# Dask looks once more at a worker so long after it was lost, and if it is being replaced just then,
+# for the second time, closes its nanny: there is one worker less for good. Ours are replaced by
+# their nannies, and where all are gone the service brings new ones up.
+_LOST = {"distributed.deploy.lost-worker-timeout": "1000 days"}
 
 CLOSE_SECONDS = 0.5
 
@@ -78,6 +82,7 @@ class Cluster:
         env = {name: str(threads) for name in names}
         if threads > 1:
             env["GOMP_SPINCOUNT"] = "0"  # spinning threads double step times on shared cores
+        dask.config.set(_LOST)  # for as long as the process lives: it is read at every loss
         with dask.config.set(_CONFIG):
             local: Any = LocalCluster(
                 n_workers=count,
