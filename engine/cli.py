@@ -203,11 +203,22 @@ def fit(
             elif isinstance(event, Finished):
                 end = event
         assert end is not None
-        predictions = _predictions(run, asked) if asked is not None and model else None
+        predictions, refused = None, ""
+        if asked is not None and model:
+            try:
+                predictions = _predictions(run, asked)
+            except BadInput as error:  # of what the model has learnt, this table lacks something
+                refused = str(error)
         if out is not None:
             words = results.settings_words(study, parsed.values(), data)
             with output(out):
                 results.write(out, words, end, steps, model, predictions)
+        if refused:
+            _report(end, as_json)
+            raise BadInput(
+                f"{predict} was not predicted: {refused} The model itself is in {out}; "
+                "engine.load reads it, and predicts another table without training again."
+            )
     _report(end, as_json)
     if end.state in (State.DIVERGED, State.FAILED):
         raise typer.Exit(1)

@@ -63,6 +63,20 @@ def galaxies(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
+def test_a_table_that_lacks_what_was_learnt_costs_its_predictions_and_not_the_model(
+    galaxies: Path, tmp_path: Path
+) -> None:
+    out, ask = tmp_path / "out", tmp_path / "ask.csv"
+    pd.DataFrame({"height": [1.0], "width": [2.0]}).to_csv(ask, index=False)
+    asked = ["--data", galaxies, "--predict", ask, "--out", out]
+    result = scant("fit", "redshift", *asked, *sets(**TINY))
+    assert result.exit_code == 2
+    assert "was not predicted: The table has none of the features" in result.stderr
+    assert f"The model itself is in {out}" in result.stderr
+    assert {f.name for f in out.iterdir()} == FILES
+    engine.load(out)
+
+
 def test_fit_writes_a_folder_that_engine_load_reads(galaxies: Path, tmp_path: Path) -> None:
     out = tmp_path / "deep" / "out"
     rows = pd.read_csv(galaxies).sample(frac=1, random_state=1).head(40)

@@ -351,7 +351,7 @@ def test_a_step_without_end_loses_its_worker_and_a_conclusion_gets_more_time(
         await until(lambda: made.store.run(run).state is State.FAILED)
         assert "took too long over a step, so its worker was replaced" in made.store.run(run).reason
         assert desk.renewed == [(run, 1)]
-        assert made.status().running == 0
+        await until(lambda: made.status().running == 0)  # once that is put down
         await made.close(0.1)
 
     lived(story)
