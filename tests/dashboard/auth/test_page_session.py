@@ -34,7 +34,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standing]:
         yield server
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def opened(served: Standing) -> Reply:
     """A page that somebody has opened."""
     return ask(served.url)
