@@ -39,13 +39,16 @@ def private_folder(folder: Path) -> None:
 def private_file(file: Path) -> None:
     """Make an empty file that only its owner can read and write (0600); close one that is there.
 
+    What is there and is no file (a folder that was named by mistake, a device) stays as it is.
+
     Raises:
         OSError: It cannot be made.
     """
     try:
         os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except FileExistsError:
-        _close(file, 0o600)
+        if file.is_file():  # a folder without its x bit is closed to everything in it
+            _close(file, 0o600)
 
 
 def _close(path: Path, mode: int) -> None:

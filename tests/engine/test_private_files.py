@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.errors import BadInput
 from engine.private_files import private_folder
 from engine.store import Store
 
@@ -63,3 +64,13 @@ def test_a_folder_with_other_things_in_it_stays_as_it_is(folder: Path) -> None:
     private_folder(folder)
     assert mode(folder) == 0o755
     assert opened(folder)["scant.db"] == 0o600
+
+
+def test_a_folder_named_as_the_database_stays_as_it_is(tmp_path: Path) -> None:
+    """It was closed to 0600, and nothing in it could be reached: a home directory, /proc."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    folder.chmod(0o755)
+    with pytest.raises(BadInput):
+        Store.open(f"sqlite:///{folder}")
+    assert mode(folder) == 0o755
