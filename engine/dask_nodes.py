@@ -38,8 +38,8 @@ class QuietNanny(Nanny):
         itself within any time, and Dask would warn of it, and of what it had begun.
         """
         keeper = self.process
-        if self.status is Status.closing and keeper and keeper.status is Status.running:
-            assert keeper.process is not None, "a running keeper has a process"
-            await keeper.process.kill()
+        running = keeper.process if keeper and keeper.status is Status.running else None
+        if self.status is Status.closing and keeper and running:
+            await running.kill()
             await keeper.stopped.wait()
         await super().kill(timeout, reason)
