@@ -62,6 +62,8 @@ class Desk:
         self._watches: dict[tuple[str, int], asyncio.Task[None]] = {}
         self._futures: dict[tuple[str, int], Future] = {}
         self._placed: dict[tuple[str, int], str] = {}  # workers that were sent large data
+        self._present: set[str] = set()  # workers, when they were last counted
+        self._leaving: set[str] = set()  # those that are being replaced: Dask counts on them still
 
     @property
     def connected(self) -> bool:
@@ -82,9 +84,11 @@ class Desk:
         if self._cluster is None or not self._cluster.connected:
             return {}
         try:
-            return await asyncio.wait_for(self._cluster.slots(), 5.0)
+            slots = await asyncio.wait_for(self._cluster.slots(), 5.0)
         except (OSError, TimeoutError):
             return {}
+        self._present = set(slots)
+        return {address: count for address, count in slots.items() if address not in self._leaving}
 
     async def memory(self) -> int | None:
         """Bytes that the smallest worker may hold; None where that is not known or not limited."""
@@ -123,12 +127,16 @@ class Desk:
 
     async def renew(self, address: str, run: str, attempt: int) -> None:
         """Have a worker that fell silent in the midst of an attempt replaced, if it is ours."""
+        if self.local:
+            self._leaving.add(address)
         await self.tell(address, run, attempt, "abandon")
         if self.local:
             try:
                 await self._client.restart_workers([address], timeout=30, raise_for_error=False)
             except Exception as error:
                 log.warning("worker %s could not be replaced: %s", address, error)
+            finally:
+                self._leaving.discard(address)
 
     async def abandon(self, runs: list[str]) -> None:
         """End what an earlier server left running on a cluster that outlived it."""
@@ -196,7 +204,13 @@ class Desk:
                 [data or b"" for data in inputs], workers=[address], hash=False
             )
             given = [None if data is None else held for data, held in zip(inputs, sent)]
-        future = client.submit(worker.work, json.dumps(job), *given, pure=False, key=_name(key))
+        where: dict[str, Any] = {}
+        if self._leaving and (staying := self._present - self._leaving):
+            # A worker that fell silent dies with whatever it is given until it is replaced.
+            where = {"workers": sorted(staying), "allow_other_workers": True}
+        future = client.submit(
+            worker.work, json.dumps(job), *given, pure=False, key=_name(key), **where
+        )
         self._futures[key] = future
         await future.result()
 
@@ -206,7 +220,8 @@ class Desk:
         Raises:
             Unavailable: There is none.
         """
-        tasks: dict[str, set[str]] = {a: set(t) for a, t in (await client.processing()).items()}
+        every: dict[str, set[str]] = {a: set(t) for a, t in (await client.processing()).items()}
+        tasks = {a: t for a, t in every.items() if a not in self._leaving} or every
         if not tasks:
             raise Unavailable("No worker is up at the moment; try again in a few seconds.")
         for other, address in self._placed.items():
