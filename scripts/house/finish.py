@@ -84,7 +84,7 @@ sub("dashboard/pages/mitosis/page.py", ('others.append(Variant("with every pixel
 
 LAZY = '''"""{doc}
 
-Names are imported at first use, so that `{module}.{light}`, which the registry needs, costs nothing.
+Names are imported at first use: `{module}.{light}`, which the registry needs, costs nothing.
 """
 
 from __future__ import annotations
