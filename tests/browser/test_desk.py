@@ -8,6 +8,9 @@ from playwright.sync_api import Page, expect
 from dashboard.shell import assets
 from tests.browser.conftest import Served
 
+# The address is only a place to stand at: what is no page of ours may run no script.
+pytestmark = pytest.mark.browser_context_args(bypass_csp=True)
+
 # A component's model as the browser has it: values, and who is called when one of them changes.
 DESK = """async (script) => {
   const heard = {}
