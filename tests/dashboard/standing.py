@@ -40,9 +40,9 @@ class Standing:
     site: Site
     server: Server
 
-    def sessions(self) -> int:
-        """How many browser sessions there are."""
-        return len(self.server.get_sessions())
+    def sessions(self) -> set[str]:
+        """The ids of the browser sessions that there are; those that were left go by themselves."""
+        return {session.id for session in self.server.get_sessions()}
 
 
 @dataclass

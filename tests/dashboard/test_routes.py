@@ -150,7 +150,7 @@ def test_head_is_answered_as_get_and_makes_no_session(served: Standing, guarded:
     for path in READABLE:
         before = served.sessions()
         head = ask(served.url + path, "HEAD")
-        assert served.sessions() == before, path
+        assert served.sessions() <= before, path
         assert head.body == b""
         pages = path == "/" or path[1:] in STUDIES
         if pages and path != "/":

@@ -125,7 +125,7 @@ def test_a_websocket_makes_no_session(served: Standing) -> None:
         "bm9uc2Vuc2U.bm9uc2Vuc2U",
     ):
         assert join(served.url, token, opened.cookie) == 403, token
-    assert served.sessions() == before
+    assert served.sessions() <= before
     assert join(f"{served.url}/redshift", opened.token, opened.cookie) == 403  # another page's
 
 
