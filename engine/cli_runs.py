@@ -54,7 +54,11 @@ def list_runs(
         typer.echo(form.format(*words))
 
 
-@runs_app.command()
+# An id of 0.1.0 may begin with a hyphen, and is no option for it.
+_IDS = {"ignore_unknown_options": True}
+
+
+@runs_app.command(context_settings=_IDS)
 def stop(runs: Ids, data_dir: DataDir = None) -> None:
     """Stop runs. If a server is up, each run ends with its best parameters so far as its model."""
     with _sentences(), _store(data_dir) as store:
@@ -62,7 +66,7 @@ def stop(runs: Ids, data_dir: DataDir = None) -> None:
             typer.echo(f"{run}: {stop_run(store, run)}", err=True)
 
 
-@runs_app.command()
+@runs_app.command(context_settings=_IDS)
 def delete(
     runs: Ids,
     stop_first: Annotated[

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -15,6 +14,7 @@ from engine.runs.attempts import Attempts
 from engine.runs.live import Live
 from engine.store import RunRecord, StoreTrouble, TakenOver
 from engine.store.claim_shelf import DEAD_SECONDS
+from engine.store.records import new_id
 
 ATTEND_SECONDS = 1.0
 BEAT_SECONDS = 5.0  # between two signs of life of a server
@@ -117,7 +117,7 @@ class Shared(Attempts):
         Raises:
             StoreTrouble: It could not be; then there is no such run, nor will there be.
         """
-        run = secrets.token_urlsafe(12)
+        run = new_id()
         self._coming.add(run)
         try:
             await self._promptly(put, *about, run_id=run)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import secrets
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +10,7 @@ from sqlalchemy import Engine, delete, func, insert, select, update
 
 from engine.errors import BadInput, NotFound
 from engine.events import FINAL, State
+from engine.store.records import new_id
 from engine.store.run_shelf import HANGS_ON_RUN, RunShelf
 from engine.store.schema import LABELS, RUNS, TRACE
 from engine.store.schema_limits import LABEL_VISITORS, RUN_ORIGINS, RUN_TIMES
@@ -43,7 +43,7 @@ class LimitShelf(RunShelf):
         self, address: str, presenter: str, *about: Any, run_id: str | None = None, **more: Any
     ) -> str:
         """Put down a new run with where it was submitted from; the rest as `add_run` takes it."""
-        run = run_id or secrets.token_urlsafe(12)
+        run = run_id or new_id()
         with self.engine.begin() as db:
             db.execute(insert(RUN_ORIGINS).values(run=run, address=address, presenter=presenter))
         return self.add_run(*about, **more, run_id=run)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,13 @@ from jaxtyping import Float, Int
 from numpy import ndarray
 
 from engine.events import State
+
+
+def new_id() -> str:
+    """An id with 96 random bits that no command line takes for an option."""
+    while (made := secrets.token_urlsafe(12)).startswith("-"):
+        pass
+    return made
 
 
 @dataclass(frozen=True)

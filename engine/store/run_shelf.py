@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import secrets
 import time
 from collections.abc import Mapping, Sequence
 from statistics import median
@@ -30,7 +29,7 @@ from engine.events import (
     encode,
 )
 from engine.store.claim_shelf import check_claim
-from engine.store.records import RunRecord, Trace
+from engine.store.records import RunRecord, Trace, new_id
 from engine.store.schema import (
     CHECKPOINTS,
     CLAIMS,
@@ -72,7 +71,7 @@ class RunShelf:
         server: str = "",
     ) -> str:
         """Put down a new, queued run, in the care of a server if one is named; returns its id."""
-        run_id = run_id or secrets.token_urlsafe(12)
+        run_id = run_id or new_id()
         row = {
             "id": run_id,
             "study": study,

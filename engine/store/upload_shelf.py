@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,7 +14,7 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 from engine.errors import BadInput, NotAllowed, NotFound
 from engine.events import FINAL, Finished, decode, encode
 from engine.store.quota import Quota
-from engine.store.records import Label, UploadRecord
+from engine.store.records import Label, UploadRecord, new_id
 from engine.store.schema import (
     CHECKPOINTS,
     EARLIER_CHECKPOINTS,
@@ -54,7 +53,7 @@ class UploadShelf(Quota):
             BadInput: The owner has too many tables here already, or too large ones.
             Unavailable: The disk has no room for it.
         """
-        upload_id = secrets.token_urlsafe(12)
+        upload_id = new_id()
         buffer = BytesIO()
         frame.to_parquet(buffer, index=False)
         self.check_uploads(owner, buffer.tell())

@@ -24,6 +24,7 @@ from engine.runs.access import address_code, presenter_code, presenter_named
 from engine.runs.desk import Ended, Message
 from engine.runs.limits import Cost, Limits, Size, check_cost, cost_of
 from engine.store import Store
+from engine.store.records import new_id
 
 pytestmark = [pytest.mark.usefixtures("toy"), pytest.mark.timeout(60)]
 KEY = "k" * 40
@@ -436,6 +437,22 @@ def test_an_operator_stops_and_deletes_the_runs_of_a_living_server(folder: Path,
         await made.close(0.1)
 
     lived(story)
+
+
+@pytest.mark.parametrize("old", ["--6V9x7JicQcMged", "-yV9x7JicQcMgedA"])
+def test_an_id_that_begins_with_a_hyphen_is_no_option(folder: Path, url: str, old: str) -> None:
+    store = Store.open(url)
+    store.add_run("toy", {}, "demo", "user:ada", server="dead", run_id=old)
+    assert scant(folder, "stop", old).exit_code == 0
+    assert scant(folder, "delete", old).exit_code == 0
+    assert store.runs() == []
+    store.close()
+
+
+def test_new_ids_begin_with_no_hyphen(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = iter(["-a", "--b", "c-"])
+    monkeypatch.setattr("engine.store.records.secrets.token_urlsafe", lambda _: next(drawn))
+    assert new_id() == "c-"
 
 
 def test_an_operator_needs_no_server(folder: Path, url: str) -> None:
