@@ -96,7 +96,6 @@ def put_up(
     site: Site,
     policy: Policy,
     own_pages: bool,
-    page_handler: type[PageHandler] = PageHandler,
 ) -> None:
     """Give a built server these addresses and no others.
 
@@ -105,12 +104,11 @@ def put_up(
         site: What the pages share.
         policy: What pages may load.
         own_pages: Whether pages under any name of the server may open websockets.
-        page_handler: What answers for pages.
     """
     app: Any = server._tornado
     present = {rule.matcher.regex.pattern.rstrip("$"): rule for rule in app.wildcard_router.rules}
     rules: list[Rule] = [
-        *_pages(app.applications, site, policy, own_pages, page_handler),
+        *_pages(app.applications, site, policy, own_pages),
         *_files(),
         ("/healthz", Health, {"site": site}),
         ("/readyz", Ready, {"site": site}),
@@ -136,13 +134,12 @@ def _pages(
     site: Site,
     policy: Policy,
     own_pages: bool,
-    page_handler: type[PageHandler],
 ) -> list[Rule]:
     rules: list[Rule] = []
     for page, context in contexts.items():
         socket = f"{page.rstrip('/')}/ws"
         bokeh = {"application_context": context, "bokeh_websocket_path": socket, "key": site.key}
-        rules.append((page, page_handler, {**bokeh, "policy": policy}))
+        rules.append((page, PageHandler, {**bokeh, "policy": policy}))
         rules.append((socket, PageSocket, {**bokeh, "own_pages": own_pages}))
         if page != "/":
             rules.append((f"/({page[1:]})/", WithoutSlash, {}))

@@ -6,7 +6,6 @@ import json
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,6 +15,7 @@ import typer
 from engine import cli_users
 from engine.catalog import STUDIES, Settings, entry
 from engine.cli_runs import runs_app
+from engine.cli_sentences import sentences
 from engine.errors import BadInput, NotFound
 from engine.outputs import check_writable, output
 
@@ -37,16 +37,6 @@ app.add_typer(cli_users.app, name="user")
 app.add_typer(runs_app, name="runs")
 
 StudyName = Annotated[str, typer.Argument(metavar="STUDY", help="One of: " + ", ".join(STUDIES))]
-
-
-@contextmanager
-def _sentences() -> Iterator[None]:
-    """Bad input ends in one sentence and status 2, never in a traceback."""
-    try:
-        yield
-    except (BadInput, NotFound) as error:
-        typer.echo(f"scant: {error}", err=True)
-        raise typer.Exit(2) from None
 
 
 @app.command()
@@ -122,7 +112,7 @@ def serve(
     """
     from dashboard.app import serve as serve_pages
 
-    with _sentences():
+    with sentences():
         serve_pages(
             port=port,
             address=address,
@@ -180,7 +170,7 @@ def fit(
     from engine import results
     from engine.events import Finished, Fitted, Note, Progress, State
 
-    with _sentences():
+    with sentences():
         if predict is not None and out is None:
             raise BadInput("--predict writes predictions.csv into a folder; name it with --out.")
         if out is not None:
@@ -309,7 +299,7 @@ def fetch(name: Annotated[str, typer.Argument(help="A fetched data set.")]) -> N
     from engine.datasets import data_dir
     from engine.datasets.fetch import fetch as fetch_data
 
-    with _sentences(), tqdm(unit="B", unit_scale=True, file=sys.stderr, disable=None) as bar:
+    with sentences(), tqdm(unit="B", unit_scale=True, file=sys.stderr, disable=None) as bar:
 
         def progress(done: int, total: int | None) -> None:
             bar.total = total
@@ -331,7 +321,7 @@ def sample(
     from engine.datasets import sample as draw
 
     study, _, source = name.partition("/")
-    with _sentences():
+    with sentences():
         frame = draw(entry(study), source or "demo", rows, seed)
         with output(out):
             safe_for_spreadsheet(frame).to_csv(out, index=False)
@@ -350,7 +340,7 @@ def births(
     from engine.datasets.fertility import experiment
     from engine.datasets.hfd import read_rates
 
-    with _sentences():
+    with sentences():
         frame = experiment(read_rates(file, country=country), step, seed=seed)
         with output(out):
             frame.to_csv(out, index=False)
@@ -372,7 +362,7 @@ def reproduce(
     """Print the publications' tables: our figures beside theirs."""
     from engine import reproducing
 
-    with _sentences():
+    with sentences():
         _, faults = reproducing.reproduce(
             reproducing.studies_named(study),
             quick=quick,
@@ -401,7 +391,7 @@ def bench(
 
     Of a model: its cost against its sizes. Of a study: what one of its training steps takes.
     """
-    with _sentences():
+    with sentences():
         if device not in ("auto", "cpu", "cuda"):
             raise BadInput(f"--device must be auto, cpu or cuda; got {device!r}.")
         from engine import bench as speed

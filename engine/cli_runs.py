@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from engine.errors import BadInput, NotFound, Unavailable
+from engine.cli_sentences import sentences
+from engine.errors import BadInput, Unavailable
 
 if TYPE_CHECKING:
     from engine.store import RunRecord, Store
@@ -41,7 +42,7 @@ def list_runs(
     data_dir: DataDir = None,
 ) -> None:
     """List the runs, newest first."""
-    with _sentences(), _store(data_dir) as store:
+    with sentences(Unavailable), _store(data_dir) as store:
         rows = [_row(store, run) for run in store.runs() if not live or _is_live(run)]
     if as_json:
         typer.echo(json.dumps(rows, indent=2))
@@ -61,7 +62,7 @@ _IDS = {"ignore_unknown_options": True}
 @runs_app.command(context_settings=_IDS)
 def stop(runs: Ids, data_dir: DataDir = None) -> None:
     """Stop runs. If a server is up, each run ends with its best parameters so far as its model."""
-    with _sentences(), _store(data_dir) as store:
+    with sentences(Unavailable), _store(data_dir) as store:
         for run in runs:
             typer.echo(f"{run}: {stop_run(store, run)}", err=True)
 
@@ -78,7 +79,7 @@ def delete(
     data_dir: DataDir = None,
 ) -> None:
     """Delete runs with their curves, models and labels."""
-    with _sentences(), _store(data_dir) as store:
+    with sentences(Unavailable), _store(data_dir) as store:
         if len(runs) > 1 and not yes:
             raise BadInput(f"This would delete {len(runs)} runs for good; add --yes to do so.")
         for run in runs:
@@ -159,13 +160,3 @@ def _store(data_dir: Path | None) -> Iterator[Store]:
         yield store
     finally:
         store.close()
-
-
-@contextmanager
-def _sentences() -> Iterator[None]:
-    """What is wrong ends in one sentence and status 2, as in `engine.cli`, which imports us."""
-    try:
-        yield
-    except (BadInput, NotFound, Unavailable) as error:
-        typer.echo(f"scant: {error}", err=True)
-        raise typer.Exit(2) from None

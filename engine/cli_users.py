@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import getpass
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from engine import accounts
+from engine.cli_sentences import sentences
 from engine.errors import BadInput
 
 app = typer.Typer(help="Manage the users of `scant serve --auth FILE`.", no_args_is_help=True)
@@ -20,16 +19,6 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="The user's name.")]
 File = Annotated[
     Path | None, typer.Option(help="The user file; by default users.json in the data directory.")
 ]
-
-
-@contextmanager
-def _bad_input_exits() -> Iterator[None]:
-    """Bad input ends in one sentence on stderr and status 2."""
-    try:
-        yield
-    except BadInput as error:
-        typer.echo(f"scant: {error}", err=True)
-        raise typer.Exit(2) from None
 
 
 @app.command()
@@ -41,7 +30,7 @@ def add(
     ] = False,
 ) -> None:
     """Add a user, or change a password; the new password ends the user's login sessions."""
-    with _bad_input_exits():
+    with sentences():
         path = file or accounts.default_file()
         name = accounts.checked_name(name)
         users = accounts.read_users(path) if path.exists() else {}
@@ -55,7 +44,7 @@ def add(
 @app.command()
 def remove(name: Name, file: File = None) -> None:
     """Remove a user; a running server ends the user's login sessions within seconds."""
-    with _bad_input_exits():
+    with sentences():
         path = file or accounts.default_file()
         users = accounts.read_users(path)
         if users.pop(accounts.checked_name(name), None) is None:
@@ -67,7 +56,7 @@ def remove(name: Name, file: File = None) -> None:
 @app.command("list")
 def list_users(file: File = None) -> None:
     """List the users' names."""
-    with _bad_input_exits():
+    with sentences():
         users = accounts.read_users(file or accounts.default_file())
     for name in sorted(users):
         typer.echo(name)
@@ -76,7 +65,7 @@ def list_users(file: File = None) -> None:
 @app.command()
 def convert(file: File = None) -> None:
     """Hash the plain passwords of a user file of version 0.1."""
-    with _bad_input_exits():
+    with sentences():
         path = file or accounts.default_file()
         converted = accounts.convert(path)
     typer.echo(f"{len(converted)} passwords in {path} were hashed; its mode is 0600.")

@@ -11,7 +11,8 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from ipaddress import IPv6Address, ip_address, ip_network
+
+from engine.addresses import network
 
 CAPACITY = 20_000  # names and addresses remembered at once, some 5 MB
 FORGOTTEN_SECONDS = 3600.0  # without an attempt, after which failures do not count any more
@@ -110,22 +111,9 @@ class Throttle:
 
 def _rules(name: str, address: str) -> dict[tuple[str, ...], Rule]:
     """The counts that an attempt belongs to."""
-    network, name = _network(address), name[:80]
+    subscriber, name = network(address)[:80], name[:80]
     return {
-        ("pair", name, network): PAIR,
-        ("address", network): ADDRESS,
+        ("pair", name, subscriber): PAIR,
+        ("address", subscriber): ADDRESS,
         ("name", name): NAME,
     }
-
-
-def _network(address: str) -> str:
-    """An address; of IPv6 its /64, all of which one visitor may have."""
-    try:
-        found = ip_address(address.partition("%")[0])
-    except ValueError:
-        return address[:80]
-    if isinstance(found, IPv6Address):
-        if found.ipv4_mapped is not None:
-            return str(found.ipv4_mapped)
-        return str(ip_network((found, 64), strict=False))
-    return str(found)

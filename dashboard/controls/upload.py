@@ -13,9 +13,10 @@ import panel_material_ui as pmui
 
 from dashboard.controls.dropper import BoundedDropper
 from dashboard.controls.upload_images import pictured
-from dashboard.limits.client import Client, network
+from dashboard.limits.client import Client
 from dashboard.pages.place import column
 from dashboard.shell import text
+from engine.addresses import network
 from engine.datasets import inspect_table, read_image_table, read_table
 from engine.datasets.archives import IMAGE_LIMIT_BYTES
 from engine.datasets.hfd import is_rates, read_births

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
-from ipaddress import IPv6Address, ip_address, ip_network
 
 from tornado.httputil import HTTPServerRequest
 
 from dashboard.auth.visitor_cookie import COOKIE, verify
-
-PREFIX = 64  # bits of an IPv6 address that one subscriber has in common
+from engine.addresses import network
 
 
 class Busy(Exception):
@@ -40,23 +38,10 @@ class Client:
     def of(cls, request: HTTPServerRequest, key: str) -> Client:
         """The client of a request, whose visitor cookie is signed with `key`.
 
-        The cookie is read from the header: `identity.transform` gives each request without one a
-        new visitor, by which nothing can be counted.
+        The cookie is read from the header: `visitor_cookie.transform` gives each request without
+        one a new visitor, by which nothing can be counted.
         """
         return cls(network(request.remote_ip or ""), _visitor(request, key))
-
-
-def network(address: str) -> str:
-    """What stands for an address in all counts: itself, or an IPv6 address' first 64 bits."""
-    try:
-        parsed = ip_address(address.partition("%")[0])
-    except ValueError:
-        return address
-    if not isinstance(parsed, IPv6Address):
-        return str(parsed)
-    if parsed.ipv4_mapped is not None:
-        return str(parsed.ipv4_mapped)
-    return str(ip_network((parsed, PREFIX), strict=False))
 
 
 def _visitor(request: HTTPServerRequest, key: str) -> str:

@@ -16,7 +16,7 @@ from bokeh.server.server import Server
 from tornado.iostream import IOStream
 
 from dashboard.auth.proxy import Proxies
-from dashboard.limits.client import network
+from engine.addresses import network
 
 try:
     import resource

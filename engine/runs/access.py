@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hmac
 import re
-from ipaddress import IPv6Address, ip_address, ip_network
 
+from engine.addresses import network
 from engine.errors import NotAllowed
 from engine.store import RunRecord
 
@@ -33,14 +33,7 @@ def address_code(address: str, key: str) -> str:
     """
     if not address:
         return ""
-    try:
-        found = ip_address(address.partition("%")[0])
-    except ValueError:
-        return _code("address", address, key)
-    if isinstance(found, IPv6Address) and found.ipv4_mapped is not None:
-        found = found.ipv4_mapped
-    network = ip_network((found, 64 if isinstance(found, IPv6Address) else 32), strict=False)
-    return _code("address", str(network), key)
+    return _code("address", network(address), key)
 
 
 def may_steer(record: RunRecord, presenter: str, visitor: str, key: str) -> bool:

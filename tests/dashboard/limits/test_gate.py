@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from dashboard.limits.client import Busy, Client, network
+from dashboard.limits.client import Busy, Client
 from dashboard.limits.gate import PageGate, Turn, Withdrawn
 from dashboard.limits.sessions import LiveSessions
+from engine.addresses import network
 
 
 class Builds:
