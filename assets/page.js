@@ -1,43 +1,4 @@
-// Loaded with every page: lets nothing that a visitor does early be lost, takes the spinner away,
-// keeps the theme. (The keys of present mode are in present.js.)
-
-// What a browser draws from what it was told is its own affair: how it has coloured, sized and
-// framed a figure (some hundred changes as a page opens) is nothing that the server asks about.
-const OWN = /(Axis|Grid|Legend|Title|Toolbar|ColorBar|Figure|Range1d)$/
-
-// Until the server hears that the document is ready it takes every change for one that went out
-// with the page, and answers nothing. So what a visitor does on a page that is still being built
-// waits for that word and follows it, in order.
-const session = Bokeh.require('client/session').ClientSession.prototype
-const send = session._document_changed
-session._document_changed = function (event) {
-  if ((event.events ?? [event]).every((one) => OWN.test(one.model?.type))) return
-  if (this.early === undefined) this.early = []
-  if (this.early === null) { send.call(this, event); return }
-  if (event.msg_data?.event_name !== 'document_ready') { this.early.push(event); return }
-  const early = this.early
-  this.early = null
-  for (const each of [event, ...early]) send.call(this, each)
-}
-
-// Bokeh takes models that the server has just sent for new ones of the browser's own, and sends each
-// back whole with the next change that names it ("reference already known", says the server).
-const documents = Bokeh.require('document/document').Document.prototype
-const applyPatch = documents._apply_json_patch
-documents._apply_json_patch = function (patch, buffers) {
-  const sent = new Set()
-  const collect = (node) => {
-    if (Array.isArray(node)) node.forEach(collect)
-    else if (node !== null && node?.constructor === Object) {
-      if (node.type === 'object' && node.id !== undefined) sent.add(node.id)
-      Object.values(node).forEach(collect)
-    }
-  }
-  collect(patch.events)
-  const added = this._new_models
-  added.add = (model) => sent.has(model.id) ? added : Set.prototype.add.call(added, model)
-  try { applyPatch.call(this, patch, buffers) } finally { delete added.add }
-}
+// Loaded with every page: takes the spinner away, keeps the theme. (The keys of present mode are in present.js.)
 
 // The newest points of a curve that many watch, told to all browsers at once by
 // dashboard/news.py: they are drawn after the curve until they have become part of it.

@@ -1,6 +1,6 @@
 """The page that `scant bench --out` writes: what every model costs, a panel each, log over log.
 
-It needs nothing from anywhere and no server; `engine.bench` makes the tables it shows.
+It needs nothing from anywhere and no server; `scant.bench` makes the tables it shows.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ from typing import Any
 import pandas as pd
 from bokeh.embed import components
 from bokeh.models import BasicTickFormatter, ColumnDataSource, HoverTool
-
-from dashboard.export import standing_alone
-from dashboard.plots.theme import GREY, GROUPS, Figure, new_figure, quiet_legend
+from scant.dashboard.export import standing_alone
+from scant.dashboard.plots.theme import GREY, GROUPS, Figure, new_figure, quiet_legend
 
 MARKERS = {"n": "circle", "m": "triangle", "classes": "square"}
 KEY = (
@@ -28,8 +27,8 @@ def page(table: pd.DataFrame, growth: pd.DataFrame, words: Sequence[str]) -> str
     """A page of HTML.
 
     Args:
-        table: As `engine.bench.table.measure` gives it.
-        growth: As `engine.bench.table.growth` gives it.
+        table: As `scant.bench.table.measure` gives it.
+        growth: As `scant.bench.table.growth` gives it.
         words: Sentences on when and where it was measured.
     """
     measured = table.assign(ms=table["cpu_ms"].fillna(table["ms"])).dropna(subset="ms")

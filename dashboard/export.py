@@ -1,7 +1,7 @@
 """What a visitor takes home from a run: numbers, settings, figures, and code that does it again.
 
-All functions take the run's `live.History`. None of them needs the server afterwards: the notebook
-and the script go through `engine.fit`, the figures carry their scripts with them. PNG and SVG of a
+All functions take the run's `live.RunState`. None of them needs the server afterwards: the notebook
+and the script go through `scant.fit`, the figures carry their scripts with them. PNG and SVG of a
 single figure are made in the browser by its own tools (`plots.theme`), here and on the page.
 """
 
@@ -15,18 +15,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-
-from engine.catalog import ArraySpec, Entry, entry
-from engine.errors import BadInput
+from scant.errors import BadInput
+from scant.studies import ArraySpec, Entry, entry
 
 if TYPE_CHECKING:
-    from dashboard.live import History
-    from dashboard.pages.views import Views
+    from scant.dashboard.live.run_state import RunState
+    from scant.dashboard.study_page.views import Views
 
+NEEDS = (
+    "It needs `pip install scant-gp` (until it is published, a wheel that `pip wheel --no-deps .` "
+    "makes in a checkout of Scant)."
+)
 TABLE = "table.csv"  # what the table of a visitor is called when it is taken home
 
 
-def settings_json(run: History) -> str:
+def settings_json(run: RunState) -> str:
     """What `scant fit` writes as settings.json, and the hash of the data."""
     record = run.record
     words = {
@@ -39,7 +42,7 @@ def settings_json(run: History) -> str:
     return json.dumps(words, indent=2) + "\n"
 
 
-def metrics_csv(run: History) -> str:
+def metrics_csv(run: RunState) -> str:
     """The report's figures, a row each: method, metric, value, spread, source.
 
     Raises:
@@ -53,7 +56,7 @@ def predicted(study: Entry) -> list[ArraySpec]:
     return [spec for spec in study.report if spec.shape.startswith("n_")]
 
 
-def predictions_csv(run: History, study: Entry) -> str:
+def predictions_csv(run: RunState, study: Entry) -> str:
     """The report's arrays that have one entry a test row, a column each, named as in the catalog.
 
     Where it holds predictions of every test row beside those that the page shows (`every_…`, shape
@@ -85,14 +88,14 @@ def table_csv(frame: pd.DataFrame) -> bytes:
     """
     import pyarrow as pa
     from pyarrow import csv
-
-    from engine.datasets import safe_for_spreadsheet
+    from scant.tables.csv_safety import safe_for_spreadsheet
 
     text = frame.select_dtypes(exclude="number")
+    position = {name: i for i, name in enumerate(text)}
     safe = safe_for_spreadsheet(frame[list(text)])
     # float32 would be written with the few digits that suffice for float32.
     columns = {
-        str(name): pa.array(safe.iloc[:, text.columns.get_loc(name)], pa.string(), from_pandas=True)
+        str(name): pa.array(safe.iloc[:, position[name]], pa.string(), from_pandas=True)
         if name in text
         else pa.array(frame[name].to_numpy(np.float64), from_pandas=True)
         for name in frame
@@ -103,20 +106,20 @@ def table_csv(frame: pd.DataFrame) -> bytes:
     return bytes(out.getvalue())
 
 
-def script(run: History) -> str:
+def script(run: RunState) -> str:
     """A script that trains the same run and prints its figures."""
     parts = [f'"""{_title(run)}"""', _imports(run), _data(run), _fit(run), _PRINT]
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
-def notebook(run: History) -> bytes:
+def notebook(run: RunState) -> bytes:
     """The same as a notebook, with the figures that the page showed beside the new ones."""
     import nbformat
 
     v4 = nbformat.v4
     study = entry(run.record.study)
     cited = "\n".join(f"- {c.text}" for c in study.citations)
-    head = f"# {_title(run)}\n\n{study.question}\n\n{cited}\n\nIt needs `pip install scant`."
+    head = f"# {_title(run)}\n\n{study.question}\n\n{cited}\n\n{NEEDS}"
     cells = [
         v4.new_markdown_cell(head),
         v4.new_code_cell(_imports(run)),
@@ -139,7 +142,7 @@ def notebook(run: History) -> bytes:
     return str(nbformat.writes(made)).encode()
 
 
-def figures_html(run: History, views: Views) -> str:
+def figures_html(run: RunState, views: Views) -> str:
     """All figures on show as one page that needs nothing from anywhere, with their readings.
 
     Each figure is still live: zoom, hover, and its tools to save it as PNG or SVG.
@@ -190,7 +193,7 @@ def _copy(figure: Any) -> Any:
     return Deserializer().deserialize(Serializer().serialize(figure))
 
 
-def _report(run: History) -> Any:
+def _report(run: RunState) -> Any:
     if run.report is None:
         raise BadInput(
             f"This run is {run.state} and has no result yet; download it once it has ended."
@@ -207,30 +210,30 @@ def _names(words: Mapping[str, Any], width: int, name: str) -> list[str]:
 
 
 def _csv(table: pd.DataFrame) -> str:
-    from engine.datasets import safe_for_spreadsheet
+    from scant.tables.csv_safety import safe_for_spreadsheet
 
     return str(safe_for_spreadsheet(table).to_csv(index=False))
 
 
-def _title(run: History) -> str:
+def _title(run: RunState) -> str:
     return f"Scant: {entry(run.record.study).title.lower()}, run {run.id}"
 
 
-def _imports(run: History) -> str:
+def _imports(run: RunState) -> str:
     own = run.record.data.startswith("upload:")
     return (
         ("from pathlib import Path\n\n" if own else "")
-        + "import pandas as pd\n\nimport engine\n"
+        + "import pandas as pd\n\nimport scant\n"
         + (
-            "from engine.catalog import entry\nfrom engine.datasets import read_table\n"
+            "from scant.studies import entry\nfrom scant.tables.read import read_table\n"
             if own
             else ""
         )
-        + "from engine.events import Finished, Progress"
+        + "from scant.events import Finished, Progress"
     )
 
 
-def _data(run: History) -> str:
+def _data(run: RunState) -> str:
     """The lines that name the data; an upload is read from the file that the page gives."""
     data, digest = run.record.data, run.record.data_hash
     if data == "demo":
@@ -253,13 +256,13 @@ DATA = read_table(PATH, SCHEMA, mapping=COLUMNS{target}{limit}).frame
 """
 
 
-def _fit(run: History) -> str:
+def _fit(run: RunState) -> str:
     values = "".join(f"    {k}={v!r},\n" for k, v in run.record.settings.items())
     return f"""
 SETTINGS = dict(
 {values})
 
-fit = engine.fit({run.record.study!r}, data=DATA, **SETTINGS)
+fit = scant.fit({run.record.study!r}, data=DATA, **SETTINGS)
 trace = []
 for event in fit:
     if isinstance(event, Progress):

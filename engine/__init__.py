@@ -1,7 +1,7 @@
 """Gaussian processes for scarce data: models, studies and runs. Knows nothing of the web.
 
->>> import engine
->>> run = engine.fit("redshift", data="demo", n_basis=25, seed=1)
+>>> import scant
+>>> run = scant.fit("redshift", data="demo", n_basis=25, seed=1)
 >>> for event in run:
 ...     print(event)
 >>> table = run.study.predict(new_galaxies)
@@ -13,11 +13,11 @@ from typing import Any
 __version__ = "0.1.0"
 __all__ = ["fit", "load"]
 
-# Imported at first use, so that `import engine` stays light: the server never loads torch.
-_LAZY = {"fit": "engine.fitting", "load": "engine.fitting"}
+# Imported at first use, so that `import scant` stays light: the server never loads torch.
+_LAZY = {"fit": "scant.training.api", "load": "scant.training.api"}
 
 
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
         return getattr(import_module(_LAZY[name]), name)
-    raise AttributeError(f"module 'engine' has no attribute {name!r}")
+    raise AttributeError(f"module 'scant' has no attribute {name!r}")

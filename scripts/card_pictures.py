@@ -1,4 +1,4 @@
-"""Draw the gallery's pictures, assets/card-<study>.svg, from the recordings that are shipped.
+"""Draw the gallery's pictures, assets/cards/<study>.svg, from the recordings that are shipped.
 
     python scripts/card_pictures.py
 
@@ -18,10 +18,9 @@ from typing import Any
 import numpy as np
 from bokeh.palettes import Cividis256
 from PIL import Image
-
-from dashboard.plots.theme import BLUE, DEVIATION, GREEN, GREY, GROUPS, VERMILION
-from engine.events import Report
-from engine.store import Store
+from scant.dashboard.plots.theme import BLUE, DEVIATION, GREEN, GREY, GROUPS, VERMILION
+from scant.events import Report
+from scant.store import Store
 
 ROOT = Path(__file__).parent.parent
 WIDTH, HEIGHT, MARGIN = 330, 170, 8
@@ -223,7 +222,7 @@ def clamp(report: Report, words: Words) -> str:
 PICTURES: dict[str, Callable[[Report, Words], str]] = {
     "aggregation": aggregation,
     "clamp": clamp,
-    "events": events,
+    "multiview": events,
     "genes": genes,
     "mitosis": mitosis,
     "omniglot": omniglot,
@@ -249,7 +248,7 @@ def main() -> None:
             report, words = store.report(run), store.run(run).words
             store.close()
         assert report is not None, "a recording ends with a report"
-        target = ROOT / "assets" / f"card-{study}.svg"
+        target = ROOT / "assets" / "cards" / f"{study}.svg"
         target.write_text(
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}">'
             f"{draw(report, words)}</svg>\n",

@@ -46,11 +46,12 @@ def serve(port: int, folder: Path) -> None:
     """Run the app with two more addresses, for this script only."""
     import psutil
     from bokeh.document import Document
-
-    from dashboard.app import Site, build, run
-    from dashboard.auth import visitor_cookie
-    from engine.runs import RunService
-    from engine.store import Store
+    from scant.dashboard.app import build, run
+    from scant.dashboard.auth import visitor_cookie
+    from scant.dashboard.server.options import ServerOptions
+    from scant.dashboard.server.site import Site
+    from scant.runs import RunService
+    from scant.store import Store
 
     site = Site(RunService(Store.open()), folder, visitor_cookie.secret(folder))
 
@@ -76,7 +77,7 @@ def serve(port: int, folder: Path) -> None:
             used = sum(this.cpu_times()[:2])
             self.write({"documents": documents, "bytes": this.memory_info().rss, "cpu": used})
 
-    server = build(site, port)
+    server = build(site, ServerOptions(port=port))
     handlers = [("begin", Begin), ("end", End), ("steps", Steps), ("memory", Memory)]
     server._tornado.add_handlers(".*", [(f"/measure/{name}", made) for name, made in handlers])
     run(site, server)

@@ -3,7 +3,7 @@
     python scripts/record_demo.py redshift
 
 The recording is what a page shows at first paint. Run this again whenever a study or the form of
-its arrays has changed. It trains in this process, through the same `engine.fit` that a worker
+its arrays has changed. It trains in this process, through the same `scant.fit` that a worker
 runs, so that no deadline of a busy machine can cut it short. Features of the patches that a study
 draws go to data/features/.
 """
@@ -16,13 +16,14 @@ import sys
 import tempfile
 from pathlib import Path
 
-import engine
-from engine.catalog import STUDIES, entry
-from engine.datasets import features, open_table
-from engine.datasets.patches import Pool
-from engine.events import Checkpoint, Finished
-from engine.store import Store
-from engine.store.recording_shelf import SUFFIX
+import scant
+from scant.data_sources.open import open_table
+from scant.events import Checkpoint, Finished
+from scant.store import Store
+from scant.store.recordings import SUFFIX
+from scant.studies import STUDIES, entry
+from scant.studies.clamp.table import Pool
+from scant.tables.images import features
 
 DATA = Path(__file__).parent.parent / "data"
 LIMIT = 1_000_000  # bytes of a recording, so that the repository and the first paint stay light
@@ -32,7 +33,7 @@ def record(study: str, store: Store) -> tuple[bytes, Finished]:
     """Train the demonstration and write it through the store; the recording and how it ended."""
     settings = entry(study).settings.parse(entry(study).presets.get("demo", {}))
     run = store.add_run(study, settings.values(), "demo", owner="demo")
-    for event in engine.fit(study, settings=settings):
+    for event in scant.fit(study, settings=settings):
         if not isinstance(event, Checkpoint):
             store.write(run, [event])
     assert isinstance(event, Finished), "the last event of a fit says how it ended"

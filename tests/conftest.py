@@ -5,37 +5,64 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from pkgutil import iter_modules
+from typing import Any
 
 import pytest
+import scant
 from jaxtyping import install_import_hook
 
-import engine
+from tests import slow
 
 sys.path.append(str(Path(__file__).parent))
 # Modules that name torch's types without importing them cannot be checked at run time.
-# Nor can `type[Study]`, a protocol, but each study can.
-_UNCHECKED = {"engine.cli", "engine.worker", "engine.studies"}
-_STUDIES = str(Path(engine.__path__[0]) / "studies")
-_MODULES = [m.name for m in iter_modules(engine.__path__, "engine.")]
-_MODULES += [m.name for m in iter_modules([_STUDIES], "engine.studies.")]
-if "benchmark" not in sys.argv:  # `pytest -m benchmark` measures what users run, without checks
-    install_import_hook([name for name in _MODULES if name not in _UNCHECKED], "checking.checked")
+# Nor can `type[Study]`, a protocol, but each study can. The dashboard lies below the engine once
+# installed.
+_UNCHECKED = {"scant.runs.worker", "scant.studies.protocol"}
+_ENGINE = Path(scant.__path__[0])
+_FILES = [path.relative_to(_ENGINE).with_suffix("") for path in _ENGINE.rglob("*.py")]
+_MODULES = [
+    ".".join(("scant", *path.parts))
+    for path in _FILES
+    if path.name != "__init__" and path.parts[0] != "dashboard"
+]
+install_import_hook([name for name in _MODULES if name not in _UNCHECKED], "checking.checked")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Any]:
+    """Of this test alone."""
+    from scant.store import Store
+
+    opened = Store.open(f"sqlite:///{tmp_path / 'runs.db'}")
+    yield opened
+    opened.close()
 
 
 @pytest.fixture(scope="module")
 def toy() -> Iterator[str]:
     """The name of a study that is small, quick and full of joints (see tests/toy)."""
+    import scant.studies
     import toy
 
-    import engine.catalog
-
-    known = engine.catalog.STUDIES
+    known = scant.studies.STUDIES
     toy.install()
     yield "toy"
-    engine.catalog.STUDIES = known
+    scant.studies.STUDIES = known
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Browser tests come last: Playwright keeps an event loop running in the thread that began."""
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """See `tests.slow`."""
+    slow.pytest_addoption(parser)
+
+
+@pytest.hookimpl(trylast=True)  # folders mark their tests first
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Slow tests only where called for; fitted studies are shared within their package.
+
+    Browser tests come last: Playwright keeps an event loop running in the thread that began.
+    """
+    slow.select(config, items)
+    for item in items:
+        shared = "studies" in item.path.parts
+        item.add_marker(pytest.mark.xdist_group(str(item.path.parent if shared else item.path)))
     items.sort(key=lambda item: not {"browser", "deploy"}.isdisjoint(item.path.parts))

@@ -10,12 +10,11 @@ import builtins
 import dis
 import importlib
 from collections.abc import Iterator
-from pathlib import Path
 from types import CodeType
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+from tests.engine.test_imports import MODULES
 
 
 def functions(code: CodeType) -> Iterator[CodeType]:
@@ -25,15 +24,14 @@ def functions(code: CodeType) -> Iterator[CodeType]:
             yield from functions(inner)
 
 
-@pytest.mark.parametrize("top", ["engine", "dashboard"])
-def test_all_names_are_known(top: str) -> None:
-    unknown = []
-    for path in sorted((ROOT / top).rglob("*.py")):
-        place = path.relative_to(ROOT)
-        name = ".".join(place.with_suffix("").parts).removesuffix(".__init__")
-        known = {*vars(importlib.import_module(name)), *vars(builtins)}
-        for code in functions(compile(path.read_text(), str(place), "exec")):
-            for step in dis.get_instructions(code):
-                if step.opname == "LOAD_GLOBAL" and step.argval not in known:
-                    unknown.append(f"{place}: {code.co_name}: {step.argval}")
+@pytest.mark.parametrize("module", sorted(MODULES))
+def test_all_names_are_known(module: str) -> None:
+    path = MODULES[module]
+    known = {*vars(importlib.import_module(module)), *vars(builtins)}
+    unknown = [
+        f"{code.co_name}: {step.argval}"
+        for code in functions(compile(path.read_text(), str(path), "exec"))
+        for step in dis.get_instructions(code)
+        if step.opname == "LOAD_GLOBAL" and step.argval not in known
+    ]
     assert unknown == []

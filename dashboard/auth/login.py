@@ -10,15 +10,14 @@ from typing import Any, cast
 
 from bokeh.server.auth_provider import AuthProvider
 from jinja2 import Environment, FileSystemLoader, Template
+from scant.dashboard.auth.accounts import LONGEST
+from scant.dashboard.auth.login_sessions import COOKIE, Busy, LoginSessions
+from scant.dashboard.auth.redirects import GALLERY, local_path, sent_by_own_page
+from scant.dashboard.auth.throttle import Throttle
+from scant.dashboard.frame.template import assets
+from scant.store.logins import MAX_DAYS
 from tornado.web import HTTPError, RequestHandler
 from tornado.websocket import WebSocketHandler
-
-from dashboard.auth.login_sessions import COOKIE, Busy, LoginSessions
-from dashboard.auth.redirects import GALLERY, local_path, sent_by_own_page
-from dashboard.auth.throttle import Throttle
-from dashboard.shell import assets
-from engine.accounts import LONGEST
-from engine.store.login_repository import MAX_DAYS
 
 log = logging.getLogger(__name__)
 
@@ -198,7 +197,9 @@ class LogoutPage(_Page):
 
 @cache
 def _template(name: str) -> Template:
-    return Environment(loader=FileSystemLoader(assets()), autoescape=True).get_template(name)
+    return Environment(loader=FileSystemLoader(assets() / "html"), autoescape=True).get_template(
+        name
+    )
 
 
 def _shown(name: str) -> str:

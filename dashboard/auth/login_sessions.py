@@ -17,14 +17,13 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 from weakref import WeakSet
 
+from scant.dashboard.auth.accounts import Accounts
+from scant.store import Store, StoreTrouble
+from scant.store.logins import MAX_DAYS, LoginRecord
 from tornado.httputil import HTTPServerRequest
 from tornado.ioloop import PeriodicCallback
 from tornado.web import HTTPError, create_signed_value, decode_signed_value
 from tornado.websocket import WebSocketHandler
-
-from engine.accounts import Accounts
-from engine.store import Store, StoreTrouble
-from engine.store.login_repository import MAX_DAYS, LoginRecord
 
 COOKIE = "scant_login"
 CHECK_SECONDS = 5.0  # between two looks at whether those with an open page are still logged in

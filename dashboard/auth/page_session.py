@@ -28,13 +28,12 @@ from bokeh.util.token import (
 from panel.io.resources import Resources
 from panel.io.server import DocHandler, WSHandler, server_html_page_for_session
 from panel.io.state import set_curdoc
+from scant.dashboard.auth.login_sessions import login_of
+from scant.dashboard.auth.page_protocol import PageProtocol, closing
+from scant.dashboard.auth.same_origin import same_host
+from scant.dashboard.auth.visitor_cookie import COOKIE, verify
+from scant.dashboard.server import headers
 from tornado.web import HTTPError, RequestHandler, authenticated
-
-from dashboard import headers
-from dashboard.auth.login_sessions import login_of
-from dashboard.auth.page_protocol import PageProtocol, closing
-from dashboard.auth.same_origin import same_host
-from dashboard.auth.visitor_cookie import COOKIE, verify
 
 log = logging.getLogger(__name__)
 
@@ -169,7 +168,7 @@ class PageSocket(WSHandler):
         super().close(code, reason)
 
     def on_close(self) -> None:
-        """Let the session go with its page, which never comes back to it (`shell._reconnect`)."""
+        """Let the session go with its page, which never comes back to it (`template.reconnect`)."""
         session = getattr(self.connection, "_session", None)
         super().on_close()
         if session is not None and not session.connection_count:

@@ -12,10 +12,9 @@ import re
 from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
+from scant.errors import BadInput
 from tornado.httputil import HTTPHeaders, HTTPServerRequest
 from tornado.web import OutputTransform
-
-from engine.errors import BadInput
 
 ANY = "*"
 LOOPBACK = ("127.0.0.0/8", "::1")  # a proxy on this machine: trusted unless others are named

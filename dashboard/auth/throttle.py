@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from engine.addresses import network
+from scant.runs.addresses import network
 
 CAPACITY = 20_000  # names and addresses remembered at once, some 5 MB
 FORGOTTEN_SECONDS = 3600.0  # without an attempt, after which failures do not count any more

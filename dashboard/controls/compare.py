@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import panel as pn
-
-from dashboard.history import History
-from dashboard.pages.place import column
-from dashboard.plots.decimate import keep
-from dashboard.plots.theme import models, new_figure
-from dashboard.shell import text
-from engine.errors import NotFound
+from scant.dashboard.frame.template import text
+from scant.dashboard.live.run_state import RunState
+from scant.dashboard.plots.decimate import keep
+from scant.dashboard.plots.theme import models, new_figure
+from scant.dashboard.study_page.widgets import column
+from scant.errors import NotFound
 
 if TYPE_CHECKING:
-    from dashboard.pages.study_page import StudyPage
-    from engine.store import RunRecord
+    from scant.dashboard.study_page.context import ControlsContext
+    from scant.store import RunRecord
 
 MOST = 6
 # Okabe and Ito's hues, each with its own dash, so that no run is known by its colour alone.
@@ -36,7 +35,7 @@ LOOKS = (
 class Comparison:
     """The curves, settings and metrics of chosen runs."""
 
-    def __init__(self, page: StudyPage) -> None:
+    def __init__(self, page: ControlsContext) -> None:
         self._page = page
         self._looks: dict[str, int] = {}  # a run keeps its look while it stays chosen
         self.panel = column(css=":host { gap: 14px; }", visible=False)
@@ -56,7 +55,7 @@ class Comparison:
         self.panel.visible = len(runs) > 1
         self.panel.objects = self._parts(runs) if len(runs) > 1 else []
 
-    def _parts(self, runs: dict[str, History]) -> list[Any]:
+    def _parts(self, runs: dict[str, RunState]) -> list[Any]:
         titles = {run: name(history.record) for run, history in runs.items()}
         figure = new_figure("compared", "step", self._page.entry.objective, height=320)
         for run, history in runs.items():
@@ -84,14 +83,14 @@ def name(run: RunRecord) -> str:
     return time.strftime("%d %b %Y, %H:%M:%S", time.localtime(run.created))
 
 
-def _settings(runs: dict[str, History]) -> dict[str, list[str]]:
+def _settings(runs: dict[str, RunState]) -> dict[str, list[str]]:
     values = [dict(h.record.settings) | {"data": h.record.data} for h in runs.values()]
     names = dict.fromkeys(name for value in values for name in value)
     rows = {n: [str(value.get(n, "")) for value in values] for n in names}
     return {n: row for n, row in rows.items() if len(set(row)) > 1}
 
 
-def _metrics(runs: dict[str, History]) -> dict[str, list[str]]:
+def _metrics(runs: dict[str, RunState]) -> dict[str, list[str]]:
     rows: dict[str, list[str]] = {}
     for column_at, history in enumerate(runs.values()):
         for metric in history.report.metrics if history.report else ():

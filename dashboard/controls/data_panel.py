@@ -7,16 +7,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import panel_material_ui as pmui
-
-from dashboard.controls.fetch import FetchButton
-from dashboard.controls.upload import Upload
-from dashboard.pages.place import column
-from dashboard.shell import text
-from engine.errors import NotFound
-from engine.store.trouble import StoreTrouble
+from scant.dashboard.controls.fetch import FetchButton
+from scant.dashboard.controls.upload import Upload
+from scant.dashboard.frame.template import text
+from scant.dashboard.study_page.widgets import column
+from scant.errors import NotFound
+from scant.store.trouble import StoreTrouble
 
 if TYPE_CHECKING:
-    from dashboard.pages.study_page import StudyPage
+    from scant.dashboard.study_page.context import ControlsContext
 
 OWN = "upload"  # the choice that opens the wizard
 
@@ -26,7 +25,7 @@ NO_TABLE = "no table is in use yet; drop one and press Use this table, or choose
 class DataPanel:
     """A choice of sources, and the upload wizard where the visitor has a table of their own."""
 
-    def __init__(self, page: StudyPage) -> None:
+    def __init__(self, page: ControlsContext) -> None:
         self._page = page
         self._told: list[Callable[[], None]] = []
         self._foreign: dict[str, str] = {}  # an upload of somebody else whose run is on show

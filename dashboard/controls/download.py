@@ -8,18 +8,17 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import panel_material_ui as pmui
-
-from engine.errors import BadInput, NotFound, Unavailable
+from scant.errors import BadInput, NotFound, Unavailable
 
 if TYPE_CHECKING:
-    from dashboard.pages.study_page import StudyPage
+    from scant.dashboard.study_page.context import PageContext
 
 Made = str | bytes
 REFUSED = (BadInput, NotFound, Unavailable)
 
 
 def download(
-    page: StudyPage,
+    page: PageContext,
     label: str,
     filename: str,
     make: Callable[[], Made] | Callable[[], Awaitable[Made]],

@@ -5,17 +5,16 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING
 
-from dashboard.controls.status import duration
-from dashboard.shell import text
-from engine.catalog.entry import Counts
-from engine.datasets.tables import counts
-from engine.errors import BadInput
-from engine.runs.limits import Size, check_cost, cost_of, hours_words, size_of
+from scant.dashboard.controls.status import duration
+from scant.dashboard.frame.template import text
+from scant.errors import BadInput
+from scant.runs.limits import Size, check_cost, cost_of, hours_words, size_of
+from scant.studies.base import Counts
+from scant.tables.schema import counts
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from dashboard.pages.study_page import StudyPage
+    from scant.dashboard.study_page.context import ControlsContext
 
 STEERED = "Who made the link to this lesson may pause and stop the runs that you start here."
 
@@ -23,7 +22,7 @@ STEERED = "Who made the link to this lesson may pause and stop the runs that you
 class Estimate:
     """One quiet line beside the form; nothing where rows or settings are not known."""
 
-    def __init__(self, page: StudyPage) -> None:
+    def __init__(self, page: ControlsContext) -> None:
         self._page = page
         self._sizes: dict[str, Size | None] = {}  # of uploads, which do not change
         self.panel = text("", visible=False)

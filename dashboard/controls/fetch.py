@@ -1,108 +1,24 @@
-"""Fetching a data set from the page: one download a server, watched by every session that asks."""
+"""Fetching a data set from the page, and how its download is doing."""
 
 from __future__ import annotations
 
-import asyncio
 import html
-import threading
-from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import panel_material_ui as pmui
-
-from dashboard.pages.place import column
-from dashboard.shell import text
-from engine.datasets.sources import fetched_path
-from engine.errors import BadInput
+from scant.dashboard.frame.template import text
+from scant.dashboard.study_page.widgets import column
 
 if TYPE_CHECKING:
-    from dashboard.pages.study_page import StudyPage
+    from scant.dashboard.study_page.context import ControlsContext
 
 EVERY = 500  # milliseconds between readings of the progress
-PAUSE = 0.3  # seconds before a second attempt; a visitor who is offline should hear it soon
-
-
-@dataclass
-class Underway:
-    """A download: bytes so far, bytes in all (None where the server does not say), its end."""
-
-    end: asyncio.Future[Path]
-    done: int = 0
-    total: int | None = None
-
-    def progress(self, done: int, total: int | None) -> None:
-        """Called by the downloading thread."""
-        self.done, self.total = done, total
-
-
-class Fetches:
-    """The downloads of one server. Used on its event loop; what is fetched lies in `data_dir`.
-
-    `fetch` is `engine.datasets.fetch.fetch`, or what a test puts in its place.
-    """
-
-    def __init__(self, data_dir: Path, fetch: Callable[..., Path] | None = None) -> None:
-        self._data_dir = data_dir
-        self._fetch = fetch
-        self.underway: dict[str, Underway] = {}
-
-    def here(self, name: str) -> bool:
-        """Whether a data set has been fetched."""
-        return fetched_path(name, self._data_dir).is_file()
-
-    async def fetch(self, name: str) -> Path:
-        """Fetch a data set, or join whoever is fetching it.
-
-        Raises:
-            BadInput: No connection, or an answer that is not the data set.
-        """
-        if name not in self.underway:
-            self._begin(name)
-        return await asyncio.shield(self.underway[name].end)
-
-    def _begin(self, name: str) -> None:
-        loop = asyncio.get_running_loop()
-        self.underway[name] = made = Underway(loop.create_future())
-
-        def finish(path: Path | None, error: Exception | None) -> None:
-            del self.underway[name]
-            if error is not None:
-                made.end.set_exception(error)
-            else:
-                assert path is not None
-                made.end.set_result(path)
-
-        def work() -> None:
-            path: Path | None = None
-            failed: Exception | None = None
-            try:
-                path = self._call(name, made.progress)
-            except BadInput as error:
-                failed = error
-            except OSError as error:  # a full disk, a folder that may not be written
-                failed = BadInput(f"The data set {name!r} could not be kept: {error}.")
-            except Exception as error:
-                failed = error
-            if not loop.is_closed():
-                loop.call_soon_threadsafe(finish, path, failed)
-
-        # A daemon: a server that is told to stop does not wait for somebody else's server.
-        threading.Thread(target=work, name=f"fetch {name}", daemon=True).start()
-
-    def _call(self, name: str, progress: Callable[[int, int | None], None]) -> Path:
-        if self._fetch is not None:
-            return self._fetch(name, self._data_dir, progress)
-        from engine.datasets.fetch import fetch
-
-        return fetch(name, self._data_dir, progress, pause=PAUSE)
 
 
 class FetchButton:
     """The button under a source that must be fetched first, and how its download is doing."""
 
-    def __init__(self, page: StudyPage) -> None:
+    def __init__(self, page: ControlsContext) -> None:
         self._page, self._fetches = page, page.visit.site.fetches
         self._name = ""
         self._timer: Any = None

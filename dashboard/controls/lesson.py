@@ -7,14 +7,13 @@ from urllib.parse import urlencode
 
 import panel as pn
 import panel_material_ui as pmui
-
-from dashboard.lesson import LONGEST, SECTIONS, Lesson
-from dashboard.pages.place import column, fold, slug
-from dashboard.shell import text
-from engine.errors import BadInput
+from scant.dashboard.frame.template import text
+from scant.dashboard.study_page.lesson import LONGEST, SECTIONS, Lesson
+from scant.dashboard.study_page.widgets import collapsible, column, slug
+from scant.errors import BadInput
 
 if TYPE_CHECKING:
-    from dashboard.pages.study_page import StudyPage
+    from scant.dashboard.study_page.context import ControlsContext
 
 SHOWN = "the run on show"
 FORM = "the form as it stands"
@@ -42,10 +41,10 @@ class LessonLink:
     nothing for others.
     """
 
-    def __init__(self, page: StudyPage) -> None:
+    def __init__(self, page: ControlsContext) -> None:
         self._page = page
         self._unfolded = column(css=":host { gap: 14px; }")
-        self.panel = column(*fold("Make a lesson link", self._unfolded))
+        self.panel = column(*collapsible("Make a lesson link", self._unfolded))
         self._unfolded.param.watch(lambda _: self._unfold(), "visible")
 
     def _unfold(self) -> None:

@@ -9,10 +9,9 @@ import numpy as np
 import panel as pn
 import panel_material_ui as pmui
 from bokeh.document import Document
-
-from dashboard.history import History
-from dashboard.shell import text
-from engine.events import Snapshot
+from scant.dashboard.frame.template import text
+from scant.dashboard.live.run_state import RunState
+from scant.events import Snapshot
 
 FRAME = 200  # milliseconds
 SECONDS = 10.0  # that a whole replay takes, however long the run was
@@ -30,7 +29,7 @@ class Replay:
         self, doc: Document, show: Callable[[int | None, Snapshot | None, int], None]
     ) -> None:
         self._doc, self._show = doc, show
-        self._run: History | None = None
+        self._run: RunState | None = None
         self._snapshots: Sequence[Snapshot] = ()
         self._drawn, self._at = 0, -1
         self._timer: Any = None
@@ -64,7 +63,7 @@ class Replay:
         """Whether the next step shows by itself; a step that is held is looked at at leisure."""
         return self._timer is not None
 
-    def offer(self, run: History, load: Callable[[], Sequence[Snapshot]]) -> None:
+    def offer(self, run: RunState, load: Callable[[], Sequence[Snapshot]]) -> None:
         """Offer to replay a run that is over; `load` reads its snapshots when they are wanted."""
         self._run, self._load = run, load
         self.panel.visible = len(run.trace) > 1

@@ -8,12 +8,11 @@ from typing import Any
 
 import panel as pn
 import panel_material_ui as pmui
-
-from dashboard.controls.status import StatusLine, reading
-from dashboard.history import History
-from dashboard.pages.place import column
-from dashboard.shell import style
-from engine.events import State
+from scant.dashboard.controls.status import StatusLine, reading
+from scant.dashboard.frame.template import style
+from scant.dashboard.live.run_state import RunState
+from scant.dashboard.study_page.widgets import column
+from scant.events import State
 
 _BAR = """
 :host { display: grid !important; grid-template-columns: auto minmax(0, 1fr);
@@ -55,7 +54,7 @@ class RunBar:
         self.panel = column(buttons, self.status, css=_BAR)
         self.show(None, may_steer=False)
 
-    def show(self, run: History | None, may_steer: bool) -> None:
+    def show(self, run: RunState | None, may_steer: bool) -> None:
         """Show how `run` stands; who may not steer it is not offered to pause and stop it."""
         self._say(reading(run))
         state = run.state if run is not None and may_steer else None

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import param
 from panel.custom import JSComponent
-
-from dashboard.controls.compare import MOST, Comparison, name
-from dashboard.pages.place import column
-from dashboard.shell import style
-from engine.store.trouble import StoreTrouble
+from scant.dashboard.controls.compare import MOST, Comparison, name
+from scant.dashboard.frame.template import style
+from scant.dashboard.study_page.widgets import column
+from scant.store.trouble import StoreTrouble
 
 if TYPE_CHECKING:
-    from dashboard.pages.study_page import StudyPage
-    from engine.store import RunRecord
+    from scant.dashboard.study_page.context import ControlsContext
+    from scant.store import RunRecord
 
 SHOWN = 30  # runs in the list, the newest first
 
@@ -69,7 +68,7 @@ class RunTable(JSComponent):
 class RunList:
     """The list of runs of this page's study, and the comparison of those ticked."""
 
-    def __init__(self, page: StudyPage) -> None:
+    def __init__(self, page: ControlsContext) -> None:
         self._page = page
         self.table = RunTable(stylesheets=[style("text")], sizing_mode="stretch_width", margin=0)
         self.comparison = Comparison(page)

@@ -13,11 +13,11 @@ from typing import Any
 
 import panel_material_ui as pmui
 import param
-
-from dashboard.pages.place import column, fold
-from dashboard.shell import text
-from engine.catalog import Settings
-from engine.errors import BadInput
+from scant.dashboard.frame.template import text
+from scant.dashboard.study_page.widgets import collapsible, column
+from scant.errors import BadInput
+from scant.studies import Settings
+from scant.studies.aliases import current_settings
 
 SCARCITY = "training_size"  # the setting that says how little data the model may learn from
 _LADDER = [10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000]
@@ -58,7 +58,7 @@ class SettingsForm:
         """
         warnings = []
         good: dict[str, Any] = dict(start or {})
-        for name, word in words.items():
+        for name, word in current_settings(self.settings.study, words).items():
             try:
                 parsed = self.settings.parse({name: word})
                 good[name] = getattr(parsed, name)
@@ -120,7 +120,7 @@ class SettingsForm:
             parts.append(self.widgets[name])
         if rest:
             folded = column(*(self.widgets[n] for n in rest))
-            parts += fold("More settings", folded)
+            parts += collapsible("More settings", folded)
         return parts
 
     def _preset_buttons(self) -> dict[str, pmui.Button]:

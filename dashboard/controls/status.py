@@ -7,9 +7,8 @@ from typing import Any
 
 import param
 from panel.custom import JSComponent
-
-from dashboard.history import History
-from engine.events import State
+from scant.dashboard.live.run_state import RunState
+from scant.events import State
 
 TONES = {
     State.CONVERGED: "good",
@@ -63,7 +62,7 @@ class StatusLine(JSComponent):
     """
 
 
-def reading(run: History | None) -> dict[str, Any]:
+def reading(run: RunState | None) -> dict[str, Any]:
     """What `StatusLine.shown` says of a run."""
     if run is None:
         return {"text": "no run yet: press Train", "tone": "calm", "facts": [], "fraction": 0}
@@ -80,7 +79,7 @@ def reading(run: History | None) -> dict[str, Any]:
     }
 
 
-def sentence(run: History) -> str:
+def sentence(run: RunState) -> str:
     """State and reason in words; begins with the state."""
     words = run.state.value + (" (recorded run)" if run.recorded else "")
     if run.state is State.QUEUED:
@@ -104,7 +103,7 @@ def sentence(run: History) -> str:
     return f"{words}: {reason}"
 
 
-def _facts(run: History) -> list[list[str]]:
+def _facts(run: RunState) -> list[list[str]]:
     if not run.total_steps and not run.step:
         return []
     facts = [["step", f"{run.step:,} of {run.total_steps:,}".replace(",", "\u202f")]]

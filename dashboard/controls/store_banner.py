@@ -9,7 +9,7 @@ import panel as pn
 from bokeh.document import Document
 
 if TYPE_CHECKING:
-    from dashboard.app import Site
+    from scant.dashboard.server.site import Site
 
 EVERY = 2000  # milliseconds between looks
 MEANWHILE = (

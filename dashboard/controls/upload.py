@@ -10,25 +10,23 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import panel_material_ui as pmui
-
-from dashboard.controls.dropper import BoundedDropper
-from dashboard.controls.upload_images import pictured
-from dashboard.limits.client import Client
-from dashboard.pages.place import column
-from dashboard.shell import text
-from engine.addresses import network
-from engine.datasets import inspect_table, read_image_table, read_table
-from engine.datasets.archives import IMAGE_LIMIT_BYTES
-from engine.datasets.hfd import is_rates, read_births
-from engine.datasets.images import SIDE, is_archive
-from engine.datasets.naming import listed
-from engine.errors import NotFound
-from engine.store import UPLOAD_DAYS, StoreTrouble
+from scant.dashboard.controls.file_dropper import BoundedDropper
+from scant.dashboard.controls.upload_images import pictured
+from scant.dashboard.frame.template import text
+from scant.dashboard.limits.client import Client
+from scant.dashboard.study_page.widgets import column
+from scant.data_sources.human_fertility import is_rates, read_births
+from scant.errors import NotFound
+from scant.runs.addresses import network
+from scant.store import UPLOAD_DAYS, StoreTrouble
+from scant.tables.column_matching import listed
+from scant.tables.images.archives import IMAGE_LIMIT_BYTES
+from scant.tables.images.image_table import SIDE, is_archive, read_image_table
+from scant.tables.read import inspect_table, read_table
 
 if TYPE_CHECKING:
-    from dashboard.pages.study_page import StudyPage
-    from engine.datasets import Preview, Table
-    from engine.datasets.tables import TableSchema
+    from scant.dashboard.study_page.context import ControlsContext
+    from scant.tables.schema import Preview, Table, TableSchema
 
 PROBLEMS = 5  # shown at once
 LIMIT_BYTES = 100_000_000  # of one file
@@ -47,7 +45,7 @@ class Upload:
     """
 
     def __init__(
-        self, page: StudyPage, kept: Callable[[str], None], gone: Callable[[], None]
+        self, page: ControlsContext, kept: Callable[[str], None], gone: Callable[[], None]
     ) -> None:
         self._page, self._kept, self._gone = page, kept, gone
         self._file: tuple[str, bytes] | None = None

@@ -11,9 +11,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 from PIL import Image
-
-from engine.datasets import Table
-from engine.datasets.tables import TableSchema
+from scant.tables.schema import Table, TableSchema
 
 LISTED = 12  # folders
 PICTURED = 16  # images

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 
+from scant.dashboard.auth.visitor_cookie import COOKIE, verify
+from scant.runs.addresses import network
 from tornado.httputil import HTTPServerRequest
-
-from dashboard.auth.visitor_cookie import COOKIE, verify
-from engine.addresses import network
 
 
 class Busy(Exception):

@@ -13,10 +13,9 @@ from typing import Any
 from weakref import WeakSet
 
 from bokeh.server.server import Server
+from scant.dashboard.auth.proxy import Proxies
+from scant.runs.addresses import network
 from tornado.iostream import IOStream
-
-from dashboard.auth.proxy import Proxies
-from engine.addresses import network
 
 try:
     import resource

@@ -12,7 +12,7 @@ import asyncio
 from collections import deque
 from types import TracebackType
 
-from dashboard.limits.client import Busy, Client
+from scant.dashboard.limits.client import Busy, Client
 
 PER_VISITOR = 4  # waiting requests of one cookie
 PER_ADDRESS = 64  # of one address: a workshop of thirty behind one router gets in

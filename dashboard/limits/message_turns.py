@@ -12,8 +12,8 @@ import asyncio
 from typing import Any
 from weakref import WeakValueDictionary
 
-from dashboard.limits.client import Client
-from dashboard.limits.gate import PageGate
+from scant.dashboard.limits.client import Client
+from scant.dashboard.limits.gate import PageGate
 
 # A connection waits with one message at a time, so what bounds connections bounds these.
 UNBOUNDED = 2**31

@@ -9,13 +9,12 @@ from typing import Any
 from bokeh.server.server import Server
 from bokeh.server.session import ServerSession
 from panel.io.server import DocHandler, WSHandler
+from scant.dashboard.frame.template import assets
+from scant.dashboard.limits.client import Busy, Client
+from scant.dashboard.limits.gate import PageGate, Turn, Withdrawn
+from scant.dashboard.limits.message_turns import BoundedSocket, MessageTurns
+from scant.dashboard.limits.sessions import LiveSessions
 from tornado.web import authenticated
-
-from dashboard import shell
-from dashboard.limits.client import Busy, Client
-from dashboard.limits.gate import PageGate, Turn, Withdrawn
-from dashboard.limits.message_turns import BoundedSocket, MessageTurns
-from dashboard.limits.sessions import LiveSessions
 
 
 @dataclass
@@ -93,7 +92,7 @@ def bound_pages(server: Server, limits: PageLimits, key: str) -> None:
 
 def busy_page(busy: Busy) -> str:
     """A page with the sentence, which loads itself again after a while."""
-    template = (shell.assets() / "busy.html").read_text(encoding="utf-8")
+    template = (assets() / "html" / "busy.html").read_text(encoding="utf-8")
     return template.replace("{seconds}", str(busy.seconds)).replace(
         "{sentence}", html.escape(str(busy))
     )

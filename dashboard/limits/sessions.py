@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from dashboard.limits.client import Busy, Client
+from scant.dashboard.limits.client import Busy, Client
 
 PER_VISITOR = 24  # pages of one cookie: tabs, and those just closed
 PER_ADDRESS = 120  # thirty people with four tabs each behind one router

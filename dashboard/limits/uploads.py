@@ -16,8 +16,8 @@ from io import BytesIO
 from typing import Any
 from weakref import WeakSet
 
-from dashboard.limits.client import Client
-from engine.errors import BadInput
+from scant.dashboard.limits.client import Client
+from scant.errors import BadInput
 
 CHUNK = 2_000_000  # bytes that a browser sends at once
 PER_VISITOR = 200_000_000  # bytes; the largest file that a page takes

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import html
 
-from dashboard.shell import Content, Visit, text
-from engine.catalog import STUDIES, Entry, entry
+from scant.dashboard.frame.session import SessionContext
+from scant.dashboard.frame.template import PageContent, text
+from scant.studies import STUDIES, Entry, entry
 
 # What a card's picture shows; scripts/card_pictures.py draws it from the recorded run.
 PICTURES = {
@@ -13,8 +14,8 @@ PICTURES = {
     "five of which only the averages were known.",
     "clamp": "Patches as dots in a plane, the asked ones framed; beside them F1 by labels, higher "
     "where patches are asked about than where they are drawn at random.",
-    "events": "Dots of two kinds in eight lanes, one for each view of a cell: some lanes keep the "
-    "kinds apart, and bars beside them say how far the model goes by each.",
+    "multiview": "Dots of two kinds in eight lanes, one for each view of a cell: some lanes keep "
+    "the kinds apart, and bars beside them say how far the model goes by each.",
     "genes": "Curves of three simulated genes in four embryos with their bands; rings are values "
     "that the model has not seen.",
     "mitosis": "Cells as dots in a plane, few that divide among many that do not; beside them six "
@@ -25,10 +26,10 @@ PICTURES = {
 }
 
 
-def gallery(visit: Visit) -> Content:
+def gallery(visit: SessionContext) -> PageContent:
     """The first page: one sentence on what this is, and a card for every study."""
     cards = "".join(_card(entry(name), visit) for name in STUDIES)
-    return Content(
+    return PageContent(
         "Scant",
         [
             text(
@@ -41,7 +42,7 @@ def gallery(visit: Visit) -> Content:
     )
 
 
-def _card(study: Entry, visit: Visit) -> str:
+def _card(study: Entry, visit: SessionContext) -> str:
     present = "?present" if visit.present else ""
     return (
         f"<a class='card' href='./{study.name}{present}'>{_picture(study.name)}"
@@ -54,4 +55,4 @@ def _picture(study: str) -> str:
     if study not in PICTURES:
         return ""
     alt = html.escape(PICTURES[study], quote=True)
-    return f"<img src='./assets/card-{study}.svg' alt='{alt}' width='330' height='170'>"
+    return f"<img src='./assets/cards/{study}.svg' alt='{alt}' width='330' height='170'>"

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import panel as pn
-
-from dashboard.plots.theme import Figure, models
+from scant.dashboard.plots.theme import Figure, models
 
 if TYPE_CHECKING:
-    from dashboard.live import History
-    from engine.events import Report, Snapshot
+    from scant.dashboard.live.run_state import RunState
+    from scant.events import Report, Snapshot
 
 NOTHING = "Nothing to show yet."
 FEW = 32
@@ -81,7 +80,7 @@ class Plot(View):
         self.describe(NOTHING)
 
 
-class Shown(View):
+class PlotView(View):
     """A view of a page that reads as its one `plot` does."""
 
     plot: Any
@@ -94,12 +93,12 @@ class Shown(View):
     def say(self) -> None:
         self.plot.say()
 
-    def clear(self, run: History) -> None:
+    def clear(self, run: RunState) -> None:
         """Forget the run shown before."""
         self.plot.clear()
 
 
-class Fed(Shown):
+class DataView(PlotView):
     """A plot as a view of a page: `feed` says which arrays of a snapshot or report it shows."""
 
     def __init__(self, plot: Any, feed: Callable[[Any, Mapping[str, Any]], None]) -> None:

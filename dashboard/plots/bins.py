@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from jaxtyping import Float
-
-from dashboard.plots.base import Plot, columns, put
-from dashboard.plots.theme import BLUE, GREY, models, new_figure
+from scant.dashboard.plots.base import Plot, columns, put
+from scant.dashboard.plots.theme import BLUE, GREY, models, new_figure
 
 
 class BinsPlot(Plot):

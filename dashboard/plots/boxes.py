@@ -6,10 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 from jaxtyping import Float, Int, UInt8
-
-from dashboard.plots.base import Plot, columns, empty, put
-from dashboard.plots.images import rgba
-from dashboard.plots.theme import DEVIATION, models, new_figure
+from scant.dashboard.plots.base import Plot, columns, empty, put
+from scant.dashboard.plots.images import rgba
+from scant.dashboard.plots.theme import DEVIATION, models, new_figure
 
 SHRINK = (0.0, 0.012, 0.024, 0.036)  # of the picture's width: boxes that overlap stay apart
 

@@ -6,9 +6,8 @@ import math
 
 import numpy as np
 from jaxtyping import Float
-
-from dashboard.plots.base import Plot, columns, name_drawn, put
-from dashboard.plots.theme import BLUE, GREY, VERMILION, new_figure, quiet_legend
+from scant.dashboard.plots.base import Plot, columns, name_drawn, put
+from scant.dashboard.plots.theme import BLUE, GREY, VERMILION, new_figure, quiet_legend
 
 NAN = float("nan")  # a point that is not drawn
 THIN = " Thin lines: the parts that it is a sum of."

@@ -9,14 +9,13 @@ import panel as pn
 import panel_material_ui as pmui
 from bokeh.events import RangesUpdate, Reset
 from jaxtyping import Float
-
-from dashboard.plots.base import NOTHING, Plot, brief, columns, empty, put
-from dashboard.plots.decimate import keep
-from dashboard.plots.theme import BLUE, GREEN, VERMILION, models, new_figure, quiet_legend
-from dashboard.shell import text
+from scant.dashboard.frame.template import text
+from scant.dashboard.plots.base import NOTHING, Plot, brief, columns, empty, put
+from scant.dashboard.plots.decimate import keep
+from scant.dashboard.plots.theme import BLUE, GREEN, VERMILION, models, new_figure, quiet_legend
 
 if TYPE_CHECKING:
-    from dashboard.live import History, Trace
+    from scant.dashboard.live.run_state import RunState, TraceBuffer
 
 WHAT = (
     "<details class='quiet'><summary>What is this curve?</summary><p>Training raises the "
@@ -84,7 +83,7 @@ class ElboPlot(Plot):
         plot.on_event(Reset, lambda _: self._following(True))
         self.panel = pn.Column(self.panel, self.follow, text(WHAT), sizing_mode="stretch_width")
 
-    def update(self, trace: Trace, first: int) -> None:
+    def update(self, trace: TraceBuffer, first: int) -> None:
         """Show the trace; points `first:` are new, and 0 means that all are."""
         elbo, score = np.asarray(trace.elbo, float), np.asarray(trace.score, float)
         step, restart = np.asarray(trace.step), np.asarray(trace.restart)
@@ -102,7 +101,7 @@ class ElboPlot(Plot):
         self._frame(step)
         self._read(step, elbo, score, restart)
 
-    def clear(self, run: History | None = None) -> None:
+    def clear(self, run: RunState | None = None) -> None:
         """Forget the run shown before."""
         self._drawn = 0
         empty(self.curve)

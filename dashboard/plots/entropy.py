@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float, Int
-
-from dashboard.plots.base import Plot
-from dashboard.plots.recall import MANY, ROW, TIGHT
-from dashboard.plots.theme import BLUE, GREY, models, new_figure, quiet_legend
+from scant.dashboard.plots.base import Plot
+from scant.dashboard.plots.recall import MANY, ROW, TIGHT
+from scant.dashboard.plots.theme import BLUE, GREY, models, new_figure, quiet_legend
 
 Rows = Float[np.ndarray, " n"]
 

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float
-
-from dashboard.plots.base import Plot, put
-from dashboard.plots.theme import models, new_figure
+from scant.dashboard.plots.base import Plot, put
+from scant.dashboard.plots.theme import models, new_figure
 
 SIDE = 204  # pixels of the longer side; with the names beside it a phone has room for it
 LETTER = 8  # pixels of a letter of a name, with what keeps it from the next name

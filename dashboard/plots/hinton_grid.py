@@ -7,11 +7,10 @@ from itertools import groupby
 
 import numpy as np
 from jaxtyping import Float, Int
-
-from dashboard.plots.base import columns, empty, put
-from dashboard.plots.hinton import FIELD
-from dashboard.plots.theme import GREY, GROUPS, Figure, models
-from dashboard.plots.tiles import Tiled
+from scant.dashboard.plots.base import columns, empty, put
+from scant.dashboard.plots.hinton import FIELD
+from scant.dashboard.plots.theme import GREY, GROUPS, Figure, models
+from scant.dashboard.plots.tiles import Tiled
 
 Matrices = Float[np.ndarray, "q c c"]
 Order = Int[np.ndarray, " c"]

@@ -6,10 +6,18 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from jaxtyping import Float, UInt8, UInt32
-
-from dashboard.plots.base import columns, empty, put
-from dashboard.plots.theme import BLUE, DEVIATION, GREY, INK, PAPER, Figure, colour_bar, models
-from dashboard.plots.tiles import Tiled
+from scant.dashboard.plots.base import columns, empty, put
+from scant.dashboard.plots.theme import (
+    BLUE,
+    DEVIATION,
+    GREY,
+    INK,
+    PAPER,
+    Figure,
+    colour_bar,
+    models,
+)
+from scant.dashboard.plots.tiles import Tiled
 
 Images = Float[np.ndarray, "k h w"]
 Coloured = Float[np.ndarray, "k h w 3"]

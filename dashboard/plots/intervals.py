@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 from jaxtyping import Float
-
-from dashboard.plots.base import Plot, columns, name_drawn, put
-from dashboard.plots.theme import BLUE, GREEN, GREY, VERMILION, drawn_on, new_figure, quiet_legend
+from scant.dashboard.plots.base import Plot, columns, name_drawn, put
+from scant.dashboard.plots.theme import (
+    BLUE,
+    GREEN,
+    GREY,
+    VERMILION,
+    drawn_on,
+    new_figure,
+    quiet_legend,
+)
 
 Grid = Float[np.ndarray, "g"]
 Rows = Float[np.ndarray, "n"]

@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from jaxtyping import Float, Int
-
-from dashboard.plots.base import Plot, columns, put
-from dashboard.plots.key import Key, look
-from dashboard.plots.theme import BLUE, GREY, Figure, models, new_figure
+from scant.dashboard.plots.base import Plot, columns, put
+from scant.dashboard.plots.fixed_legend import Key, look
+from scant.dashboard.plots.theme import BLUE, GREY, Figure, models, new_figure
 
 NAMED = 40  # outputs that get their names beside them; more would hide each other
 LIFTS = (-6, 20, -20, 34)  # pixels by which names of neighbours along x are set apart

@@ -8,8 +8,7 @@ from itertools import groupby
 import numpy as np
 from bokeh.palettes import Cividis256, interp_palette
 from jaxtyping import Float, Int, UInt8
-
-from dashboard.plots.theme import (
+from scant.dashboard.plots.theme import (
     BLUE,
     GREY,
     GROUPS,
@@ -20,7 +19,7 @@ from dashboard.plots.theme import (
     colour_bar,
     models,
 )
-from dashboard.plots.tiles import Tiled
+from scant.dashboard.plots.tiles import Tiled
 
 LEVELS = 255
 COMMON = "covariance, share of the greatest"

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float, Int
-
-from dashboard.plots.base import Plot
-from dashboard.plots.theme import BLUE, VERMILION, models, new_figure
+from scant.dashboard.plots.base import Plot
+from scant.dashboard.plots.theme import BLUE, VERMILION, models, new_figure
 
 ROW = 34  # pixels of a method
 LOWER = ("NMSE", "NLPD", "RMSE", "SMSE", "SNLP", "ECE")  # of these, less is better

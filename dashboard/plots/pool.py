@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from jaxtyping import Float, Int
-
-from dashboard.plots.base import KEPT, Plot, columns, empty, put
-from dashboard.plots.theme import (
+from scant.dashboard.plots.base import KEPT, Plot, columns, empty, put
+from scant.dashboard.plots.theme import (
     DEVIATION,
     GREEN,
     GREY,

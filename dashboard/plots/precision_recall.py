@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float
-
-from dashboard.plots.base import Plot, columns, empty, put
-from dashboard.plots.key import Key, look, width
-from dashboard.plots.theme import GREY, models, new_figure
+from scant.dashboard.plots.base import Plot, columns, empty, put
+from scant.dashboard.plots.fixed_legend import Key, look, width
+from scant.dashboard.plots.theme import GREY, models, new_figure
 
 
 class PrecisionRecallPlot(Plot):

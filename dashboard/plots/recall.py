@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
-
-from dashboard.plots.base import Plot
-from dashboard.plots.theme import BLUE, GREY, GROUPS, models, new_figure, quiet_legend
+from scant.dashboard.plots.base import Plot
+from scant.dashboard.plots.theme import BLUE, GREY, GROUPS, models, new_figure, quiet_legend
 
 ROW, TIGHT, MANY = 26, 16, 12  # pixels of an output, the same where there are more than so many
 LINE, MARGINS = 22, 106  # pixels of a method in the legend, of what stands around the rows

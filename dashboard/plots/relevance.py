@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float
-
-from dashboard.plots.base import Plot, columns, put
-from dashboard.plots.theme import BLUE, VERMILION, models, new_figure, quiet_legend
+from scant.dashboard.plots.base import Plot, columns, put
+from scant.dashboard.plots.theme import BLUE, VERMILION, models, new_figure, quiet_legend
 
 
 class BasisPlot(Plot):

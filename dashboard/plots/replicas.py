@@ -13,9 +13,16 @@ import numpy as np
 import panel as pn
 from bokeh.events import Tap
 from jaxtyping import Bool, Float, Int
-
-from dashboard.plots.base import Plot, columns, put
-from dashboard.plots.theme import BLUE, GREEN, GREY, VERMILION, models, new_figure, quiet_legend
+from scant.dashboard.plots.base import Plot, columns, put
+from scant.dashboard.plots.theme import (
+    BLUE,
+    GREEN,
+    GREY,
+    VERMILION,
+    models,
+    new_figure,
+    quiet_legend,
+)
 
 Curves = Float[np.ndarray, "s r g"]
 Rows = Float[np.ndarray, " n"]

@@ -6,9 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 from jaxtyping import Float
-
-from dashboard.plots.base import Plot, columns, put
-from dashboard.plots.theme import DEVIATION, GREEN, GREY, colour_bar, models, new_figure
+from scant.dashboard.plots.base import Plot, columns, put
+from scant.dashboard.plots.theme import DEVIATION, GREEN, GREY, colour_bar, models, new_figure
 
 Rows = Float[np.ndarray, "n"]
 

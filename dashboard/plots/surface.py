@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from bokeh.palettes import Cividis256
 from jaxtyping import Float
-
-from dashboard.plots.base import Plot, columns, put
-from dashboard.plots.theme import (
+from scant.dashboard.plots.base import Plot, columns, put
+from scant.dashboard.plots.theme import (
     DEVIATION,
     INK,
     PAPER,

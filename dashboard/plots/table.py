@@ -7,10 +7,10 @@ import re
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from dashboard.plots.base import NOTHING, View
-from dashboard.plots.meaning import PERCENT, explained
-from dashboard.shell import text
-from engine.events import Metric
+from scant.dashboard.frame.template import text
+from scant.dashboard.plots.base import NOTHING, View
+from scant.dashboard.plots.metric_glossary import PERCENT, explained
+from scant.events import Metric
 
 # A table too wide for its place scrolls, with the keys as well.
 SCROLL = "<div class='scroll' tabindex='0' role='group' aria-label='Figures'>"

@@ -11,15 +11,14 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
-
-from dashboard.plots.base import Plot
-from dashboard.plots.theme import Figure, models, new_figure
+from scant.dashboard.plots.base import Plot
+from scant.dashboard.plots.theme import Figure, models, new_figure
 
 USUAL = 760  # pixels of a figure before the browser has told its own
 NARROWEST, WIDEST = 40, 10_000  # pixels of a figure that anybody looks at
 SMALLEST, LARGEST = 0.25, 8.0  # type of the page, in times of the usual
 
-# Of its figures a browser reports nothing (assets/page.js); of this it must.
+# Of its figures a browser reports nothing (assets/upstream/early_changes.js); of this it must.
 _TELL = """
 const wide = cb_obj.inner_width
 const type = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16

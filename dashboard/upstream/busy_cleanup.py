@@ -10,22 +10,21 @@ Private API of Panel 1.9, pinned in pyproject.toml.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextvars import Context
-from functools import wraps
 from typing import Any
 
 from panel.io.state import _state
+from scant.dashboard.upstream.replacing import replace
 
 
 def install() -> None:
     """Patch Panel in this process; a second call changes nothing."""
-    patched: Any = _state
-    original: Any = patched._schedule_busy_cleanup
-    if hasattr(original, "__wrapped__"):
-        return
+    replace(_state, "_schedule_busy_cleanup", _in_an_empty_context)
 
-    @wraps(original)
+
+def _in_an_empty_context(original: Callable[[Any], None]) -> Callable[[Any], None]:
     def schedule(state: Any) -> None:
         Context().run(original, state)
 
-    patched._schedule_busy_cleanup = schedule
+    return schedule

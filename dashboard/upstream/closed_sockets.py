@@ -19,12 +19,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from functools import wraps
 from typing import Any
 
 from bokeh.document import Document
 from bokeh.server.views import ws
 from panel.io import document as sending
+from scant.dashboard.upstream.replacing import replace
 from tornado.websocket import WebSocketClosedError, WebSocketProtocol13
 
 log = logging.getLogger(__name__)
@@ -32,33 +32,23 @@ log = logging.getLogger(__name__)
 
 def install() -> None:
     """Patch the libraries in this process; a second call changes nothing."""
-    if hasattr(sending.dispatch_tornado, "__wrapped__"):
-        return
-    _retrieve_errors()
-    _dispatch_to_open_sockets()
-    patched: Any = sending
-    patched._run_write_futures = _run_write_futures
-    handlers: Any = ws.WSHandler
-    handlers.send_message = _send_message
-    _close_once()
+    replace(WebSocketProtocol13, "write_message", _retrieving_errors)
+    replace(sending, "dispatch_tornado", _to_open_sockets)
+    replace(sending, "_run_write_futures", lambda _: _run_write_futures)
+    replace(ws.WSHandler, "send_message", lambda _: _send_message)
+    replace(ws.WSHandler, "on_close", _once)
 
 
-def _retrieve_errors() -> None:
-    write: Any = WebSocketProtocol13.write_message
-
-    @wraps(write)
+def _retrieving_errors(write: Any) -> Any:
     def write_message(*args: Any, **kwargs: Any) -> Any:
         future = write(*args, **kwargs)
         future.add_done_callback(lambda done: done.cancelled() or done.exception())
         return future
 
-    WebSocketProtocol13.write_message = write_message  # type: ignore[method-assign]
+    return write_message
 
 
-def _dispatch_to_open_sockets() -> None:
-    dispatch: Any = sending.dispatch_tornado
-
-    @wraps(dispatch)
+def _to_open_sockets(dispatch: Any) -> Any:
     def dispatch_tornado(*args: Any, **kwargs: Any) -> Sequence[asyncio.Future[None]]:
         try:
             futures: Sequence[asyncio.Future[None]] = dispatch(*args, **kwargs)
@@ -66,20 +56,16 @@ def _dispatch_to_open_sockets() -> None:
             return []
         return futures
 
-    sending.dispatch_tornado = dispatch_tornado
+    return dispatch_tornado
 
 
-def _close_once() -> None:
-    handlers: Any = ws.WSHandler
-    close = handlers.on_close
-
-    @wraps(close)
+def _once(close: Any) -> Any:
     def on_close(handler: Any) -> None:
         session = handler.connection._session if handler.connection is not None else None
         if session is not None and not session.destroyed:
             close(handler)
 
-    handlers.on_close = on_close
+    return on_close
 
 
 async def _run_write_futures(doc: Document) -> None:

@@ -1,4 +1,7 @@
-"""Distributed and Bokeh both put a handler on Bokeh's logger, which then writes each line twice."""
+"""Distributed and Bokeh both put a handler on Bokeh's logger, which then writes each line twice.
+
+Of Bokeh 3.9, pinned in pyproject.toml, and Distributed.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Panel takes the address of a page apart by its first colon and its first question mark.
 
 So a page under an IPv6 address (`[::1]:5006`), or with a second `?` in its query, could not be
-built (`panel/io/location.py`, `ValueError: too many values to unpack`).
+built (`panel/io/location.py`, `ValueError: too many values to unpack`); holoviz/panel#7316 mended
+it for a bare `::1` alone.
 
 Private API of Panel 1.9, pinned in pyproject.toml.
 """
@@ -9,17 +10,16 @@ Private API of Panel 1.9, pinned in pyproject.toml.
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from panel.io import location
+from scant.dashboard.upstream.replacing import replace
 
 _HOST = re.compile(r"(?P<name>\[[^\]]*\]|[^:\[\]]*)(?::(?P<port>\d+))?")
 
 
 def install() -> None:
     """Patch Panel in this process; a second call changes nothing."""
-    patched: Any = location
-    patched._get_location_params = parts
+    replace(location, "_get_location_params", lambda _: parts)
 
 
 def parts(protocol: str | None, host: str | None, uri: str | None) -> dict[str, str]:

@@ -5,11 +5,11 @@
 
 `cases` declares what is measured, `builders` makes the models of the engine, `stock` those of
 others, `timing` has the one loop that times them, `peers` cites figures of programs that are not
-installed. The tests of speed (`pytest -m benchmark`) take their models and rows from here.
+installed.
 """
 
-from engine.bench.cases import MODELS
-from engine.bench.studies import bench
-from engine.bench.table import measure
+from scant.bench.cases import MODELS
+from scant.bench.studies import bench
+from scant.bench.table import measure
 
 __all__ = ["MODELS", "bench", "measure"]

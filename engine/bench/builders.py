@@ -11,41 +11,36 @@ from typing import Any
 
 import torch
 from jaxtyping import Float
+from scant.bench import rows
+from scant.bench.rows import seeded
+from scant.bench.timing import Step
+from scant.kernels.patch.kernel import PatchKernel
+from scant.models.dfgp import training as dfgp_training
+from scant.models.dfgp.model import DFGP
+from scant.models.gplvm import training
+from scant.models.gplvm.bgplvm import BGPLVM
+from scant.models.gplvm.dgplvm import DGPLVM
+from scant.models.gplvm.sclvm import SCLVM
+from scant.models.gpz.model import GPz
+from scant.models.laplace.classifier import LaplaceGPC
+from scant.models.mogp_ar import training as mogp_training
+from scant.models.mogp_ar.baselines import build as build_mogp
+from scant.models.mogp_ar.kernels import RbfArd
+from scant.models.mtgpa import training as mtgpa_training
+from scant.models.mtgpa.model import MTGPA
+from scant.models.mtgpa.prior import Data as Supported
+from scant.models.replicated import hgp
+from scant.models.replicated.data import Data as Replicated
+from scant.models.replicated.hmogp_lv import training as hmogp_lv_training
+from scant.models.replicated.hmogp_lv.lvmogp import LVMOGP
+from scant.models.replicated.hmogp_lv.model import HMOGPLV
+from scant.models.student_t import StudentT
+from scant.models.svgp import SVGP
+from scant.optim.lbfgs import LBFGS
 from torch import Tensor
-
-from engine.bench import rows
-from engine.bench.rows import seeded
-from engine.bench.timing import Step
-from engine.kernels.patch import PatchKernel
-from engine.models import (
-    bgplvm_training,
-    dfgp_training,
-    hgp,
-    hmogp_lv_training,
-    mogp_training,
-    mtgpa_training,
-)
-from engine.models.bgplvm import BGPLVM
-from engine.models.dfgp import DFGP
-from engine.models.dgplvm import DGPLVM
-from engine.models.gpz import GPz
-from engine.models.hmogp_lv import HMOGPLV
-from engine.models.laplace import LaplaceGPC
-from engine.models.lbfgs import LBFGS
-from engine.models.lvmogp import LVMOGP
-from engine.models.mogp_baselines import build as build_mogp
-from engine.models.mogp_kernels import RbfArd
-from engine.models.mtgpa import MTGPA
-from engine.models.mtgpa_prior import Data as Supported
-from engine.models.replica_data import Data as Replicated
-from engine.models.sclvm import SCLVM
-from engine.models.student_t import StudentT
-from engine.models.svgp import SVGP
 
 CPU = torch.device("cpu")
 FOR_EVER = 10**6  # steps of Adam that no measurement reaches the end of
-TWO_ALPHABETS = (14, 14)  # characters of Ojibwe and Blackfoot
-FIFTY_ALPHABETS = (32,) * 27 + (33,) * 23  # as many as Omniglot's have
 
 
 def gradient_of(model: Any, objective: Callable[[], Tensor] | None = None) -> Step:
@@ -182,9 +177,9 @@ def sclvm(n: int, d: int, q: int, m: int, classes: int = 2, device: torch.device
     return SCLVM.build(y, label, classes, q // 2, q - q // 2, m, seeded()).to(device)
 
 
-def latent_training(model: BGPLVM | DGPLVM) -> bgplvm_training.Training:
+def latent_training(model: BGPLVM | DGPLVM) -> training.Training:
     """Steps of Adam."""
-    return bgplvm_training.Training(model, adam=FOR_EVER)
+    return training.Training(model, adam=FOR_EVER)
 
 
 def dgplvm(n: int, classes: int, d: int = 100, device: torch.device = CPU) -> DGPLVM:

@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import torch
-
-from engine.bench import steps
-from engine.bench.timing import Step
-from engine.errors import NotFound
+from scant.bench import steps
+from scant.bench.timing import Step
+from scant.errors import NotFound
 
 ADAM, LBFGS, GRADIENT = "step of Adam", "step of L-BFGS", "objective and gradient"
+NATURAL = "natural step, and one of Adam"
 BASE = "base"
 
 
@@ -84,14 +84,24 @@ SWEEPS = (
     Sweep("gpz", "Scant VC", LBFGS, steps.gpz("VC"), {"n": 4000, "m": 25}, OVER_GPZ),
     Sweep("gpz", "Scant VD", LBFGS, steps.gpz("VD"), {"n": 4000, "m": 25}, {"m": (100,)}),
     Sweep("gpz", "Scant VL", LBFGS, steps.gpz("VL"), {"n": 4000, "m": 25}, {"m": (100,)}),
+    Sweep("gpz", "Scant VC, bands missing", "predict", steps.missing_bands, {"n": 4000, "m": 25}),
     Sweep("gpz", "GPyTorch SVGP", ADAM, steps.galaxies_sparse, {"n": 4000, "m": 25}, OVER_GPZ),
     Sweep(
         "mtgpa",
         "Scant",
         ADAM,
-        steps.mtgpa,
+        steps.mtgpa(),
         {"n": 740, "m": 100},
         {"n": (240, 2080), "m": (50, 25, 200)},
+    ),
+    Sweep("mtgpa", "Scant, natural", NATURAL, steps.mtgpa("natural"), {"n": 740, "m": 100}),
+    Sweep(
+        "mtgpa",
+        "Scant, natural, 50 rows",
+        NATURAL,
+        steps.mtgpa("natural", 50),
+        {"n": 740, "m": 100},
+        {"n": (2080, 99_280)},
     ),
     Sweep(
         "mtgpa",
@@ -101,7 +111,16 @@ SWEEPS = (
         {"n": 740, "m": 100},
         {"n": (240,), "m": (50,)},
     ),
-    Sweep("hmogp_lv", "Scant", LBFGS, steps.hmogp, {"n": 2000, "m": 32}, OVER_CURVES),
+    Sweep("hmogp_lv", "Scant", LBFGS, steps.hmogp(), {"n": 2000, "m": 32}, OVER_CURVES),
+    Sweep("hmogp_lv", "Scant, same inputs", LBFGS, steps.hmogp(same=True), {"n": 2000, "m": 32}),
+    Sweep(
+        "hmogp_lv",
+        "Scant, natural, 50 outputs",
+        NATURAL,
+        steps.hmogp("natural", 50),
+        {"n": 2000, "m": 32},
+        {"n": (10_000, 40_000)},
+    ),
     Sweep("hmogp_lv", "Scant, Adam as published", ADAM, steps.published_hmogp, {"n": 128, "m": 28}),
     Sweep("lvmogp", "Scant", LBFGS, steps.lvmogp, {"n": 2000, "m": 32}, OVER_CURVES),
     Sweep("hgp", "Scant DHGP", GRADIENT, steps.hgp("DHGP"), {"n": 512}, OVER_ROWS),
@@ -136,6 +155,21 @@ SWEEPS = (
     ),
     Sweep(
         "mogp_ar",
+        "Scant MG-M",
+        ADAM,
+        steps.mogp(name="mg-m"),
+        {"n": 200, "m": 100, "classes": 20},
+        {"classes": (100, 400)},
+    ),
+    Sweep(
+        "mogp_ar",
+        "Scant, a class drawn, fifty alphabets",
+        ADAM,
+        steps.alphabets,
+        {"n": 450, "m": 100, "classes": 1623},
+    ),
+    Sweep(
+        "mogp_ar",
         "GPyTorch LMC, softmax",
         ADAM,
         steps.gpytorch_lmc(),
@@ -153,7 +187,7 @@ SWEEPS = (
         "mogp_ar, patches",
         "Scant, a class drawn",
         ADAM,
-        steps.drawn_patches,
+        steps.patches(sampled=1),
         {"n": 100, "m": 100, "classes": 28},
         {"n": (50, 200), "m": (50, 25), "classes": (100, 200)},
     ),
@@ -161,9 +195,16 @@ SWEEPS = (
         "mogp_ar, patches",
         "Scant",
         ADAM,
-        steps.patches,
+        steps.patches(),
         {"n": 100, "m": 100, "classes": 28},
         {"classes": (100, 200)},
+    ),
+    Sweep(
+        "mogp_ar, patches",
+        "Scant, grey 5 x 5",
+        ADAM,
+        steps.patches(grey=True, patch=5),
+        {"n": 20, "m": 25, "classes": 8},
     ),
     Sweep(
         "sclvm",
@@ -172,6 +213,9 @@ SWEEPS = (
         steps.sclvm,
         {"n": 1000, "m": 30, "classes": 2},
         {"n": (500, 2000), "m": (10, 50), "classes": (3, 5)},
+    ),
+    Sweep(
+        "sclvm", "Scant, new rows", "placing them", steps.placing, {"n": 100, "m": 50, "classes": 2}
     ),
     Sweep(
         "bgplvm",
@@ -214,6 +258,7 @@ SWEEPS = (
         {"n": 1000, "m": 10},
         {"m": (50,)},
     ),
+    Sweep("dfgp", "Scant, eight views of classes", ADAM, steps.eight_views, {"n": 420, "m": 10}),
     Sweep(
         "dfgp",
         "GPyTorch SVGP (one layer)",
@@ -235,6 +280,8 @@ SWEEPS = (
     ),
     Sweep("laplace", "Scant", GRADIENT, steps.laplace(False), TWO, OVER_LABELS),
     Sweep("laplace", "Scant, ARD", GRADIENT, steps.laplace(True), TWO, {"n": (100, 250)}),
+    Sweep("laplace", "Scant, whole fit", "fit", steps.laplace_fit, TWO),
+    Sweep("laplace", "Scant, ten more labels", "fit of 5 steps", steps.laplace_refit, TWO),
     Sweep(
         "laplace",
         "scikit-learn GPC",

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import torch
 from jaxtyping import Float, Int
+from scant.kernels.box_average.support import boxes
+from scant.models.mtgpa.prior import Data as Supported
+from scant.models.replicated.data import Data as Replicated
 from torch import Tensor
-
-from engine.kernels.support import boxes
-from engine.models.mtgpa_prior import Data as Supported
-from engine.models.replica_data import Data as Replicated
 
 
 def seeded(seed: int = 0) -> torch.Generator:

@@ -10,10 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-
-from engine.bench import builders as ours
-from engine.bench import rows, stock
-from engine.bench.timing import Step
+from scant.bench import builders as ours
+from scant.bench import rows, stock
+from scant.bench.timing import Step
 
 
 def gpz(covariance: str) -> Callable[..., Step]:
@@ -22,6 +21,15 @@ def gpz(covariance: str) -> Callable[..., Step]:
         return ours.gpz_training(ours.gpz(x, y, m, covariance), x, y).step
 
     return build
+
+
+def missing_bands(n: int, m: int, device: torch.device) -> Step:
+    x, y = (v.to(device) for v in rows.galaxies(n))
+    model = ours.gpz(x, y, m)
+    ours.gpz_training(model, x, y).step()
+    model.fit_posterior(x, y)
+    x[:, [1, 3, 6, 8]] = torch.nan  # two of the bands, and their errors
+    return lambda: model.predict(x)
 
 
 def gpytorch_sparse(n: int, m: int, device: torch.device, make: Any = rows.features) -> Step:
@@ -33,8 +41,11 @@ def galaxies_sparse(n: int, m: int, device: torch.device) -> Step:
     return gpytorch_sparse(n, m, device, rows.galaxies)
 
 
-def mtgpa(n: int, m: int, device: torch.device) -> Step:
-    return ours.mtgpa(rows.fertility(n), "adam", m, device).step
+def mtgpa(scheme: str = "adam", batch: int | None = None) -> Callable[..., Step]:
+    def build(n: int, m: int, device: torch.device) -> Step:
+        return ours.mtgpa(rows.fertility(n), scheme, m, device, batch=batch).step
+
+    return build
 
 
 def centres(n: int, m: int, device: torch.device) -> Step:
@@ -46,12 +57,15 @@ def centres(n: int, m: int, device: torch.device) -> Step:
     return stock.mixed_tasks(x, y, task, m)
 
 
-def curves(n: int) -> Any:
-    return rows.curves(n // 40, 4, 10)
+def curves(n: int, same: bool = False) -> Any:
+    return rows.curves(n // 40, 4, 10, same)
 
 
-def hmogp(n: int, m: int, device: torch.device) -> Step:
-    return ours.hmogp_lv(curves(n), inputs=m, device=device).step
+def hmogp(scheme: str = "lbfgs", batch: int = 0, same: bool = False) -> Callable[..., Step]:
+    def build(n: int, m: int, device: torch.device) -> Step:
+        return ours.hmogp_lv(curves(n, same), scheme, batch, inputs=m, device=device).step
+
+    return build
 
 
 def published_hmogp(n: int, m: int, device: torch.device) -> Step:
@@ -78,13 +92,19 @@ def gpytorch_dhgp(n: int, device: torch.device) -> Step:
     return stock.exact_with(model.kernel, points, y, float(noise[0]))
 
 
-def mogp(latent: int = 5, features: int = 5, sampled: int = 0) -> Callable[..., Step]:
+def mogp(
+    latent: int = 5, features: int = 5, sampled: int = 0, name: str = "mogp-ar"
+) -> Callable[..., Step]:
     def build(n: int, m: int, classes: int, device: torch.device) -> Step:
-        return ours.mogp_ar(
-            [classes], 1600, features, latent, m, batch=n, sampled=sampled, device=device
-        ).step
+        return ours.mogp_ar([classes], 1600, features, latent, m, name, n, sampled, device).step
 
     return build
+
+
+def alphabets(n: int, m: int, classes: int, device: torch.device) -> Step:
+    sizes = [len(part) for part in torch.arange(classes).split(33)]  # 50 of Omniglot's 1,623
+    each = n // len(sizes)
+    return ours.mogp_ar(sizes, 20_000, 5, 10, m, batch=each, sampled=1, device=device).step
 
 
 def gpytorch_lmc(latent: int = 5, features: int = 5) -> Callable[..., Step]:
@@ -97,15 +117,12 @@ def gpytorch_lmc(latent: int = 5, features: int = 5) -> Callable[..., Step]:
     return build
 
 
-def patches(n: int, m: int, classes: int, device: torch.device, sampled: int = 0) -> Step:
-    halves = [classes // 2, classes - classes // 2]
-    return ours.patches(
-        halves, inducing=m, batch=n // 2, sampled=sampled, device=device, each=10
-    ).step
+def patches(**of: Any) -> Callable[..., Step]:
+    def build(n: int, m: int, classes: int, device: torch.device) -> Step:
+        halves = [classes // 2, classes - classes // 2]
+        return ours.patches(halves, inducing=m, batch=n // 2, device=device, each=10, **of).step
 
-
-def drawn_patches(n: int, m: int, classes: int, device: torch.device) -> Step:
-    return patches(n, m, classes, device, 1)
+    return build
 
 
 def bgplvm(n: int, m: int, device: torch.device) -> Step:
@@ -114,6 +131,19 @@ def bgplvm(n: int, m: int, device: torch.device) -> Step:
 
 def sclvm(n: int, m: int, classes: int, device: torch.device) -> Step:
     return ours.gradient_of(ours.sclvm(n, 900, 10, m, classes, device))
+
+
+def placing(n: int, m: int, classes: int, device: torch.device) -> Step:
+    model = ours.sclvm(1640, 40, 10, m, classes, device)
+    ours.latent_training(model).step()
+    new = rows.outputs(n, 40).to(device)
+    return lambda: model.class_log_evidence(new)
+
+
+def eight_views(n: int, m: int, device: torch.device) -> Step:
+    views = [rows.features(n, d)[0] for d in (26, 58, 58, 128) for _ in range(2)]
+    label = (rows.features(n)[1] > 0).double()
+    return ours.dfgp(views, label, device, inducing=m, likelihood="bernoulli").step
 
 
 def dfgp(bound: str) -> Callable[..., Step]:
@@ -129,6 +159,17 @@ def laplace(ard: bool) -> Callable[..., Step]:
         return ours.laplace_step(ours.laplace(n, ard, device))
 
     return build
+
+
+def laplace_fit(n: int, classes: int, device: torch.device) -> Step:
+    return lambda: ours.laplace(n, device=device).fit()
+
+
+def laplace_refit(n: int, classes: int, device: torch.device) -> Step:
+    model, more = ours.laplace(n, device=device), (v.to(device) for v in rows.two_classes(10))
+    model.fit()
+    grown = model.observe(*more)
+    return lambda: grown.fit(5)
 
 
 def sklearn_laplace(ard: bool) -> Callable[..., Step]:

@@ -25,9 +25,8 @@ from gpytorch.variational import (
     VariationalStrategy,
 )
 from jaxtyping import Float, Int
+from scant.bench.timing import Step
 from torch import Tensor
-
-from engine.bench.timing import Step
 
 MOVE = 1e-3  # by which hyperparameters differ from one step to the next
 

@@ -8,9 +8,8 @@ from typing import Any
 
 import pandas as pd
 import torch
-
-from engine.bench.timing import timed
-from engine.catalog import STUDIES, entry
+from scant.bench.timing import timed
+from scant.studies import STUDIES, entry
 
 # Settings that a step's cost grows with, where a study has them, and the values to try.
 SIZES: dict[str, tuple[int, ...]] = {
@@ -42,7 +41,7 @@ def bench(study: str | None = None) -> pd.DataFrame:
 
 
 def _step_ms(name: str, values: dict[str, Any]) -> float:
-    from engine.fitting import fit
+    from scant.training.api import fit
 
     study = fit(name, **values).study
     study.begin(0, 0, None)

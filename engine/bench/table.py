@@ -11,14 +11,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
+from scant import __version__
+from scant.bench.cases import BASE, Case, cases
+from scant.bench.peers import peers_of
+from scant.bench.timing import Memory, timed, undisturbed
+from scant.hardware import machine
+from scant.training.loop import choose_device
 from torch import cuda
-
-from engine import __version__
-from engine.bench.cases import BASE, Case, cases
-from engine.bench.peers import peers_of
-from engine.bench.timing import Memory, timed, undisturbed
-from engine.machine import machine
-from engine.training import choose_device
 
 SIZES = ("n", "m", "classes")
 NAMES = ("model", "method", "work", *SIZES, "varies", "device")
@@ -160,7 +159,7 @@ def circumstances(table: pd.DataFrame, on: Sequence[torch.device], quick: bool) 
         f"{machine()}; one thread of the processor, double precision.",
         "ms: the median of a step's rounds. cpu_ms: of the processor's time, where nothing runs on"
         " a GPU. peak_mb: how far the peak of memory rose, building it included. peer_ms: another"
-        " program, elsewhere, on such a machine (engine.bench.peers).",
+        " program, elsewhere, on such a machine (scant.bench.peers).",
     ]
     timed = table.dropna(subset=["ms", "cpu_ms"])
     if len(timed) and (waited := (timed["ms"] / timed["cpu_ms"]).median()) > SHARED:

@@ -12,9 +12,8 @@ from statistics import median
 from typing import NamedTuple
 
 import torch
+from scant.hardware import keep_freed_memory
 from threadpoolctl import threadpool_limits
-
-from engine.machine import keep_freed_memory
 
 Step = Callable[[], object]
 WARM_UP = 2  # the first steps set things up

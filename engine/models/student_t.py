@@ -19,13 +19,12 @@ import math
 import torch
 from jaxtyping import Float
 from linear_operator.utils.cholesky import psd_safe_cholesky
+from scant.errors import BadInput
+from scant.inference.numerical_warnings import collect_numerical_warnings
+from scant.kernels.rbf import eq
+from scant.models.dfgp.hidden import Views
+from scant.optim.lbfgs import LBFGS
 from torch import Tensor, nn
-
-from engine.errors import BadInput
-from engine.kernels.eq import eq
-from engine.models.dfgp_hidden import Views
-from engine.models.jitter import noted
-from engine.models.lbfgs import LBFGS
 
 LEAST_NOISE = 1e-6  # of the target's variance
 START_NOISE = 0.5
@@ -119,7 +118,7 @@ class StudentT(nn.Module):
     def _solved(self) -> tuple[Float[Tensor, "n n"], Float[Tensor, " n"]]:
         """L with L L' = K, and L^-1 y."""
         K = self._kernel(self.x, self.x) + self.noise * torch.eye(len(self.x)).to(self.x)
-        with noted(self.notes):
+        with collect_numerical_warnings(self.notes):
             lower = psd_safe_cholesky(K)
         along = torch.linalg.solve_triangular(lower, self.y.unsqueeze(1), upper=False)
         return lower, along.squeeze(1)

@@ -20,12 +20,11 @@ from gpytorch.means import ConstantMean
 from gpytorch.variational import CholeskyVariationalDistribution, VariationalStrategy
 from jaxtyping import Float
 from linear_operator.utils.errors import NanError, NotPSDError
+from scant.errors import BadInput
+from scant.inference.kmeans import kmeans_centres
+from scant.inference.numerical_warnings import collect_numerical_warnings
+from scant.models.dfgp.hidden import Views
 from torch import Tensor
-
-from engine.errors import BadInput
-from engine.models.dfgp_hidden import Views
-from engine.models.gpz_basis import start_centres
-from engine.models.jitter import noted
 
 RATE = 0.03
 
@@ -101,7 +100,7 @@ class SVGP(gpytorch.models.ApproximateGP):
             raise BadInput("A target is missing or not finite, or all are the same.")
         views = Views([X])
         x = views([X])[0]
-        Z = start_centres(x, min(inducing, len(x)), generator)
+        Z = kmeans_centres(x, min(inducing, len(x)), generator)
         return cls(views, x, y, likelihood == "bernoulli", Z, ard)
 
     def forward(self, x: Float[Tensor, "*b n d"]) -> MultivariateNormal:
@@ -112,7 +111,7 @@ class SVGP(gpytorch.models.ApproximateGP):
         """Minus the bound of a row, on the standardised target's scale; NaN without a factor."""
         bound = gpytorch.mlls.VariationalELBO(self.likelihood, self, len(self.y))
         try:
-            with noted(self.notes):
+            with collect_numerical_warnings(self.notes):
                 return -bound(self(self.x), self.y)
         except (NanError, NotPSDError):
             return self.centre * torch.nan

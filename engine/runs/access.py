@@ -9,9 +9,9 @@ from __future__ import annotations
 import hmac
 import re
 
-from engine.addresses import network
-from engine.errors import NotAllowed
-from engine.store import RunRecord
+from scant.errors import NotAllowed
+from scant.runs.addresses import network
+from scant.store import RunRecord
 
 _CODE = re.compile(r"[0-9a-f]{32}")
 

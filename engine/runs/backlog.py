@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from engine.events import Checkpoint, Event, Finished, Fitted, Note, Progress, Snapshot
+from scant.events import Checkpoint, Event, Finished, Fitted, Note, Progress, Snapshot
 
 ROOM = 256 * 2**20  # bytes that what waits of all runs may take
 PORTION = 2000  # events of one transaction at most

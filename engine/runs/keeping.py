@@ -6,8 +6,8 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
-from engine.events import Event, Finished, Note, Progress, Report, Snapshot, State
-from engine.store import Store, StoreTrouble, TakenOver
+from scant.events import Event, Finished, Note, Progress, Report, Snapshot, State
+from scant.store import Store, StoreTrouble, TakenOver
 
 log = logging.getLogger(__name__)
 

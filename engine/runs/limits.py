@@ -11,12 +11,11 @@ from typing import Any, NamedTuple
 import pandas as pd
 from pyarrow import ArrowException
 from pyarrow.parquet import read_metadata
-
-from engine.catalog.entry import Counts, Entry
-from engine.datasets.sources import fetched_path
-from engine.datasets.tables import counts
-from engine.errors import BadInput, NotFound
-from engine.store import Store
+from scant.data_sources.open import fetched_path
+from scant.errors import BadInput, NotFound
+from scant.store import Store
+from scant.studies.base import Counts, Entry
+from scant.tables.schema import counts
 
 HOURS = 2.0  # of training that a run may use, unless the operator sets another limit
 ESTIMATE_FACTOR = 2.0  # how far an estimate may be wrong (the catalog's docstrings)

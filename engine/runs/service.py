@@ -9,23 +9,24 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-
-from engine.catalog import entry
-from engine.errors import BadInput, NotFound, Unavailable
-from engine.events import Changed, Event, Finished, State
-from engine.runs.access import (
+from scant.errors import BadInput, NotFound, Unavailable
+from scant.events import Changed, Event, Finished, State
+from scant.runs.access import (
     address_code,
     check_may_steer,
     may_steer,
     presenter_code,
     presenter_named,
 )
-from engine.runs.limited import Limited
-from engine.runs.limits import HOURS, Limits
-from engine.runs.live import Live
-from engine.runs.turns import in_turn
-from engine.store import UPLOAD_DAYS, RunRecord, Store, StoreTrouble
-from engine.worker import COLD
+from scant.runs.active_run import ActiveRun
+from scant.runs.dispatcher import Dispatcher
+from scant.runs.leases import LeaseManager
+from scant.runs.limited import LimitPolicy
+from scant.runs.limits import HOURS, Limits
+from scant.runs.turns import in_turn
+from scant.runs.worker import NOT_CACHED
+from scant.store import UPLOAD_DAYS, RunRecord, Store, StoreTrouble
+from scant.studies import entry
 
 Watcher = Callable[[str, list[Event]], None]
 PATIENCE = 15.0  # seconds that a question waits for a worker: a lost one is replaced in five
@@ -40,7 +41,7 @@ class Status:
     queued: int
 
 
-class RunService(Limited):
+class RunService(Dispatcher):
     """Submits, watches and steers runs, on the event loop of the server.
 
     Args:
@@ -69,9 +70,38 @@ class RunService(Limited):
         upload_days: float = UPLOAD_DAYS,
     ) -> None:
         super().__init__(store or Store.open(), scheduler, workers, device, upload_days)
-        self.limits = Limits(limit_per_owner, limit_per_address, hours_per_run)
+        limits = Limits(limit_per_owner, limit_per_address, hours_per_run)
+        self._policy = LimitPolicy(self, limits)
+        acts = {"pause": self._pause, "resume": self._resume, "stop": self._stop}
+        self._leases = LeaseManager(self, acts)
         self._key = key
-        self._made_ahead: set[str] = set()
+        self._prefetched: set[str] = set()
+
+    @property
+    def limits(self) -> Limits:
+        """What this server allows."""
+        return self._policy.limits
+
+    async def start(self) -> None:
+        """Bring the workers up, and take up the runs that an earlier server left.
+
+        Raises:
+            BadInput: Nothing answers at the given scheduler's address.
+        """
+        await self._leases.sign_in()
+        await super().start()
+        await self._policy.start()
+        await self._leases.start()
+
+    async def close(self, patience: float = 3.0) -> None:
+        """Checkpoint what runs, so that it goes on at the next start, and let the workers go."""
+        await self._policy.close()
+        await super().close(patience)
+        await self._leases.sign_out()
+
+    def owns(self, run: str) -> bool:
+        """Whether what the run says is published here; else another server may be training it."""
+        return run in self._live
 
     async def submit(
         self,
@@ -86,7 +116,7 @@ class RunService(Limited):
         """Queue a new run.
 
         Args:
-            study: A name from `engine.catalog.STUDIES`.
+            study: A name from `scant.studies.STUDIES`.
             values: Settings by name; the others keep their defaults.
             data: "demo", the name of a data set that the study offers, or "upload:<id>": whoever
                 has the link of a run on an upload has its id and may train on it, too.
@@ -115,12 +145,12 @@ class RunService(Limited):
         elif data not in names:
             raise BadInput(f"Study {study!r} has no data {data!r}; it has {', '.join(names)}.")
         code, presented = address_code(address, self._key), presenter_named(presenter)
-        await self._promptly(self._check_counts, owner, code)  # costs less than what follows
-        await self._check_cost(found, settings, data)
+        await self._promptly(self._policy.check_counts, owner, code)  # costs less than what follows
+        await self._policy.check_cost(found, settings, data)
         await self._promptly(self.store.check_disk)
         about = (owner, code, presented, study, settings.values(), data)
-        run = await self._enter(self._admit, *about)
-        live = Live(run, owner, study, data, settings.values(), address=code)
+        run = await self._leases.enter(self._policy.admit, *about)
+        live = ActiveRun(run, owner, study, data, settings.values(), address=code)
         self._live[run] = live
         self._queue.put(run, owner, code)
         self._publish(run, [Changed(State.QUEUED)])
@@ -135,15 +165,15 @@ class RunService(Limited):
         """Whether a visitor may pause, resume and stop a run. Reads the store."""
         return may_steer(record, self.store.origin(record.id)[1], visitor, self._key)
 
-    def make_ahead(self, study: str) -> None:
+    def prefetch_demo(self, study: str) -> None:
         """Have a study's demonstration made where that takes seconds: who trains waits less.
 
         Once a server, and in the background; where no worker is up, it is left to the run.
         """
-        if study in self._made_ahead or not entry(study).sources[0].kept:
+        if study in self._prefetched or not entry(study).sources[0].kept:
             return
-        self._made_ahead.add(study)
-        self._aside(self._make_ahead(study))
+        self._prefetched.add(study)
+        self._spawn(self._prefetch_demo(study))
 
     @in_turn
     async def pause(self, run: str, visitor: str) -> None:
@@ -171,8 +201,8 @@ class RunService(Limited):
         record = await self._check_may(run, visitor, "resume")
         if record.state is not State.PAUSED or run in self._live:
             await self._resume(run)
-        elif await self._promptly(self._readmit, record):
-            await self._requeue(Live.of(record), "", first=False)
+        elif await self._promptly(self._policy.readmit, record):
+            await self._requeue(ActiveRun.of(record), "", first=False)
 
     @in_turn
     async def stop(self, run: str, visitor: str) -> None:
@@ -230,7 +260,7 @@ class RunService(Limited):
 
     def status(self) -> Status:
         """Workers up, runs in hand, runs waiting."""
-        return Status(len(self._slots), len(self._in_hand()), len(self._queue))
+        return Status(len(self._slots), len(self._assigned()), len(self._queue))
 
     async def _check_may(self, run: str, visitor: str, act: str) -> RunRecord:
         """A run that the visitor may steer. Raises as `pause` does."""
@@ -244,7 +274,7 @@ class RunService(Limited):
     async def _pause(self, run: str) -> None:
         live, record = await self._find(run)
         if live is None:
-            await self._pass_on(record, "pause")
+            await self._leases.pass_on(record, "pause")
         elif live.state in (State.STOPPING, State.PAUSING):
             return
         elif self._queue.remove(run):
@@ -255,9 +285,9 @@ class RunService(Limited):
     async def _resume(self, run: str) -> None:
         live, record = await self._find(run)
         if live is None and record.state is State.PAUSED:
-            await self._requeue(Live.of(record), "", first=False)
+            await self._requeue(ActiveRun.of(record), "", first=False)
         elif live is None:
-            await self._pass_on(record, "resume")
+            await self._leases.pass_on(record, "resume")
         elif live.state is State.PAUSING:
             await self._wish(live, None, State.RUNNING if live.started else State.STARTING)
 
@@ -265,16 +295,16 @@ class RunService(Limited):
         live, record = await self._find(run)
         if live is None:
             if record.state is not State.PAUSED:
-                await self._pass_on(record, "stop")
+                await self._leases.pass_on(record, "stop")
                 return
-            live = Live.of(record)
+            live = ActiveRun.of(record)
         elif not self._queue.remove(run):
             await self._wish(live, "stop", State.STOPPING)
             return
         live.wish = "stop"
         await self._go_on(live, "", first=False)  # in its turn: many could be stopped at once
 
-    async def _find(self, run: str) -> tuple[Live | None, RunRecord]:
+    async def _find(self, run: str) -> tuple[ActiveRun | None, RunRecord]:
         """A run and its row; None where it rests, is over or is in another server's care.
 
         Raises:
@@ -283,11 +313,11 @@ class RunService(Limited):
         record = await self._promptly(self.store.run, run)
         return self._live.get(run), record
 
-    async def _make_ahead(self, study: str) -> None:
+    async def _prefetch_demo(self, study: str) -> None:
         try:
-            await self._desk.make_ahead(self._choose(""), study)
+            await self._desk.prefetch_demo(self._choose(""), study)
         except Unavailable:
-            self._made_ahead.discard(study)
+            self._prefetched.discard(study)
 
     async def _ask(self, run: str, request: dict[str, Any]) -> Any:
         record = await asyncio.to_thread(self.store.run, run)
@@ -306,8 +336,10 @@ class RunService(Limited):
     async def _answer(self, record: RunRecord, request: dict[str, Any]) -> Any:
         run, address = record.id, self._choose(record.id)
         try:
-            answer = await self._desk.ask(address, request, None) if run in self._warm else COLD
-            if isinstance(answer, str) and answer == COLD:
+            answer = (
+                await self._desk.ask(address, request, None) if run in self._warm else NOT_CACHED
+            )
+            if isinstance(answer, str) and answer == NOT_CACHED:
                 model = await asyncio.to_thread(self.store.model, run)
                 if model is None:
                     raise NotFound(f"Run {run} is {record.state} and has no fitted model to ask.")
@@ -326,7 +358,7 @@ class RunService(Limited):
             return self._warm[run]
         if not self._slots:
             raise Unavailable("No worker is up at the moment; try again in a few seconds.")
-        busy = [live.worker for live in self._in_hand()]
+        busy = [live.worker for live in self._assigned()]
         return min(self._slots, key=busy.count)
 
 

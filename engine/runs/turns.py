@@ -8,10 +8,10 @@ import logging
 from collections.abc import Callable, Coroutine
 from typing import Any, Concatenate, ParamSpec
 
-from engine.errors import Unavailable
-from engine.runs.attempts import Attempts
-from engine.runs.writer import ANSWER_SECONDS
-from engine.store import StoreTrouble, TakenOver
+from scant.errors import Unavailable
+from scant.runs.dispatcher import Dispatcher
+from scant.runs.store_writer import ANSWER_SECONDS
+from scant.store import StoreTrouble, TakenOver
 
 P = ParamSpec("P")
 Act = Callable[Concatenate[Any, str, P], Coroutine[Any, Any, None]]
@@ -34,7 +34,7 @@ def in_turn(act: Act[P]) -> Act[P]:
 
     @functools.wraps(act)
     async def acting(self: Any, run: str, *given: P.args, **named: P.kwargs) -> None:
-        service: Attempts = self
+        service: Dispatcher = self
         if service._writer.trouble:
             raise StoreTrouble(service._writer.trouble)
 
@@ -43,8 +43,8 @@ def in_turn(act: Act[P]) -> Act[P]:
                 await act(self, run, *given, **named)
 
         task = asyncio.create_task(whole())
-        service._asides.add(task)
-        task.add_done_callback(service._asides.discard)
+        service._spawned.add(task)
+        task.add_done_callback(service._spawned.discard)
         done, _ = await asyncio.wait({task}, timeout=ACT_SECONDS)
         if not done:
             task.add_done_callback(functools.partial(_log_failure, run))

@@ -6,10 +6,9 @@ import os
 import shutil
 from pathlib import Path
 
+from scant.errors import BadInput, Unavailable
+from scant.store.schema import UPLOAD_TABLES, UPLOADS
 from sqlalchemy import Engine, func, select
-
-from engine.errors import BadInput, Unavailable
-from engine.store.schema import UPLOAD_TABLES, UPLOADS
 
 GB = 10**9
 DISK_RESERVE = 1.0  # GB that stay free; SCANT_DISK_RESERVE overrides it
@@ -34,9 +33,10 @@ def disk_reserve() -> int:
 
 
 class Quota:
-    """The part of the store that refuses what there is no room for. Methods block."""
+    """Refuses what there is no room for. Methods block."""
 
-    engine: Engine
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
 
     def check_disk(self, size: int = 0) -> None:
         """Whether `size` bytes can be written and the reserve stays free.
@@ -80,7 +80,7 @@ class Quota:
         url = self.engine.url
         if url.get_backend_name() == "sqlite" and url.database and url.database != ":memory:":
             return Path(url.database).parent
-        from engine.datasets import data_dir  # pandas, which not every command needs
+        from scant.data_sources.open import data_dir  # pandas, which not every command needs
 
         folder = data_dir()
         folder.mkdir(parents=True, exist_ok=True)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
-
-from engine.events import State
+from scant.events import State
+from scant.studies.aliases import current_settings, current_study
 
 
 def new_id() -> str:
@@ -62,8 +62,12 @@ class RunRecord:
 
     @classmethod
     def of(cls, row: Mapping[Any, Any]) -> RunRecord:
-        """From a row of the table."""
-        return cls(**{**row, "state": State(row["state"])})
+        """From a row of the table; study and settings take today's names."""
+        named = {
+            "study": current_study(row["study"]),
+            "settings": current_settings(row["study"], row["settings"]),
+        }
+        return cls(**{**row, **named, "state": State(row["state"])})
 
 
 @dataclass(frozen=True)
@@ -108,6 +112,11 @@ class UploadRecord:
     created: float
     deleted: float | None
     notes: list[str]
+
+    @classmethod
+    def of(cls, row: Mapping[Any, Any]) -> UploadRecord:
+        """From a row of the table; the study takes today's name."""
+        return cls(**{**row, "study": current_study(row["study"])})
 
 
 @dataclass(frozen=True)

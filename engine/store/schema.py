@@ -9,6 +9,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from scant.store.opening import opening
+from scant.store.private_files import private_file, private_folder
+from scant.store.trouble import translate
 from sqlalchemy import (
     JSON,
     Boolean,
@@ -30,10 +33,6 @@ from sqlalchemy import (
     make_url,
     select,
 )
-
-from engine.private_files import private_file, private_folder
-from engine.store.opening import opening
-from engine.store.trouble import translate
 
 METADATA = MetaData()
 _LOCK = 0x5CA27  # any number that is nobody else's
@@ -231,14 +230,14 @@ def _connect(url: str) -> Engine:
     else:
         lively = _LIVELY if address.get_backend_name() == "postgresql" else {}
         engine = create_engine(url, pool_pre_ping=True, connect_args=lively)
-    with alone(engine):
+    with exclusive(engine):
         METADATA.create_all(engine)
     translate(engine)
     return engine
 
 
 @contextmanager
-def alone(engine: Engine) -> Iterator[None]:
+def exclusive(engine: Engine) -> Iterator[None]:
     """Let no other server on the same Postgres do what must be done once, in the meantime."""
     if engine.dialect.name == "sqlite":
         yield
@@ -252,7 +251,7 @@ def alone(engine: Engine) -> Iterator[None]:
 
 
 @contextmanager
-def lasting(engine: Engine) -> Iterator[Connection]:
+def durable_transaction(engine: Engine) -> Iterator[Connection]:
     """A transaction that is on the disk itself when it is over, come a power cut or not.
 
     Elsewhere SQLite leaves the moment of writing to the system, which loses the last seconds when
@@ -272,7 +271,7 @@ def lasting(engine: Engine) -> Iterator[Connection]:
 
 
 def _default_url() -> str:
-    from engine.datasets import data_dir
+    from scant.data_sources.open import data_dir
 
     folder = Path(data_dir())
     private_folder(folder)

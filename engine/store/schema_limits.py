@@ -5,11 +5,10 @@ They stand apart because tables may be added to a database of an earlier version
 
 from __future__ import annotations
 
+from scant.store.schema import METADATA
 from sqlalchemy import Column, Double, Integer, String, Table
 
-from engine.store.schema import METADATA
-
-# Where a run was submitted from. Both are one-way codes (`engine.runs.access`), "" where unknown.
+# Where a run was submitted from. Both are one-way codes (`scant.runs.access`), "" where unknown.
 RUN_ORIGINS = Table(
     "run_origins",
     METADATA,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 
-from engine.errors import BadInput
+from scant.errors import BadInput
 
 _MARK = b"\x89scant\x1a\x01"
 _DIGEST = hashlib.sha256().digest_size

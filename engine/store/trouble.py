@@ -12,12 +12,11 @@ import logging
 import sqlite3
 from typing import Any
 
+from scant.errors import Unavailable
 from sqlalchemy import Engine, event
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as NoConnection
-
-from engine.errors import Unavailable
 
 LOCKED = "its database is locked by another program"
 FULL = "the disk of its database is full"

@@ -1,120 +1,37 @@
-"""The science of each page, one file a study, each with a class `Study` of the form below.
+"""What both houses know of a study: its settings, the table it takes, what its arrays mean.
 
-Only workers, notebooks and the command line import these files: they bring torch.
+Light on purpose (no torch): the server reads it to build forms, check uploads and label plots; the
+worker reads it to validate. `STUDIES` lists the entries; `entry(name)` imports one.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
-from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-import numpy as np
-import pandas as pd
-import torch
-from torch import Tensor
+from scant.errors import NotFound
+from scant.studies.aliases import current_study
+from scant.studies.base import ArraySpec, Citation, Entry, Settings, Source
 
-from engine.catalog import Settings, entry
-from engine.errors import BadInput
-from engine.events import Report
-from engine.models.optimiser_state import part as part
+__all__ = ["STUDIES", "ArraySpec", "Citation", "Entry", "Settings", "Source", "entry"]
 
-Tensors = dict[str, Tensor]
-
-
-class Step(NamedTuple):
-    """What one optimiser step came to (see `events.Progress` for the meaning of both)."""
-
-    elbo: float
-    score: float
+# In the order of the gallery. A page is added by one file here, one in studies/, one in pages/.
+STUDIES: tuple[str, ...] = (
+    "aggregation",
+    "redshift",
+    "genes",
+    "omniglot",
+    "mitosis",
+    "multiview",
+    "clamp",
+)
 
 
-@runtime_checkable
-class FittedStudy(Protocol):
-    """What can be asked of a study that is fitted or restored (see `Study`)."""
-
-    settings: Settings
-    device: torch.device
-    words: dict[str, Any]  # names that label the arrays' axes, JSON-able (see `events.Started`)
-
-    def predict(self, table: pd.DataFrame) -> pd.DataFrame: ...
-    def explore(self, question: str, **asked: Any) -> dict[str, np.ndarray]: ...
-
-
-@runtime_checkable
-class Study(FittedStudy, Protocol):
-    """How `training.train` drives a study, and what can be asked of it afterwards.
-
-    A study is made from settings and a table (None: it generates its demonstration data), which
-    fixes the split and the scaling. Then, in this order:
-
-    - `begin(r, s, best)` sets up stage s of restart r. A study with several stages goes from a
-      coarse model to a fine one; a later stage starts from `best`, the best parameters so far of
-      this restart. The generator comes from the seed and r alone, so that a resumed run can begin
-      any restart afresh and `load` into it.
-    - `step()` takes one optimiser step. A non-finite `elbo` ends the run as diverged.
-    - `parameters()` is what the loop keeps when a score is best (tensors; the loop clones them);
-      `state()` is all else that a bitwise resume needs (optimiser, generator, counters).
-    - `snapshot()` shows the posterior at the present parameters; it must not draw from the
-      generator, for the loop takes snapshots by the clock.
-    - `conclude(kept)` gets (score, parameters) of every restart that took a step, chooses or
-      combines, computes metrics and baselines, and leaves the study fitted.
-    - `fitted()` is the model as tensors and JSON-able words; `restore` is its inverse and needs no
-      training table.
-    - `predict(table)` keeps rows and order and adds the columns that the catalog names.
-    - `explore(question, …)` answers the catalog's questions from the fitted model, no retraining.
-    """
-
-    notes: list[str]  # said as `Note` events, in order, once
-
-    restarts: int
-    stages: int  # of one restart; 1 for most
-    max_steps: int  # of one restart, shared by its stages
-    patience: int  # steps without a better score before a stage counts as converged; 0: never
-    scheduled: bool  # whether steps come to rest at max_steps, so that a restart is then done
-    reason: str  # why it is done, in a sentence, where it knows better than the loop; else empty
-    tolerance: float  # how much better a score must be to count
-
-    def __init__(
-        self, settings: Settings, table: pd.DataFrame | None, device: torch.device
-    ) -> None: ...
-
-    def begin(self, restart: int, stage: int, best: Tensors | None) -> None: ...
-    def step(self) -> Step: ...
-    def snapshot(self) -> dict[str, np.ndarray]: ...
-
-    def parameters(self) -> Tensors: ...
-    def state(self) -> Tensors: ...
-    def load(self, parameters: Tensors, state: Tensors) -> None: ...
-
-    def conclude(self, kept: list[tuple[float, Tensors]]) -> Report: ...
-    def fitted(self) -> tuple[Tensors, dict[str, Any]]: ...
-    @classmethod
-    def restore(
-        cls, settings: Settings, tensors: Tensors, meta: dict[str, Any], device: torch.device
-    ) -> FittedStudy: ...
-
-
-def arrays(tensors: Tensors, prefix: str) -> dict[str, Any]:
-    """`part` as NumPy arrays."""
-    return {k: v.cpu().numpy() for k, v in part(tensors, prefix).items()}
-
-
-def required(study: str, table: pd.DataFrame | None) -> pd.DataFrame:
-    """The table, for a study that has no data of its own.
-
-    Raises:
-        BadInput: There is none.
-    """
-    if table is None:
-        raise BadInput(f"The {study} study needs a table; name a file or a data set.")
-    return table
-
-
-def study_class(name: str) -> type[Study]:
-    """The `Study` class of a catalogued study (imports torch and the science).
+def entry(name: str) -> Entry:
+    """The entry of a study, by its name or a former one.
 
     Raises:
         NotFound: There is no study of that name.
     """
-    found: type[Study] = import_module(f"engine.studies.{entry(name).name}").Study
+    name = current_study(name)
+    if name not in STUDIES:
+        raise NotFound(f"There is no study {name!r}; the studies are {', '.join(STUDIES)}.")
+    found: Entry = import_module(f"scant.studies.{name}.entry").ENTRY
     return found

@@ -82,7 +82,13 @@ def serving(folder: Path, *options: str, **variables: str) -> Iterator[Served]:
         environment.pop(name, None)
     environment |= variables
     folder.mkdir(exist_ok=True)
-    command = [sys.executable, "-c", "from engine.cli import app; app()", "serve", *options]
+    command = [
+        sys.executable,
+        "-c",
+        "from scant.dashboard.cli.main import app; app()",
+        "serve",
+        *options,
+    ]
     command += ["--port", str(port), "--workers", "1", "--data-dir", str(folder / "data")]
     with open(folder / "log", "a") as log:
         server = subprocess.Popen(command, stdout=log, stderr=log, env=environment)

@@ -13,14 +13,14 @@ import pandas as pd
 import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Locator, Page, expect
+from scant.store import Store
+from scant.store.label_agreement import standing
 
-from engine.labels import standing
-from engine.store import Store
 from tests.browser.accessible import assert_accessible
 from tests.browser.conftest import Served
 from tests.browser.visiting import PATIENCE, button, come_to, drop, status, use_and_train
 
-YOURS = "expert=you&components=4"
+YOURS = "expert=you&n_components=4"
 
 
 def pool(n: int = 48) -> bytes:

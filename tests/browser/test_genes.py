@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.accessible import assert_accessible
 from tests.browser.visiting import PATIENCE, come_to, drop, reading, status, use_and_train
 
-SMALL = "inducing_outputs=2&inducing_inputs=6&max_steps=15&patience=0&baselines=false"
+SMALL = "n_inducing_outputs=2&n_inducing_inputs=6&max_steps=15&patience=0&baselines=false"
 PICTURE = "Replicas, seen and never taken"
 HIDE = "Hide a replica"
 BROWSE = "Every output"

@@ -1,7 +1,10 @@
-"""A change on a page lays out the parts that it concerns and no others (assets/layout.js)."""
+"""Layout and type as a browser has them: a change lays out the parts that it concerns and no
+others (assets/upstream/layout.js), and figures are read from the back row.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from playwright.sync_api import Page, expect
@@ -60,3 +63,25 @@ def test_only_what_a_change_concerns_is_laid_out(visit: Callable[[str], Page]) -
 
     again = page.evaluate(CHANGE, [last, {"height": 300}])
     assert [plot["frame"] for plot in again] == [plot["frame"] for plot in before]
+
+
+FONTS = """() => {
+  const fonts = [], walk = (view) => {
+    for (const axis of view.axis_views ?? []) {
+      const {major_label_text, axis_label_text} = axis.visuals
+      fonts.push(major_label_text.font_value(), axis_label_text.font_value())
+    }
+    for (const child of view.child_views ?? []) walk(child)
+  }
+  Bokeh.index.roots.forEach(walk)
+  return fonts
+}"""
+
+
+def test_axes_are_read_from_the_back_row(page: Page, app_url: str) -> None:
+    page.set_viewport_size({"width": 1920, "height": 1080})
+    page.goto(f"{app_url}/aggregation?present=1")
+    expect(reading(page, "Objective")).to_contain_text("Step", timeout=PATIENCE)
+    sizes = [re.search(r"([\d.]+)px", font) for font in page.evaluate(FONTS)]
+    assert len(sizes) >= 4
+    assert all(size is not None and float(size[1]) >= 18 for size in sizes)

@@ -86,7 +86,7 @@ def cells() -> bytes:
 
 
 def test_an_own_table_is_trained_on_and_a_broken_one_is_said(page: Page, app_url: str) -> None:
-    page.goto(f"{app_url}/mitosis?max_steps=12&baselines=false&inducing_points=8")
+    page.goto(f"{app_url}/mitosis?max_steps=12&baselines=false&n_inducing=8")
     expect(status(page)).to_contain_text("recorded", timeout=PATIENCE)
     drop(page, "mine.csv", cells().replace(b"at rest,slide 1", b"at rest,slide 1,none", 1))
     alert = page.locator("p.error[role=alert]")

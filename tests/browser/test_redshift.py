@@ -162,7 +162,7 @@ def test_downloads_hold_the_run_and_figures_open_alone_and_offline(
     redshift: Page, browser: Browser, tmp_path: Path
 ) -> None:
     for name, word in (
-        ("Script", "engine.fit("),
+        ("Script", "scant.fit("),
         ("Predictions", "z_mean"),
         ("All figures", "Bokeh"),
     ):

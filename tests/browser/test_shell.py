@@ -79,7 +79,7 @@ def test_a_run_that_is_not_there_is_said_in_a_sentence(visit: Callable[[str], Pa
 
 
 def test_a_page_at_rest_asks_its_visitors_machine_for_nothing(visit: Callable[[str], Page]) -> None:
-    """Sixty turns a second were a tenth of a core, on each of thirty laptops (assets/files.js)."""
+    """Sixty turns a second were a tenth of a core, on each of thirty laptops (filepond_painter)."""
     page = visit("/redshift")
     page.wait_for_function(BUILT)
     page.wait_for_timeout(1000)

@@ -8,11 +8,9 @@ from typing import Any
 
 import numpy as np
 import panel as pn
-
-from dashboard.pages.views import Views
-from engine.catalog import entry
-from engine.errors import BadInput
-from engine.events import (
+from scant.dashboard.study_page.views import Views
+from scant.errors import BadInput
+from scant.events import (
     Changed,
     Event,
     Finished,
@@ -23,9 +21,10 @@ from engine.events import (
     Started,
     State,
 )
-from engine.runs.access import may_steer, presenter_code
-from engine.runs.limits import Limits
-from engine.store import RunRecord, Store
+from scant.runs.access import may_steer, presenter_code
+from scant.runs.limits import Limits
+from scant.store import RunRecord, Store
+from scant.studies import entry
 
 
 class FakeService:
@@ -51,7 +50,7 @@ class FakeService:
     def storing(self) -> str:
         return self.trouble
 
-    def cares_for(self, run: str) -> bool:
+    def owns(self, run: str) -> bool:
         return True
 
     def subscribe(self, watcher: Callable[[str, list[Event]], None]) -> Callable[[], None]:
@@ -94,7 +93,7 @@ class FakeService:
         self.wishes[run] = "stop"
         self.say(run, Changed(State.STOPPING))
 
-    def make_ahead(self, study: str) -> None: ...
+    def prefetch_demo(self, study: str) -> None: ...
 
     async def explore(self, run: str, question: str, asked: Any) -> dict[str, np.ndarray]:
         await asyncio.sleep(asked.get("delay", 0))

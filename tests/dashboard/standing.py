@@ -15,11 +15,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from bokeh.server.server import Server
+from scant.dashboard.app import build
+from scant.dashboard.server.options import ServerOptions
+from scant.dashboard.server.site import Site
+from scant.store import Store
 from tornado.httpclient import HTTPClientError, HTTPRequest
 from tornado.websocket import WebSocketClientConnection, websocket_connect
 
-from dashboard.app import Site, build
-from engine.store import Store
 from tests.dashboard.fakes import FakeService
 
 KEY = "k" * 40
@@ -68,7 +70,7 @@ class Reply:
 
 @contextmanager
 def standing(folder: Path, **options: Any) -> Iterator[Standing]:
-    """A server; `options` are those of `dashboard.app.build`."""
+    """A server; `options` are those of `ServerOptions`."""
     started = threading.Event()
     found: list[Any] = []
 
@@ -76,7 +78,7 @@ def standing(folder: Path, **options: Any) -> Iterator[Standing]:
         asyncio.set_event_loop(asyncio.new_event_loop())
         store = Store.open(f"sqlite:///{folder / 'runs.db'}")
         site = Site(FakeService(store), folder, KEY)
-        server = build(site, 0, **options)
+        server = build(site, ServerOptions(port=0, **options))
         found.extend((server, site))
         server.start()
         server.io_loop.add_callback(started.set)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 from bokeh.models import Line, Scatter
-
-from dashboard.bench_page import _panel, page
+from scant.dashboard.bench_page import _panel, page
 
 SIZES = ["n", "m", "classes"]
 SEEN = pd.DataFrame(

@@ -13,17 +13,16 @@ import nbformat
 import numpy as np
 import pandas as pd
 import pytest
+import scant
 from nbclient import NotebookClient
-
-import engine
-from dashboard import export
-from dashboard.pages.views import Views
-from dashboard.plots.elbo import ElboPlot
-from dashboard.plots.relevance import FeaturePlot
-from dashboard.plots.table import MetricsTable
-from engine.catalog import entry
-from engine.errors import BadInput
-from engine.events import Finished, Metric, Report, State
+from scant.dashboard import export
+from scant.dashboard.plots.elbo import ElboPlot
+from scant.dashboard.plots.relevance import FeaturePlot
+from scant.dashboard.plots.table import MetricsTable
+from scant.dashboard.study_page.views import Views
+from scant.errors import BadInput
+from scant.events import Finished, Metric, Report, State
+from scant.studies import entry
 
 SMALL = {
     "training_size": 60,
@@ -52,7 +51,7 @@ def report(**arrays: np.ndarray) -> Report:
 @pytest.fixture(scope="module")
 def trained() -> Any:
     ended = run()
-    for event in engine.fit("redshift", **SMALL):
+    for event in scant.fit("redshift", **SMALL):
         if isinstance(event, Finished):
             ended.report = event.report
     return ended
@@ -137,7 +136,7 @@ def test_predictions_of_a_trained_run_are_its_own(trained: Any) -> None:
 
 def test_predictions_are_of_all_test_rows_where_the_page_shows_fewer() -> None:
     ended = run()
-    for event in engine.fit("redshift", **{**SMALL, "test_size": 1100}):
+    for event in scant.fit("redshift", **{**SMALL, "test_size": 1100}):
         if isinstance(event, Finished):
             ended.report = event.report
     arrays = ended.report.arrays
@@ -187,5 +186,5 @@ def test_exporting_leaves_the_page_its_figures() -> None:
 def test_exporting_imports_no_torch() -> None:
     import subprocess
 
-    code = "import sys, dashboard.export; assert 'torch' not in sys.modules"
+    code = "import sys, scant.dashboard.export; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -10,36 +10,35 @@ import io
 import json
 import os
 from collections.abc import Iterator
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import nbformat
 import pandas as pd
 import pytest
+import scant
 from nbclient import NotebookClient
+from scant.dashboard import export
+from scant.events import Finished, Started, State
+from scant.store import Store
+from scant.studies import STUDIES, entry
+from scant.tables.read import read_table
 
-import engine
-from dashboard import export
-from engine.catalog import STUDIES, entry
-from engine.datasets import read_table
-from engine.events import Finished, Started, State
-from engine.store import Store
+from tests.paths import ROOT
 
 pytestmark = pytest.mark.timeout(900)  # the first test waits for all runs and the kernel
-ROOT = Path(__file__).parents[2]
 TINY: dict[str, dict[str, Any]] = {
     "aggregation": {"fine_rows": 20, "n_inducing": 8, "max_steps": 3},
     "redshift": {"training_size": 60, "validation_size": 30, "test_size": 40, "n_basis": 3,
                  "max_steps": 4, "restarts": 1},
-    "genes": {"inducing_inputs": 6, "max_steps": 3, "baselines": False},
-    "omniglot": {"n_outputs": 2, "n_classes": 3, "n_latent": 2, "inducing_points": 6,
+    "genes": {"n_inducing_inputs": 6, "max_steps": 3, "baselines": False},
+    "omniglot": {"n_outputs": 2, "n_classes": 3, "n_latent": 2, "n_inducing": 6,
                  "max_steps": 2, "size": 6, "baselines": False},
-    "mitosis": {"shared": 1, "private": 2, "inducing_points": 6, "components": 4, "size": 8,
-                "max_steps": 3, "baselines": False},
-    "events": {"model": "sgp", "inducing_points": 6, "max_steps": 3, "repeats": 1,
+    "mitosis": {"n_shared_dims": 1, "n_private_dims": 2, "n_inducing": 6, "n_components": 4,
+                "size": 8, "max_steps": 3, "baselines": False},
+    "multiview": {"model": "sgp", "n_inducing": 6, "max_steps": 3, "repeats": 1,
                "baselines": False},
-    "clamp": {"start": 12, "budget": 24, "batch": 6, "repeats": 1, "components": 4,
+    "clamp": {"start": 12, "budget": 24, "batch_size": 6, "repeats": 1, "n_components": 4,
               "baselines": False},
 }  # fmt: skip
 SAID = "METRICS "
@@ -48,7 +47,7 @@ SAID = "METRICS "
 def ended(study: str, data: Any, name: str) -> Any:
     """A run of this process, as the page would have it."""
     settings = entry(study).settings.parse(TINY[study]).values()
-    *_, last = events = list(engine.fit(study, data, device="cpu", **settings))
+    *_, last = events = list(scant.fit(study, data, device="cpu", **settings))
     assert isinstance(last, Finished)
     assert last.state in (State.CONVERGED, State.HIT_LIMIT), last.reason
     words = next(e.words for e in events if isinstance(e, Started))

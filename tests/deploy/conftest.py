@@ -16,6 +16,8 @@ import pytest
 from tests.browser.conftest import browser_type_launch_args as browser_type_launch_args
 from tests.browser.conftest import chromium, free_port
 
+COVERS = ("engine/runs", "engine/store", "dashboard/server", "dashboard/auth", "dashboard/cli",
+          "dashboard/app.py", "Procfile", "tests/deploy")  # fmt: skip
 SECONDS = 60  # for a process to come up on a busy machine
 
 
@@ -27,6 +29,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if here not in item.path.parents:
             continue
         item.add_marker(pytest.mark.deploy)
+        item.add_marker(pytest.mark.slow(*COVERS))
         needs = "browser_type" in getattr(item, "fixturenames", ())
         if needs and chromium() is None and not required:
             item.add_marker(pytest.mark.skip(reason="neither Chromium nor Chrome is installed"))

@@ -13,8 +13,7 @@ import psutil
 import pytest
 from distributed import Security
 from distributed.core import rpc
-
-from engine.runs.cluster import Cluster
+from scant.runs.dask_cluster import Cluster
 
 
 async def heard(address: str, key: Security) -> bool:

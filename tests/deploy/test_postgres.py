@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 from playwright.sync_api import Page, expect
+from scant.store import Store
 
-from engine.store import Store
 from tests.browser.conftest import serving
 from tests.browser.visiting import (
     DRAWN,
@@ -22,12 +22,11 @@ from tests.browser.visiting import (
     until,
     until_step,
 )
-
-ROOT = Path(__file__).parents[2]
+from tests.paths import ROOT
 
 
 def test_the_store_keeps_its_promises_on_postgres(postgres: str) -> None:
-    tests = ["tests/engine/test_store.py", "tests/engine/test_logins.py"]
+    tests = ["tests/engine/store/test_store.py", "tests/engine/store/test_logins.py"]
     tests += ["tests/engine/runs/test_sharing.py"]
     command = [sys.executable, "-m", "pytest", "-rs", "-k", "postgres", *tests]
     environment = {**os.environ, "SCANT_TEST_POSTGRES": postgres}

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
+from scant.errors import Unavailable
+from scant.events import Checkpoint, Finished, Progress, State
+from scant.runs import dispatcher, leases, store_writer
+from scant.runs.worker_client import Ended
 
-from engine.errors import Unavailable
-from engine.events import Checkpoint, Finished, Progress, State
-from engine.runs import attempts, sharing, writer
-from engine.runs.desk import Ended
 from tests.deploy.conftest import Postgres
-
-sys.path.append(str(Path(__file__).parents[1] / "engine" / "runs"))
-
-from paper_desk import running, until
+from tests.engine.runs.fake_worker_client import running, until
 
 
 def step(number: int) -> Progress:
@@ -28,9 +23,9 @@ def test_every_step_and_state_is_there_when_postgres_has_come_back(
     toy: str, postgres_server: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("ATTEND_SECONDS", "BEAT_SECONDS", "ADOPT_SECONDS"):
-        monkeypatch.setattr(sharing, name, 0.1)
-    monkeypatch.setattr(attempts, "SILENCE_SECONDS", 2.0)
-    monkeypatch.setattr(writer, "LAST_PAUSE", 0.2)
+        monkeypatch.setattr(leases, name, 0.1)
+    monkeypatch.setattr(dispatcher, "SILENCE_SECONDS", 2.0)
+    monkeypatch.setattr(store_writer, "LAST_PAUSE", 0.2)
 
     async def story() -> None:
         server, desk, run = await running(postgres_server.url)
@@ -58,7 +53,7 @@ def test_every_step_and_state_is_there_when_postgres_has_come_back(
         assert desk.checkpoints[1] == b"forty"
         desk.say(step(41), Finished(State.CONVERGED, "It converged."))
         await until(lambda: server.store.run(run).state is State.CONVERGED)
-        await until(lambda: not server.cares_for(run))
+        await until(lambda: not server.owns(run))
         assert server.store.run(run).losses == 1
         await server.close(0.1)
         server.store.delete_run(run)

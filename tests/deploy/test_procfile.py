@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import BrowserType
+from scant.store import Store
 
-from engine.store import Store
 from tests.browser.conftest import come_up, free_port
 from tests.browser.visiting import SMALL, train, until
+from tests.paths import ROOT
 
-ROOT = Path(__file__).parents[2]
 NAME = "scant.example"  # under which the platform's visitors come
 
 
@@ -30,7 +30,7 @@ def command(folder: Path) -> tuple[str, str]:
     if installed.exists():
         (programs / "scant").symlink_to(installed)
     else:  # run from a checkout that is not installed
-        start = "import sys; from engine.cli import app; sys.argv[0] = 'scant'; app()"
+        start = "import sys; from scant.dashboard.cli.main import app; sys.argv[0] = 'scant'; app()"
         script = f'#!/bin/sh\nexec "{sys.executable}" -c "{start}" "$@"\n'
         (programs / "scant").write_text(script)
         (programs / "scant").chmod(0o755)

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import psutil
 from playwright.sync_api import Page, expect
+from scant.store import Store
 
-from engine.store import Store
 from tests.browser.conftest import free_port, serving
 from tests.browser.visiting import (
     DRAWN,
@@ -28,8 +28,7 @@ from tests.browser.visiting import (
     until,
     until_step,
 )
-
-ROOT = Path(__file__).parents[2]
+from tests.paths import ROOT
 
 
 @contextmanager

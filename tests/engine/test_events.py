@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-
-from engine import events
-from engine.events import (
+from scant import events
+from scant.events import (
     Changed,
     Checkpoint,
     Finished,

@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
+from scant import metrics
 from scipy.stats import norm
 from sklearn.metrics import root_mean_squared_error
-
-from engine import metrics
 
 
 @pytest.fixture

@@ -25,13 +25,13 @@ ROWS = 200  # of the demonstration's table, predicted by the fitted study
 
 def record() -> dict[str, Any]:
     """The whole record; run it with one thread (`OMP_NUM_THREADS=1`), which fixes all sums."""
-    from engine.catalog import STUDIES
+    from scant.studies import STUDIES
 
     return {
         "circumstances": circumstances(),
         "addresses": addresses(),
-        "help": scant("--help"),
-        "studies": scant("studies"),
+        "help": printed("--help"),
+        "studies": printed("studies"),
         "fits": {study: fitted(study) for study in STUDIES},
     }
 
@@ -55,11 +55,11 @@ def _read(path: str) -> str:
 
 def fitted(study: str) -> dict[str, Any]:
     """Metrics, predictions and the model's hash of the quick preset with seed 0."""
-    import engine
-    from engine.catalog import entry
-    from engine.events import Finished, Fitted
+    import scant
+    from scant.events import Finished, Fitted
+    from scant.studies import entry
 
-    run = engine.fit(study, device="cpu", seed=0, **entry(study).presets["quick"])
+    run = scant.fit(study, device="cpu", seed=0, **entry(study).presets["quick"])
     model, end = b"", None
     for event in run:
         if isinstance(event, Fitted):
@@ -79,14 +79,14 @@ def fitted(study: str) -> dict[str, Any]:
 
 def addresses() -> list[str]:
     """The pages' addresses."""
-    from engine.catalog import STUDIES
+    from scant.studies import STUDIES
 
     return ["/", *(f"/{name}" for name in STUDIES)]
 
 
-def scant(*words: str) -> str:
+def printed(*words: str) -> str:
     """What the command prints, at a fixed width."""
-    command = [sys.executable, "-c", "from engine.cli import app; app()", *words]
+    command = [sys.executable, "-c", "from scant.dashboard.cli.main import app; app()", *words]
     environment = {**os.environ, "COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     return done.stdout

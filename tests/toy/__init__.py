@@ -1,6 +1,6 @@
 """A study small enough to watch every joint of the loop and of the run service.
 
-`install` makes it known to `engine.catalog` in this process; as a Dask preload (`dask_setup`) the
+`install` makes it known to `scant.studies` in this process; as a Dask preload (`dask_setup`) the
 module does so in workers.
 """
 
@@ -14,13 +14,15 @@ in_worker = False
 
 def install() -> None:
     """Let the catalog and the studies know the toy."""
-    import engine.catalog
+    import scant.studies
+
     from toy import entry
 
-    if "toy" not in engine.catalog.STUDIES:
-        engine.catalog.STUDIES = (*engine.catalog.STUDIES, "toy")
-    sys.modules["engine.catalog.toy"] = entry
-    sys.modules["engine.studies.toy"] = _Lazy("engine.studies.toy")
+    if "toy" not in scant.studies.STUDIES:
+        scant.studies.STUDIES = (*scant.studies.STUDIES, "toy")
+    sys.modules["scant.studies.toy"] = sys.modules["toy"]
+    sys.modules["scant.studies.toy.entry"] = entry
+    sys.modules["scant.studies.toy.study"] = _Lazy("scant.studies.toy.study")
 
 
 class _Lazy(type(sys)):
@@ -39,9 +41,9 @@ def dask_setup(worker: Any) -> None:
 
     A worker brings in all studies that it knows, which takes longer than most tests here.
     """
-    import engine.catalog
+    import scant.studies
 
     global in_worker
     in_worker = True
     install()
-    engine.catalog.STUDIES = ("toy",)
+    scant.studies.STUDIES = ("toy",)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import param
-
-from engine.catalog.entry import ArraySpec, Entry, Settings, Source
-from engine.datasets.tables import Column, TableSchema
+from scant.studies.base import ArraySpec, Entry, Settings, Source
+from scant.tables.schema import Column, TableSchema
 
 made = 0
 

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+from scant.errors import BadInput
+from scant.events import Metric, Report
+from scant.studies.protocol import Step, Tensors
+from scant.training import loop
 
 import toy
-from engine import training
-from engine.errors import BadInput
-from engine.events import Metric, Report
-from engine.studies import Step, Tensors
 
 if toy.in_worker:
-    training.CHECKPOINT_SECONDS = 0.3
+    loop.CHECKPOINT_SECONDS = 0.3
 
 
 class Study:

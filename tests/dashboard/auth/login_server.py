@@ -14,10 +14,12 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+from scant.dashboard.app import build
+from scant.dashboard.auth import accounts
+from scant.dashboard.server.options import ServerOptions
+from scant.dashboard.server.site import Site
+from scant.store import Store
 
-from dashboard.app import Site, build
-from engine import accounts
-from engine.store import Store
 from tests.dashboard.fakes import FakeService
 
 FORM = "application/x-www-form-urlencoded"
@@ -115,7 +117,7 @@ def serving(folder: Path, auth: Path | None, database: str = "runs.db") -> Itera
         asyncio.set_event_loop(asyncio.new_event_loop())
         store = Store.open(f"sqlite:///{folder / database}")
         site = Site(FakeService(store), folder, "k" * 40)
-        server = build(site, 0, auth=auth)
+        server = build(site, ServerOptions(port=0, auth=auth))
         made.append(Server(site, server, auth or folder / "none"))
         server.start()
         server.io_loop.add_callback(started.set)

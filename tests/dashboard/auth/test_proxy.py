@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 
 import pytest
 from bokeh.util.token import get_session_id
+from scant.dashboard.auth.proxy import Proxies
+from scant.errors import BadInput
 from tornado.httputil import HTTPHeaders
 
-from dashboard.auth.proxy import Proxies
-from engine.errors import BadInput
 from tests.dashboard.standing import Reply, Standing, ask, standing
 
 BROWSER = "203.0.113.7"

@@ -7,9 +7,8 @@ from urllib.parse import urljoin, urlsplit
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from scant.dashboard.auth.redirects import local_path, sent_by_own_page
 from tornado.httputil import HTTPHeaders, HTTPServerRequest
-
-from dashboard.auth.redirects import local_path, sent_by_own_page
 
 TRICKS = [
     "//evil.example/",

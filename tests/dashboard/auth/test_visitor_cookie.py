@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from scant.dashboard.auth.visitor_cookie import COOKIE, secret, sign, transform, verify
 from tornado.httputil import HTTPHeaders, HTTPServerRequest
-
-from dashboard.auth.visitor_cookie import COOKIE, secret, sign, transform, verify
 
 KEY = "k" * 40
 

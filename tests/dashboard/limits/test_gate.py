@@ -9,11 +9,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-
-from dashboard.limits.client import Busy, Client
-from dashboard.limits.gate import PageGate, Turn, Withdrawn
-from dashboard.limits.sessions import LiveSessions
-from engine.addresses import network
+from scant.dashboard.limits.client import Busy, Client
+from scant.dashboard.limits.gate import PageGate, Turn, Withdrawn
+from scant.dashboard.limits.sessions import LiveSessions
+from scant.runs.addresses import network
 
 
 class Builds:

@@ -7,11 +7,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from scant.dashboard.auth.visitor_cookie import COOKIE, sign
+from scant.dashboard.limits import message_turns
+from scant.dashboard.limits.message_turns import BoundedSocket, MessageTurns
 from tornado.httputil import HTTPHeaders, HTTPServerRequest
-
-from dashboard.auth.visitor_cookie import COOKIE, sign
-from dashboard.limits import message_turns
-from dashboard.limits.message_turns import BoundedSocket, MessageTurns
 
 KEY = "k" * 40
 

@@ -19,13 +19,15 @@ from typing import Any
 
 import pytest
 from bokeh.server.server import Server
+from scant.dashboard.app import build
+from scant.dashboard.limits.client import Client
+from scant.dashboard.limits.gate import PER_VISITOR
+from scant.dashboard.server.options import ServerOptions
+from scant.dashboard.server.site import Site
+from scant.store import Store
 from tornado.httpclient import HTTPRequest
 from tornado.websocket import websocket_connect
 
-from dashboard.app import Site, build
-from dashboard.limits.client import Client
-from dashboard.limits.gate import PER_VISITOR
-from engine.store import Store
 from tests.dashboard.fakes import FakeService
 
 
@@ -63,7 +65,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         asyncio.set_event_loop(asyncio.new_event_loop())
         store = Store.open(f"sqlite:///{folder / 'runs.db'}")
         site = Site(FakeService(store), folder, "k" * 40)
-        server = build(site, 0)
+        server = build(site, ServerOptions(port=0))
         made.extend((site, server))
         server.start()
         server.io_loop.add_callback(started.set)

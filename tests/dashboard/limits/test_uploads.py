@@ -16,20 +16,21 @@ from bokeh.document import Document
 from panel.io.document import _cleanup_doc
 from panel.io.state import _state, set_curdoc
 from panel.models.file_dropper import UploadEvent
+from scant.dashboard.frame import session
+from scant.dashboard.frame.session import SessionContext
+from scant.dashboard.frame.template import PageContent
+from scant.dashboard.limits import uploads
+from scant.dashboard.limits.client import Client
+from scant.dashboard.limits.uploads import CHUNK, Received, UploadBudget, UploadReceiver
+from scant.dashboard.server.site import Site
+from scant.dashboard.study_page.page import StudyPage
+from scant.dashboard.upstream import busy_cleanup
+from scant.errors import BadInput
+from scant.store import Store
+from scant.studies import entry
 
-from dashboard import shell
-from dashboard.app import Site
-from dashboard.limits import uploads
-from dashboard.limits.client import Client
-from dashboard.limits.uploads import CHUNK, Received, UploadBudget, UploadReceiver
-from dashboard.pages.study_page import StudyPage
-from dashboard.shell import Content, Visit
-from dashboard.upstream import busy_cleanup
-from engine.catalog import entry
-from engine.errors import BadInput
-from engine.store import Store
+from tests.dashboard.controls.test_fetch import until
 from tests.dashboard.fakes import FakeService, views
-from tests.dashboard.test_fetching import until
 
 ANNA, BEN = Client("192.0.2.1", "anna"), Client("192.0.2.1", "ben")
 FAR = Client("192.0.2.2", "carl")
@@ -152,12 +153,12 @@ def opened(site: Site, doc: Document) -> StudyPage:
     """A page with the upload wizard, as its session has it."""
     made: list[StudyPage] = []
 
-    def content(visit: Visit) -> Content:
+    def content(visit: SessionContext) -> PageContent:
         made.append(StudyPage(visit, entry("redshift"), views))
-        return Content("Redshift", [made[0].panel], "redshift")
+        return PageContent("Redshift", [made[0].panel], "redshift")
 
     with set_curdoc(doc):
-        shell.page(site, content)().server_doc(doc)
+        session.page(site, content)().server_doc(doc)
     made[0].turn = lambda *acts: [one() for one in acts]  # type: ignore[method-assign]
     return made[0]
 

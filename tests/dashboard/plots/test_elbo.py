@@ -7,20 +7,19 @@ import re
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-
-from dashboard.history import Trace
-from dashboard.plots.base import NOTHING
-from dashboard.plots.decimate import keep
-from dashboard.plots.elbo import LIMIT, ElboPlot, extent
-from engine.events import Progress
+from scant.dashboard.live.run_state import TraceBuffer
+from scant.dashboard.plots.base import NOTHING
+from scant.dashboard.plots.decimate import keep
+from scant.dashboard.plots.elbo import LIMIT, ElboPlot, extent
+from scant.events import Progress
 
 
 def plot() -> ElboPlot:
     return ElboPlot("log marginal likelihood (nats a row)", "validation score (nats a row)")
 
 
-def trace(values: list[float], restarts: list[int] | None = None) -> Trace:
-    made = Trace()
+def trace(values: list[float], restarts: list[int] | None = None) -> TraceBuffer:
+    made = TraceBuffer()
     for i, value in enumerate(values):
         restart = restarts[i] if restarts else 0
         made.append(Progress(i + 1, value, 0.1 * i, value, value - 0.5, restart))
@@ -91,7 +90,7 @@ def test_a_long_curve_is_thinned_and_keeps_its_spike() -> None:
 
 def test_nothing_yet() -> None:
     shown = plot()
-    shown.update(Trace(), 0)
+    shown.update(TraceBuffer(), 0)
     assert shown.alt == NOTHING
 
 

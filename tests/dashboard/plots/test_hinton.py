@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from dashboard.plots.hinton import FIELD, HintonPlot
+from scant.dashboard.plots.hinton import FIELD, HintonPlot
 
 
 def test_area_is_magnitude_over_the_greatest_wherever_it_is() -> None:

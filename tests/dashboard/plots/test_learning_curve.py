@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
-
-from dashboard.plots.base import NOTHING
-from dashboard.plots.learning_curve import LearningCurvePlot
+from scant.dashboard.pages.multiview.scarcity import LearningCurvePlot
+from scant.dashboard.plots.base import NOTHING
 
 
 def test_every_draw_is_a_mark_and_lines_go_through_their_means() -> None:
     plot = LearningCurvePlot("How few?")
     found = {8: [np.array([0.5, 0.3]), np.array([0.7, np.nan])], 2: [np.array([0.2, 0.1])]}
     plot.show(found, ["DFGP", "kernels"], "F1", "films")
-    counts, scores = plot.curves.data["count"], plot.curves.data["score"]
+    counts, scores = ([s.data[name] for s in plot.sources[:2]] for name in ("x", "score"))
     np.testing.assert_allclose(counts, [[2, 8]] * 2)
     np.testing.assert_allclose(scores, [[0.2, 0.6], [0.1, np.nan]], rtol=1e-6)
-    assert len(plot.points.data["score"]) == 6
+    assert sum(len(s.data["score"]) for s in plot.marks) == 6
     figure = plot.figures[0]
     assert figure.x_range.end > 8
     assert figure.y_range.end > 0.7
@@ -23,4 +22,4 @@ def test_every_draw_is_a_mark_and_lines_go_through_their_means() -> None:
     assert plot.alt == "F1 of DFGP, kernels by films learnt from: 2 0.20, 0.10; 8 0.60, –."
     plot.clear()
     assert plot.alt == NOTHING
-    assert not len(plot.points.data["score"])
+    assert not any(len(s.data["score"]) for s in plot.marks)

@@ -9,22 +9,21 @@ import numpy as np
 import pytest
 from bokeh.document import Document
 from bokeh.models import ColorBar
-
-from dashboard.plots import theme
-from dashboard.plots.base import NOTHING, Fed, Plot, columns, put
-from dashboard.plots.bins import BinsPlot
-from dashboard.plots.calibration import CoveragePlot, PitPlot
-from dashboard.plots.density import DensityPlot
-from dashboard.plots.hidden import HiddenPlot
-from dashboard.plots.images import ResponsePlot
-from dashboard.plots.kept import KeptPlot
-from dashboard.plots.matrix import MatrixPlot
-from dashboard.plots.missing import MissingPlot
-from dashboard.plots.pool import PoolPlot
-from dashboard.plots.relevance import BasisPlot, FeaturePlot
-from dashboard.plots.scatter import ScatterPlot
-from dashboard.plots.surface import SurfacePlot
-from dashboard.plots.variance import VariancePlot, split_in_words
+from scant.dashboard.pages.redshift.missing import MissingPlot
+from scant.dashboard.plots import theme
+from scant.dashboard.plots.base import NOTHING, DataView, Plot, columns, put
+from scant.dashboard.plots.bins import BinsPlot
+from scant.dashboard.plots.calibration import CoveragePlot, PitPlot
+from scant.dashboard.plots.density import DensityPlot
+from scant.dashboard.plots.hidden_units import HiddenPlot
+from scant.dashboard.plots.images import ResponsePlot
+from scant.dashboard.plots.matrix import MatrixPlot
+from scant.dashboard.plots.pool import PoolPlot
+from scant.dashboard.plots.rejection_curve import KeptPlot
+from scant.dashboard.plots.relevance import BasisPlot, FeaturePlot
+from scant.dashboard.plots.scatter import ScatterPlot
+from scant.dashboard.plots.surface import SurfacePlot
+from scant.dashboard.plots.variance import VariancePlot, split_in_words
 
 RNG = np.random.default_rng(0)
 TRUE = RNG.uniform(0, 1, 50)
@@ -189,7 +188,7 @@ def test_same_length_is_patched_so_that_a_selection_survives() -> None:
 
 def test_fed_passes_on_what_the_page_chose() -> None:
     plot = BasisPlot()
-    view = Fed(plot, lambda told, words: plot.show(told.arrays[words["which"]]))
+    view = DataView(plot, lambda told, words: plot.show(told.arrays[words["which"]]))
     view.update(SimpleNamespace(arrays={"a": np.array([1.0])}), {"which": "a"})
     assert view.alt == "1 of 1 basis functions carry 90% of the signal."
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dashboard.plots.base import NOTHING
-from dashboard.plots.table import MetricsTable, comparison, figure, table
-from engine.events import Metric
+from scant.dashboard.plots.base import NOTHING
+from scant.dashboard.plots.table import MetricsTable, comparison, figure, table
+from scant.events import Metric
 
 METRICS = (
     Metric("this run", "RMSE", 0.07388, 0.0025),

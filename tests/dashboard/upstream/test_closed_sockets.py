@@ -13,10 +13,9 @@ from bokeh.document import Document
 from bokeh.server.connection import ServerConnection
 from bokeh.server.views.ws import WSHandler
 from panel.io import document as sending
+from scant.dashboard.upstream import closed_sockets
 from tornado.iostream import StreamClosedError
 from tornado.websocket import WebSocketClosedError, WebSocketHandler, WebSocketProtocol13
-
-from dashboard.upstream import closed_sockets, one_log_line
 
 
 @pytest.fixture(autouse=True)
@@ -120,13 +119,60 @@ def test_a_connection_that_closes_ends_its_session() -> None:
     assert ended == ["lost", "client"]
 
 
-def test_bokeh_writes_each_line_once() -> None:
-    logger = logging.getLogger("bokeh")
-    kept = list(logger.handlers)
+def original(function: Any) -> Any:
+    """A function as its library has it."""
+    return function.__wrapped__
+
+
+def test_tornado_needs_it_still(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = original(WebSocketProtocol13.write_message)
+    monkeypatch.setattr(WebSocketProtocol13, "write_message", write)
+
+    async def main() -> None:
+        connection: Any = SimpleNamespace(_socket=Socket(3))
+        sending.dispatch_tornado(connection, msg=MESSAGE)
+        await asyncio.sleep(0.01)
+        gc.collect()
+
+    asyncio.run(main())
+    assert "never retrieved" in caplog.text
+
+
+def test_panel_needs_it_still(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        connection: Any = SimpleNamespace(_socket=Socket(1))
+        with pytest.raises(WebSocketClosedError):
+            original(sending.dispatch_tornado)(connection, msg=MESSAGE)
+        doc = Document()
+        failed = asyncio.get_running_loop().create_future()
+        failed.set_exception(WebSocketClosedError())
+        sending._WRITE_FUTURES[doc] = [failed]
+        await original(sending._run_write_futures)(doc)
+
+    logging.getLogger("panel").addHandler(caplog.handler)
     try:
-        logger.handlers = [logging.StreamHandler(), logging.StreamHandler()]
-        one_log_line.install()
-        one_log_line.install()
-        assert len(logger.handlers) == 1
+        asyncio.run(main())
     finally:
-        logger.handlers = kept
+        logging.getLogger("panel").removeHandler(caplog.handler)
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+
+
+def test_bokeh_needs_it_still(caplog: pytest.LogCaptureFixture) -> None:
+    async def send(_: Any) -> None:
+        raise WebSocketClosedError
+
+    bokeh = logging.getLogger("bokeh")
+    bokeh.addHandler(caplog.handler)
+    try:
+        with caplog.at_level(logging.WARNING, logger="bokeh"):
+            asyncio.run(original(WSHandler.send_message)(None, SimpleNamespace(send=send)))
+    finally:
+        bokeh.removeHandler(caplog.handler)
+    assert {record.levelname for record in caplog.records} == {"WARNING"}
+    gone = ServerConnection.__new__(ServerConnection)
+    gone._session = None  # type: ignore[assignment]
+    handler = SimpleNamespace(connection=gone, close_code=1001, close_reason="", application=None)
+    with pytest.raises(AssertionError):
+        original(WSHandler.on_close)(handler)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from panel.io import location
+from scant.dashboard.upstream import page_address
+from scant.dashboard.upstream.page_address import parts
 
-from dashboard.upstream.page_address import parts
 from tests.dashboard.standing import ask, join, standing
 
 
@@ -37,3 +40,11 @@ def test_a_page_is_built_under_any_address(tmp_path: Path) -> None:
         page = ask(served.url, Host="[::1")
         assert page.status == 200
         assert join(served.url, page.token, page.cookie) == 101
+
+
+@pytest.mark.parametrize(("host", "uri"), [("[::1]:5006", "/"), ("x", "/a?b=c?d#e")])
+def test_panel_needs_it_still(host: str, uri: str) -> None:
+    page_address.install()
+    patched: Any = location._get_location_params
+    with pytest.raises(ValueError, match="too many values"):
+        patched.__wrapped__("http", host, uri)

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 import torch
+from scant.errors import BadInput
+from scant.kernels.patch import kernel as module
+from scant.kernels.patch import pairs
+from scant.kernels.patch import rows as patch_rows
+from scant.kernels.patch.kernel import PatchKernel
+from scant.kernels.patch.rows import PatchRows
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
-
-from engine.errors import BadInput
-from engine.kernels import patch as module
-from engine.kernels import patch_pairs, patch_rows
-from engine.kernels.patch import PatchKernel
-from engine.kernels.patch_rows import PatchRows
 
 BLACK_AND_WHITE, FEW, GREY = 2, 3, 0  # levels of a pixel; 0: any
 
@@ -97,7 +97,7 @@ def test_every_way_to_the_sums_gives_the_same(levels: int, monkeypatch: pytest.M
     plain = without_list(rows, monkeypatch)
     ways.append([k.diagonal(plain), k.cross(z, plain)])  # each image's own patches
     for chunk in (1, 300):  # one image, or a few, at once
-        for place in (module, patch_pairs):
+        for place in (module, pairs):
             monkeypatch.setattr(place, "CHUNK", chunk)
         monkeypatch.setattr(module, "BLOCK", chunk)
         ways.append([k.diagonal(plain), k.cross(z, plain)])
@@ -129,7 +129,7 @@ def test_gradients_are_those_of_finite_differences(
         rows = without_list(rows, monkeypatch)
     if way == "chunks":
         monkeypatch.setattr(module, "BLOCK", 1)
-        for place in (module, patch_pairs):
+        for place in (module, pairs):
             monkeypatch.setattr(place, "CHUNK", 1)
     z = images(2 * 3, 4, seed=3).view(2, 3, 4).requires_grad_()
     given = [p.detach().clone().requires_grad_() for p in (k.raw_weights, k.raw_lengthscale)]
@@ -170,7 +170,7 @@ def test_memory_is_bounded_whatever_the_number_of_images(
     levels: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limit = 200_000
-    for place in (module, patch_pairs, patch_rows):
+    for place in (module, pairs, patch_rows):
         monkeypatch.setattr(place, "CHUNK", limit)
     monkeypatch.setattr(module, "BLOCK", limit)
     k = PatchKernel(14, 14, 3, n_latent=3)

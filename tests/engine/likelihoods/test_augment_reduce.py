@@ -5,8 +5,7 @@ import math
 
 import pytest
 import torch
-
-from engine.likelihoods import augment_reduce
+from scant.likelihoods import augment_reduce
 
 
 def _functions(classes=6, functions=3, n=4, seed=0, scale=1.0):

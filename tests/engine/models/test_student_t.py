@@ -5,11 +5,10 @@ import math
 import numpy as np
 import pytest
 import torch
+from scant.errors import BadInput
+from scant.models.student_t import StudentT
+from scant.models.svgp import SVGP
 from scipy.stats import multivariate_t
-
-from engine.errors import BadInput
-from engine.models.student_t import StudentT
-from engine.models.svgp import SVGP
 
 
 def rows(n=40, seed=0, heavy=False):

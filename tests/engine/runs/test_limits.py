@@ -11,20 +11,20 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from paper_desk import PaperDesk, until
+from scant.dashboard.cli.main import app
+from scant.errors import BadInput, NotAllowed
+from scant.events import Changed, Checkpoint, Finished, Progress, Started, State
+from scant.runs import RunService, leases, limited
+from scant.runs.access import address_code, presenter_code, presenter_named
+from scant.runs.limits import Cost, Limits, Size, check_cost, cost_of
+from scant.runs.memory import out_of_memory
+from scant.runs.worker_client import Ended, Message
+from scant.store import Store
+from scant.store.records import new_id
+from scant.studies import entry
 from typer.testing import CliRunner
 
-from engine.catalog import entry
-from engine.cli import app
-from engine.errors import BadInput, NotAllowed
-from engine.events import Changed, Checkpoint, Finished, Progress, Started, State
-from engine.memory import out_of_memory
-from engine.runs import RunService, limited, sharing
-from engine.runs.access import address_code, presenter_code, presenter_named
-from engine.runs.desk import Ended, Message
-from engine.runs.limits import Cost, Limits, Size, check_cost, cost_of
-from engine.store import Store
-from engine.store.records import new_id
+from tests.engine.runs.fake_worker_client import PaperDesk, until
 
 pytestmark = [pytest.mark.usefixtures("toy"), pytest.mark.timeout(60)]
 KEY = "k" * 40
@@ -71,7 +71,7 @@ def url(tmp_path: Path) -> str:
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("ATTEND_SECONDS", "BEAT_SECONDS", "ADOPT_SECONDS"):
-        monkeypatch.setattr(sharing, name, 0.05)
+        monkeypatch.setattr(leases, name, 0.05)
     monkeypatch.setattr(limited, "METER_SECONDS", 0.02)
     monkeypatch.setattr(limited, "PUT_SECONDS", 0.05)
 
@@ -451,7 +451,7 @@ def test_an_id_that_begins_with_a_hyphen_is_no_option(folder: Path, url: str, ol
 
 def test_new_ids_begin_with_no_hyphen(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = iter(["-a", "--b", "c-"])
-    monkeypatch.setattr("engine.store.records.secrets.token_urlsafe", lambda _: next(drawn))
+    monkeypatch.setattr("scant.store.records.secrets.token_urlsafe", lambda _: next(drawn))
     assert new_id() == "c-"
 
 

@@ -9,15 +9,19 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from distributed import worker_memory
-from running import Driver, database, trust_toy
+from scant.errors import BadInput
+from scant.events import State
+from scant.runs import limited
+from scant.runs.limits import Limits
+from scant.runs.memory import out_of_memory, ran_out
 
-from engine.errors import BadInput
-from engine.events import State
-from engine.memory import out_of_memory, ran_out
-from engine.runs import limited
-from engine.runs.limits import Limits
+from tests.engine.runs.driver import Driver, database, trust_toy
 
-pytestmark = [pytest.mark.usefixtures("toy"), pytest.mark.timeout(180)]
+pytestmark = [
+    pytest.mark.usefixtures("toy"),
+    pytest.mark.timeout(180),
+    pytest.mark.slow("engine/runs", "engine/store", "engine/training"),
+]
 LIMIT = 1_500_000_000  # bytes
 
 
@@ -56,7 +60,7 @@ def test_a_worker_says_how_much_it_may_hold(driver: Driver) -> None:
 def test_a_run_past_its_hours_leaves_a_model(
     driver: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(driver.service, "limits", Limits(hours=2 / 3600))
+    monkeypatch.setattr(driver.service._policy, "limits", Limits(hours=10 / 3600))
     run = driver.submit(max_steps=90_000, delay=0.02)
     assert driver.end(run) is State.STOPPED
     assert "that this server allows a run and was stopped. After" in driver.store.run(run).reason
@@ -66,7 +70,7 @@ def test_a_run_past_its_hours_leaves_a_model(
 def test_a_run_whose_step_does_not_end_is_replaced_with_its_worker(
     driver: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(driver.service, "limits", Limits(hours=1 / 3600))
+    monkeypatch.setattr(driver.service._policy, "limits", Limits(hours=1 / 3600))
     monkeypatch.setattr(limited, "HEED_SECONDS", 1.0)
     run = driver.submit(stuck_at=3)
     assert driver.end(run) is State.FAILED

@@ -11,13 +11,18 @@ import time
 from pathlib import Path
 
 import pytest
-from running import Driver, database, in_process, trust_toy
+from scant.errors import BadInput
+from scant.events import State
+from scant.store import Store
 
-from engine.errors import BadInput
-from engine.events import State
-from engine.store import Store
+from tests.engine.runs.driver import Driver, database, in_process, trust_toy
+from tests.paths import ROOT
 
-pytestmark = [pytest.mark.usefixtures("toy"), pytest.mark.timeout(180)]
+pytestmark = [
+    pytest.mark.usefixtures("toy"),
+    pytest.mark.timeout(180),
+    pytest.mark.slow("engine/runs", "engine/store", "engine/training"),
+]
 SLOW = {"delay": 0.02, "max_steps": 4000}
 
 
@@ -56,9 +61,9 @@ def test_a_server_that_closes_in_the_midst_of_a_step_leaves_no_warnings(
 
 SERVER = """
 import sys, time
-sys.path[:0] = [{tests!r}, {here!r}]
+sys.path[:0] = [{root!r}, {tests!r}]
 import toy
-from running import Driver, trust_toy
+from tests.engine.runs.driver import Driver, trust_toy
 if __name__ == "__main__":
     toy.install()
     trust_toy()
@@ -69,11 +74,10 @@ if __name__ == "__main__":
 
 
 def test_a_killed_server_goes_on_from_its_checkpoints(toy: str, tmp_path: Path) -> None:
-    here = Path(__file__).parent
     script = tmp_path / "server.py"
     url = database(tmp_path)
-    script.write_text(SERVER.format(tests=str(here.parents[1]), here=str(here), url=url))
-    root = str(here.parents[2])
+    script.write_text(SERVER.format(root=str(ROOT), tests=str(ROOT / "tests"), url=url))
+    root = str(ROOT)
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])}
     server = subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, env=env)
     assert server.stdout is not None

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from running import Driver, database, in_process, trust_toy
+from scant.errors import BadInput, NotFound, Unavailable
+from scant.events import Finished, Note, Progress, Queued, Report, Snapshot, Started, State
+from scant.runs import dispatcher, service
 from toy import entry, memory
 
-from engine.errors import BadInput, NotFound, Unavailable
-from engine.events import Finished, Note, Progress, Queued, Report, Snapshot, Started, State
-from engine.runs import attempts, service
+from tests.engine.runs.driver import Driver, database, in_process, trust_toy
 
 pytestmark = [pytest.mark.usefixtures("toy"), pytest.mark.timeout(180)]
 SLOW = {"delay": 0.02, "max_steps": 4000}
@@ -57,7 +57,7 @@ def test_a_demonstration_is_made_ahead_by_one_worker_once(driver: Driver) -> Non
 
     before = made()
     for _ in range(3):  # as often as its page is opened
-        driver.loop.call_soon_threadsafe(driver.service.make_ahead, "toy")
+        driver.loop.call_soon_threadsafe(driver.service.prefetch_demo, "toy")
     driver.until(lambda: made() > before, "the demonstration")
     driver.end(driver.submit(max_steps=1))  # asks for it, too; what was begun is over by then
     assert made() == before + 2
@@ -67,9 +67,9 @@ def test_no_demonstration_is_made_ahead_without_workers(
     driver: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: set[str] = {"toy"}
-    monkeypatch.setattr(driver.service, "_made_ahead", asked)
+    monkeypatch.setattr(driver.service, "_prefetched", asked)
     monkeypatch.setattr(driver.service, "_slots", {})
-    driver.call(driver.service._make_ahead("toy"))
+    driver.call(driver.service._prefetch_demo("toy"))
     assert asked == set()  # the next who opens the page asks again
 
 
@@ -231,7 +231,7 @@ def test_a_run_that_kills_its_workers_is_given_up(driver: Driver) -> None:
 def test_a_worker_that_falls_silent_is_replaced(
     driver: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(attempts, "SILENCE_SECONDS", 4.0)
+    monkeypatch.setattr(dispatcher, "SILENCE_SECONDS", 4.0)
     values = {"max_steps": 150, "delay": 0.01, "seed": 8}
     run = driver.submit(**values)
     driver.until_checkpoint(run)
@@ -245,7 +245,7 @@ def test_a_worker_that_falls_silent_is_replaced(
 def test_workers_that_are_all_gone_are_brought_up_again(
     driver: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(attempts, "GONE_SECONDS", 3.0)
+    monkeypatch.setattr(dispatcher, "GONE_SECONDS", 3.0)
     run = driver.submit(max_steps=150, delay=0.01)
     driver.until_step(run, 5)
     driver.loop.call_soon_threadsafe(driver.service._desk._cluster.local.scale, 0)

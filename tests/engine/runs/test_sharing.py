@@ -12,12 +12,11 @@ from pathlib import Path
 
 import psutil
 import pytest
+from scant.events import Changed, Finished, State
+from scant.store import Store, TakenOver
+from scant.store.claims import DEAD_SECONDS
+from scant.store.schema import METADATA, SERVERS
 from sqlalchemy import insert, select, update
-
-from engine.events import Changed, Finished, State
-from engine.store import Store, TakenOver
-from engine.store.claim_shelf import DEAD_SECONDS
-from engine.store.schema import METADATA, SERVERS
 
 POSTGRES = os.environ.get("SCANT_TEST_POSTGRES")
 
@@ -52,11 +51,11 @@ def foreign(store: Store, run: str, *, host: str, pid: int = 1, born: float = 1.
 def test_a_run_in_a_living_servers_care_is_left_alone(stores: tuple[Store, Store]) -> None:
     ours, theirs = stores
     run = add(ours, "ours")
-    assert theirs.take_over("theirs") == []
-    assert ours.take_over("ours") == []
+    assert theirs.acquire_orphans("theirs") == []
+    assert ours.acquire_orphans("ours") == []
     ours.sign_out("ours")
-    assert [r.id for r in theirs.take_over("theirs")] == [run]
-    assert theirs.take_over("theirs") == []
+    assert [r.id for r in theirs.acquire_orphans("theirs")] == [run]
+    assert theirs.acquire_orphans("theirs") == []
 
 
 def test_a_run_that_nobody_claimed_is_taken_up_unless_it_rests(stores: tuple[Store, Store]) -> None:
@@ -64,8 +63,8 @@ def test_a_run_that_nobody_claimed_is_taken_up_unless_it_rests(stores: tuple[Sto
     left, paused, over = add(ours), add(ours), add(ours)
     ours.write(paused, [Finished(State.PAUSED, "Paused.")])
     ours.write(over, [Finished(State.CONVERGED, "It converged.")])
-    assert [r.id for r in theirs.take_over("theirs")] == [left]
-    assert ours.take_over("ours") == []
+    assert [r.id for r in theirs.acquire_orphans("theirs")] == [left]
+    assert ours.acquire_orphans("ours") == []
 
 
 def test_a_killed_server_is_known_at_once_on_its_machine(stores: tuple[Store, Store]) -> None:
@@ -73,7 +72,7 @@ def test_a_killed_server_is_known_at_once_on_its_machine(stores: tuple[Store, St
     run, gone = add(ours), subprocess.Popen(["true"])
     gone.wait()
     foreign(ours, run, host=socket.gethostname(), pid=gone.pid, born=time.time())
-    assert [r.id for r in ours.take_over("ours")] == [run]
+    assert [r.id for r in ours.acquire_orphans("ours")] == [run]
 
 
 @pytest.mark.parametrize(("later", "taken"), [(0.0, False), (60.0, True)])
@@ -83,7 +82,7 @@ def test_a_number_that_another_process_has_now_is_not_taken_for_the_server(
     ours, _ = stores
     run, me = add(ours), psutil.Process()
     foreign(ours, run, host=socket.gethostname(), pid=me.pid, born=me.create_time() - later)
-    assert bool(ours.take_over("ours")) is taken
+    assert bool(ours.acquire_orphans("ours")) is taken
 
 
 @pytest.mark.parametrize(("ago", "taken"), [(DEAD_SECONDS / 2, False), (DEAD_SECONDS * 2, True)])
@@ -93,7 +92,7 @@ def test_a_server_elsewhere_is_gone_when_it_is_silent(
     ours, _ = stores
     run = add(ours)
     foreign(ours, run, host="another machine", ago=ago)
-    assert [r.id for r in ours.take_over("ours")] == [run] * taken
+    assert [r.id for r in ours.acquire_orphans("ours")] == [run] * taken
 
 
 @pytest.mark.parametrize("ahead", [-60.0, 60.0])
@@ -107,7 +106,7 @@ def test_clocks_of_machines_that_differ_steal_no_run(
         db.execute(update(SERVERS).where(here).values(host="another machine"))
     ours.sign_in("ours")
     monkeypatch.setattr(time, "time", lambda now=time.time: now() + ahead)
-    assert theirs.take_over("theirs") == []
+    assert theirs.acquire_orphans("theirs") == []
     theirs.sign_in("theirs")
     monkeypatch.undo()
     with ours.engine.begin() as db:
@@ -119,8 +118,8 @@ def test_clocks_of_machines_that_differ_steal_no_run(
 def test_runs_claimed_without_hearing_of_it_are_given_again(stores: tuple[Store, Store]) -> None:
     ours, theirs = stores
     known, unheard = add(ours, "ours"), add(ours, "ours")
-    assert [r.id for r in ours.take_over("ours", held=[known])] == [unheard]
-    assert theirs.take_over("theirs", held=[]) == []
+    assert [r.id for r in ours.acquire_orphans("ours", held=[known])] == [unheard]
+    assert theirs.acquire_orphans("theirs", held=[]) == []
 
 
 def test_what_a_server_writes_of_a_run_that_is_not_its_own_any_more_is_not_written(
@@ -151,11 +150,11 @@ def test_a_server_that_was_thought_gone_hears_that_its_run_was_taken(
     with ours.engine.begin() as db:
         silent = {"host": "another machine", "beat": time.time() - 2 * DEAD_SECONDS}
         db.execute(update(SERVERS).where(SERVERS.c.id == "ours").values(silent))
-    assert {r.id for r in theirs.take_over("theirs")} == {run, other}
+    assert {r.id for r in theirs.acquire_orphans("theirs")} == {run, other}
     ours.claim(other, "ours")
     assert ours.attend("ours", [run, other]) == ({}, [run])
     ours.sign_in("ours")  # it lives after all
-    assert theirs.take_over("theirs") == []
+    assert theirs.acquire_orphans("theirs") == []
 
 
 def test_a_wish_reaches_the_server_that_cares_once(stores: tuple[Store, Store]) -> None:
@@ -177,7 +176,7 @@ def test_a_run_that_ends_or_rests_is_in_nobodys_care(stores: tuple[Store, Store]
     ours.sign_out("ours")
     theirs.sign_out("theirs")
     ours.sign_in("ours")
-    assert [r.id for r in ours.take_over("ours")] == [run]
+    assert [r.id for r in ours.acquire_orphans("ours")] == [run]
 
 
 def test_of_two_servers_that_come_at_once_each_run_is_taken_by_one(
@@ -189,7 +188,7 @@ def test_of_two_servers_that_come_at_once_each_run_is_taken_by_one(
 
     def take(store: Store, server: str) -> None:
         together.wait()
-        taken[server] = [r.id for r in store.take_over(server)]
+        taken[server] = [r.id for r in store.acquire_orphans(server)]
 
     threads = [threading.Thread(target=take, args=p) for p in zip(stores, ("ours", "theirs"))]
     for thread in threads:

@@ -7,12 +7,15 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
-from paper_desk import running, service, until
+from scant.events import Finished, Progress, Started, State
+from scant.runs import leases
 
-from engine.events import Finished, Progress, Started, State
-from engine.runs import sharing
+from tests.engine.runs.fake_worker_client import running, service, until
 
-pytestmark = pytest.mark.usefixtures("toy")
+pytestmark = [
+    pytest.mark.usefixtures("toy"),
+    pytest.mark.slow("engine/runs", "engine/store"),
+]
 
 
 def lived(tmp_path: Path, story: Callable[[str], Awaitable[None]]) -> None:
@@ -22,7 +25,7 @@ def lived(tmp_path: Path, story: Callable[[str], Awaitable[None]]) -> None:
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("ATTEND_SECONDS", "BEAT_SECONDS", "ADOPT_SECONDS"):
-        monkeypatch.setattr(sharing, name, 0.05)
+        monkeypatch.setattr(leases, name, 0.05)
 
 
 def test_what_one_trains_the_other_leaves_alone_and_may_pause_and_resume(tmp_path: Path) -> None:
@@ -32,7 +35,7 @@ def test_what_one_trains_the_other_leaves_alone_and_may_pause_and_resume(tmp_pat
         await second.start()
         await asyncio.sleep(0.3)
         assert other.begun == other.abandoned == []
-        assert (first.cares_for(run), second.cares_for(run)) == (True, False)
+        assert (first.owns(run), second.owns(run)) == (True, False)
         await second.pause(run, "ada")
         await until(lambda: desk.told)
         assert desk.told == [(run, "pause")]
@@ -42,7 +45,7 @@ def test_what_one_trains_the_other_leaves_alone_and_may_pause_and_resume(tmp_pat
         assert other.begun == []  # one that rests is left to rest
         await second.resume(run, "ada")
         await until(lambda: other.begun)
-        assert (first.cares_for(run), second.cares_for(run)) == (False, True)
+        assert (first.owns(run), second.owns(run)) == (False, True)
         assert (other.begun[0]["attempt"], other.checkpoints) == (2, [b"one"])
         other.say(Started("cpu", 40, 1))
         await first.stop(run, "ada")
@@ -79,7 +82,7 @@ def test_a_server_lets_go_of_a_run_that_another_took_for_dead(tmp_path: Path) ->
         first, desk, run = await running(url)
         first.store.sign_in("another")  # a run of one that is gone would be taken back at once
         first.store.claim(run, "another")
-        await until(lambda: not first.cares_for(run))
+        await until(lambda: not first.owns(run))
         assert desk.told == [(run, "abandon")]
         assert first.status().running == 0
         desk.say(Progress(2, -0.9, 0.2, -0.9, -0.9))  # the worker's last word comes too late

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from paper_desk import running, service, until
+from scant.errors import Unavailable
+from scant.events import Checkpoint, Finished, Note, Progress, Report, Snapshot, Started, State
+from scant.runs import RunService, backlog, dispatcher, leases, store_writer, turns
+from scant.runs.worker_client import Ended
+from scant.store import Store, StoreTrouble, schema
 from sqlalchemy import event
 
-from engine.errors import Unavailable
-from engine.events import Checkpoint, Finished, Note, Progress, Report, Snapshot, Started, State
-from engine.runs import RunService, attempts, backlog, sharing, turns, writer
-from engine.runs.desk import Ended
-from engine.store import Store, StoreTrouble, schema
+from tests.engine.runs.fake_worker_client import running, service, until
 
 pytestmark = pytest.mark.usefixtures("toy")
 
@@ -27,11 +27,11 @@ pytestmark = pytest.mark.usefixtures("toy")
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("ATTEND_SECONDS", "BEAT_SECONDS", "ADOPT_SECONDS"):
-        monkeypatch.setattr(sharing, name, 0.05)
+        monkeypatch.setattr(leases, name, 0.05)
     monkeypatch.setattr(schema, "BUSY_SECONDS", 0.02)
-    monkeypatch.setattr(attempts, "TICK_SECONDS", 0.05)
-    monkeypatch.setattr(writer, "FIRST_PAUSE", 0.01)
-    monkeypatch.setattr(writer, "LAST_PAUSE", 0.05)
+    monkeypatch.setattr(dispatcher, "TICK_SECONDS", 0.05)
+    monkeypatch.setattr(store_writer, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(store_writer, "LAST_PAUSE", 0.05)
 
 
 def lived(tmp_path: Path, story: Callable[[str], Awaitable[None]]) -> None:
@@ -99,7 +99,7 @@ def test_what_is_said_while_the_database_is_in_trouble_is_stored_when_it_is_not(
             assert server.healthy()
         await until(lambda: server.store.run(run).state is State.CONVERGED)
         assert steps_of(server, run) == list(range(1, 200))
-        await until(lambda: not server.cares_for(run))
+        await until(lambda: not server.owns(run))
         assert published == list(range(2, 200))
         assert server.store.run(run).losses == 0
         assert server.storing() == ""
@@ -111,7 +111,7 @@ def test_what_is_said_while_the_database_is_in_trouble_is_stored_when_it_is_not(
 def test_a_worker_that_is_heard_is_not_given_up_while_the_server_waits_for_its_database(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(attempts, "SILENCE_SECONDS", 0.5)
+    monkeypatch.setattr(dispatcher, "SILENCE_SECONDS", 0.5)
 
     async def story(url: str) -> None:
         server, desk, run = await running(url)
@@ -122,7 +122,7 @@ def test_a_worker_that_is_heard_is_not_given_up_while_the_server_waits_for_its_d
         await until(lambda: steps_of(server, run)[-1] == 21)
         assert server.store.run(run).losses == 0
         desk.say(Finished(State.CONVERGED, "It converged."))
-        await until(lambda: not server.cares_for(run))
+        await until(lambda: not server.owns(run))
         await server.close(0.1)
 
     lived(tmp_path, story)
@@ -159,8 +159,8 @@ def test_a_run_is_given_up_only_when_that_is_written(tmp_path: Path) -> None:
             desk.inbox.put_nowait(Ended(run, 4, "KilledWorker"))
             await until(server.storing)
             await asyncio.sleep(0.2)
-            assert server.cares_for(run)
-        await until(lambda: not server.cares_for(run))
+            assert server.owns(run)
+        await until(lambda: not server.owns(run))
         assert server.store.run(run).state is State.FAILED
         assert "lost 4 times (KilledWorker)" in server.store.run(run).reason
         await server.close(0.1)
@@ -171,7 +171,7 @@ def test_a_run_is_given_up_only_when_that_is_written(tmp_path: Path) -> None:
 def test_a_visitor_hears_within_seconds_that_nothing_can_be_stored_and_nothing_is_half_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writer, "ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr(store_writer, "ANSWER_SECONDS", 0.5)
     monkeypatch.setattr(turns, "ACT_SECONDS", 1.0)
 
     async def story(url: str) -> None:
@@ -186,7 +186,7 @@ def test_a_visitor_hears_within_seconds_that_nothing_can_be_stored_and_nothing_i
                 await server.submit("toy", {}, "demo", "bob")
             assert desk.told == []
         await until(lambda: not server.storing())
-        await until(lambda: not server._coming)
+        await until(lambda: not server._leases.coming)
         assert bobs(server) == []
         assert server.store.run(run).state is State.RUNNING
         await server.pause(run, "ada")
@@ -215,12 +215,19 @@ def test_an_answer_that_was_lost_makes_no_double_and_leaves_nothing_behind(
 
     async def story(url: str) -> None:
         server, desk, run = await running(url)
-        for name in ("write", "add_run", "take_over", "begin_attempt", "update_run", "claim"):
+        for name in (
+            "write",
+            "add_run_from",
+            "acquire_orphans",
+            "begin_attempt",
+            "update_run",
+            "claim",
+        ):
             monkeypatch.setattr(server.store, name, losing(getattr(server.store, name)))
         desk.say(step(2), Note("noted"), step(3), Checkpoint(3, b"three"))
         with pytest.raises(StoreTrouble):
             await server.submit("toy", {}, "demo", "bob")
-        await until(lambda: not server._coming)
+        await until(lambda: not server._leases.coming)
         assert bobs(server) == []
         await until(lambda: steps_of(server, run) == [1, 2, 3])
         desk.inbox.put_nowait(Ended(run, 1, "KilledWorker"))
@@ -228,7 +235,7 @@ def test_an_answer_that_was_lost_makes_no_double_and_leaves_nothing_behind(
         assert desk.checkpoints[1] == b"three"
         monkeypatch.setattr(server.store, "write", losing(server.store.write))
         desk.say(Started("cpu", 40, 3), step(4), Finished(State.CONVERGED, "Yes."))
-        await until(lambda: not server.cares_for(run))
+        await until(lambda: not server.owns(run))
         assert steps_of(server, run) == [1, 2, 3, 4]
         assert server.store.notes(run).count("noted") == 1
         assert server.store.run(run).losses == 1
@@ -242,7 +249,7 @@ def test_a_run_that_was_claimed_without_hearing_of_it_is_taken_up(tmp_path: Path
         server, desk = service(url)
         await server.start()
         run = server.store.add_run("toy", {}, "demo", "ada", server=server.server)
-        await until(lambda: server.cares_for(run))
+        await until(lambda: server.owns(run))
         await until(lambda: desk.begun)
         await server.close(0.1)
 
@@ -263,7 +270,7 @@ def test_what_waited_is_not_written_over_what_another_server_did_meanwhile(
         other.claim(run, "other")
         other.write(run, [step(2)], server="other")
         monkeypatch.undo()
-        await until(lambda: not server.cares_for(run))
+        await until(lambda: not server.owns(run))
         assert other.run(run).state is State.RUNNING
         assert steps_of(server, run) == [1, 2]
         assert (run, "abandon") in desk.told
@@ -348,7 +355,7 @@ def test_a_server_closes_though_its_database_does_not_answer(tmp_path: Path) -> 
         await again.start()
         await until(lambda: desk.begun)
         assert desk.checkpoints == [b"one"]
-        assert again.cares_for(run)
+        assert again.owns(run)
         await again.close(0.1)
 
     lived(tmp_path, story)

@@ -5,13 +5,21 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from scant.events import Report
+from scant.studies.omniglot import simulate
+from scant.studies.omniglot.study import Study
 
-from engine.datasets import strokes
-from engine.events import Report
-from engine.studies.omniglot import Study
-from tests.engine.studies import views
-from tests.engine.studies.alphabets import CPU, SIZES, TIDY, settings
+from tests.engine.studies.multiview import views
+from tests.engine.studies.omniglot.alphabets import CPU, SIZES, TIDY, settings
 from tests.engine.studies.studying import run
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tables of publications and fits of real data take minutes."""
+    for item in items:
+        if item.path.name in ("test_reproduce.py", "test_real.py"):
+            study = f"engine/studies/{item.path.parent.name}"
+            item.add_marker(pytest.mark.slow(study, "engine/models", "engine/reproduce"))
 
 
 @pytest.fixture(scope="session")
@@ -32,7 +40,7 @@ def lives() -> pd.DataFrame:
 @pytest.fixture(scope="session")
 def drawings() -> pd.DataFrame:
     """Two alphabets of three and four characters by ten people, at 12 x 12 pixels."""
-    return strokes.alphabets(0, 12, sizes=SIZES, drawers=10, variation=TIDY).frame()
+    return simulate.alphabets(0, 12, sizes=SIZES, drawers=10, variation=TIDY).frame()
 
 
 @pytest.fixture(scope="session")
@@ -50,5 +58,5 @@ def features() -> pd.DataFrame:
 
 @pytest.fixture(scope="session")
 def alphabets(drawings: pd.DataFrame) -> tuple[Study, Report]:
-    study = Study(settings(max_steps=80, inducing_points=20, n_latent=4), drawings, CPU)
+    study = Study(settings(max_steps=80, n_inducing=20, n_latent=4), drawings, CPU)
     return study, run(study)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pandas as pd
-
-from engine.control import Control
-from engine.events import Checkpoint, Event, Finished, Fitted, Progress, Report
-from engine.reproducing import Gathered, Runs
-from engine.studies import Study
-from engine.training import train
+from scant.events import Checkpoint, Event, Finished, Fitted, Progress, Report
+from scant.reproduce.runner import Runs, ScoreTable
+from scant.studies.protocol import Study
+from scant.training.control import Control
+from scant.training.loop import train
 
 
 def run(study: Study) -> Report:
@@ -27,7 +26,7 @@ def value(report: Report, name: str, method: str = "this run") -> float:
 
 def gathered(runs: Runs) -> pd.DataFrame:
     """The table that the runs of a study's `reproduce` come to."""
-    found = Gathered("any")
+    found = ScoreTable("any")
     for scores in runs:
         found.add(scores, 0.0)
     return found.rows()

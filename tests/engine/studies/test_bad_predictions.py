@@ -7,21 +7,20 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-
-import engine
-from engine.catalog import STUDIES
-from engine.errors import BadInput, NotFound
-from engine.studies import FittedStudy
-from engine.studies.predicted import checked
+import scant
+from scant.errors import BadInput, NotFound
+from scant.studies import STUDIES
+from scant.studies.predicted_table import checked
+from scant.studies.protocol import FittedStudy
 
 # The least that fits, and a column of numbers that `predict` reads.
 SMALL = {
     "aggregation": ({"max_steps": 2}, "age_lo"),
     "redshift": ({"max_steps": 2, "n_basis": 3, "restarts": 1}, "mag_g"),
     "genes": ({"max_steps": 2, "baselines": False}, "x"),
-    "omniglot": ({"max_steps": 2, "baselines": False, "inducing_points": 8}, "p0"),
+    "omniglot": ({"max_steps": 2, "baselines": False, "n_inducing": 8}, "p0"),
     "mitosis": ({"max_steps": 2, "baselines": False, "rare_rows": 20}, "p0"),
-    "events": ({"max_steps": 2, "baselines": False}, ""),
+    "multiview": ({"max_steps": 2, "baselines": False}, ""),
     "clamp": ({"start": 6, "budget": 8, "baselines": False, "repeats": 1}, "left"),
 }
 GAPS = {"redshift", "mitosis"}  # where an empty cell is a missing value
@@ -87,7 +86,7 @@ def fitted(request: pytest.FixtureRequest) -> tuple[str, FittedStudy, pd.DataFra
     """Each study, fitted to its demonstration in two steps, and rows that it can predict."""
     name: str = request.param
     values, column = SMALL[name]
-    run = engine.fit(name, device="cpu", **values)
+    run = scant.fit(name, device="cpu", **values)
     for _ in run:
         pass
     assert run.table is not None
@@ -117,9 +116,8 @@ def test_every_study_names_the_cell(
 
 
 def test_a_model_on_disk_is_whole_or_one_sentence(tmp_path: Path, toy: str) -> None:
+    from scant.dashboard.cli.main import app
     from typer.testing import CliRunner
-
-    from engine.cli import app
 
     out = tmp_path / "out"
     words = ["fit", toy, "--out", str(out), "--set", "max_steps=3"]
@@ -129,23 +127,23 @@ def test_a_model_on_disk_is_whole_or_one_sentence(tmp_path: Path, toy: str) -> N
     for damaged in (b"", whole[:40], whole[:-8], whole[:-1] + bytes([whole[-1] ^ 1])):
         model.write_bytes(damaged)
         with pytest.raises(BadInput, match=r"model\.safetensors is damaged"):
-            engine.load(out)
+            scant.load(out)
     # Results of 0.1.0 have no checksum; what cannot be read is said all the same.
     settings.write_text('{"study": "toy", "settings": {"max_steps": 3}}')
     for damaged in (b"", whole[:40], whole[:-8]):
         model.write_bytes(damaged)
         with pytest.raises(BadInput, match="is damaged or of another version"):
-            engine.load(out)
+            scant.load(out)
     model.write_bytes(whole)
-    assert engine.load(out) is not None
+    assert scant.load(out) is not None
     for damaged_text in ("", "{", "[]", '{"study": 3}', '{"study": "toy", "settings": 4}'):
         settings.write_text(damaged_text)
         with pytest.raises(BadInput, match=r"settings\.json is damaged"):
-            engine.load(out)
+            scant.load(out)
     settings.write_text(text)
     model.unlink()
     with pytest.raises(NotFound, match=r"no model\.safetensors"):
-        engine.load(out)
+        scant.load(out)
 
 
 @pytest.mark.parametrize("run", ["", "nobody", "a\0b", "x" * 5000])
@@ -153,4 +151,4 @@ def test_no_such_run(run: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("SCANT_DATA_DIR", str(tmp_path / "data"))
     monkeypatch.chdir(tmp_path)
     with pytest.raises(NotFound):
-        engine.load(run)
+        scant.load(run)

@@ -1,0 +1,102 @@
+"""What a visitor takes home: the link, the numbers, the figures, and code that does it again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import panel as pn
+import panel_material_ui as pmui
+from scant.dashboard import export
+from scant.dashboard.controls.download import download
+from scant.dashboard.controls.lesson import LessonLink
+from scant.dashboard.frame.template import text
+from scant.dashboard.live.run_state import RunState
+from scant.dashboard.study_page.widgets import column
+
+if TYPE_CHECKING:
+    from scant.dashboard.study_page.context import ControlsContext
+
+
+_BESIDE = """
+:host { display: grid !important; grid-template-columns: minmax(0, 1fr) auto; gap: 10px; }
+:host > * { width: auto !important; }
+"""
+
+
+class ExportPanel:
+    """Permalink and downloads of the run on show."""
+
+    def __init__(self, page: ControlsContext) -> None:
+        self._page = page
+        self._run: RunState | None = None
+        self._link = pmui.TextInput(
+            label="Link to this run", value="", size="small", sizing_mode="stretch_width", margin=0
+        )
+        copy = pmui.Button(label="Copy link", variant="outlined", size="small", margin=0)
+        copy.js_on_click(
+            args={"field": self._link},
+            code="navigator.clipboard.writeText(field.data.value)",
+        )
+        self._files = [
+            self._file("Settings", "settings.json", export.settings_json),
+            self._file("Metrics", "metrics.csv", export.metrics_csv),
+            self._file(
+                "Predictions",
+                "predictions.csv",
+                lambda run: export.predictions_csv(run, page.entry),
+                visible=bool(export.predicted(page.entry)),
+            ),
+            download(page, "Table", export.TABLE, self._table, visible=False),
+            self._file("Notebook", "run.ipynb", export.notebook),
+            self._file("Script", "run.py", export.script),
+            self._file(
+                "All figures", "figures.html", lambda run: export.figures_html(run, page.views)
+            ),
+        ]
+        self.lesson = LessonLink(page)
+        self.panel = column(
+            text(
+                "<p>Whoever has the link sees this run, live while it trains. The notebook and the "
+                "script do the run again through <code>engine</code>, without this server; for a "
+                "table of your own, put the file “Table” beside them. Each figure's own tools save "
+                "it as PNG or SVG.</p>"
+            ),
+            column(self._link, copy, css=_BESIDE),
+            pn.FlexBox(*self._files, gap="10px", margin=0, sizing_mode="stretch_width"),
+            self.lesson.panel,
+            css=":host { gap: 14px; }",
+        )
+
+    def open(self, run: RunState) -> None:
+        """Offer what this run has come to so far."""
+        self._run = run
+        self.lesson.write()
+        self._link.value = self._page.link(hash=run.record.data_hash[:12] or None)
+        for file in self._files:
+            if file.filename == export.TABLE:
+                file.visible = run.record.data.startswith("upload:")
+            needs_report = file.filename in ("metrics.csv", "predictions.csv")
+            off = needs_report and run.report is None
+            if file.disabled != off:
+                file.disabled = off
+
+    def _on_show(self) -> RunState:
+        assert self._run is not None, "a file can be asked for once a run is on show"
+        return self._run
+
+    async def _table(self) -> bytes:
+        """The visitor's table as the run learnt from it, read and written off the event loop."""
+        upload = self._on_show().record.data.removeprefix("upload:")
+        store = self._page.service.store
+        return await asyncio.to_thread(lambda: export.table_csv(store.upload_table(upload)))
+
+    def _file(
+        self,
+        label: str,
+        filename: str,
+        make: Callable[[RunState], str | bytes],
+        visible: bool = True,
+    ) -> pmui.FileDownload:
+        return download(self._page, label, filename, lambda: make(self._on_show()), visible=visible)

@@ -1,0 +1,48 @@
+"""The sentence that stands under the run bar while nothing can be trained."""
+
+from __future__ import annotations
+
+import html
+import time
+from typing import TYPE_CHECKING
+
+from bokeh.document import Document
+from scant.dashboard.frame.template import text
+
+if TYPE_CHECKING:
+    from scant.dashboard.server.site import Site
+
+EVERY = 2000  # milliseconds between looks
+PATIENCE = 6.0  # seconds in which a lost worker is replaced, or a server's first ones come up
+NO_WORKER = (
+    "No worker is up at the moment: nothing can be trained, and fitted models cannot be asked. "
+    "A run that you start now waits for one."
+)
+STILL = "What runs have left can be looked at, and recorded runs replayed."
+
+
+class HealthBanner:
+    """Says why nothing can be trained, for as long as it is so."""
+
+    def __init__(self, site: Site, doc: Document) -> None:
+        self._site = site
+        self._up = time.monotonic()  # when a worker was last seen
+        self.panel = text("", visible=False)
+        self._look()
+        doc.add_periodic_callback(self._look, EVERY)
+
+    def _look(self) -> None:
+        now = time.monotonic()
+        if self._site.service.healthy():
+            self._up = now
+        if self._site.fault:
+            self._say(self._site.fault, "error", "alert")
+        else:
+            self._say(NO_WORKER if now - self._up > PATIENCE else "", "warning", "note")
+
+    def _say(self, why: str, kind: str, role: str) -> None:
+        said = f"<p class='message {kind}' role='{role}'>{html.escape(why)} {STILL}</p>"
+        said = said if why else ""
+        if self.panel.object != said:
+            self.panel.object = said
+            self.panel.visible = bool(said)

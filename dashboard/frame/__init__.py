@@ -1,0 +1,1 @@
+"""The frame around every page: session, template, error page."""

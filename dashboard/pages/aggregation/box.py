@@ -1,0 +1,143 @@
+"""The aggregation page's question to the model: what is the average over this box?"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import panel as pn
+import panel_material_ui as pmui
+from bokeh.events import SelectionGeometry
+from scant.dashboard.frame.template import text
+from scant.dashboard.pages.aggregation.field import Field
+from scant.dashboard.plots.density import DensityPlot
+from scant.dashboard.study_page.question_view import QuestionView
+from scant.dashboard.study_page.widgets import controls_row
+
+if TYPE_CHECKING:
+    from scant.dashboard.live.run_state import RunState
+    from scant.dashboard.study_page.context import PageContext
+
+HELP = (
+    "<p>Draw a box on the posterior mean, or type its bounds: the posterior of the average over "
+    "it appears below.</p>"
+)
+
+
+class BoxAsked(QuestionView):
+    """Draw a box or an interval, and read the posterior of its average for any task."""
+
+    title = "Ask for the average over a box of your own"
+    prompt = "Draw a box for its average."
+
+    def __init__(self, page: PageContext) -> None:
+        self._page = page
+        self._words: dict[str, Any] = {}
+        self._quiet = False
+        self.field = Field("Draw a box", select=True)
+        self.density = DensityPlot("the average", title="Its average", before="")
+        super().__init__(self.field, self.density)
+        self.task = pmui.Select(label="Task", options=[], disabled=True, width=240, margin=0)
+        self.bounds = [
+            pmui.FloatInput(
+                label=name, disabled=True, width=150, margin=0, visible=False, format="0.[0000]"
+            )
+            for name in ("from", "to", "from", "to")
+        ]
+        self.reading = text(HELP)
+        self.task.param.watch(self._tasked, "value")
+        for bound in self.bounds:
+            bound.param.watch(lambda _: self._ask(), "value")
+        for plot in self.field.figures:
+            plot.on_event(SelectionGeometry, self._drawn)
+        self.panel = pn.Column(
+            controls_row(self.task, *self.bounds),
+            self.reading,
+            self.field.panel,
+            self.density.panel,
+            stylesheets=[":host { gap: 10px; max-height: none !important; }"],
+            sizing_mode="stretch_width",
+            margin=0,
+        )
+
+    def open(self, run: RunState) -> None:
+        """Take the run's tasks and space; of a recording or an own run, ask for the middle."""
+        assert run.report is not None
+        self._words = dict(run.words)
+        self.field.show(run.report.arrays, self._words)
+        self._quiet = True
+        self.task.param.update(
+            options=list(self._words["tasks"]), value=self._words["scarce"], disabled=False
+        )
+        dims = self._words["dims"]
+        for i, bound in enumerate(self.bounds):
+            used = i // 2 < len(dims) <= 2
+            low, high = self._words["range"][i // 2] if used else (0.0, 1.0)
+            third = (high - low) / 3
+            bound.param.update(
+                visible=used,
+                disabled=not used,
+                label=f"{dims[i // 2] if used else ''} {('from', 'to')[i % 2]}",
+                value=_round(low + third if i % 2 == 0 else high - third, third),
+            )
+        self._quiet = False
+        # A crowd that watches one run should not ask all at once when it ends.
+        if run.recorded or self._page.mine:
+            self._ask()
+
+    def clear(self, run: RunState) -> None:
+        """Forget the run shown before."""
+        self.field.clear(run)
+        self.density.clear()
+        self.reading.object = HELP
+        self._quiet = True
+        self.task.disabled = True
+        for bound in self.bounds:
+            bound.disabled = True
+        self._quiet = False
+
+    def _tasked(self, change: Any) -> None:
+        if self._quiet:
+            return
+        self._page.ask("field", self._refield, task=change.new)
+        self._ask()
+
+    def _refield(self, answer: dict[str, np.ndarray]) -> None:
+        self.field.show(answer, self._words)
+
+    def _drawn(self, event: Any) -> None:
+        shape = event.geometry
+        if not event.final or shape.get("type") != "rect":
+            return
+        drawn = [shape.get(name) for name in ("x0", "x1", "y0", "y1")]
+        self._quiet = True
+        for bound, value in zip(self.bounds, drawn):
+            if bound.visible and value is not None:
+                bound.value = float(f"{value:.6g}")
+        self._quiet = False
+        self._ask()
+
+    def _ask(self) -> None:
+        if self._quiet or not self._words:
+            return
+        given = [bound.value for bound in self.bounds if bound.visible]
+        if not given or any(value is None for value in given):
+            return
+        self._page.ask(
+            "box", self._answered, lo=given[::2], hi=given[1::2], task=self.task.value
+        )  # fmt: skip
+
+    def _answered(self, answer: dict[str, np.ndarray]) -> None:
+        self.density.show(answer["grid"], answer["density"])
+        mean, std, new = (float(v) for v in answer["moments"])
+        self.reading.object = (
+            f"<p role='note'><strong>{mean:.4g} ± {1.96 * std:.2g}</strong> is the average over "
+            f"the box, with 95% probability; a new observation of it would fall within "
+            f"± {1.96 * new:.2g}.</p>"
+        )
+
+
+def _round(value: float, width: float) -> float:
+    """A bound as a person would write it: to a hundredth of the box's width or so."""
+    return float(round(value, max(0, 1 - math.floor(math.log10(width))))) if width > 0 else value

@@ -1,0 +1,101 @@
+"""The aggregation page's curve: how many fine values are the coarse ones worth?"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import panel_material_ui as pmui
+from jaxtyping import Float
+from scant.dashboard.plots.score_curve import ScoreCurve
+from scant.dashboard.study_page.on_demand import SliderCurve
+
+if TYPE_CHECKING:
+    from scant.dashboard.live.run_state import RunState
+    from scant.dashboard.study_page.context import PageContext
+
+WHOLE = "computing the whole curve from exact posteriors"
+REPEATS = 3  # trainings for each stop of the slider, each with other fine values
+ASIDE = (
+    "<p class='quiet'>Wherever the slider stops the model trains on, from this run's, with so many "
+    "fine values, drawn three times; the curve grows by a point. With Gaussian likelihoods the "
+    "whole curve can be had at once: its posteriors are exact, at this run's lengthscales and "
+    "noise. Bands are least and most.</p>"
+)
+
+
+class ScarcityPlot(ScoreCurve):
+    """SMSE and SNLP, each with a band over repeats (Yousefi 2021, Figs. 5.2-5.3)."""
+
+    def __init__(self, title: str) -> None:
+        scores = {"smse": "SMSE\n(1 is the mean's)", "snlp": "SNLP (nats,\n0 is the mean's)"}
+        super().__init__(title, scores, "fine observations", ("all tasks", "this task alone"),
+                         size=6, band=True, x_axis_type="log")  # fmt: skip
+
+    def show(
+        self,
+        n: Float[np.ndarray, " k"],
+        smse: Float[np.ndarray, "2 3 k"],
+        snlp: Float[np.ndarray, "2 3 k"],
+    ) -> None:
+        """Show means, lows and highs over repeats at n fine observations."""
+        ahead = smse[0, 0] < smse[1, 0]
+        last = f"up to {n[ahead][-1]:.0f} fine observations" if ahead.any() else "nowhere"
+        self.draw(
+            f"With {n[0]:.0f} fine observations SMSE is {smse[0, 0, 0]:.3f} with all tasks and "
+            f"{smse[1, 0, 0]:.3f} with this one alone; the other tasks help {last}.",
+            [(n, *line) for line in (*smse, *snlp)],
+        )
+
+
+class Scarcity(SliderCurve):
+    """SMSE and SNLP against the number of fine observations, with and without the other tasks."""
+
+    title = "How many fine values are the coarse ones worth?"
+    wait = 2
+
+    def __init__(self, page: PageContext) -> None:
+        self.button = pmui.Button(
+            label="Compute the whole curve", variant="outlined", disabled=True, margin=0
+        )
+        self.button.on_click(lambda _: self._work(WHOLE, "scarcity", self._whole))
+        plot = ScarcityPlot(self.title)
+        super().__init__(page, plot, "Number of fine observations", ASIDE, (self.button,))
+        self.help += " The button draws the whole curve at once."
+
+    def open(self, run: RunState) -> None:
+        """From now on the curve may be asked for."""
+        numbers = list(run.words.get("counts", ()))
+        if numbers:
+            self._offer(numbers, numbers[0])
+        gaussian = all(kind == "gaussian" for kind in run.words["likelihoods"])
+        self.button.disabled = not (numbers and gaussian)
+
+    def clear(self, run: RunState) -> None:
+        """Forget the run shown before."""
+        super().clear(run)
+        self.button.disabled = True
+
+    def _ask(self, stop: int) -> None:
+        """Train on with so many fine values, once more if not often enough yet."""
+        repeat = len(self._found.get(stop, ()))
+        if repeat < REPEATS:
+            doing = f"training with {stop} fine values, draw {repeat + 1} of {REPEATS}"
+            self._work(doing, "retrain", partial(self._trained, stop), n=stop, repeat=repeat)
+
+    def _trained(self, n: int, answer: dict[str, np.ndarray]) -> None:
+        self._found.setdefault(n, []).append(np.stack([answer["smse"], answer["snlp"]]))
+        numbers = sorted(self._found)
+        each = [np.stack(self._found[k]) for k in numbers]
+        spread = [(f.mean(0), f.min(0), f.max(0)) for f in each]  # of 2 scores, of 2 models
+        scores = np.transpose(np.array(spread), (2, 3, 1, 0))
+        self._grown()
+        self.plot.show(np.array(numbers, float), scores[0], scores[1])
+        if n == self.slider.value:
+            self._stopped()
+
+    def _whole(self, answer: dict[str, np.ndarray]) -> None:
+        self._found = {}
+        self._grown()
+        self.plot.show(answer["n"], answer["smse"], answer["snlp"])

@@ -1,0 +1,125 @@
+"""Aggregation: values known only as averages over supports of every size."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scant.dashboard.controls.guess_first import GuessFirst
+from scant.dashboard.pages.aggregation.box import BoxAsked
+from scant.dashboard.pages.aggregation.curve import Scarcity
+from scant.dashboard.pages.aggregation.field import Field
+from scant.dashboard.plots.base import DataView
+from scant.dashboard.plots.calibration import CoveragePlot
+from scant.dashboard.plots.elbo import ElboPlot
+from scant.dashboard.plots.hinton import HintonPlot
+from scant.dashboard.plots.scatter import ScatterPlot
+from scant.dashboard.plots.table import MetricsTable
+from scant.dashboard.study_page.hidden_until_revealed import (
+    HiddenUntilRevealed,
+    ask_coverage,
+    without_coverage,
+)
+from scant.dashboard.study_page.lazy_view import LazyView
+from scant.dashboard.study_page.prose import read_prose
+from scant.dashboard.study_page.variants import Alternatives, Variant
+from scant.dashboard.study_page.views import Views
+
+if TYPE_CHECKING:
+    from scant.dashboard.live.run_state import RunState
+    from scant.dashboard.study_page.context import PageContext
+    from scant.events import Report
+
+STORY, EQUATIONS = read_prose(__package__)
+PICTURE = "What the averages give away"
+CHECK = "Aggregate check"
+WORTH = "What is each task worth?"
+ASK = BoxAsked.title
+
+
+def views(page: PageContext) -> Views:
+    """The views of one browser session."""
+    box = LazyView(ASK, lambda: BoxAsked(page), height=700)
+    curve = LazyView(Scarcity.title, lambda: Scarcity(page), height=420)
+    explore: tuple[Any, ...] = (box, curve, Alternatives(page, WORTH, without_a_task))
+    return Views(
+        story=STORY,
+        equations=EQUATIONS,
+        trace=ElboPlot(page.entry.objective, page.entry.score),
+        live=_live(),
+        result=_result(page),
+        explore=explore,
+        wide=frozenset({PICTURE, "Figures", box.title, curve.title, WORTH}),
+        steps=(
+            (PICTURE, "Only averages over boxes were recorded, and a few single values."),
+            ("How the tasks go together", "Large squares: what one task says holds for the other."),
+            (CHECK, "Does each posterior average return what was recorded?"),
+            (ASK, "Which average would you like to know?"),
+            (Scarcity.title, "How many fine values are the coarse ones worth?"),
+        ),
+    )
+
+
+def _live() -> tuple[Any, ...]:
+    hinton = HintonPlot("How the tasks go together", "task", "task", "covariances")
+    return (
+        DataView(hinton, lambda told, words: hinton.show(told.arrays["B"], words["tasks"])),
+        Field(PICTURE),
+    )
+
+
+def _result(page: PageContext) -> tuple[Any, ...]:
+    table, covered = MetricsTable(), GuessFirst(first=page.guessing)
+    figures = DataView(table, lambda told, words: table.show(told.metrics, told.notes))
+
+    def held_out() -> DataView:
+        plot = ScatterPlot("value", outlier=None, title="Held-out values", against="held-out")
+
+        def feed(told: Report, words: Any) -> None:
+            a = told.arrays
+            if len(a["test_y"]):
+                plot.show(a["test_y"], a["test_mean"], a["test_std"])
+
+        return DataView(plot, feed)
+
+    def check() -> DataView:
+        plot = ScatterPlot("average", outlier=None, title=CHECK, against="recorded")
+
+        def feed(told: Report, words: Any) -> None:
+            _, y, mean, std, _ = told.arrays["check"]
+            plot.show(y, mean, std)
+
+        return DataView(plot, feed)
+
+    def coverage() -> HiddenUntilRevealed:
+        plot = CoveragePlot()
+
+        def feed(told: Report, words: Any) -> None:
+            if told.arrays["coverage"].shape[1]:
+                plot.show(told.arrays["coverage"])
+
+        return HiddenUntilRevealed(page, DataView(plot, feed), covered, above=True)
+
+    return (
+        HiddenUntilRevealed(page, figures, covered, less=without_coverage, ask=ask_coverage),
+        LazyView("Held-out values", held_out),
+        LazyView(CHECK, check),
+        LazyView("Coverage of intervals", coverage),
+    )
+
+
+def without_a_task(run: RunState) -> tuple[str, list[Variant]]:
+    """The other tasks, each one click away from being left out."""
+    words = run.words
+    others = [str(task) for task in words["tasks"] if task != words["scarce"]]
+    seen = np.asarray(words["observed"]["task"])
+    before = str(run.record.settings.get("leave_out") or "")
+    said = f"together with {', '.join(others)}" if others else "alone"
+    return f"This run learnt {words['scarce']} {said}.", [
+        Variant(
+            f"the same without {task}",
+            f"{int((seen == words['tasks'].index(task)).sum())} fewer observations in the picture.",
+            {"leave_out": ",".join(filter(None, [before, task]))},
+        )
+        for task in others
+    ]

@@ -1,0 +1,149 @@
+"""Clamps: thousands of patches, one person's patience, and a model that asks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scant.dashboard.pages.clamp.label_efficiency import LabelEfficiencyPlot
+from scant.dashboard.pages.clamp.labeling_view import LabelingView, Labels
+from scant.dashboard.pages.clamp.picture import Picture
+from scant.dashboard.pages.clamp.pool import Efficiency, Pool
+from scant.dashboard.pages.clamp.queue import Queue
+from scant.dashboard.plots.base import DataView
+from scant.dashboard.plots.elbo import ElboPlot
+from scant.dashboard.plots.relevance import BasisPlot
+from scant.dashboard.plots.reliability import ReliabilityPlot
+from scant.dashboard.plots.table import MetricsTable
+from scant.dashboard.study_page.lazy_view import LazyView
+from scant.dashboard.study_page.prose import read_prose
+from scant.dashboard.study_page.variants import Alternatives, Variant
+from scant.dashboard.study_page.views import Views
+
+if TYPE_CHECKING:
+    from scant.dashboard.live.run_state import RunState
+    from scant.dashboard.pages.clamp.labeling_session import Answer
+    from scant.dashboard.study_page.context import PageContext
+    from scant.events import Report
+    from scant.store.records import Label
+
+STORY, EQUATIONS = read_prose(__package__)
+COMPARED = "Every method, from the same budget"
+TRUST = "Can its probabilities be trusted?"
+SHARES = "Features in few components"
+ELSE = "What if it were asked otherwise?"
+
+
+def views(page: PageContext) -> Views:
+    """The views of one browser session."""
+    pool, efficiency, queue = Pool(), Efficiency(), Queue(page)
+
+    def learnt(answer: Answer, labels: Mapping[int, Label]) -> None:
+        pool.learnt(answer, labels)
+        efficiency.learnt(answer, labels)
+        picture.learnt()
+
+    def known() -> list[list[int]]:
+        session = desk.session
+        classes = list(session.run.words["classes"]) if session.run is not None else []
+        return [[r, classes.index(v.label)] for r, v in session.standing.items()
+                if v.label in classes]  # fmt: skip
+
+    desk = LabelingView(page, learnt)
+    picture = Picture(page, known)
+    queue.picked = picture.show
+    live: tuple[Any, ...] = (desk, efficiency, pool)
+    explore: tuple[Any, ...] = (
+        Labels(page, desk), queue, picture, Alternatives(page, ELSE, otherwise)
+    )  # fmt: skip
+    return Views(
+        story=STORY,
+        equations=EQUATIONS,
+        trace=ElboPlot(page.entry.objective, page.entry.score),
+        live=live,
+        result=_result(),
+        explore=explore,
+        wide=frozenset({LabelingView.title, "Figures", queue.title, picture.title, ELSE}),
+        steps=(
+            (Efficiency.title, "How many labels does each need for the same F1?"),
+            (Pool.title, "Where does it ask?"),
+            (queue.title, "Would you have asked about these?"),
+            (picture.title, "Where in this picture, if anywhere?"),
+            (LabelingView.title, "Take the expert's place."),
+        ),
+        hides=hidden,
+    )
+
+
+def hidden(run: RunState) -> set[str]:
+    """Titles of the views that this run has nothing for."""
+    words, found = run.words, set()
+    if run.record.settings.get("expert") == "you":
+        found |= {"Objective", "Figures", TRUST, COMPARED, Queue.title, ELSE}
+    else:
+        found.add(Labels.title)
+    if words and not words.get("pictures"):
+        found.add(Picture.title)
+    return found
+
+
+def _result() -> tuple[Any, ...]:
+    table = MetricsTable()
+
+    def compared() -> DataView:
+        plot = LabelEfficiencyPlot(COMPARED, "compared")
+
+        def feed(told: Report, words: Mapping[str, Any]) -> None:
+            a = told.arrays
+            plot.show(a["labels"].astype(float), a["compare_f1"], words["compared"], "F1",
+                      a["compare_sd"], "on average over several sessions each")  # fmt: skip
+
+        return DataView(plot, feed)
+
+    def reliability() -> DataView:
+        plot = ReliabilityPlot(TRUST)
+        return DataView(
+            plot,
+            lambda told, words: plot.show(told.arrays["reliability"], str(words["classes"][1])),
+        )
+
+    def shares() -> DataView:
+        plot = BasisPlot(SHARES, "components", "variance")
+        return DataView(plot, lambda told, words: plot.show(np.asarray(told.arrays["eigenvalues"])))
+
+    return (
+        DataView(table, lambda told, words: table.show(told.metrics, told.notes)),
+        LazyView(COMPARED, compared, height=420),
+        LazyView(TRUST, reliability),
+        LazyView(SHARES, shares),
+    )
+
+
+def otherwise(run: RunState) -> tuple[str, list[Variant]]:
+    """Other ways of asking, rarer clamps, fewer labels: each one click away."""
+    used = run.record.settings
+    others = [
+        Variant(f"asking by {name}", said, {"acquisition": name})
+        for name, said in ASKS.items()
+        if name != used["acquisition"]
+    ]
+    if not used["imbalance"]:
+        others.append(Variant("with one clamp in twenty-one", "is asking worth more where it is "
+                            "rarer?", {"imbalance": 20.0, "start": 60, "budget": 300}))  # fmt: skip
+    if used["diverse"] != "none":
+        others.append(Variant("with batches of whatever is most uncertain", "as published: do they "
+                            "repeat themselves?", {"diverse": "none"}))  # fmt: skip
+    if not used["pace"]:
+        others.append(
+            Variant("at a pace that one can watch", "ten labels a second.", {"pace": 10.0})
+        )
+    return f"This run asked by {used['acquisition']}.", others
+
+
+ASKS = {
+    "band": "within 0.05 of one half, as published.",
+    "entropy": "as least confident for two classes, so the same; in other batches.",
+    "BALD": "where a label would tell most about the function, not only about its own patch.",
+    "random": "what asking is held against.",
+}

@@ -1,0 +1,108 @@
+"""The clamp page's picture: every patch's box and probability, and a verdict on the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import panel as pn
+import panel_material_ui as pmui
+from scant.dashboard.plots.base import PlotView
+from scant.dashboard.plots.boxes import BoxesPlot
+from scant.dashboard.study_page.widgets import stacked
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scant.dashboard.live.run_state import RunState
+    from scant.dashboard.study_page.context import PageContext
+
+CHOOSE = "Choose a picture."
+NO_PICTURES = "The rows of this pool were not cut from pictures."
+
+
+class Picture(PlotView):
+    """A picture of the pool with its patches, by the latest fit (Yousefi 2021, Fig. 4.6)."""
+
+    title = "A whole picture"
+
+    def __init__(
+        self, page: PageContext, known: Callable[[], list[list[int]]] = lambda: []
+    ) -> None:
+        """Make the view; `known` gives the labels of a person, pairs of row and class."""
+        self._page, self._known = page, known
+        self._words: Mapping[str, Any] = {}
+        self._quiet = False
+        self.plot = BoxesPlot(self.title)
+        self.figures = self.plot.figures
+        self.which = pmui.Select(label="Picture", options={}, disabled=True, size="small",
+                                 margin=0, sizing_mode="stretch_width", max_width=420)  # fmt: skip
+        self.which.param.watch(lambda _: self._ask(), "value")
+        # Hidden within a column: a pane of Bokeh's would not be seen again.
+        self.shown = pn.Column(self.plot.panel, sizing_mode="stretch_width", margin=0,
+                               visible=False)  # fmt: skip
+        self.panel = stacked(self.which, self.shown)
+
+    @property
+    def alt(self) -> str:
+        if self._words and not self._words.get("pictures"):
+            return NO_PICTURES
+        return str(self.plot.alt) if self.shown.visible else CHOOSE
+
+    def open(self, run: RunState) -> None:
+        """Offer the run's pictures, and show the one that is most likely to hold what is sought."""
+        assert run.report is not None
+        self._words = run.words
+        names = [str(n) for n in run.words.get("pictures", ())]
+        if not names:
+            return
+        arrays = run.report.arrays
+        of = np.asarray(arrays["picture"], int)
+        first = {k: int(np.flatnonzero(of == k)[0]) for k in range(len(names)) if (of == k).any()}
+        best = int(of[int(np.argmax(arrays["pool_p"]))])
+        self._quiet = True
+        options = {names[k]: row for k, row in first.items()}
+        self.which.param.update(options=options, value=first[best], disabled=False)
+        self._quiet = False
+        if run.recorded or self._page.mine:
+            self._ask()
+
+    def clear(self, run: RunState) -> None:
+        """Forget the run shown before."""
+        self._quiet = True
+        self.which.param.update(options={}, value=None, disabled=True)
+        self._quiet = False
+        self._words = {}
+        self.shown.visible = False
+        self.plot.clear()
+
+    def show(self, row: int) -> None:
+        """Show the picture of a patch."""
+        if self._words.get("pictures"):
+            self._page.ask("picture", self._answered, row=row, labels=self._known())
+
+    def learnt(self) -> None:
+        """Show the picture as the model sees it by now."""
+        if self.shown.visible:
+            self._ask()
+
+    def _ask(self) -> None:
+        if not self._quiet and self.which.value is not None and self._words:
+            self.show(int(self.which.value))
+
+    def _answered(self, answer: dict[str, np.ndarray]) -> None:
+        image = np.asarray(answer["image"], np.uint8)
+        h, w = image.shape[:2]
+        left, top, right, bottom = np.asarray(answer["boxes"], float).T
+        share = np.stack([left / w, top / h, (right - left) / w, (bottom - top) / h], axis=1)
+        p, truth = np.asarray(answer["p"], float), np.asarray(answer["truth"], int)
+        verdict = float(np.ravel(answer["verdict"])[0])
+        sought = str(self._words["classes"][1])
+        said = f"With p = {verdict:.2f} this picture shows {sought}"
+        said += f" somewhere; of its {len(p)} patches {int((p > 0.5).sum())} are thought to."
+        if (truth >= 0).any():
+            said += f" By the table {int((truth == 1).sum())} of them do."
+        self.shown.visible = True
+        rows = np.asarray(answer["rows"], int)
+        self.plot.show(image, share, p, rows, said)

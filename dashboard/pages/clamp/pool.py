@@ -1,0 +1,103 @@
+"""The clamp page's live views: the pool in a plane, what is asked next, and scores by labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import panel_material_ui as pmui
+from scant.dashboard.pages.clamp.label_efficiency import LabelEfficiencyPlot
+from scant.dashboard.plots.base import PlotView
+from scant.dashboard.plots.pool import PoolPlot
+from scant.dashboard.study_page.widgets import stacked
+
+if TYPE_CHECKING:
+    from scant.dashboard.live.run_state import RunState
+    from scant.events import Report, Snapshot
+    from scant.store.records import Label
+
+SCORES = {"F1": "f1", "precision": "precision", "recall": "recall"}
+YOURS = "your labels"
+ONE = "of this one session (random: the mean of several)"
+
+
+class Pool(PlotView):
+    """Every row of the pool in the plane of the first two principal components."""
+
+    title = "The pool, and what it was asked"
+
+    def __init__(self) -> None:
+        self.plot = PoolPlot(self.title)
+        self.figures, self.panel = self.plot.figures, self.plot.panel
+        self._xy = np.empty((0, 2))
+        self._classes: list[str] = ["", ""]
+
+    def update(self, told: Snapshot | Report, words: Mapping[str, Any]) -> None:
+        """Show the pool of a snapshot."""
+        arrays = told.arrays
+        self._xy = np.asarray(arrays["pool_xy"], float)
+        self._classes = [str(c) for c in words["classes"]]
+        asked, label = (np.asarray(arrays[n], int) for n in ("asked", "asked_label"))
+        given = [asked[label == k].tolist() for k in (0, 1)]
+        self._show(arrays["pool_p"], given, arrays["queue"])
+
+    def learnt(self, answer: Mapping[str, np.ndarray], labels: Mapping[int, Label]) -> None:
+        """Show what the model thinks once it has learnt these labels."""
+        if len(answer["p"]) == len(self._xy):
+            given = [[r for r, v in labels.items() if v.label == c] for c in self._classes]
+            self._show(answer["p"], given, answer["queue"])
+
+    def _show(self, p: np.ndarray, given: list[list[int]], queue: np.ndarray) -> None:
+        rows = np.arange(len(self._xy))
+        asked = np.asarray(queue, int).tolist()
+        self.plot.show(self._xy, np.asarray(p, float), rows, given, asked, self._classes)
+
+
+class Efficiency(PlotView):
+    """F1, precision or recall of held-out patches against the number of labels."""
+
+    title = "What a label is worth"
+
+    def __init__(self) -> None:
+        self.plot = LabelEfficiencyPlot(self.title)
+        self.figures = self.plot.figures
+        self.score = pmui.Select(label="Score", options=list(SCORES), value="F1", width=180,
+                                 size="small", margin=0)  # fmt: skip
+        self.score.param.watch(lambda _: self._show(), "value")
+        self.panel = stacked(self.score, self.plot.panel)
+        self._told: tuple[Mapping[str, np.ndarray], list[str]] | None = None
+        self._own: dict[int, list[float]] = {}
+
+    def update(self, told: Snapshot | Report, words: Mapping[str, Any]) -> None:
+        """Show the curves of a snapshot."""
+        self._told = told.arrays, [str(m) for m in words["methods"]]
+        self._show()
+
+    def clear(self, run: RunState) -> None:
+        """Forget the run shown before."""
+        self._told, self._own = None, {}
+        self.plot.clear()
+
+    def learnt(self, answer: Mapping[str, np.ndarray], labels: Mapping[int, Label]) -> None:
+        """Add a point: the scores that these labels have come to."""
+        scores = [float(np.ravel(answer[name])[0]) for name in SCORES.values()]
+        # Labels that were taken back take their points along.
+        self._own = {n: s for n, s in self._own.items() if n < len(labels)}
+        self._own[len(labels)] = scores
+        self._show()
+
+    def _show(self) -> None:
+        name = str(self.score.value)
+        if self._own:
+            column = list(SCORES).index(name)
+            count = np.array(sorted(self._own), float)
+            mine = np.array([[self._own[int(n)][column] for n in count]])
+            self.plot.show(count, mine, [YOURS], name)
+        elif self._told is not None:
+            arrays, methods = self._told
+            scores = np.asarray(arrays[SCORES[name]], float)
+            band = np.zeros_like(scores)
+            if name == "F1" and len(scores) > 1:
+                band[1] = np.nan_to_num(np.asarray(arrays["f1_random_sd"], float))
+            self.plot.show(np.asarray(arrays["labels"], float), scores, methods, name, band, ONE)

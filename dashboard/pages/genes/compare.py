@@ -1,0 +1,48 @@
+"""The genes page's comparison: one output's replicas as each model has them, on the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scant.dashboard.pages.genes.grid import replicas_of
+from scant.dashboard.plots.base import PlotView
+from scant.dashboard.plots.replicas import ReplicaGrid
+
+if TYPE_CHECKING:
+    from scant.events import Report
+
+
+class Compare(PlotView):
+    """Models down, replicas of one output across: bands are those of new measurements."""
+
+    title = "The same rows, by each model"
+
+    def __init__(self) -> None:
+        self.plot = ReplicaGrid(self.title, rows="models")
+        self.figures, self.panel = self.plot.figures, self.plot.panel
+
+    def update(self, told: Report, words: Mapping[str, Any]) -> None:
+        """Show the curves of the first shown output by every model."""
+        a = told.arrays
+        mean = np.concatenate([a["mean"][:1], a["compare_mean"]])
+        std = np.concatenate([a["std_y"][:1], a["compare_std"]])
+        models = list(dict.fromkeys(m.method for m in told.metrics if m.source != "published"))
+        output = words["shown"][0]
+        names = replicas_of(words, [output])[0]
+        seen = {name: np.asarray(values) for name, values in words["observed"].items()}
+        mine = np.flatnonzero(seen["output"] == 0)
+        k, n = len(mean), len(mine)
+        self.plot.lay(
+            models[:k],
+            [names] * k,
+            np.tile(seen["x"][mine].astype(float), k),
+            np.tile(seen["y"][mine].astype(float), k),
+            np.repeat(np.arange(k), n),
+            np.tile(seen["replica"][mine].astype(int), k),
+            np.tile(seen["test"][mine].astype(bool), k),
+            (float(a["grid"][0]), float(a["grid"][-1])),
+        )
+        self.plot.show(a["grid"], mean, np.full_like(std, np.nan), std)
+        self.plot.describe(f"All rows are {output}. {self.plot.alt}")

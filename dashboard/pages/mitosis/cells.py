@@ -1,0 +1,181 @@
+"""The mitosis page's images: covariances by class, and new cells beside real ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import panel as pn
+import panel_material_ui as pmui
+from jaxtyping import Float, Int
+from scant.dashboard.frame.template import text
+from scant.dashboard.pages.mitosis.spaces import HALVES
+from scant.dashboard.plots.base import BESIDE, PlotView
+from scant.dashboard.plots.images import GalleryPlot
+from scant.dashboard.plots.matrix import MatrixPlot
+from scant.dashboard.plots.theme import GROUPS
+from scant.dashboard.study_page.widgets import stacked
+from scant.studies.mitosis.entry import STRIP
+
+if TYPE_CHECKING:
+    from scant.dashboard.live.run_state import RunState
+    from scant.events import Report, Snapshot
+
+HEADS = ("shared", "private", "sum")
+NO_IMAGES = "This run learns from columns of numbers, not from images."
+
+
+def ink(grey: np.ndarray) -> np.ndarray:
+    """What plots of images take: 1 is black there, and white in a grey image."""
+    return 1 - np.asarray(grey, float)
+
+
+def short(name: str, most: int = 9) -> str:
+    """A class's name for the width of a small image."""
+    return name if len(name) <= most else f"{name[: most - 1]}…"
+
+
+def colours(label: Sequence[int] | np.ndarray) -> list[str]:
+    """The colour of each row's class, as in the scatters."""
+    return [GROUPS[int(c) % len(GROUPS)] for c in label]
+
+
+class Covariances(PlotView):
+    """The shared part of the kernel, the private one, and their sum (Fig. 3.4).
+
+    Where a kernel is long, rows covary by what they have in common, nearly alike: unless all of it
+    is asked for, that is left out, and what is left tells rows apart.
+    """
+
+    title = "What each space ties together"
+
+    def __init__(self) -> None:
+        self._told: tuple[Mapping[str, np.ndarray], Mapping[str, Any]] | None = None
+        self.plot = MatrixPlot(self.title)
+        self.figures = self.plot.figures
+        self.whole = pmui.Checkbox(label="With what all rows, or all of a class, have in common",
+                                   value=False, margin=0, size="small")  # fmt: skip
+        self.whole.param.watch(lambda _: self._show(), "value")
+        self.panel = stacked(self.whole, self.plot.panel)
+
+    def clear(self, run: RunState) -> None:
+        """Forget the run shown before."""
+        self._told = None
+        self.plot.clear()
+
+    def update(self, told: Snapshot | Report, words: Mapping[str, Any]) -> None:
+        """Show the covariances of a snapshot."""
+        self._told = told.arrays, words
+        self._show()
+
+    def _show(self) -> None:
+        if self._told is None:
+            return
+        arrays, words = self._told
+        matrices, beyond = arrays["covariance"], arrays["covariance_apart"]
+        label = np.asarray(arrays["covariance_class"], int)
+        if not matrices.size:
+            self.plot.describe("This model has no covariance to show.")
+            return
+        whole, parts = bool(self.whole.value), bool(words["n_private"])
+        shown = matrices if whole else beyond
+        classes = list(words["classes"])
+        counted = ", ".join(
+            f"{int((label == c).sum())} {classes[c]}" for c in dict.fromkeys(label.tolist())
+        )
+        said = _averages(matrices[2], label) if whole else _left(matrices, beyond, parts)
+        own = " The private part is zero between classes by design." if parts else ""
+        self.plot.show(
+            shown if parts else shown[2:],
+            HEADS if parts else ("of a model that knows no classes",),
+            label,
+            classes,
+            f"{len(label)} rows sorted by class ({counted}). {said}{own}",
+            signed=not whole,
+        )
+
+
+def _averages(total: Float[np.ndarray, "k k"], label: Int[np.ndarray, " k"]) -> str:
+    same, off = label[:, None] == label[None], ~np.eye(len(label), dtype=bool)
+    between = float(total[~same].mean()) if (~same).any() else 0.0
+    within = float(total[same & off].mean()) if (same & off).any() else 0.0
+    return (
+        f"In the sum two rows of one class covary {within:.2g} on average, two of different ones "
+        f"{between:.2g}."
+    )
+
+
+def _left(
+    matrices: Float[np.ndarray, "3 k k"], beyond: Float[np.ndarray, "3 k k"], parts: bool
+) -> str:
+    """How much is left of the variance, and which part has it."""
+    variance = [float(np.trace(m)) for m in beyond]
+    common = 1 - variance[2] / max(float(np.trace(matrices[2])), 1e-300)
+    said = (
+        f"What all rows{', or all of a class,' if parts else ''} have in common, {common:.0%} of "
+        "the variance, tells no row from another and is left out."
+    )
+    if not parts or variance[2] <= 0:
+        return said
+    return f"{said} Of the rest the shared part has {variance[0] / variance[2]:.0%}."
+
+
+class Strips(PlotView):
+    """Cells that the model draws from where a class lies, beside real ones of that class."""
+
+    title = "New cells beside real ones"
+
+    def __init__(self) -> None:
+        self.made, self.real = (
+            GalleryPlot(said, name, least=44, most=80, lines=1, rows_of=STRIP)
+            for said, name in (("Drawn by the model", "generated"), ("Real", "real"))
+        )
+        self.plot = self.made
+        self.figures = (*self.made.figures, *self.real.figures)
+        sides = [
+            pn.Column(
+                text(f"<h4>{plot.title}</h4>"), plot.panel, sizing_mode="stretch_width", margin=0
+            )
+            for plot in (self.made, self.real)
+        ]
+        self.panel = pn.Column(
+            *sides, stylesheets=[BESIDE, HALVES], sizing_mode="stretch_width", margin=0
+        )
+
+    def say(self) -> None:
+        self.made.say()
+        self.real.say()
+
+    def clear(self, run: RunState) -> None:
+        """Forget the run shown before."""
+        self.made.clear()
+        self.real.clear()
+
+    def update(self, told: Snapshot | Report, words: Mapping[str, Any]) -> None:
+        """Show the images of a snapshot."""
+        a, classes = told.arrays, list(words["classes"])
+        if not len(a["generated"]):
+            self.made.describe(NO_IMAGES)
+            return
+        for plot, name, said in (
+            (self.made, "generated", "new ones drawn by the model"),
+            (self.real, "real", "real ones"),
+        ):
+            images, label = ink(a[name]), np.asarray(a[f"{name}_class"], int)
+            counted = ", ".join(
+                f"{int((label == c).sum())} {classes[c]}" for c in dict.fromkeys(label.tolist())
+            )
+            plot.show(
+                images,
+                [[short(str(classes[c]))] for c in label],
+                f"{counted}: {said}. Their spread of grey is {_spread(images):.2f}"
+                + (f", that of the real ones {_spread(ink(a['real'])):.2f}." if plot is self.made
+                   else "."),
+                colours(label),
+            )  # fmt: skip
+
+
+def _spread(images: np.ndarray) -> float:
+    """How much images of a strip differ: mean over pixels of the deviation from image to image."""
+    return float(images.std(axis=0).mean()) if len(images) > 1 else 0.0

@@ -1,0 +1,153 @@
+"""Mitosis, first tab: a rare class that keeps a latent space of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from scant.dashboard.pages.mitosis.cells import Covariances, Strips
+from scant.dashboard.pages.mitosis.generate import Generate
+from scant.dashboard.pages.mitosis.imbalance import Imbalance
+from scant.dashboard.pages.mitosis.latent_placement import Place
+from scant.dashboard.pages.mitosis.latent_traversal import Walk
+from scant.dashboard.pages.mitosis.spaces import Private, Space
+from scant.dashboard.pages.mitosis.tabs import tabs
+from scant.dashboard.pages.mitosis.threshold import Threshold
+from scant.dashboard.plots.base import DataView
+from scant.dashboard.plots.elbo import ElboPlot
+from scant.dashboard.plots.relevance import DimensionsPlot
+from scant.dashboard.plots.reliability import ReliabilityPlot
+from scant.dashboard.plots.table import MetricsTable
+from scant.dashboard.study_page.lazy_view import LazyView
+from scant.dashboard.study_page.prose import read_prose
+from scant.dashboard.study_page.variants import Alternatives, Variant
+from scant.dashboard.study_page.views import Views
+from scant.studies.mitosis.settings import MODELS
+
+if TYPE_CHECKING:
+    from scant.dashboard.live.run_state import RunState
+    from scant.dashboard.study_page.context import PageContext
+    from scant.events import Report
+
+STORY, EQUATIONS = read_prose(__package__)
+PUBLISHED = (
+    "Published (Yousefi 2021, Table 3.1), on other data and so no measure of this run: AMIDA 2013, "
+    "440 mitoses and 5,000 others to learn from, ten test sets. Precision, recall and F1: "
+    "SCLVM 0.426 ± 0.024, 0.555 ± 0.007, 0.482 ± 0.015; "
+    "BGPLVM + SVM 0.306 ± 0.013, 0.827 ± 0.000, 0.447 ± 0.014; "
+    "DGPLVM + SVM 0.242 ± 0.008, 1.000 ± 0.000, 0.390 ± 0.011."
+)
+RELEVANCE = "Which dimensions count"
+ELSE = "What if it were trained otherwise?"
+
+
+def views(page: PageContext) -> Views:
+    """The views of one browser session."""
+    walk = LazyView(Walk.title, lambda: Walk(page), height=640)
+    generate = LazyView(Generate.title, lambda: Generate(page), height=560)
+    place = LazyView(Place.title, lambda: Place(page), height=560)
+    threshold = LazyView(Threshold.title, lambda: Threshold(page), height=640)
+    imbalance = LazyView(Imbalance.title, lambda: Imbalance(page), height=640)
+    explore: tuple[Any, ...] = (
+        walk, generate, place, threshold, imbalance, Alternatives(page, ELSE, otherwise)
+    )  # fmt: skip
+    return Views(
+        story=STORY,
+        equations=EQUATIONS,
+        above=tabs(page),
+        trace=ElboPlot(page.entry.objective, page.entry.score),
+        live=_live(),
+        result=_result(),
+        explore=explore,
+        wide=frozenset(
+            {Strips.title, Covariances.title, "Figures", *(view.title for view in explore)}
+        ),
+        steps=(
+            (Space.title, "What is learnt here from many serves the few."),
+            (Private.title, "Here the rare class is not drowned."),
+            (Strips.title, "Which of these cells has never existed?"),
+            (Covariances.title, "Within a class; between classes; together."),
+            (walk.title, "What lies between two cells?"),
+            (generate.title, "New ones, as many as one likes."),
+            (place.title, "Does this one divide?"),
+            (threshold.title, "How many false alarms is a find worth?"),
+            (imbalance.title, "Fifty of them? Ten? Three?"),
+        ),
+        hides=hidden,
+    )
+
+
+def hidden(run: RunState) -> set[str]:
+    """Titles of the views that this run has nothing for."""
+    words, found = run.words, set()
+    if words and not words.get("size"):
+        found.add(Strips.title)
+    if words and not words.get("n_private"):
+        found.add(Private.title)
+    return found
+
+
+def _live() -> tuple[Any, ...]:
+    dimensions = DimensionsPlot(RELEVANCE)
+    return (
+        Space(),
+        Private(),
+        DataView(
+            dimensions,
+            lambda told, words: dimensions.show(told.arrays["relevance"], int(words["n_shared"])),
+        ),
+        Strips(),
+        Covariances(),
+    )
+
+
+def _result() -> tuple[Any, ...]:
+    table = MetricsTable()
+
+    def reliability() -> DataView:
+        plot = ReliabilityPlot()
+
+        def feed(told: Report, words: Mapping[str, Any]) -> None:
+            plot.show(told.arrays["reliability"])
+
+        return DataView(plot, feed)
+
+    return (
+        DataView(table, lambda told, words: table.show(told.metrics, (*told.notes, PUBLISHED))),
+        LazyView("Can its probabilities be trusted?", reliability),
+    )
+
+
+def otherwise(run: RunState) -> tuple[str, list[Variant]]:
+    """Other models, rarer classes, every pixel, no temper: each one click away."""
+    used = run.record.settings
+    learnt = run.words["rows"]["training"]
+    others = [
+        Variant(f"the same with {said}", KNOWS[name], {"model": name})
+        for name, said in MODELS.items()
+        if name != used["model"]
+    ]
+    others += [
+        Variant(f"with 1:{ratio}", f"{ratio} of the others for each rare row.",
+              {"imbalance": float(ratio)})
+        for ratio in (1, 30, 100)
+        if ratio != used["imbalance"]
+    ]  # fmt: skip
+    if used["n_components"] and run.words.get("size"):
+        text = "as published: slower, and less sure of few rows."
+        others.append(Variant("with every pixel", text, {"n_components": 0}))
+    if used["tempered"] and used["model"] == "sclvm":
+        others.append(Variant("without tempering", "are its probabilities too sure of themselves?",
+                            {"tempered": False}))  # fmt: skip
+    if used["n_private_dims"] != 1 and used["model"] == "sclvm":
+        others.append(Variant("with one private dimension", "how little room of its own will do?",
+                            {"n_private_dims": 1}))  # fmt: skip
+    said = MODELS[str(used["model"])]
+    return f"This run trained {said} on {learnt:,} rows.", others
+
+
+KNOWS = {
+    "sclvm": "each class keeps a space of its own.",
+    "bgplvm": "one space that knows no classes, and a weighted SVM in it.",
+    "dgplvm": "one space in which classes are pulled apart, and a weighted SVM in it.",
+}

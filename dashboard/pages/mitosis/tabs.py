@@ -1,0 +1,30 @@
+"""The bar that joins the Mitosis page's two tabs, each a study with an address of its own."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from panel.viewable import Viewable
+from scant.dashboard.frame.template import text
+from scant.studies import STUDIES
+
+if TYPE_CHECKING:
+    from scant.dashboard.study_page.context import PageContext
+
+TABS = {"mitosis": "A rare class", "multiview": "Many views"}
+
+
+def tabs(page: PageContext) -> Viewable:
+    """Links to both tabs, for `views.Views.above`."""
+    keep = "?present" if page.present else ""
+    links = "".join(
+        f"<a href='./{study}{keep}'{_here(study == page.entry.name)}>{escape(said)}</a>"
+        for study, said in TABS.items()
+        if study in STUDIES
+    )
+    return text(f"<nav class='tabs' aria-label='Parts of this page'>{links}</nav>")
+
+
+def _here(current: bool) -> str:
+    return " aria-current='page'" if current else ""

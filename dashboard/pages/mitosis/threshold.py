@@ -1,0 +1,107 @@
+"""The mitosis page's threshold: what is found, and what is taken for it, as it moves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import panel as pn
+import panel_material_ui as pmui
+from jaxtyping import Float
+from scant.dashboard.frame.template import text
+from scant.dashboard.pages.mitosis.spaces import HALVES
+from scant.dashboard.plots.base import BESIDE, PlotView
+from scant.dashboard.plots.precision_recall import PrecisionRecallPlot
+from scant.dashboard.plots.table import comparison
+from scant.dashboard.study_page.widgets import stacked
+
+if TYPE_CHECKING:
+    from scant.dashboard.live.run_state import RunState
+    from scant.dashboard.study_page.context import PageContext
+
+NONE = "No row was held out, so there is nothing to count."
+ASIDE = (
+    "<p class='quiet'>At first each method stands where it draws its own line, found on rows "
+    "spared for that; the slider sets one probability for all.</p>"
+)
+COUNTED = ("found", "false alarms", "missed", "left alone", "precision", "recall")
+
+
+class Threshold(PlotView):
+    """A slider of the probability from which a cell is called rare; every method is counted."""
+
+    title = "Where to draw the line"
+
+    def __init__(self, page: PageContext) -> None:
+        self._curves = np.empty((0, 3, 0))
+        self._counts = np.empty((0, 4, 0))
+        self._methods: list[str] = []
+        self._rare = ""
+        self._page = page
+        self.plot = PrecisionRecallPlot(self.title)
+        self.figures = self.plot.figures
+        self.slider = pmui.FloatSlider(
+            label="Called rare from this probability on", start=0.0, end=1.0, step=0.005,
+            value=0.5, disabled=True, sizing_mode="stretch_width", max_width=480, margin=(0, 12),
+        )  # fmt: skip
+        self.slider.param.watch(lambda _: self._mark(), "value")
+        self.table = text("")
+        beside = pn.Column(self.plot.panel, self.table, stylesheets=[BESIDE, HALVES],
+                           sizing_mode="stretch_width", margin=0)  # fmt: skip
+        self.panel = stacked(self.slider, text(ASIDE), beside)
+
+    def open(self, run: RunState) -> None:
+        """Take the curves of the report, and mark where each method draws its own line."""
+        assert run.report is not None
+        arrays = run.report.arrays
+        self._curves, self._counts = np.asarray(arrays["pr"]), np.asarray(arrays["confusion"])
+        self._methods, self._rare = list(run.words["methods"]), str(run.words["rare"])
+        if not self._curves.size or not np.isfinite(self._curves[:, 2]).any():
+            self.plot.describe(NONE)
+            return
+        found, _, missed, _ = self._counts[0, :, 0]
+        share = float((found + missed) / max(self._counts[0, :, 0].sum(), 1))
+        self.plot.show(self._curves, self._methods, share)
+        own = np.clip(np.nan_to_num(arrays["threshold"], nan=0.5), 0, 1)
+        self.slider.disabled = True  # what is set here moves no mark
+        self.slider.value = float(own[0])
+        self.slider.disabled = False
+        self._mark(own)
+
+    def clear(self, run: RunState) -> None:
+        """Forget the run shown before."""
+        self.slider.disabled = True
+        self.table.object = ""
+        self.plot.clear()
+
+    def _mark(self, asked: Float[np.ndarray, " m"] | None = None) -> None:
+        """The place of each curve whose threshold is nearest; without any: to the slider's."""
+        if self.slider.disabled:
+            return
+        every = np.arange(len(self._curves))
+        if asked is None:
+            asked = np.full(len(every), float(self.slider.value))
+        at = np.argmin(np.abs(self._curves[:, 0] - asked[:, None]), axis=1)
+        marked, counts = self._curves[every, :, at], self._counts[every, :, at]
+        found, alarms, missed, _ = (int(c) for c in counts[0])
+        self.plot.mark(
+            marked,
+            self._methods,
+            f"From a probability of {asked[0]:.3g} on, {self._methods[0]} finds {found} of "
+            f"{found + missed} rows of {self._rare}, and {alarms} of the others are taken for it: "
+            f"precision {_percent(marked[0, 1])}, recall {_percent(marked[0, 2])}.",
+        )
+        rows = {
+            name: [*(_whole(c) for c in count), _percent(place[1]), _percent(place[2])]
+            for name, count, place in zip(self._methods, counts, marked)
+        }
+        self.table.object = comparison(rows, COUNTED)
+        self._page.read(at_once=True)
+
+
+def _whole(count: float) -> str:
+    return f"{count:.0f}" if np.isfinite(count) else "–"  # a method that was left out
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}" if np.isfinite(share) else "–"

@@ -1,0 +1,172 @@
+"""Cell events: rows that are seen in several ways at once, by a network of Gaussian processes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from scant.dashboard.pages.mitosis.tabs import tabs
+from scant.dashboard.pages.multiview.patient import Patient
+from scant.dashboard.pages.multiview.result import (
+    BESIDE,
+    DOUBT,
+    PIT,
+    RELIABLE,
+    SPLIT,
+    TRADES,
+    WITHIN,
+    result,
+)
+from scant.dashboard.pages.multiview.row_explanation import RowExplanation, target_of
+from scant.dashboard.pages.multiview.scarcity import Scarcity
+from scant.dashboard.pages.multiview.variants import otherwise
+from scant.dashboard.pages.multiview.view_ablation import ViewsOn
+from scant.dashboard.plots.base import DataView
+from scant.dashboard.plots.cohort import CohortPlot
+from scant.dashboard.plots.elbo import ElboPlot
+from scant.dashboard.plots.hidden_units import HiddenPlot
+from scant.dashboard.plots.scatter import ScatterPlot
+from scant.dashboard.plots.score_distribution import SeparationPlot
+from scant.dashboard.plots.survival import SurvivalPlot
+from scant.dashboard.plots.view_contributions import InfluencePlot
+from scant.dashboard.study_page.lazy_view import LazyView
+from scant.dashboard.study_page.prose import read_prose
+from scant.dashboard.study_page.variants import Alternatives
+from scant.dashboard.study_page.views import Views
+from scant.studies.multiview.entry import LAYERED
+
+if TYPE_CHECKING:
+    from scant.dashboard.live.run_state import RunState
+    from scant.dashboard.study_page.context import PageContext
+    from scant.events import Snapshot
+
+STORY, EQUATIONS = read_prose(__package__)
+PROBABILITIES = "Probabilities by class"
+TRUTH = "Predicted against true"
+PATIENTS = "Patients, predicted against true"
+CURVES = "Survival, observed and predicted"
+NEURONS = "What the hidden neurons see"
+SHARES = "What each neuron contributes"
+OTHERWISE = "What if it were trained otherwise?"
+
+CLASSES = {PROBABILITIES, RELIABLE, TRADES, DOUBT}
+VALUES = {TRUTH, WITHIN, PIT, SPLIT}
+SURVIVAL = {PATIENTS, CURVES, Patient.title, WITHIN, PIT, SPLIT}
+TASKS = {"demo": "classification", "so2": "regression", "survival": "survival"}  # by source
+OF = {"classification": CLASSES, "regression": VALUES, "survival": SURVIVAL}  # by task
+
+
+def views(page: PageContext) -> Views:
+    """The views of one browser session."""
+    on = LazyView(ViewsOn.title, lambda: ViewsOn(page), height=420)
+    scarce = LazyView(Scarcity.title, lambda: Scarcity(page), height=320)
+    row = LazyView(RowExplanation.title, lambda: RowExplanation(page), height=520)
+    patient = LazyView(Patient.title, lambda: Patient(page), height=420)
+    explore: tuple[Any, ...] = (on, scarce, row, patient, Alternatives(page, OTHERWISE, otherwise))
+    return Views(
+        story=STORY,
+        equations=EQUATIONS,
+        trace=ElboPlot(page.entry.objective, page.entry.score),
+        live=_live(),
+        result=result(),
+        explore=explore,
+        above=tabs(page),
+        hides=hides,
+        wide=frozenset({"Figures", on.title, scarce.title, row.title, patient.title, OTHERWISE}),
+        steps=(
+            (PROBABILITIES, "Cells that it never saw: how sure is it, and is it right?"),
+            (TRUTH, "Every dot was kept from the model."),
+            (CURVES, "Would these patients have lived as long as was predicted?"),
+            (NEURONS, "One number a view: which of them goes with what is asked?"),
+            (SHARES, "How far does it go by each?"),
+            (on.title, "Guess first: which view can be spared?"),
+            (scarce.title, "One film? Two? Four?"),
+            (patient.title, "How long, and how sure?"),
+        ),
+    )
+
+
+def hides(run: RunState) -> set[str]:
+    """Titles that have nothing to show of this run: of other tasks, of neurons it does not have."""
+    words, used = run.words, run.record.settings
+    # A run that has not started is taken for what it will be, so that nothing jumps once it has.
+    asked = used["task"] if used["task"] != "auto" else TASKS.get(run.record.data, "")
+    task, layered = words.get("task", asked), used["model"] in LAYERED
+    hidden = set().union(*OF.values()) - OF.get(task, set())
+    if not layered:
+        hidden |= {NEURONS, SHARES, RowExplanation.title}
+    if words and not words.get("counts"):  # a run of before there were any
+        hidden |= {Scarcity.title}
+    if words and len(words["views"]) < 2:
+        hidden |= {ViewsOn.title}
+    if run.report is not None:
+        a = run.report.arrays
+        needed = {BESIDE: "scores", DOUBT: "test_information", SPLIT: "test_std_model"}
+        hidden |= {title for title, name in needed.items() if len(a.get(name, ())) < 2}
+    return hidden
+
+
+def _live() -> tuple[Any, ...]:
+    return (_probabilities(), _truth(), _survival(), _patients(), _neurons(), _shares())
+
+
+def _probabilities() -> DataView:
+    plot = SeparationPlot(PROBABILITIES)
+    return DataView(
+        plot,
+        lambda told, words: plot.show(
+            told.arrays["predicted"], told.arrays["truth"], words["classes"]
+        ),
+    )
+
+
+def _truth() -> DataView:
+    plot = ScatterPlot("value", outlier=None, title=TRUTH)
+
+    def feed(told: Snapshot, words: Mapping[str, Any]) -> None:
+        a = told.arrays
+        plot.show(a["truth"], a["predicted"], a["predicted_std"])
+
+    return DataView(plot, feed)
+
+
+def _patients() -> DataView:
+    plot = CohortPlot(PATIENTS)
+
+    def feed(told: Snapshot, words: Mapping[str, Any]) -> None:
+        a = told.arrays
+        plot.show(*(a[f"patient_{name}"] for name in ("time", "event", "pred", "low", "high")))
+
+    return DataView(plot, feed)
+
+
+def _survival() -> DataView:
+    plot = SurvivalPlot(CURVES)
+
+    def feed(told: Snapshot, words: Mapping[str, Any]) -> None:
+        a = told.arrays
+        plot.show(*(a[f"km_{name}"] for name in ("time", "true", "predicted", "expected")))
+
+    return DataView(plot, feed)
+
+
+def _neurons() -> DataView:
+    plot = HiddenPlot(NEURONS)
+
+    def feed(told: Snapshot, words: Mapping[str, Any]) -> None:
+        a = told.arrays
+        plot.show(
+            a["hidden"],
+            a["truth"],
+            words["neurons"],
+            a["influence"],
+            words.get("classes") or (),
+            target_of(words),
+        )
+
+    return DataView(plot, feed)
+
+
+def _shares() -> DataView:
+    plot = InfluencePlot(SHARES)
+    return DataView(plot, lambda told, words: plot.show(told.arrays["influence"], words["neurons"]))

@@ -1,0 +1,106 @@
+"""The multiview page's question: what do the hidden neurons make of this row?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import panel_material_ui as pmui
+from scant.dashboard.plots.base import PlotView
+from scant.dashboard.plots.hidden_units import HiddenPlot
+from scant.dashboard.study_page.widgets import stacked
+
+if TYPE_CHECKING:
+    from scant.dashboard.live.run_state import RunState
+    from scant.dashboard.study_page.context import PageContext
+
+
+def target_of(words: Mapping[str, Any]) -> str:
+    """What a row's target is called on an axis."""
+    return "time" if words["task"] == "survival" else "value"
+
+
+class RowExplanation(PlotView):
+    """A held-out row among all: each neuron's value with its interval, and what follows of it."""
+
+    title = "One row, neuron by neuron"
+
+    def __init__(self, page: PageContext) -> None:
+        self._page = page
+        self._words: dict[str, Any] = {}
+        self._reading = ""
+        self._rows = np.empty(0, int)  # of the table, in the order of the slider
+        self._spread = np.empty((2, 0))  # mean and deviation of each neuron over the rows
+        self.plot = HiddenPlot(self.title)
+        self.figures = self.plot.figures
+        self.row = pmui.IntSlider(
+            label="Held-out row", start=1, end=2, value=1, disabled=True,
+            sizing_mode="stretch_width", max_width=420, margin=(0, 12),
+        )  # fmt: skip
+        self.row.param.watch(lambda _: self._ask(), "value_throttled")
+        self.panel = stacked(self.row, self.plot.panel)
+
+    @property
+    def alt(self) -> str:
+        return self._reading or str(self.plot.alt)
+
+    def open(self, run: RunState) -> None:
+        """Show all rows; a visitor who trained the run sees one of them at once."""
+        assert run.report is not None
+        a, self._words = run.report.arrays, dict(run.words)
+        hidden, words = np.asarray(a["hidden"], float), self._words
+        if not len(hidden):
+            self.plot.describe("No row was held out; choose a smaller share to train on.")
+            return
+        self._rows = np.asarray(a["shown"], int)
+        self._spread = np.stack([hidden.mean(0), hidden.std(0)])
+        self.plot.show(
+            hidden,
+            a["truth"],
+            words["neurons"],
+            a["influence"],
+            words.get("classes") or (),
+            target_of(words),
+        )
+        self.row.param.update(end=max(len(hidden), 2), value=1, disabled=len(hidden) < 2)
+        # A crowd that watches one run should not ask all at once when it ends.
+        if run.recorded or self._page.mine:
+            self._ask()
+
+    def clear(self, run: RunState) -> None:
+        """Forget the run shown before."""
+        self._reading = ""
+        self.row.disabled = True
+        self.plot.clear()
+
+    def _ask(self) -> None:
+        row = int(self._rows[int(self.row.value) - 1])
+        self._page.ask("row", partial(self._answered, row), row=row)
+
+    def _answered(self, row: int, answer: dict[str, np.ndarray]) -> None:
+        mean, std = answer["hidden"], answer["hidden_std"]
+        self.plot.point(mean, std)
+        away = (mean - self._spread[0]) / np.maximum(self._spread[1], 1e-12)
+        k = int(np.argmax(np.abs(away)))
+        side = "above" if away[k] > 0 else "below"
+        self._reading = (
+            f"Row {row + 1} of the table: {self._predicted(answer)}. Furthest out is "
+            f"{self._words['neurons'][k]}, {abs(away[k]):.1f} standard deviations {side} its mean "
+            "over the rows."
+        )
+
+    def _predicted(self, answer: dict[str, np.ndarray]) -> str:
+        """What was predicted of the row, and what is true."""
+        p, low, high, truth = (
+            float(answer[name][0])
+            for name in ("predicted", "predicted_low", "predicted_high", "truth")
+        )
+        known = np.isfinite(truth)
+        if self._words["task"] == "classification":
+            classes = self._words["classes"]
+            true = f"; it is {classes[int(truth)]}" if known else ""
+            return f"{classes[1]} with a probability of {p:.0%}{true}"
+        true = f"; it is {truth:.3g}" if known else ""
+        return f"{p:.3g} predicted, between {low:.3g} and {high:.3g} with 95%{true}"

@@ -1,0 +1,109 @@
+"""The multiview page's curve: how few labels will do?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+from scant.dashboard.plots.score_curve import ScoreCurve, abridged
+from scant.dashboard.plots.theme import models
+from scant.dashboard.study_page.on_demand import SliderCurve
+
+if TYPE_CHECKING:
+    from scant.dashboard.live.run_state import RunState
+    from scant.dashboard.study_page.context import PageContext
+
+DRAWS = 3  # for each stop of the slider, but one where all are learnt from
+ASIDE = (
+    "<p class='quiet'>Wherever the slider stops the model is trained anew on so many of what this "
+    "run learnt from, drawn three times, beside kernels that are averaged and the plainest other "
+    "method; all are asked of the run's held-out rows. The curve grows by a point.</p>"
+)
+
+
+class LearningCurvePlot(ScoreCurve):
+    """A line a method, through the means of the draws; every draw is a mark."""
+
+    def __init__(self, title: str) -> None:
+        # Many lines that are none yet give Bokeh nothing to frame, so that `show` frames them.
+        frame = {"x_range": models.Range1d(0, 1), "y_range": models.Range1d(0, 1)}
+        tips = (("method", "@method"), ("learnt from", "@x{0}"), ("score", "@score{0.00}"))
+        super().__init__(title, {"scarcity": ""}, tips=tips, every=True, height=380, **frame)
+
+    def show(
+        self,
+        found: Mapping[int, Sequence[Float[np.ndarray, " m"]]],
+        methods: Sequence[str],
+        score: str,
+        counted: str,
+    ) -> None:
+        """Show the scores that are known by now.
+
+        Args:
+            found: Scores of m methods in every draw, by how many they learnt from.
+            methods: Their names.
+            score: What it is called.
+            counted: What there are so many of.
+        """
+        counts = sorted(found)
+        means = np.stack([np.mean(found[n], axis=0) for n in counts], axis=1)  # methods, counts
+        draws = np.concatenate([found[n] for n in counts]).T  # methods, draws of all counts
+        drawn = np.repeat(counts, [len(found[n]) for n in counts])
+        plot = self.figures[0]
+        plot.x_range.end = 1.05 * counts[-1]
+        plot.y_range.end = 1.05 * max(float(np.nanmax([0.0, *draws.ravel()])), 0.01)
+        plot.xaxis[0].axis_label = f"{counted} learnt from"
+        plot.yaxis[0].axis_label = f"{score} of held-out rows"
+        said = [
+            f"{n} " + ", ".join(f"{v:.2f}" if np.isfinite(v) else "–" for v in column)
+            for n, column in zip(counts, means.T)
+        ]
+        self.draw(
+            f"{score} of {', '.join(methods)} by {counted} learnt from: {abridged(said)}.",
+            [(counts, line) for line in means],
+            methods,
+            [(drawn, marks) for marks in draws],
+        )
+
+
+class Scarcity(SliderCurve):
+    """The main score against how many groups, patients or rows are learnt from."""
+
+    title = "How few labels will do?"
+    wait = 10
+
+    def __init__(self, page: PageContext) -> None:
+        super().__init__(page, LearningCurvePlot(self.title), "Learn from", ASIDE)
+        self._methods: list[str] = []
+        self._counted = self._score = ""
+
+    def open(self, run: RunState) -> None:
+        """From now on the curve may be asked for."""
+        words = run.words
+        counts = [int(n) for n in words.get("counts", ())]
+        if not counts:
+            return
+        self._methods, self._score = list(words["scarce"]), str(words["score"])
+        self._counted = str(words["counted"])
+        self._offer({self._named(n): n for n in counts}, counts[0])
+
+    def _ask(self, stop: int) -> None:
+        """Train on so many of them, once more if not often enough yet."""
+        drawn = len(self._found.get(stop, ()))
+        draws = 1 if stop == max(self.slider.values) else DRAWS
+        if drawn < draws:
+            doing = f"training on {self._named(stop)}, draw {drawn + 1} of {draws}"
+            self._work(doing, "scarcity", partial(self._trained, stop), n=stop, draw=drawn)
+
+    def _named(self, n: int) -> str:
+        return f"{n} {self._counted if n != 1 else self._counted.rstrip('s')}"
+
+    def _trained(self, n: int, answer: dict[str, np.ndarray]) -> None:
+        self._found.setdefault(n, []).append(np.asarray(answer["scores"], float))
+        self._grown()
+        self.plot.show(self._found, self._methods, self._score, self._counted)
+        if n == self.slider.value:
+            self._stopped()

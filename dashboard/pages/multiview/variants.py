@@ -1,0 +1,56 @@
+"""What else could be tried on the multiview page: each one click away."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scant.dashboard.study_page.variants import Variant
+from scant.studies.multiview.entry import LAYERED, MODELS
+
+if TYPE_CHECKING:
+    from scant.dashboard.live.run_state import RunState
+
+KNOWS = {
+    "dfgp": "hidden neurons, and an output that bends what they say",
+    "dfgp-wp": "the same neurons under an output that is linear in them: a Wishart prior",
+    "sgp": "one sparse Gaussian process on all features at once, without a hidden layer",
+    "student-t": "one process with heavier tails, whose width follows the data",
+}
+BOUNDS = {
+    "published": "what hidden neurons are at their inducing points is taken for certain.",
+    "closed": "it is uncertain, which makes it a bound on the evidence.",
+    "stochastic": "hidden values are drawn in every step; censored times are learnt from as well.",
+}
+
+
+def otherwise(run: RunState) -> tuple[str, list[Variant]]:
+    """Other models, another bound, fewer rows to learn from."""
+    used, words = run.record.settings, run.words
+    model, bound = str(used["model"]), str(used["bound"])
+    if bound == "auto":
+        bound = "stochastic" if words.get("task") == "survival" else "published"
+    others = [
+        Variant(
+            f"the same with {MODELS[name]}",
+            f"{knows}.",
+            # The other bounds are of networks alone.
+            {"model": name} if name in LAYERED else {"model": name, "bound": "auto"},
+        )
+        for name, knows in KNOWS.items()
+        if name != model and (name != "student-t" or words.get("task") != "classification")
+    ]
+    if model in LAYERED:
+        others += [
+            Variant(f"with the {name} bound", effect, {"bound": name})
+            for name, effect in BOUNDS.items()
+            if name != bound
+        ]
+    rows = int((words.get("rows") or {}).get("training", 0))
+    others += [
+        Variant(
+            f"on {rows // part} rows", f"a {said} of what it had.", {"training_size": rows // part}
+        )
+        for part, said in ((2, "half"), (5, "fifth"))
+        if rows // part >= 20
+    ]
+    return f"This run trained {MODELS[model]}: {KNOWS[model]}.", others

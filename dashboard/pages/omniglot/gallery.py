@@ -1,0 +1,80 @@
+"""The omniglot page's galleries: inducing patches, and held-out characters as predicted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scant.dashboard.pages.omniglot.matrices import names_of, short
+from scant.dashboard.plots.base import PlotView
+from scant.dashboard.plots.images import GalleryPlot
+from scant.dashboard.plots.theme import GREEN, VERMILION
+
+if TYPE_CHECKING:
+    from scant.events import Report, Snapshot
+
+NO_PATCHES = "This model has no patches: it sees a row as a whole."
+NO_IMAGES = "This run learns from columns of numbers, not from images."
+
+
+class Patches(PlotView):
+    """The inducing patches of largest influence, the most influential first."""
+
+    title = "What the model looks for"
+
+    def __init__(self) -> None:
+        self.plot = GalleryPlot(self.title, "patches", least=40, most=52, lines=0)
+        self.figures, self.panel = self.plot.figures, self.plot.panel
+
+    def update(self, told: Snapshot | Report, words: Mapping[str, Any]) -> None:
+        """Show the patches of a snapshot."""
+        patches = np.asarray(told.arrays["patches"], float)
+        if not len(patches):
+            self.plot.describe(NO_PATCHES)
+            return
+        weight = np.asarray(told.arrays["patches_weight"], float)
+        low, high = min(0.0, float(patches.min())), max(1.0, float(patches.max()))
+        top = float(weight.max()) or 1.0
+        many = int((np.cumsum(np.sort(weight)[::-1]) < 0.5 * weight.sum()).sum()) + 1
+        k, h, w = patches.shape
+        self.plot.show(
+            patches,
+            [[f"influence {v / top:.0%} of the greatest"] for v in weight],
+            f"The {k} inducing patches of {w} x {h} pixels with the largest influence, which the "
+            f"bars show; {many} of them have half of it. Dark is ink.",
+            bars=weight / top,
+            span=(low, high),
+        )
+
+
+class Examples(PlotView):
+    """Some held-out images, what they are taken for, and how surely."""
+
+    title = "Characters that it has not seen"
+
+    def __init__(self) -> None:
+        self.plot = GalleryPlot(self.title, "examples", least=84, most=104)
+        self.figures, self.panel = self.plot.figures, self.plot.panel
+
+    def update(self, told: Snapshot | Report, words: Mapping[str, Any]) -> None:
+        """Show the examples of a snapshot."""
+        a = told.arrays
+        if not len(a["examples"]):
+            self.plot.describe(NO_IMAGES)
+            return
+        names = names_of(words)
+        true, taken = (np.asarray(a[f"examples_{n}"], int) for n in ("true", "predicted"))
+        p, right = np.asarray(a["examples_p"], float), true == taken
+        said = [
+            [f"{'✓' if t == c else '✗'} {short(names[c])}", f"is {short(names[t])}"]
+            for t, c in zip(true, taken)
+        ]
+        self.plot.show(
+            np.asarray(a["examples"], float),
+            said,
+            f"{int(right.sum())} of these {len(right)} are put into their class (green, ✓), with a "
+            f"probability of {p.mean():.0%} on average, which the bars show.",
+            [GREEN if ok else VERMILION for ok in right],
+            p,
+        )

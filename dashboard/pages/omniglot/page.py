@@ -1,0 +1,193 @@
+"""Omniglot: many outputs, each with many classes of its own, and few examples of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scant.dashboard.pages.omniglot.alphabets import Alphabets
+from scant.dashboard.pages.omniglot.draw import Draw
+from scant.dashboard.pages.omniglot.gallery import Examples, Patches
+from scant.dashboard.pages.omniglot.matrices import Confused, Matrices
+from scant.dashboard.pages.omniglot.rows import LOOKED, held_out
+from scant.dashboard.pages.omniglot.shots import Shots
+from scant.dashboard.pages.omniglot.submatrix import Zoom
+from scant.dashboard.plots.base import DataView
+from scant.dashboard.plots.elbo import ElboPlot
+from scant.dashboard.plots.entropy import EntropyPlot
+from scant.dashboard.plots.hinton import HintonPlot
+from scant.dashboard.plots.recall import RecallPlot, counted
+from scant.dashboard.plots.reliability import ReliabilityPlot
+from scant.dashboard.plots.table import MetricsTable
+from scant.dashboard.study_page.lazy_view import LazyView
+from scant.dashboard.study_page.prose import read_prose
+from scant.dashboard.study_page.variants import Alternatives, Variant
+from scant.dashboard.study_page.views import Views
+from scant.studies.omniglot.entry import COVARIANCES, MODELS
+
+if TYPE_CHECKING:
+    from scant.dashboard.live.run_state import RunState
+    from scant.dashboard.study_page.context import PageContext
+    from scant.events import Report
+
+STORY, EQUATIONS = read_prose(__package__)
+RECALL = "Recall of each alphabet"
+ALIKE = "Which characters the model finds alike"
+GLOBAL = "Which alphabets go together"
+DIAGRAMS = "What each latent function ties together"
+ACROSS = "If all alphabets competed"
+REDUCIBLE = "What more data would remove"
+ELSE = "What if it were trained otherwise?"
+SIDEWAYS = ":host { overflow-x: auto !important; min-width: 0; }"  # alphabets with long names
+
+
+def views(page: PageContext) -> Views:
+    """The views of one browser session."""
+    recall = _recall(RECALL)
+    draw = LazyView(Draw.title, lambda: Draw(page), height=760)
+    shots = LazyView(Shots.title, lambda: Shots(page), height=480)
+    zoom = LazyView(Zoom.title, lambda: Zoom(page), height=760)
+    fewer, others = Alphabets(page), Alternatives(page, ELSE, otherwise)
+    explore: tuple[Any, ...] = (draw, shots, fewer, zoom, others)
+    return Views(
+        story=STORY,
+        equations=EQUATIONS,
+        trace=ElboPlot(page.entry.objective, page.entry.score, noisy=True),
+        live=_live(recall),
+        result=_result(recall),
+        explore=explore,
+        wide=frozenset(
+            {DIAGRAMS, "Figures", draw.title, shots.title, fewer.title, zoom.title, ELSE}
+        ),
+        steps=(
+            (RECALL, "How many characters that it never saw are put into their class?"),
+            (ALIKE, "White: what is learnt of one holds for the other."),
+            (DIAGRAMS, "Few functions, mixed anew for every character."),
+            (Patches.title, "The strokes it goes by."),
+            (Examples.title, "Right or wrong, and how sure?"),
+            (draw.title, "Which character is this?"),
+            (shots.title, "How few examples does it take?"),
+        ),
+    )
+
+
+def _live(recall: DataView) -> tuple[Any, ...]:
+    between = _between(GLOBAL, "alphabet", "alphabet", "mean absolute covariances")
+    return (
+        recall,
+        Matrices(ALIKE, "correlation", single=True),
+        DataView(
+            between, lambda told, words: between.show(told.arrays["global"], words["outputs"])
+        ),
+        Matrices(DIAGRAMS, "shown_B"),
+        Examples(),
+        Patches(),
+    )
+
+
+def _between(title: str, row: str, column: str, what: str) -> HintonPlot:
+    plot = HintonPlot(title, row, column, what)
+    plot.panel.stylesheets = [SIDEWAYS]
+    return plot
+
+
+def _recall(title: str, beside: bool = False) -> DataView:
+    """Recall by output; of a report of all held-out rows, and beside that of the baselines."""
+    plot = RecallPlot(title, others=beside)
+
+    def feed(told: Any, words: Mapping[str, Any]) -> None:
+        others: dict[str, np.ndarray] = {}
+        if beside:
+            methods = dict.fromkeys(m.method for m in told.metrics if m.source == "baseline")
+            others = dict(zip(methods, told.arrays["compare_accuracy"]))
+        sizes = [len(names) for names in words["classes"]]
+        ended = "test_output" in told.arrays
+        rows = counted(told.arrays["test_output"], len(sizes)) if ended else None
+        of = held_out(words, None if ended else LOOKED)
+        plot.show(told.arrays["accuracy"], words["outputs"], sizes, others, of, rows)
+
+    return DataView(plot, feed)
+
+
+def _result(recall: DataView) -> tuple[Any, ...]:
+    table = MetricsTable()
+
+    def figures(told: Report, words: Mapping[str, Any]) -> None:
+        of = f"Figures of all methods are of {held_out(words)}, all together."
+        table.show(told.metrics, (of, *told.notes) if words["rows"]["test"] else told.notes)
+        recall.update(told, words)  # what was drawn while it trained gives way to the end's
+
+    def across() -> DataView:
+        plot = _between(ACROSS, "true", "taken for", "shares of an alphabet's held-out rows")
+
+        def feed(told: Report, words: Mapping[str, Any]) -> None:
+            plot.show(np.nan_to_num(told.arrays["confusion_across"]), words["outputs"])
+            plot.describe(
+                f"{plot.alt} The model was not trained to tell alphabets apart: this lets the "
+                "classes of all of them compete in one softmax."
+            )
+
+        return DataView(plot, feed)
+
+    def reliability() -> DataView:
+        plot = ReliabilityPlot()
+        return DataView(plot, lambda told, words: plot.show(told.arrays["reliability"]))
+
+    def reducible() -> DataView:
+        plot = EntropyPlot(REDUCIBLE)
+
+        def feed(told: Report, words: Mapping[str, Any]) -> None:
+            a = told.arrays
+            if len(a["test_entropy"]):
+                plot.show(a["test_entropy"], a["test_information"], a["test_output"],
+                          words["outputs"])  # fmt: skip
+
+        return DataView(plot, feed)
+
+    beside = "Beside other classifiers"
+    return (
+        DataView(table, figures),
+        LazyView(beside, lambda: _recall(beside, beside=True)),
+        LazyView("Can its probabilities be trusted?", reliability),
+        LazyView(Confused.title, Confused, height=480),
+        LazyView(ACROSS, across),
+        LazyView(REDUCIBLE, reducible),
+    )
+
+
+def otherwise(run: RunState) -> tuple[str, list[Variant]]:
+    """Fewer examples, another model, another bound or kernel: each one click away."""
+    used, names = run.record.settings, list(run.words["outputs"])
+    others = []
+    if used["n_outputs"]:
+        others.append(Variant("with all alphabets", "more to borrow from.", {"n_outputs": 0}))
+    others += [
+        Variant(f"with {k} {'example' if k == 1 else 'examples'} of each class",
+              "from scratch, kernel and patches included.", {"shots": k})
+        for k in (1, 5) if k != used["shots"] and k < int(run.words["shots_most"])
+    ]  # fmt: skip
+    others += [
+        Variant(f"the same with {said}", KNOWS[name], {"model": name})
+        for name, said in MODELS.items()
+        if name != used["model"]
+    ]
+    others += [
+        Variant(f"with the covariance {c}", "the same cost, another bound.", {"covariance": c})
+        for c in COVARIANCES
+        if c != used["covariance"] and used["model"] == "mogp-ar"
+    ]
+    if run.words.get("size"):
+        kernel = "rbf-ard" if run.words["kernel"] == "patch" else "patch"
+        seen = {"rbf-ard": "each image is seen as a whole.", "patch": "patches, wherever they are."}
+        others.append(Variant(f"with the kernel {kernel}", seen[kernel], {"kernel": kernel}))
+    many = f"{len(names)} alphabets together" if len(names) > 1 else f"{names[0]} alone"
+    return f"This run trained {MODELS[str(used['model'])]} on {many}.", others
+
+
+KNOWS = {
+    "mogp-ar": "alphabets share what they know, at the cost of a few classes a step.",
+    "mg-m": "the full softmax in every step: what does augmenting and reducing give away?",
+    "g-m": "each alphabet alone, by the full softmax.",
+    "g-a": "each alphabet alone, by augment-and-reduce.",
+}

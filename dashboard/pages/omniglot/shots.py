@@ -1,0 +1,87 @@
+"""The omniglot page's curve: how few examples of a character does it take?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+from scant.dashboard.pages.omniglot.rows import SHOT_ROWS, held_out
+from scant.dashboard.plots.score_curve import ScoreCurve
+from scant.dashboard.plots.theme import models
+from scant.dashboard.study_page.on_demand import SliderCurve
+
+if TYPE_CHECKING:
+    from scant.dashboard.live.run_state import RunState
+    from scant.dashboard.study_page.context import PageContext
+
+ASIDE = (
+    "<p class='quiet'>Wherever the slider stops, what the model knows of labels is learnt anew "
+    "from so many examples of each class; kernel and patches stay the run's. The curve grows by a "
+    "point. Bands are the least and the most of the alphabets.</p>"
+)
+
+
+class ShotsPlot(ScoreCurve):
+    """Mean recall over the outputs, with the least and the greatest of them as a band."""
+
+    def __init__(self, title: str) -> None:
+        tips = (("", "@score{0.0%}"), ("outputs", "@low{0%} to @high{0%}"))
+        super().__init__(title, {"shots": "recall of held-out rows"}, "examples of each class",
+                         ("this model", "nearest neighbour"), tips=tips, band=True,
+                         height=320)  # fmt: skip
+        self.figures[0].yaxis.formatter = models.NumeralTickFormatter(format="0%")
+        self.figures[0].y_range.start = 0
+
+    def show(
+        self, found: Mapping[int, Float[np.ndarray, "2 d"]], of: str = "the held-out rows"
+    ) -> None:
+        """Show recalls of every output by model and nearest neighbour, by number of examples.
+
+        Args:
+            found: The recalls.
+            of: Of which rows they are.
+        """
+        shots = sorted(found)
+        each = np.stack([found[k] for k in shots])  # shots, who, outputs
+        mean, low, high = (f(each, axis=2).T for f in (np.nanmean, np.nanmin, np.nanmax))
+        said = [
+            f"{k} {'example' if k == 1 else 'examples'}: {a:.1%} against {b:.1%}"
+            for k, a, b in zip(shots, *mean)
+        ]
+        self.draw(
+            f"Recall of {of}, on average over the outputs, with {'; with '.join(said[:3])}"
+            + (f"; …; with {said[-1]}" if len(said) > 3 else "")
+            + " of the nearest neighbour.",
+            [(shots, *line) for line in zip(mean, low, high)],
+        )
+
+
+class Shots(SliderCurve):
+    """Recall against examples a class, a point at a time."""
+
+    title = "How few examples does it take?"
+
+    def __init__(self, page: PageContext) -> None:
+        super().__init__(page, ShotsPlot(self.title), "Examples of each class", ASIDE)
+        self._of = ""
+
+    def open(self, run: RunState) -> None:
+        """From now on the curve may be asked for."""
+        most = int(run.words.get("shots_most", 0))
+        self._of = held_out(run.words, SHOT_ROWS)
+        if most and run.words["rows"]["test"]:
+            self._offer(list(range(1, most + 1)), most)
+
+    def _ask(self, stop: int) -> None:
+        if stop not in self._found:
+            many = "one example" if stop == 1 else f"{stop} examples"
+            doing = f"learning anew from {many} of each class"
+            self._work(doing, "shots", partial(self._trained, stop), k=stop)
+
+    def _trained(self, k: int, answer: dict[str, np.ndarray]) -> None:
+        self._found[k] = np.stack([answer["accuracy"], answer["nearest"]])
+        self._grown()
+        self.plot.show(self._found, self._of)

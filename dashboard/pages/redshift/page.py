@@ -1,0 +1,144 @@
+"""Redshift: galaxies of which a few noisy colours were measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scant.dashboard.controls.guess_first import GuessFirst
+from scant.dashboard.pages.redshift.bands import BandsOff
+from scant.dashboard.pages.redshift.missing import MissingPlot
+from scant.dashboard.pages.redshift.rejection import KEPT, KeptSlider
+from scant.dashboard.plots.base import DataView
+from scant.dashboard.plots.bins import BinsPlot
+from scant.dashboard.plots.calibration import CoveragePlot, PitPlot
+from scant.dashboard.plots.elbo import ElboPlot
+from scant.dashboard.plots.relevance import BasisPlot, FeaturePlot
+from scant.dashboard.plots.scatter import ScatterPlot
+from scant.dashboard.plots.table import MetricsTable
+from scant.dashboard.plots.variance import VariancePlot
+from scant.dashboard.study_page.hidden_until_revealed import (
+    HiddenUntilRevealed,
+    ask_coverage,
+    without_coverage,
+)
+from scant.dashboard.study_page.lazy_view import LazyView
+from scant.dashboard.study_page.prose import read_prose
+from scant.dashboard.study_page.variants import Alternatives, Variant
+from scant.dashboard.study_page.views import Views
+
+if TYPE_CHECKING:
+    from scant.dashboard.live.run_state import RunState
+    from scant.dashboard.study_page.context import PageContext
+    from scant.events import Snapshot
+
+STORY, EQUATIONS = read_prose(__package__)
+
+
+def views(page: PageContext) -> Views:
+    """The views of one browser session."""
+    bands = LazyView(BandsOff.title, lambda: BandsOff(page), height=560)
+    kept = LazyView(KEPT, lambda: KeptSlider(page), height=420)
+    cost = Alternatives(page, COST, other_costs)
+    explore: tuple[Any, ...] = (bands, kept, cost)
+    return Views(
+        story=STORY,
+        equations=EQUATIONS,
+        trace=ElboPlot(page.entry.objective, page.entry.score),
+        live=_live(),
+        result=_result(page),
+        explore=explore,
+        wide=frozenset(
+            {
+                "Where the uncertainty comes from",
+                "Figures",
+                "Bin by bin",
+                bands.title,
+                kept.title,
+                cost.title,
+            }
+        ),
+        steps=(
+            ("Prediction against truth", "Every dot is a galaxy the model has not seen."),
+            ("Where the uncertainty comes from", "What would more galaxies buy, and what not?"),
+            ("Probability integral transform", "Is the stated uncertainty true?"),
+            ("Bands missing", "Each band lost costs accuracy; less than filling in would."),
+            (bands.title, "Guess first: how much worse without the u band?"),
+            (kept.title, "How good are the galaxies it is sure of?"),
+        ),
+    )
+
+
+def _live() -> tuple[Any, ...]:
+    scatter, variance = ScatterPlot("redshift z"), VariancePlot("z")
+    basis, features = BasisPlot(), FeaturePlot()
+
+    def show_scatter(told: Snapshot, words: Mapping[str, Any]) -> None:
+        a = told.arrays
+        scatter.show(a["z_true"], a["z_mean"], np.hypot(a["std_model"], a["std_noise"]))
+
+    def show_variance(told: Snapshot, words: Mapping[str, Any]) -> None:
+        a = told.arrays
+        variance.show(a["z_true"], a["std_model"], a["std_noise"])
+
+    def show_features(told: Snapshot, words: Mapping[str, Any]) -> None:
+        features.show(told.arrays["feature_relevance"], words.get("features", ()))
+
+    return (
+        DataView(scatter, show_scatter),
+        DataView(variance, show_variance),
+        DataView(basis, lambda told, words: basis.show(told.arrays["relevance"])),
+        DataView(features, show_features),
+    )
+
+
+def _result(page: PageContext) -> tuple[Any, ...]:
+    table, covered = MetricsTable(), GuessFirst(first=page.guessing)
+    figures = DataView(table, lambda told, words: table.show(told.metrics, told.notes))
+
+    def feed(plot: Any, *names: str) -> DataView:
+        return DataView(plot, lambda told, words: plot.show(*(told.arrays[name] for name in names)))
+
+    return (
+        HiddenUntilRevealed(page, figures, covered, less=without_coverage, ask=ask_coverage),
+        LazyView("Probability integral transform", lambda: feed(PitPlot(), "pit")),
+        LazyView(
+            "Coverage of intervals",
+            lambda: HiddenUntilRevealed(
+                page, feed(CoveragePlot(), "coverage"), covered, above=True
+            ),
+        ),
+        LazyView(
+            SPLIT,
+            lambda: feed(
+                VariancePlot("z", title=SPLIT), "z_true", "std_model", "std_noise", "std_input"
+            ),
+        ),
+        LazyView("Bands missing", lambda: feed(MissingPlot("z"), "missing")),
+        LazyView("Bin by bin", lambda: feed(BinsPlot("z"), "bins")),
+    )
+
+
+COST = "What if errors cost differently?"
+SPLIT = "What more data would remove"
+EFFECT = {
+    "normal": "every galaxy counts the same",
+    "normalised": "errors count relative to 1 + z, so near galaxies gain",
+    "balanced": "rare redshifts count as much as common ones, so the bias at the far end shrinks",
+}
+
+
+def other_costs(run: RunState) -> tuple[str, list[Variant]]:
+    """The other weights of an error."""
+    used = run.record.settings["weights"]
+    others = [
+        Variant(
+            f"the same with {other} weights",
+            f"{effect}; watch the bias bin by bin.",
+            {"weights": other},
+        )
+        for other, effect in EFFECT.items()
+        if other != used
+    ]
+    return f"This run used {used} weights: {EFFECT[used]}.", others

@@ -1,0 +1,55 @@
+"""A legend that does not follow a plot's data, so that nothing is drawn from data that are gone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import nan
+from typing import Any
+
+from scant.dashboard.plots.base import KEPT
+from scant.dashboard.plots.theme import DASHES, GROUPS, MARKERS, Figure, models, quiet_legend
+
+LOOKS = tuple(zip(GROUPS, MARKERS, DASHES))
+
+
+class Key:
+    """Names of groups beside their looks, as many as there are colours; more go unnamed.
+
+    Args:
+        plot: The figure, above which it stands.
+        lines: Whether groups are lines with marks, the first of them bold, or marks alone.
+        stacked: One name below another.
+    """
+
+    def __init__(self, plot: Figure, lines: bool = False, stacked: bool = False) -> None:
+        none = models.ColumnDataSource({"x": [nan], "y": [nan]}, tags=[KEPT])
+        self.items: list[Any] = []
+        self.names = [""] * len(LOOKS)
+        for k, (colour, marker, dash) in enumerate(LOOKS):
+            looks = [plot.scatter("x", "y", source=none, color=colour, marker=marker, size=8)]
+            if lines:
+                looks.append(plot.line("x", "y", source=none, color=colour, line_dash=dash,
+                                       line_width=width(k)))  # fmt: skip
+            item = models.LegendItem(label={"value": ""}, renderers=looks, visible=False)
+            self.items.append(item)
+        plot.add_layout(models.Legend(items=self.items))
+        quiet_legend(plot, stacked)
+        plot.legend[0].click_policy = "none"  # all groups are one glyph
+
+    def name(self, names: Sequence[str]) -> None:
+        """Name the groups there are."""
+        fresh = [*map(str, names), *[""] * len(LOOKS)][: len(LOOKS)]
+        for item, said, before in zip(self.items, fresh, self.names):
+            if said != before:
+                item.update(label={"value": said}, visible=bool(said))
+        self.names = fresh
+
+
+def look(group: int) -> tuple[str, str, str]:
+    """Colour, marker and dash of a group."""
+    return LOOKS[group % len(LOOKS)]
+
+
+def width(group: int) -> float:
+    """Pixels of a group's line: the first is the one that a plot is about."""
+    return 3.0 if group == 0 else 1.8

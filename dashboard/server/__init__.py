@@ -1,0 +1,1 @@
+"""The server's routes, response headers, health and readiness."""

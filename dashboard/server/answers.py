@@ -1,0 +1,74 @@
+"""What all handlers of the server have in common: HEAD as GET, and faults as a sentence."""
+
+from __future__ import annotations
+
+import html
+import logging
+import secrets
+from functools import cache
+from string import Template
+from typing import Any
+
+from tornado.web import RequestHandler
+
+log = logging.getLogger(__name__)
+
+SENTENCES = {
+    404: ("There is no page here", "The address leads nowhere; perhaps a letter is missing."),
+    405: ("This cannot be done here", "The address takes no request of this kind."),
+    503: (
+        "The server cannot answer at the moment",
+        "It waits for its database, or it is busy. Try again in a minute; nothing was changed.",
+    ),
+}
+REFUSED = ("This was refused", "The request could not be taken; go back and try it again.")
+FAULT = (
+    "The server has a fault",
+    "It has noted what went wrong as {id}. Try again, or go back to the gallery.",
+)
+
+
+class Answer(RequestHandler):
+    """The last base of every handler; `answering` adds it where it is not."""
+
+    def head(self, *args: Any, **kwargs: Any) -> Any:
+        """As GET; tornado leaves the body out."""
+        return self.get(*args, **kwargs)
+
+    def write_error(self, status_code: int, **kwargs: Any) -> None:
+        """Answer with a page of ours: never a traceback, a path or a library's words."""
+        title, sentence = SENTENCES.get(status_code, REFUSED)
+        if status_code >= 500 and status_code not in SENTENCES:
+            name = secrets.token_hex(4)
+            log.error("fault %s: %d at %s", name, status_code, self.request.path)
+            title, sentence = FAULT[0], FAULT[1].format(id=name)
+        self.set_header("Content-Type", "text/html; charset=utf-8")
+        self.set_header("Cache-Control", "no-store")
+        self.finish(plain_page(title, sentence))
+
+
+class Missing(Answer):
+    """An address that leads nowhere."""
+
+    def prepare(self) -> None:
+        """Whatever the request is."""
+        self.send_error(404)
+
+
+def answering(handler: type[RequestHandler]) -> type[RequestHandler]:
+    """The handler with the faults and the HEAD of `Answer`, where it has none of its own."""
+    if issubclass(handler, Answer):
+        return handler
+    return type(handler.__name__, (handler, Answer), {"__module__": handler.__module__})
+
+
+def plain_page(title: str, sentence: str) -> str:
+    """A page without scripts that says one thing."""
+    return _template().substitute(title=html.escape(title), sentence=html.escape(sentence))
+
+
+@cache
+def _template() -> Template:
+    from scant.dashboard.frame.template import assets
+
+    return Template((assets() / "html" / "plain.html").read_text(encoding="utf-8"))

@@ -1,0 +1,89 @@
+"""Downloads of data sets that visitors asked for: one a server, however many wait for it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from scant.data_sources.open import fetched_path
+from scant.errors import BadInput
+
+PAUSE = 0.3  # seconds before a second attempt; a visitor who is offline should hear it soon
+
+
+@dataclass
+class Underway:
+    """A download: bytes so far, bytes in all (None where the server does not say), its end."""
+
+    end: asyncio.Future[Path]
+    done: int = 0
+    total: int | None = None
+
+    def progress(self, done: int, total: int | None) -> None:
+        """Called by the downloading thread."""
+        self.done, self.total = done, total
+
+
+class Fetches:
+    """The downloads of one server. Used on its event loop; what is fetched lies in `data_dir`.
+
+    `fetch` is `scant.data_sources.fetch.fetch`, or what a test puts in its place.
+    """
+
+    def __init__(self, data_dir: Path, fetch: Callable[..., Path] | None = None) -> None:
+        self._data_dir = data_dir
+        self._fetch = fetch
+        self.underway: dict[str, Underway] = {}
+
+    def here(self, name: str) -> bool:
+        """Whether a data set has been fetched."""
+        return fetched_path(name, self._data_dir).is_file()
+
+    async def fetch(self, name: str) -> Path:
+        """Fetch a data set, or join whoever is fetching it.
+
+        Raises:
+            BadInput: No connection, or an answer that is not the data set.
+        """
+        if name not in self.underway:
+            self._begin(name)
+        return await asyncio.shield(self.underway[name].end)
+
+    def _begin(self, name: str) -> None:
+        loop = asyncio.get_running_loop()
+        self.underway[name] = made = Underway(loop.create_future())
+
+        def finish(path: Path | None, error: Exception | None) -> None:
+            del self.underway[name]
+            if error is not None:
+                made.end.set_exception(error)
+            else:
+                assert path is not None
+                made.end.set_result(path)
+
+        def work() -> None:
+            path: Path | None = None
+            failed: Exception | None = None
+            try:
+                path = self._call(name, made.progress)
+            except BadInput as error:
+                failed = error
+            except OSError as error:  # a full disk, a folder that may not be written
+                failed = BadInput(f"The data set {name!r} could not be kept: {error}.")
+            except Exception as error:
+                failed = error
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(finish, path, failed)
+
+        # A daemon: a server that is told to stop does not wait for somebody else's server.
+        threading.Thread(target=work, name=f"fetch {name}", daemon=True).start()
+
+    def _call(self, name: str, progress: Callable[[int, int | None], None]) -> Path:
+        if self._fetch is not None:
+            return self._fetch(name, self._data_dir, progress)
+        from scant.data_sources.fetch import fetch
+
+        return fetch(name, self._data_dir, progress, pause=PAUSE)

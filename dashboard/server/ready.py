@@ -1,0 +1,35 @@
+"""`/readyz`: whether the server can do its work now, for those who watch or balance servers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tornado.web import RequestHandler
+
+if TYPE_CHECKING:
+    from scant.dashboard.server.site import Site
+
+
+def reasons(site: Site) -> list[str]:
+    """Why the server is not ready, in sentences without paths or addresses; [] if it is."""
+    found = []
+    if site.fault:
+        found.append("The run service did not start; the server's log says why.")
+    elif not site.service.healthy():
+        found.append("No worker is up.")
+    if storing := site.service.storing():
+        found.append(storing)
+    return found
+
+
+class Ready(RequestHandler):
+    """Answers 200 while server, workers and database are up, else 503; costs no session."""
+
+    def initialize(self, site: Site) -> None:
+        self.site = site
+
+    def get(self) -> None:
+        why = reasons(self.site)
+        self.set_status(503 if why else 200)
+        self.set_header("Cache-Control", "no-store")
+        self.write({"ready": not why, "reasons": why})

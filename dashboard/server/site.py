@@ -1,0 +1,76 @@
+"""What the pages of one server share, from its start to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from scant.dashboard.auth.login_sessions import LoginSessions
+from scant.dashboard.limits.page_handler import PageLimits
+from scant.dashboard.limits.uploads import UploadBudget
+from scant.dashboard.live.hub import Hub
+from scant.dashboard.server.fetches import Fetches
+from scant.errors import BadInput
+
+CLOSING = 8.0  # seconds at most that a closing server waits for checkpoints and workers
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class Site:
+    """What the pages of one server share.
+
+    Attributes:
+        service: The `scant.runs.RunService`.
+        data_dir: Where uploads, runs and the cookie secret lie.
+        key: What signs cookies.
+        hub: Fans the runs' events out to the pages.
+        fetches: Downloads of data sets that visitors have asked for.
+        limits: Page requests in their turns, and the sessions that live.
+        uploads: What uploads may take of the server's memory.
+        fault: Why the run service did not come up; `""` while all is well.
+        logins: Who is logged in; None where the server does not ask for a login.
+    """
+
+    service: Any
+    data_dir: Path
+    key: str
+    hub: Hub = field(init=False)
+    fetches: Fetches = field(init=False)
+    limits: PageLimits = field(default_factory=PageLimits)
+    uploads: UploadBudget = field(default_factory=UploadBudget)
+    fault: str = ""
+    logins: LoginSessions | None = None
+
+    def __post_init__(self) -> None:
+        self.hub = Hub(self.service)
+        self.fetches = Fetches(self.data_dir)
+
+    async def open(self) -> None:
+        """Start the run service and the hub, on the running event loop.
+
+        Raises:
+            BadInput: Nothing answers at the scheduler's address, or its workers cannot be used.
+        """
+        self.hub.start()
+        try:
+            await self.service.start()
+        except BadInput:
+            raise  # whoever gave the address is there to hear it
+        except Exception as error:
+            log.exception("the run service did not start")
+            self.fault = f"Runs cannot start on this server: {error}"
+
+    async def close(self) -> None:
+        """Let running runs write their checkpoints, then let go of everything."""
+        self.hub.close()
+        if self.logins is not None:
+            self.logins.close()
+        try:
+            await asyncio.wait_for(self.service.close(), CLOSING)
+        except Exception:
+            log.warning("the run service did not close in time", exc_info=True)

@@ -1,0 +1,1 @@
+"""The frame that every study's page fills: layout, figures, lessons, widgets."""

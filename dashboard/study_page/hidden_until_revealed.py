@@ -1,0 +1,127 @@
+"""Views that keep an answer back until it has been guessed, with all that would give it away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scant.dashboard.controls.guess_first import GuessFirst
+from scant.dashboard.plots.base import View
+from scant.dashboard.study_page.widgets import column
+
+if TYPE_CHECKING:
+    from scant.dashboard.live.run_state import RunState
+    from scant.dashboard.study_page.context import PageContext
+    from scant.events import Report
+
+Words = Mapping[str, Any]
+LEVEL = 0.95  # of the interval that is asked about
+KEPT_BACK = "Hidden until it has been guessed and revealed."
+
+
+class HiddenUntilRevealed(View):
+    """A view of a report, told less of it (or nothing) while a question stands.
+
+    Args:
+        page: The page that it stands on.
+        view: What is shown.
+        reveal: The question.
+        less: What of a report the view may be told meanwhile; None: nothing, and it is not shown.
+        ask: Puts the question, for every report anew; given to the first view that hears of one.
+        above: Whether the question stands above this view.
+    """
+
+    def __init__(
+        self,
+        page: PageContext,
+        view: Any,
+        reveal: GuessFirst,
+        less: Callable[[Report], Report] | None = None,
+        ask: Callable[[GuessFirst, Report, Words], None] | None = None,
+        above: bool = False,
+    ) -> None:
+        self._page, self._view, self._reveal = page, view, reveal
+        self._less, self._ask = less, ask
+        self._told: tuple[Report, Words] | None = None
+        self.title = view.title
+        parts = [reveal, view.panel] if above else [view.panel]
+        self.panel = column(*parts, css=":host { gap: 10px; }")
+        reveal.watch(self._turned)
+
+    @property
+    def alt(self) -> str:
+        """The view's reading, if it may be read."""
+        return KEPT_BACK if self._silent else str(self._view.alt)
+
+    @property
+    def figures(self) -> tuple[Any, ...]:
+        """The view's figures."""
+        return tuple(self._view.figures)
+
+    @property
+    def _silent(self) -> bool:
+        return self._reveal.hidden and self._less is None
+
+    def say(self) -> None:
+        self._view.say()
+
+    def clear(self, run: RunState) -> None:
+        """Forget the run shown before."""
+        self._told = None
+        self._view.clear(run)
+        if self._ask is not None:
+            self._reveal.ask("")
+
+    def update(self, told: Report, words: Words) -> None:
+        """Show this report, or what may be seen of it."""
+        fresh = self._told is None or self._told[0] is not told
+        self._told = told, words
+        if fresh and self._ask is not None:
+            self._ask(self._reveal, told, words)
+        self._show()
+
+    def _show(self) -> None:
+        if self._told is None:
+            return
+        told, words = self._told
+        self._view.panel.visible = not self._silent
+        if not self._reveal.hidden:
+            self._view.update(told, words)
+        elif self._less is not None:
+            self._view.update(self._less(told), words)
+        elif self._page.run is not None:
+            self._view.clear(self._page.run)
+
+    def _turned(self) -> None:
+        self._show()
+        self._page.read(at_once=True)
+
+
+def ask_coverage(reveal: GuessFirst, told: Report, words: Words) -> None:
+    """Ask how many of the held-out rows lie in the 95% interval, where the report says so."""
+    nominal, observed = told.arrays["coverage"]
+    level = np.flatnonzero(np.isclose(nominal, LEVEL))
+    rows = int(words["rows"]["test"])
+    if not len(level) or not rows:
+        reveal.ask("")
+        return
+    share = float(observed[level[0]])
+    reveal.ask(
+        f"For each of {rows:,} held-out values the model states a band, and is 95% sure that the "
+        "value lies in it. How many of a hundred do?",
+        start=75,
+    )
+    reveal.know(
+        f"{round(share * rows):,} of {rows:,} do, {100 * share:.0f} of a hundred.", 100 * share
+    )
+
+
+def without_coverage(told: Report) -> Report:
+    """The report without a word on how many rows lie in intervals."""
+    return replace(
+        told,
+        metrics=tuple(m for m in told.metrics if not m.name.startswith("coverage")),
+        notes=tuple(n for n in told.notes if "95% interval" not in n),
+    )

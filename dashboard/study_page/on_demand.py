@@ -1,0 +1,132 @@
+"""Figures that wait for the visitor: what they wait for, and what the study is at meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import panel as pn
+import panel_material_ui as pmui
+from scant.dashboard.frame.template import text
+from scant.dashboard.plots.base import NOTHING, PlotView
+from scant.dashboard.study_page.widgets import stacked
+
+if TYPE_CHECKING:
+    from scant.dashboard.live.run_state import RunState
+    from scant.dashboard.study_page.context import PageContext
+
+HELP = (
+    "Move the slider: where you let it go, the curve gets its first point, with as many rows as "
+    "the demonstration has after about {} seconds."
+)
+
+
+class OnDemandView(PlotView):
+    """A figure that is empty until the visitor asks for it, and whose answers take seconds.
+
+    Its caption says what to do while it is empty, and what the study is at while it works.
+    """
+
+    help = ""
+    _page: PageContext
+    _doing = ""
+
+    @property
+    def alt(self) -> str:
+        said = "" if self.plot.alt == NOTHING else str(self.plot.alt)
+        if self._doing:
+            return f"Working: {self._doing}… {said}".rstrip()
+        return said or self.help
+
+    def clear(self, run: RunState) -> None:
+        """Forget the run shown before."""
+        self._doing = ""
+        self.plot.clear()
+
+    def _work(
+        self,
+        doing: str,
+        question: str,
+        then: Callable[[dict[str, np.ndarray]], None],
+        **asked: Any,
+    ) -> None:
+        """Ask the study, and say what it is at for as long as it is."""
+        self._doing = doing
+        self._page.ask(question, then, last=partial(self._rest, doing), **asked)
+        self._page.read(at_once=True)
+
+    def _rest(self, done: str) -> None:
+        if self._doing == done:  # else its answer has asked for more
+            self._doing = ""
+            self._page.read(at_once=True)
+
+
+class SliderCurve(OnDemandView):
+    """A curve that a slider grows: wherever it stops, the study is asked and adds a point.
+
+    The plot is off the page until it has a point, for an empty frame tells nothing; and Bokeh could
+    not frame a plot that it has out of sight. A subclass asks at a stop, and keeps and shows what
+    it is answered.
+
+    Attributes:
+        wait: Seconds that a point took with the demonstration, on one core.
+
+    Args:
+        page: The page that it stands on.
+        plot: The curve.
+        label: Of the slider.
+        aside: What a point costs, as markup.
+        between: Controls between slider and words.
+        below: What stands below in place of the plot alone.
+    """
+
+    wait = 3
+
+    def __init__(
+        self,
+        page: PageContext,
+        plot: Any,
+        label: str,
+        aside: str,
+        between: tuple[Any, ...] = (),
+        below: Any = None,
+    ) -> None:
+        self._page, self.plot = page, plot
+        self.help = HELP.format(self.wait)
+        self.figures = plot.figures
+        self._found: dict[int, Any] = {}  # answers, by where the slider stood
+        self.slider = pmui.DiscreteSlider(
+            label=label, options=[1], disabled=True, sizing_mode="stretch_width", max_width=460,
+            margin=(0, 12),
+        )  # fmt: skip
+        # What it says is released is an index; its value follows every place it is dragged over.
+        self.slider.param.watch(lambda _: self._stopped(), "value_throttled")
+        self._below = plot.panel if below is None else below
+        self.place = pn.Column(sizing_mode="stretch_width", margin=0)
+        self.panel = stacked(self.slider, *between, text(aside), self.place)
+
+    def clear(self, run: RunState) -> None:
+        """Forget the run shown before."""
+        super().clear(run)
+        self._found = {}
+        self.slider.disabled = True
+        self.place.objects = []
+
+    def _offer(self, stops: list[int] | dict[str, int], value: int) -> None:
+        """Let the slider stop at these places; it stands at `value`, which is not asked for yet."""
+        self.slider.param.update(options=stops, value=value, disabled=False)
+
+    def _stopped(self) -> None:
+        if not self.slider.disabled:
+            self._ask(int(self.slider.value))
+
+    def _ask(self, stop: int) -> None:
+        """Ask the study for the point at a stop of the slider."""
+        raise NotImplementedError
+
+    def _grown(self) -> None:
+        """There is a point to see."""
+        if not self.place.objects:
+            self.place.objects = [self._below]

@@ -1,0 +1,403 @@
+"""The frame that every study's page fills: story, data, form, run bar, figures, keep.
+
+What the page file supplies is `views.Views`, what it is given is `context.PageContext`; read the
+contracts there.
+
+The keep section calls `scant.dashboard.export`, each function given the run's `live.RunState`
+(record,
+settings, report, trace, words): `notebook(run) -> bytes`, `script(run) -> str`, `metrics_csv(run)
+-> str`, `predictions_csv(run, entry) -> str`, `settings_json(run) -> str`, `figures_html(run,
+views) -> str`. A function that raises `BadInput` shows its sentence.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Coroutine, Mapping
+from contextvars import Context
+from functools import partial
+from importlib import import_module
+from itertools import count
+from typing import Any
+from urllib.parse import urlencode
+
+import numpy as np
+import panel as pn
+from scant.dashboard.controls.data_panel import DataPanel
+from scant.dashboard.controls.estimate import Estimate
+from scant.dashboard.controls.export_panel import ExportPanel
+from scant.dashboard.controls.health_banner import HealthBanner
+from scant.dashboard.controls.replay import Replay
+from scant.dashboard.controls.run_bar import RunBar
+from scant.dashboard.controls.run_list import RunList
+from scant.dashboard.controls.settings_form import SettingsForm
+from scant.dashboard.frame.session import SessionContext
+from scant.dashboard.frame.template import PageContent
+from scant.dashboard.live.hub import Update
+from scant.dashboard.live.run_state import RunState
+from scant.dashboard.study_page import lesson
+from scant.dashboard.study_page.context import PageContext
+from scant.dashboard.study_page.figure import Figure
+from scant.dashboard.study_page.layout import Layout
+from scant.dashboard.study_page.views import Views
+from scant.errors import BadInput, NotAllowed, NotFound, Unavailable
+from scant.events import Snapshot
+from scant.studies import Entry, entry
+
+# Of the query; the rest are settings.
+OUR_WORDS = {"run", "present", "theme", "data", "compare", "hash", *lesson.WORDS}
+
+FAULT = "That did not work, and the server has noted why."
+
+log = logging.getLogger(__name__)
+
+
+def study_page(visit: SessionContext, name: str) -> PageContent:
+    """The page of a study, filled by `scant.dashboard.pages.<name>.views`."""
+    made = StudyPage(visit, entry(name), import_module(f"scant.dashboard.pages.{name}.page").views)
+    return PageContent(made.entry.title, [made.panel], study=name)
+
+
+class StudyPage:
+    """One browser session on a study's page. Everything it does runs on the session's document."""
+
+    def __init__(
+        self, visit: SessionContext, study: Entry, views: Callable[[PageContext], Views]
+    ) -> None:
+        self.visit, self.entry = visit, study
+        self.service, self.hub = visit.site.service, visit.site.hub
+        self.run: RunState | None = None
+        self.may_steer = False  # whether the visitor may pause and stop the run on show
+        self._numbers = count(1)
+        self._turns: dict[str, int] = {}  # numbers of the answers that are still wanted
+        self._asking = 0
+        self._refused = False  # whether what is said is that a question had no answer
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.views = views(self)
+        self.lesson = lesson.read(
+            visit.query, [v.title for v in self.views.every()], len(self.steps), study.presets
+        )
+        self.figures = {id(v): self._figure(v) for v in self.views.every()}
+        self.form = SettingsForm(study.settings, study.presets)
+        self.data = DataPanel(self)
+        self.estimate = Estimate(self)
+        self.bar = RunBar(self._train, self._pause, self._resume, self._stop)
+        self.replay = Replay(visit.doc, self._show_recorded)
+        self.keep = ExportPanel(self)
+        self.list = RunList(self)
+        self.trouble = HealthBanner(visit.site, visit.doc)
+        self.watcher = self.hub.watch(visit.doc, self._show)
+        self.watcher.up = False  # what is new before the page is up would be lost on it
+        pn.state.onload(self._up)
+        self.layout = Layout(self)
+        self.panel = self.layout.panel
+        for view in self.views.every():
+            if hasattr(view, "restyle"):
+                visit.on_theme(view.restyle)
+        self._arrive()
+
+    @property
+    def present(self) -> bool:
+        """Whether controls are hidden and type is large."""
+        return self.visit.present
+
+    @property
+    def dark(self) -> bool:
+        """Whether the visitor sees the dark theme now."""
+        return self.visit.dark
+
+    @property
+    def guessing(self) -> bool:
+        """Whether the link asks for guesses before answers (`controls.guess_first`)."""
+        return lesson.on(self.visit.query, "guess")
+
+    @property
+    def steps(self) -> list[tuple[str, str]]:
+        """What the keys of present mode step through: a figure's title, what to say."""
+        return [*self.views.steps] or [(view.title, "") for view in self.views.every()]
+
+    @property
+    def mine(self) -> bool:
+        """Whether the run on show was started from this browser."""
+        return self.run is not None and self.run.record.owner == self.visit.owner != ""
+
+    def say(self, sentence: str, kind: str = "info") -> None:
+        """Say one sentence to the visitor (plain text); "" takes the last one back."""
+        self.layout.message(sentence, kind)
+
+    def link(self, **query: Any) -> str:
+        """This page's address with the run and settings on show, changed by `query`."""
+        words: dict[str, Any] = {}
+        if self.run is not None:
+            words |= {"run": self.run.id, **self.run.record.settings}
+        if self.run is None or self.run.record.data != "demo":
+            words["data"] = self.data.value if self.run is None else self.run.record.data
+        words |= query
+        return f"{self.visit.base}{self.entry.name}?" + urlencode(
+            {k: v for k, v in words.items() if v is not None}
+        )
+
+    def ask(
+        self,
+        question: str,
+        then: Callable[[dict[str, np.ndarray]], None],
+        last: Callable[[], None] = lambda: None,
+        **asked: Any,
+    ) -> None:
+        """Ask the fitted model of the run on show; `then(answer)` is called on the document.
+
+        `last()` is called after it, and where there is no answer or it is not wanted any more.
+        """
+        run = self.run
+        if run is None:
+            return
+        turn = self._turns[question] = next(self._numbers)
+
+        def answered(answer: dict[str, np.ndarray]) -> None:
+            if self._refused:  # an answer takes back that there was none
+                self._refused = False
+                self.say("")
+            if self.run is run and self._turns.get(question) == turn:
+                then(answer)
+                self.read(at_once=True)
+
+        def refused(sentence: str) -> None:
+            self._refused = True
+            self.say(sentence, "error")
+
+        def ended() -> None:
+            self._busy(-1)
+            last()
+
+        self._busy(1)
+        work = self.service.explore(run.id, question, asked)
+        self.background(work, answered, refused, last=ended)
+
+    def unask(self, question: str) -> None:
+        """An answer that is still to come is not wanted any more."""
+        self._turns.pop(question, None)
+
+    def background(
+        self,
+        work: Coroutine[Any, Any, Any],
+        then: Callable[[Any], None],
+        refused: Callable[[str], None] | None = None,
+        last: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Await `work` off the document, then call `then(result)` and `last()` on it.
+
+        A refusal (`BadInput`, `NotAllowed`, `NotFound`, `Unavailable`) is said on the page or
+        given to `refused`.
+        """
+
+        async def do() -> None:
+            try:
+                result = await work
+                end: Callable[[], None] = lambda: then(result)  # noqa: E731
+            except (BadInput, NotAllowed, NotFound, Unavailable) as error:
+                sentence = str(error)
+                end = lambda: (refused or partial(self.say, kind="error"))(sentence)  # noqa: E731
+            except Exception:
+                log.exception("work for a page failed")
+                end = lambda: self.say(FAULT, "error")  # noqa: E731
+            self.turn(end, last)
+
+        # In an empty context: what the work leaves open in it, as connections to workers, would
+        # keep the document that the context of a page names.
+        task = asyncio.get_running_loop().create_task(do(), context=Context())
+        self._tasks.add(task)  # the loop itself keeps only a weak reference
+        task.add_done_callback(self._tasks.discard)
+
+    def turn(self, *acts: Callable[[], None]) -> None:
+        """Call these on the session's document, as soon as it is free."""
+
+        def act() -> None:
+            with pn.io.hold(self.visit.doc):
+                for one in acts:
+                    one()
+
+        with contextlib.suppress(AttributeError):  # the session is gone
+            self.visit.doc.add_next_tick_callback(act)
+
+    def open(self, run: str) -> None:
+        """Put a run on show, live or finished.
+
+        Raises:
+            NotFound: There is no such run, or it belongs to another study's page.
+        """
+        history = self.hub.history(run)
+        if history.record.study != self.entry.name:
+            raise NotFound(
+                f"Run {run} belongs to another page: open /{history.record.study}?run={run} for it."
+            )
+        self.run = history
+        self.may_steer = self.service.may_steer(history.record, self.visit.owner)
+        self._turns.clear()
+        for view in self.views.every():
+            view.clear(history)
+        self.form.fill(history.record.settings)
+        self.data.show(history.record.data)
+        self.keep.open(history)
+        self.replay.close()
+        self.layout.reveal(False)
+        self.watcher.follow(run)
+        self.watcher.flush()
+
+    # --- what the hub brings ---
+
+    def _show(self, update: Update) -> None:
+        run = update.run
+        self.bar.show(run, self.may_steer)
+        concerned = self.views.shown(run)
+        for figure in self.figures.values():
+            title = figure.view.title
+            figure.panel.visible = figure.view in concerned and not self.lesson.hides(title)
+        if self.replay.playing:
+            return
+        if update.first == 0 or update.first < len(run.trace):
+            self.views.trace.update(run.trace, update.first)
+        if update.snapshot is not None:
+            self._show_snapshot(update.snapshot)
+        told = run.report is not None and bool(run.report.arrays)  # no model, nothing to show
+        if update.finished and run.report is not None and told and run.state.usable:
+            for result in self.views.shown(run, self.views.result):
+                result.update(run.report, run.words)
+            for explore in self.views.shown(run, self.views.explore):
+                explore.open(run)
+            self.layout.reveal(True)
+            self.list.refresh()
+        if run.state.final:
+            self.replay.offer(run, partial(self.service.store.snapshots, run.id))
+            self.keep.open(run)
+        self.layout.note(run.notes)
+        self.read(at_once=run.state.still)
+
+    def _show_snapshot(self, snapshot: Snapshot) -> None:
+        if self.run is not None:
+            for view in self.views.shown(self.run, self.views.live):
+                view.update(snapshot, self.run.words)
+
+    def _show_recorded(self, step: int | None, snapshot: Snapshot | None, first: int) -> None:
+        """Show the run as it stood at `step`; None shows its end again."""
+        run = self.run
+        if run is None:
+            return
+        if step is None:
+            self.watcher.follow(run.id)
+            self.watcher.flush()
+            return
+        self.views.trace.update(run.trace.upto(step), first)
+        if snapshot is not None:
+            self._show_snapshot(snapshot)
+        self.bar.say(f"replaying a recording, step {step} of {run.step}", "calm")
+        self.read(at_once=not self.replay.moving)
+
+    def read(self, at_once: bool = False) -> None:
+        """Have the captions say what the figures show by now; else they follow in their time."""
+        for figure in self.figures.values():
+            figure.read(at_once)
+
+    # --- what the visitor does ---
+
+    def _arrive(self) -> None:
+        """First paint: the run of the link, else the finished demonstration."""
+        query = self.visit.query
+        words = {k: v for k, v in query.items() if k not in OUR_WORDS}
+        wanted = query.get("run") or f"demo-{self.entry.name}"
+        try:
+            self.open(wanted)
+        except NotFound as error:
+            self.bar.show(None, may_steer=False)
+            if "run" in query or wanted in self.service.store.damaged:
+                self.say(str(error), "error")
+        warnings = [*self.lesson.warnings]
+        if self.lesson.preset or (words and "run" not in query):
+            start = self.entry.presets.get(self.lesson.preset, {})
+            warnings += self.form.fill_words(words, start)
+        self.layout.warn(warnings)
+        if query.get("compare"):
+            self.list.tick(query["compare"].split(","))
+        if "data" in query and "run" not in query:
+            self.data.show(query["data"])
+
+    def _up(self) -> None:
+        self.watcher.up = True
+        self.watcher.schedule_update()
+        self.service.prefetch_demo(self.entry.name)
+
+    def _train(self) -> None:
+        if self.visit.site.fault:
+            self.bar.say(f"not started: {self.visit.site.fault}", "bad")
+            return
+        try:
+            values = self.form.read()
+        except BadInput as error:
+            self.bar.say(f"not started: {error}", "bad")
+            return
+        if wanting := self.data.wanting:
+            self.bar.say(f"not started: {wanting}", "bad")
+            return
+        self.say("")
+        self.replay.halt()  # its readings would stand where those of the new run are
+        self.bar.say("queued: sending the settings", "live")
+        self.background(
+            self.submit(values, self.data.value),
+            self._submitted,
+            refused=lambda sentence: self.bar.say(f"not started: {sentence}", "bad"),
+        )
+
+    def submit(self, values: Mapping[str, Any], data: str) -> Coroutine[Any, Any, str]:
+        """A new run of the visitor's own on this study, from where and what they opened."""
+        visit = self.visit
+        return self.service.submit(
+            self.entry.name, values, data, visit.owner,
+            address=visit.address, presenter=self.lesson.presenter,
+        )  # fmt: skip
+
+    def _submitted(self, run: str) -> None:
+        self.open(run)
+        self.address()
+        self.list.refresh()
+
+    def address(self) -> None:
+        """Let the browser's address name the run on show, without loading anything."""
+        if pn.state.location is not None and self.run is not None:
+            settings = self.entry.settings.parse(self.run.record.settings)
+            words = {"run": self.run.id, **settings.changed(), "seed": settings.seed}
+            words |= self.lesson.words()
+            if self.present:
+                words["present"] = "1"
+            pn.state.location.search = "?" + urlencode(words)
+
+    def _pause(self) -> None:
+        self._wish("pausing", "pause")
+
+    def _resume(self) -> None:
+        self._wish("queued", "resume")
+
+    def _stop(self) -> None:
+        self._wish("stopping", "stop")
+
+    def _wish(self, state: str, verb: str) -> None:
+        if self.run is None:
+            return
+        step = f" after step {self.run.step}" if self.run.step and state != "queued" else ""
+        self.bar.say(state + step)
+        act = getattr(self.service, verb)  # which checks that the visitor may
+        self.background(act(self.run.id, self.visit.owner), lambda _: None, self._not_steered)
+
+    def _not_steered(self, sentence: str) -> None:
+        self.bar.show(self.run, self.may_steer)
+        self.say(sentence, "error")
+
+    def _busy(self, more: int) -> None:
+        self._asking += more
+        self.layout.asking(self._asking > 0)
+
+    def _figure(self, view: Any) -> Figure:
+        titles = [title for title, _ in self.steps]
+        step = titles.index(view.title) if view.title in titles else None
+        say = dict(self.steps).get(view.title, "") if self.present else ""
+        return Figure(view, view.title in self.views.wide, step, say)

@@ -1,0 +1,26 @@
+"""All patches that concern the whole process, in one call."""
+
+from __future__ import annotations
+
+from scant.dashboard.upstream import (
+    bounded_messages,
+    busy_cleanup,
+    closed_sockets,
+    event_lock,
+    message_names,
+    one_log_line,
+    page_address,
+    unsent_messages,
+)
+
+
+def install() -> None:
+    """Patch the libraries in this process; a second call changes nothing."""
+    bounded_messages.install()
+    busy_cleanup.install()
+    closed_sockets.install()
+    event_lock.install()
+    message_names.install()
+    one_log_line.install()
+    page_address.install()
+    unsent_messages.install()

@@ -1,0 +1,1 @@
+"""Where tables come from: downloads, packaged files, public databases, a cache."""

@@ -1,0 +1,210 @@
+"""Where a study's table comes from: a generator, a download, a file, a data frame."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import pandas as pd
+import platformdirs
+from pyarrow import parquet
+from scant.data_sources.human_fertility import is_rates, read_births
+from scant.errors import BadInput
+from scant.tables.csv_parser import MOST_LINES
+from scant.tables.encoding import regular
+from scant.tables.images.image_table import SIDE, read_image_table
+from scant.tables.read import noted, read_frame, read_table
+from scant.tables.schema import Table, TableSchema
+
+
+@runtime_checkable
+class Source(Protocol):
+    """A data set as the catalogue describes it (`scant.studies.Source`)."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def generator(self) -> str: ...
+    @property
+    def kept(self) -> bool: ...
+
+
+@runtime_checkable
+class Entry(Protocol):
+    """What is needed here of a study (`scant.studies.Entry`, which imports this package)."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def settings(self) -> Any: ...
+    @property
+    def table(self) -> TableSchema: ...
+    @property
+    def sources(self) -> Any: ...
+
+
+def data_dir() -> Path:
+    """The user's data directory; `SCANT_DATA_DIR` overrides it. It need not exist yet."""
+    chosen = os.environ.get("SCANT_DATA_DIR")
+    return Path(chosen) if chosen else Path(platformdirs.user_data_dir("scant"))
+
+
+def fetched_path(name: str, folder: Path | None = None) -> Path:
+    """Where the download of that name lies, or will lie."""
+    return (folder or data_dir()) / "datasets" / f"{name}.parquet"
+
+
+def generated_path(name: str, folder: Path | None = None) -> Path:
+    """Where a generated table of that name is kept, if its generator keeps it."""
+    return (folder or data_dir()) / "generated" / f"{name}.parquet"
+
+
+def open_table(entry: Entry, data: pd.DataFrame | str | Path | None, settings: Any) -> pd.DataFrame:
+    """The table that a study is fitted to, checked against its schema.
+
+    Args:
+        entry: The study.
+        data: A data frame, a .csv or .parquet file, a .zip where the study takes images, the name
+            of one of the study's sources, or None for its first source, the demonstration.
+        settings: Its settings; a generator takes sizes and seed from them, images their `size`.
+
+    Returns:
+        The table; `attrs["notes"]` says what was inferred, dropped or looks suspicious.
+
+    Raises:
+        BadInput: No such file or source, not yet fetched, or a table that cannot be used.
+    """
+    target = getattr(settings, entry.table.target_setting) if entry.table.target_setting else None
+    if isinstance(data, pd.DataFrame):
+        return _read_again(data, read_frame(data, entry.table, target=target)).frame
+    source = _source(entry, data)
+    if source is None:
+        return _read_file(Path(str(data)), entry, settings, target)
+    if source.kind == "fetched":
+        path = fetched_path(source.name)
+        if not path.is_file():
+            raise BadInput(
+                f"The data set {source.name!r} is not on this machine; "
+                f"fetch it with: scant data fetch {source.name}"
+            )
+        return _read_file(path, entry, settings, target)
+    frame = _generator(source)(settings)
+    return read_frame(frame, entry.table, name=f"the data set {source.name!r}", target=target).frame
+
+
+def open_to_predict(entry: Entry, path: Path, settings: Any) -> pd.DataFrame:
+    """The table of a .csv file, or of a .zip of images, whose rows are to be predicted.
+
+    Args:
+        entry: The study.
+        path: The file.
+        settings: With which the model was trained.
+
+    Raises:
+        BadInput: No such file, or a table that cannot be used.
+    """
+    regular(path)
+    if _holds_images(path, entry):
+        return read_image_table(path, entry.table, size=_side(settings), purpose="predict").frame
+    return read_table(path, entry.table, name=path.name, purpose="predict").frame
+
+
+def sample(entry: Entry, name: str | None, n: int, seed: int = 0) -> pd.DataFrame:
+    """n generated rows of one of the study's data sets, as its demonstration draws them.
+
+    Raises:
+        BadInput: The study has no generated data set of that name.
+    """
+    source = _source(entry, name)
+    if source is None or not source.generator:
+        known = [s.name for s in entry.sources if s.generator]
+        raise BadInput(
+            f"The study {entry.name!r} generates no data set {name!r}; it generates "
+            f"{', '.join(known) or 'none'}."
+        )
+    frame: pd.DataFrame = _generator(source)(entry.settings(seed=seed), n)
+    return frame
+
+
+def prefetch_demo(entry: Entry) -> None:
+    """Have the demonstration made now where its generator keeps it, so that nobody waits for it."""
+    source = entry.sources[0]
+    if source.kept:
+        _generator(source)(entry.settings())
+
+
+def _source(entry: Entry, data: str | Path | None) -> Source | None:
+    """The source of that name; None where `data` names a file."""
+    if data is None:
+        return entry.sources[0]
+    found: Source | None = next((s for s in entry.sources if s.name == str(data)), None)
+    path = Path(str(data))
+    readable = path.suffix.lower() in _READERS or _holds_images(path, entry)
+    if found is None and not readable:
+        names = ", ".join(s.name for s in entry.sources)
+        images = ", or in .zip with images" if entry.table.images else ""
+        raise BadInput(
+            f"There is no data set {str(data)!r} for the study {entry.name!r}; give one of "
+            f"{names}, or a file that ends in .csv or .parquet{images}."
+        )
+    return found
+
+
+def _read_again(data: pd.DataFrame, table: Table) -> Table:
+    """The table of a data frame; one that came from a file brings the notes on that file along."""
+    earlier = list(data.attrs.get("notes", ()))
+    same = data.attrs.get("sha256") == table.sha256
+    return noted(replace(table, notes=(*earlier, *(() if same else table.notes))))
+
+
+def _generator(source: Source) -> Any:
+    """The function behind a generated source: `(settings, rows=None) -> DataFrame`."""
+    module, _, function = source.generator.partition(":")
+    return getattr(import_module(module), function)
+
+
+_READERS = frozenset({".csv", ".tsv", ".txt", ".parquet"})
+
+
+def _holds_images(path: Path, entry: Entry) -> bool:
+    return entry.table.images and path.suffix.lower() == ".zip"
+
+
+def _beginning(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(2000)
+
+
+def _side(settings: Any) -> int:
+    """The side of an image, where the study brings all to one."""
+    return int(getattr(settings, "size", SIDE))
+
+
+def _read_file(path: Path, entry: Entry, settings: Any, target: str | None) -> pd.DataFrame:
+    regular(path)
+    if _holds_images(path, entry):
+        return read_image_table(path, entry.table, size=_side(settings)).frame
+    if entry.table.rates and is_rates(_beginning(path)):
+        return read_births(path, entry.table).frame
+    if path.suffix.lower() != ".parquet":
+        return read_table(path, entry.table, target=target).frame
+    try:
+        rows = parquet.ParquetFile(path).metadata.num_rows
+        if rows > MOST_LINES:  # packed, they may take no room in the file
+            raise BadInput(
+                f"{path.name} has {rows:,} rows and the limit is {MOST_LINES:,}; keep fewer rows."
+            )
+        frame = pd.read_parquet(path)
+    except BadInput:
+        raise
+    except Exception as error:  # Arrow raises many kinds
+        reason = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
+        raise BadInput(
+            f"{path.name} cannot be read as Parquet ({reason}); write it again."
+        ) from error
+    return read_frame(frame, entry.table, name=path.name, target=target).frame

@@ -1,0 +1,1 @@
+"""Expectations under Gaussian inputs, and numerical warnings of Cholesky factors."""

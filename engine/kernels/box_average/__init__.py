@@ -1,0 +1,1 @@
+"""Kernels averaged over boxes, points and weighted sets (Yousefi 2021, appendix C)."""

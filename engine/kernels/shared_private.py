@@ -1,0 +1,220 @@
+"""A kernel with a space that all classes share and one that each class has to itself (SCLVM).
+
+Yousefi (2021), 3.23-3.24, over rows (x, c) of a latent position and a class:
+
+    k((x, c), (x', c')) = k_s(x_s, x'_s) + [c = c'] k_p(x_p, x'_p)
+
+with EQ kernels that have a lengthscale for each dimension. The psi statistics under Gaussian
+positions with diagonal covariances are 3.27-3.29 and B.6-B.8. Without private dimensions it is an
+EQ kernel that is blind to classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from jaxtyping import Float, Int
+from scant.errors import BadInput
+from scant.inference.expectations import (
+    expected_kernel,
+    expected_product_dot,
+    expected_product_sum,
+    log_kernel,
+)
+from torch import Tensor, nn
+
+
+class EQ(nn.Module):
+    """variance exp(-sum_d (x_d - x'_d)^2 / (2 lengthscale_d^2))."""
+
+    def __init__(self, n_dims: int, variance: float = 1.0) -> None:
+        super().__init__()
+        # Positions have a standard normal prior: with more of them, rows are further apart.
+        start = 0.5 * torch.full((n_dims,), float(max(n_dims, 1)), dtype=torch.float64).log()
+        self.log_lengthscale = nn.Parameter(start)
+        self.log_variance = nn.Parameter(torch.tensor(variance, dtype=torch.float64).log())
+
+    @property
+    def precision(self) -> Float[Tensor, " q"]:
+        return (-2 * self.log_lengthscale).exp()
+
+    @property
+    def variance(self) -> Float[Tensor, ""]:
+        return self.log_variance.exp()
+
+    def forward(self, a: Float[Tensor, "n q"], b: Float[Tensor, "m q"]) -> Float[Tensor, "n m"]:
+        return self.variance * log_kernel(a, b, self.precision).exp()
+
+
+class ClassPrivateKernel(nn.Module):
+    """See the module.
+
+    Args:
+        shared: Dimensions of the space of all classes; the first columns of a position.
+        private: Dimensions of the space of each class; the columns after.
+        n_classes: Classes are 0 ... n_classes - 1.
+
+    Raises:
+        BadInput: There is no dimension, or a number is negative.
+    """
+
+    def __init__(self, shared: int, private: int, n_classes: int) -> None:
+        super().__init__()
+        if min(shared, private) < 0 or shared + private < 1 or n_classes < 1:
+            raise BadInput(
+                f"A latent space of {shared} shared and {private} private dimensions for"
+                f" {n_classes} classes is none; use one dimension and one class at least."
+            )
+        self.n_classes = n_classes
+        self.split = (shared, private)
+        half = 0.5 if shared and private else 1.0
+        self.shared = EQ(shared, half) if shared else None
+        self.private = EQ(private, half) if private else None
+
+    def forward(
+        self,
+        a: Float[Tensor, "n q"],
+        a_class: Int[Tensor, " n"],
+        b: Float[Tensor, "m q"],
+        b_class: Int[Tensor, " m"],
+    ) -> Float[Tensor, "n m"]:
+        """k of all pairs (3.23)."""
+        shared, private = self.parts(a, a_class, b, b_class)
+        return shared + private
+
+    def parts(
+        self,
+        a: Float[Tensor, "n q"],
+        a_class: Int[Tensor, " n"],
+        b: Float[Tensor, "m q"],
+        b_class: Int[Tensor, " m"],
+    ) -> tuple[Float[Tensor, "n m"], Float[Tensor, "n m"]]:
+        """The shared and the private part of k, zero where there is no such space."""
+        zero = a.new_zeros(len(a), len(b))
+        (a_s, a_p), (b_s, b_p) = a.split(self.split, 1), b.split(self.split, 1)
+        same = a_class.unsqueeze(1) == b_class
+        shared = zero if self.shared is None else self.shared(a_s, b_s)
+        private = zero if self.private is None else self.private(a_p, b_p) * same
+        return shared, private
+
+    def psi0(self) -> Float[Tensor, ""]:
+        """k of any row with itself: a term of 3.27."""
+        both = [part.variance for part in (self.shared, self.private) if part is not None]
+        return torch.stack(both).sum()
+
+    def relevance(self) -> Float[Tensor, " q"]:
+        """1 / lengthscale^2 of every dimension: about zero where none is needed."""
+        both = [part.precision for part in (self.shared, self.private) if part is not None]
+        return torch.cat(both)
+
+    def psi1(
+        self,
+        mean: Float[Tensor, "n q"],
+        variance: Float[Tensor, "n q"],
+        label: Int[Tensor, " n"],
+        Z: Float[Tensor, "m q"],
+        Z_class: Int[Tensor, " m"],
+    ) -> Float[Tensor, "n m"]:
+        """E[k((x, c), z)] (3.28)."""
+        shared, private = self._psi1_parts(mean, variance, label, Z, Z_class)
+        return shared + private
+
+    def _psi1_parts(
+        self, mean: Tensor, variance: Tensor, label: Tensor, Z: Tensor, Z_class: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        m, v, z = (t.split(self.split, 1) for t in (mean, variance, Z))
+        shared = private = mean.new_zeros(len(mean), len(Z))
+        if self.shared is not None:
+            part = self.shared
+            shared = part.variance * expected_kernel(m[0], v[0], z[0], part.precision)
+        if self.private is not None:
+            part, same = self.private, label.unsqueeze(1) == Z_class
+            private = part.variance * expected_kernel(m[1], v[1], z[1], part.precision) * same
+        return shared, private
+
+    def psi1_slope(
+        self,
+        mean: Float[Tensor, "n q"],
+        variance: Float[Tensor, "n q"],
+        label: Int[Tensor, " n"],
+        Z: Float[Tensor, "m q"],
+        Z_class: Int[Tensor, " m"],
+    ) -> Float[Tensor, "n q m"]:
+        """Derivatives of psi1 by the means."""
+        values = self._psi1_parts(mean, variance, label, Z, Z_class)
+        steep = self.relevance() / (1 + self.relevance() * variance)
+        slope = steep.unsqueeze(2) * (Z.T - mean.unsqueeze(2))
+        parts = [v.unsqueeze(1) * s for v, s in zip(values, slope.split(self.split, 1))]
+        return torch.cat(parts, 1)
+
+    def psi2(
+        self,
+        mean: Float[Tensor, "n q"],
+        variance: Float[Tensor, "n q"],
+        label: Int[Tensor, " n"],
+        Z: Float[Tensor, "m q"],
+        Z_class: Int[Tensor, " m"],
+        weights: Float[Tensor, "n w"],
+    ) -> Float[Tensor, "w m m"]:
+        """Sum over the rows of weight E[k((x, c), z) k((x, c), z')] (3.29), for each column.
+
+        The two spaces are independent under q(X), so that what is between them is a product of
+        psi1; the private one is had class by class, with the inducing inputs of that class.
+        """
+        m, v, z = (t.split(self.split, 1) for t in (mean, variance, Z))
+        total = mean.new_zeros(weights.shape[1], len(Z), len(Z))
+        if self.shared is not None:
+            part = self.shared
+            sums = expected_product_sum(m[0], v[0], z[0], part.precision, weights)
+            total = total + part.variance.square() * sums
+        if self.private is None:
+            return total
+        part, inside = self.private, torch.zeros_like(total)
+        for rows, centres in self._classes(label, Z_class):
+            inside[:, centres.unsqueeze(1), centres] = expected_product_sum(
+                m[1][rows], v[1][rows], z[1][centres], part.precision, weights[rows]
+            )
+        total = total + part.variance.square() * inside
+        if self.shared is None:
+            return total
+        shared, private = self._psi1_parts(mean, variance, label, Z, Z_class)
+        across = (weights.T.unsqueeze(1) * shared.T) @ private
+        return total + across + across.mT
+
+    def psi2_dot(
+        self,
+        mean: Float[Tensor, "n q"],
+        variance: Float[Tensor, "n q"],
+        label: Int[Tensor, " n"],
+        Z: Float[Tensor, "m q"],
+        Z_class: Int[Tensor, " m"],
+        matrix: Float[Tensor, "m m"],
+    ) -> Float[Tensor, " n"]:
+        """sum_zz' matrix_zz' E[k((x, c), z) k((x, c), z')] of each row, for symmetric matrices."""
+        m, v, z = (t.split(self.split, 1) for t in (mean, variance, Z))
+        total = mean.new_zeros(len(mean))
+        if self.shared is not None:
+            part = self.shared
+            dots = expected_product_dot(m[0], v[0], z[0], part.precision, matrix)
+            total = total + part.variance.square() * dots
+        if self.private is None:
+            return total
+        part, inside = self.private, torch.zeros_like(total)
+        for rows, centres in self._classes(label, Z_class):
+            block = matrix[centres.unsqueeze(1), centres]
+            inside[rows] = expected_product_dot(
+                m[1][rows], v[1][rows], z[1][centres], part.precision, block
+            )
+        total = total + part.variance.square() * inside
+        if self.shared is None:
+            return total
+        shared, private = self._psi1_parts(mean, variance, label, Z, Z_class)
+        return total + 2 * ((shared @ matrix) * private).sum(1)
+
+    def _classes(self, label: Tensor, Z_class: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+        """Rows and inducing inputs of each class that has both."""
+        for c in range(self.n_classes):
+            rows, centres = ((t == c).nonzero().squeeze(1) for t in (label, Z_class))
+            if len(rows) and len(centres):
+                yield rows, centres

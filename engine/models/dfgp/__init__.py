@@ -1,0 +1,1 @@
+"""DFGP, the deep feed-forward GP (Kandemir and Hamprecht 2015)."""

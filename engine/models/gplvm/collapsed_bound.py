@@ -1,0 +1,157 @@
+"""The collapsed bound of the Bayesian GPLVM, and its q(U): Titsias and Lawrence (2010).
+
+Yousefi (2021), 3.21 and 3.25-3.26, with the sums over outputs written as traces: the outputs enter
+through Y Y' alone, so that their principal components do for them. Outputs that were seen in
+different rows differ in psi2; those seen in the same rows (a pattern) share one.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from scant.errors import BadInput
+from torch import Tensor, nn
+
+LEAST_NOISE = 1e-6  # of the outputs' variance
+
+
+class Targets(NamedTuple):
+    """Outputs less their means, over one scale, turned to few columns where all were seen."""
+
+    y: Float[Tensor, "n r"]  # zero where missing
+    rotation: Float[Tensor, "d r"]  # y rotation' is Y, or its part of the leading components
+    centre: Float[Tensor, " d"]
+    scale: Float[Tensor, ""]
+    masks: Float[Tensor, "n p"]  # rows of each pattern
+    pattern: Int[Tensor, " d"]  # of each output
+    columns: Float[Tensor, " p"]  # outputs of each pattern
+    squares: Float[Tensor, ""]  # of all that was seen, on that scale
+
+    @classmethod
+    def of(cls, Y: Tensor, rank: int | None = None) -> Targets:
+        """From outputs as they are.
+
+        Args:
+            Y: Rows of outputs `"n d"`, NaN where missing.
+            rank: Principal components to keep; the fit of the others is bounded by that of none,
+                so that the bound stays one. By default all that Y has, and nothing is lost.
+
+        Raises:
+            BadInput: An output without a value, or outputs that do not vary.
+        """
+        seen = torch.isfinite(Y)
+        empty = (~seen.any(0)).nonzero()
+        if len(empty):
+            raise BadInput(f"Column {int(empty[0]) + 1} of the outputs has no value; leave it out.")
+        count = seen.sum(0)
+        centre = torch.where(seen, Y, 0.0).sum(0) / count
+        y = torch.where(seen, Y - centre, 0.0)
+        scale = (y.square().sum() / count.sum()).sqrt()
+        if not float(scale) > 0:
+            raise BadInput("The outputs are the same in all rows; there is nothing to learn.")
+        y = y / scale
+        squares = y.square().sum()
+        masks, pattern = torch.unique(seen, dim=1, return_inverse=True)
+        if masks.shape[1] > 1:
+            rotation = torch.eye(Y.shape[1]).to(y)
+        else:
+            left, values, right = torch.linalg.svd(y, full_matrices=False)
+            kept = int((values > 1e-10 * values[0]).sum())
+            kept = kept if rank is None else min(kept, rank)
+            y, rotation = left[:, :kept] * values[:kept], right[:kept].T.contiguous()
+        columns = torch.bincount(pattern, minlength=masks.shape[1]).to(y)
+        return cls(y, rotation, centre, scale, masks.to(y), pattern, columns, squares)
+
+    def place(self, Y: Tensor) -> tuple[Float[Tensor, "k d"], Bool[Tensor, "k d"]]:
+        """Other outputs on the same scale, zero where missing, and which were seen."""
+        if Y.dim() != 2 or Y.shape[1] != len(self.centre):
+            raise BadInput(
+                f"New rows must have {len(self.centre)} outputs as those learned from,"
+                f" got {tuple(Y.shape)}."
+            )
+        seen = torch.isfinite(Y)
+        return torch.where(seen, (Y - self.centre) / self.scale, 0.0), seen
+
+
+class TargetModel(nn.Module):
+    """A model of targets, which it keeps; its parameter `log_noise` is on their scale."""
+
+    log_noise: nn.Parameter
+
+    def __init__(self, targets: Targets) -> None:
+        super().__init__()
+        for name, values in targets._asdict().items():
+            self.register_buffer(f"targets_{name}", values)
+
+    @property
+    def targets(self) -> Targets:
+        return Targets(*(getattr(self, f"targets_{name}") for name in Targets._fields))
+
+    @property
+    def noise(self) -> Float[Tensor, ""]:
+        """Variance, where the outputs' mean variance is one."""
+        return self.log_noise.exp() + LEAST_NOISE
+
+
+class Posterior(NamedTuple):
+    """q(U) as predictions need it, on the scale of `Targets`."""
+
+    weights: Float[Tensor, "m d"]  # K_uu^-1 E[u]
+    spread: Float[Tensor, "p m m"]  # K_uu^-1 - K_uu^-1 cov(u) K_uu^-1, for each pattern
+
+
+class Statistics(NamedTuple):
+    """What bound and q(U) need of the rows."""
+
+    lower: Float[Tensor, "m m"]  # of K_uu
+    psi0: Float[Tensor, ""]
+    projected: Float[Tensor, "m r"]  # psi1' y
+    psi2: Float[Tensor, "p m m"]
+    noise: Float[Tensor, ""]
+
+
+def _factors(s: Statistics) -> tuple[Tensor, Tensor, Tensor]:
+    """tr(K^-1 psi2) of each pattern, the factor of I + L^-1 psi2 L^-T / noise, L^-1 psi1' y."""
+    half = torch.linalg.solve_triangular(s.lower, s.psi2, upper=False)
+    inside = torch.linalg.solve_triangular(s.lower, half.mT, upper=False)
+    trace = inside.diagonal(dim1=1, dim2=2).sum(1)
+    B = inside / s.noise + torch.eye(len(s.lower)).to(inside)
+    # One that has no factor gives NaN, from which a line search turns back.
+    factor, failed = torch.linalg.cholesky_ex(B)
+    factor = torch.where((failed > 0)[:, None, None], math.nan, factor)
+    along = torch.linalg.solve_triangular(s.lower, s.projected, upper=False)
+    return trace, factor, along
+
+
+def collapsed(s: Statistics, targets: Targets) -> Float[Tensor, ""]:
+    """Sum over the outputs of the bound 3.26, in nats on the scale of `Targets`."""
+    trace, factor, along = _factors(s)
+    rows = targets.masks.sum(0)
+    if len(factor) == 1:
+        fitted = torch.linalg.solve_triangular(factor[0], along, upper=False)
+    else:
+        sides = along.T.unsqueeze(2)
+        fitted = torch.linalg.solve_triangular(factor[targets.pattern], sides, upper=False)
+    log_det = 2 * factor.diagonal(dim1=1, dim2=2).log().sum(1)
+    each = log_det + (s.psi0 * rows - trace) / s.noise + rows * (2 * math.pi * s.noise).log()
+    fit = targets.squares / s.noise - fitted.square().sum() / s.noise.square()
+    return -0.5 * ((targets.columns * each).sum() + fit)
+
+
+def posterior(s: Statistics, targets: Targets) -> Posterior:
+    """The optimal q(U)."""
+    _, factor, along = _factors(s)
+    eye = torch.eye(len(s.lower)).to(along)
+    whiten = torch.linalg.solve_triangular(s.lower, eye, upper=False)
+    part = torch.linalg.solve_triangular(factor, whiten.expand_as(factor), upper=False)
+    spread = whiten.T @ whiten - part.mT @ part
+    if len(factor) == 1:
+        weights = torch.cholesky_solve(along, factor[0])
+    else:
+        sides = along.T.unsqueeze(2)
+        weights = torch.cholesky_solve(sides, factor[targets.pattern]).squeeze(2).T
+    weights = whiten.T @ (weights / s.noise) @ targets.rotation.T
+    return Posterior(weights, spread)

@@ -1,0 +1,1 @@
+"""GPz, sparse heteroscedastic GPs with uncertain inputs (Almosallam 2017)."""

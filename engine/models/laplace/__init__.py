@@ -1,0 +1,1 @@
+"""Laplace's approximation for binary GP classification, and active learning with it."""

@@ -1,0 +1,206 @@
+"""Which rows to ask an expert about: how uncertain each is, and batches that do not repeat it.
+
+Pool-based sampling (Settles 2012): the band 0.5 +- delta of Yousefi (2021, section 4.4), the least
+confident, entropy, BALD (Houlsby et al. 2011, equations 3 and 4) and random. All take a fitted
+classifier's p(y = 1), and mean and variance of its latent function; higher scores are asked first.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from scant.errors import BadInput
+from scant.models.laplace.classifier import LaplaceGPC, mode
+from torch import Tensor
+
+METHODS = ("band", "least confident", "entropy", "BALD", "random")
+DIVERSITY = ("distance", "determinant", "none")
+SHORTLIST = 8  # candidates for each place of a batch, among which it is spread out
+# The entropy of a label given f, over ln 2, as weights and squared widths of Gaussians in f: right
+# to 0.01 nats for probit, to 0.002 for logistic (least squares).
+SHAPES = {
+    "probit": ((1.0, math.pi * math.log(2) / 2),),
+    "logistic": ((0.544, 1.981), (0.456, 6.078)),
+}
+DOUBT = 0.35  # from p = 0.5: beyond it a class is hardly in doubt
+NEAR, FAR = 0.8, 0.3  # prior correlation with the nearest labelled row
+
+
+class Pool(NamedTuple):
+    """What a classifier thinks of rows without a label."""
+
+    p: Float[Tensor, " n"]  # of class 1
+    mean: Float[Tensor, " n"]  # of the latent function
+    variance: Float[Tensor, " n"]
+
+
+def entropy(p: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
+    """Of a class with probability p, nats."""
+    return -(torch.xlogy(p, p) + torch.xlogy(1 - p, 1 - p))
+
+
+def information(pool: Pool, link: str) -> Float[Tensor, " n"]:
+    """BALD in closed form: what a label would tell of the latent function, nats.
+
+    The entropy of the mean less the mean of the entropy; the latter is that of a function in the
+    shape of one Gaussian for probit (Houlsby et al. 2011, equation 4), of two for logistic.
+    """
+    total = torch.zeros_like(pool.mean)
+    for weight, width in SHAPES[link]:
+        wide = width + pool.variance
+        total += weight * (width / wide).sqrt() * (-0.5 * pool.mean.square() / wide).exp()
+    return (entropy(pool.p) - math.log(2) * total).clamp(min=0)
+
+
+def scores(
+    method: str, pool: Pool, link: str, generator: torch.Generator, delta: float = 0.05
+) -> Float[Tensor, " n"]:
+    """How much each row deserves to be asked about.
+
+    Args:
+        method: One of `METHODS`. "band": rows with p within `delta` of 0.5 come first, in random
+            order, as published; then the others, the nearest first.
+        pool: The rows.
+        link: Of the classifier.
+        generator: What is random.
+        delta: Half width of the band.
+
+    Raises:
+        BadInput: Another method.
+    """
+    if method not in METHODS:
+        raise BadInput(f"There is no acquisition {method!r}; choose one of {', '.join(METHODS)}.")
+    chance = torch.rand(len(pool.p), generator=generator, dtype=torch.float64).to(pool.p)
+    if method == "random":
+        return chance
+    if method == "entropy":
+        return entropy(pool.p)
+    if method == "BALD":
+        return information(pool, link)
+    away = (pool.p - 0.5).abs()
+    return torch.where(away <= delta, 1 + chance, -away) if method == "band" else -away
+
+
+def chosen(
+    score: Float[Tensor, " n"],
+    x: Float[Tensor, "n d"],
+    k: int,
+    diversity: str = "none",
+    model: LaplaceGPC | None = None,
+) -> Int[Tensor, " k"]:
+    """Rows of a batch, in the order in which to ask them.
+
+    The first has the highest score; the others come from a shortlist of the next best.
+
+    Args:
+        score: Of every row.
+        x: The rows.
+        k: How many; all where there are fewer.
+        diversity: "distance": each is the one of the shortlist farthest from those before it.
+            "determinant": the one of largest variance given those before it, so that the
+            determinant of the batch's posterior covariance grows most (greedily). "none": by score.
+        model: The classifier, for the covariance.
+
+    Raises:
+        BadInput: Another word for `diversity`.
+    """
+    if diversity not in DIVERSITY:
+        raise BadInput(f"There is no diversity {diversity!r}; choose one of {list(DIVERSITY)}.")
+    k = min(k, len(score))
+    best = score.argsort(descending=True, stable=True)
+    if diversity == "none" or k < 2:
+        return best[:k]
+    short = best[: SHORTLIST * k]
+    if diversity == "determinant" and model is not None:
+        K = posterior_covariance(model, x[short], x[short])
+        return short[_pivots(K, k)]
+    return short[_farthest(x[short], k)]
+
+
+def _farthest(x: Tensor, k: int) -> Tensor:
+    picks = [0]
+    away = (x - x[0]).square().sum(1)
+    while len(picks) < k:
+        away[picks[-1]] = -1.0
+        picks.append(int(away.argmax()))
+        away = torch.minimum(away, (x - x[picks[-1]]).square().sum(1))
+    return torch.tensor(picks, device=x.device)
+
+
+def _pivots(K: Tensor, k: int) -> Tensor:
+    """The pivots of a Cholesky decomposition that begins with the first row."""
+    left, picks = K.diagonal().clone(), [0]
+    factor = K.new_zeros(len(K), k)
+    for i in range(k):
+        at = picks[-1]
+        column = K[:, at] - factor[:, :i] @ factor[at, :i]
+        factor[:, i] = column / left[at].clamp(min=1e-12).sqrt()
+        left = left - factor[:, i].square()
+        left[picks] = -torch.inf
+        if i + 1 < k:
+            picks.append(int(left.argmax()))
+    return torch.tensor(picks, device=K.device)
+
+
+@torch.no_grad()
+def posterior_covariance(
+    model: LaplaceGPC, a: Float[Tensor, "n d"], b: Float[Tensor, "m d"]
+) -> Float[Tensor, "n m"]:
+    """Of the latent function between rows, by Laplace's approximation."""
+    found = mode(model.covariance(model.x), model.y, model.link, model.a)
+
+    def seen(x: Tensor) -> Tensor:
+        cross = found.root[:, None] * model.covariance(model.x, x)
+        return torch.linalg.solve_triangular(found.L, cross, upper=False)
+
+    return model.covariance(a, b) - seen(a).T @ seen(b)
+
+
+def nearness(
+    model: LaplaceGPC, x: Float[Tensor, "n d"], among: Float[Tensor, "m d"]
+) -> Float[Tensor, " n"]:
+    """Prior correlation of f with the nearest of some rows; 0 where there are none."""
+    if not len(among):
+        return x.new_zeros(len(x))
+    with torch.no_grad():
+        return (model.covariance(x, among) / model.kernel.outputscale).amax(1)
+
+
+def reasons(
+    p: Float[Tensor, " k"],
+    near: Float[Tensor, " k"],
+    share: Float[Tensor, " k"],
+    method: str,
+    delta: float = 0.05,
+) -> list[str]:
+    """Why each row is asked about, such as "p = 0.52, far from every labelled patch".
+
+    Args:
+        p: Probability of class 1.
+        near: Correlation with the nearest labelled row (`nearness`).
+        share: What is left of the prior variance of f.
+        method: Of `METHODS`.
+        delta: Half width of the band.
+    """
+    told = []
+    for chance, close, left in zip(p.tolist(), near.tolist(), share.tolist()):
+        words = [f"p = {chance:.2f}"]
+        if method == "random":
+            words.append("drawn at random")
+        elif method == "band" and abs(chance - 0.5) > delta:
+            words.append(f"the nearest to 0.5 outside the band of {delta:g}")
+        if abs(chance - 0.5) > DOUBT:
+            words.append("hardly in doubt: what is left says little more")
+        elif close < FAR:
+            words.append("far from every labelled patch")
+        elif close > NEAR:
+            words.append("much like a labelled patch, and still undecided")
+        elif left > 0.5:
+            words.append("labels near it say little yet")
+        else:
+            words.append("between labelled patches of both kinds")
+        told.append(", ".join(words))
+    return told

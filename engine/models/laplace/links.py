@@ -1,0 +1,58 @@
+"""Links of binary classification: probabilities of labels, and the derivatives that Laplace wants.
+
+Rasmussen and Williams (2006), section 3.4 and equations 3.15, 3.16; Yousefi (2021), B.13-B.18.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from scant.inference.quadrature import gauss_hermite
+from torch import Tensor
+from torch.nn import functional as F
+
+NODES = 100  # of Gauss-Hermite; right to 1e-5 for variances up to 25
+
+
+class LinkDerivatives(NamedTuple):
+    """ln p(y | f) and its derivatives by f, each row by itself."""
+
+    log_p: Float[Tensor, " n"]
+    slope: Float[Tensor, " n"]
+    curvature: Float[Tensor, " n"]  # minus the second derivative, which is never negative
+    third: Float[Tensor, " n"]
+
+
+Link = Callable[[Tensor, Tensor], LinkDerivatives]
+
+
+def logistic(f: Float[Tensor, " n"], y: Float[Tensor, " n"]) -> LinkDerivatives:
+    """p(y | f) = 1 / (1 + exp(-y f)), y -1 or 1."""
+    p, q = torch.sigmoid(f), torch.sigmoid(-f)
+    return LinkDerivatives(F.logsigmoid(y * f), y * torch.sigmoid(-y * f), p * q, p * q * (p - q))
+
+
+def probit(f: Float[Tensor, " n"], y: Float[Tensor, " n"]) -> LinkDerivatives:
+    """p(y | f) = Phi(y f), y -1 or 1."""
+    z = y * f
+    log_p = torch.special.log_ndtr(z)
+    r = (-0.5 * z.square() - 0.5 * math.log(2 * math.pi) - log_p).exp()
+    curvature = (r * (r + z)).clamp(0, 1)  # rounding alone would lead out
+    return LinkDerivatives(log_p, y * r, curvature, y * r * ((2 * r + z) * (r + z) - 1))
+
+
+LINKS: dict[str, Link] = {"logistic": logistic, "probit": probit}
+
+
+def probability(
+    link: str, mean: Float[Tensor, " n"], variance: Float[Tensor, " n"]
+) -> Float[Tensor, " n"]:
+    """p(y = 1) where f is Gaussian: in closed form for probit, by quadrature for logistic."""
+    if link == "probit":
+        return torch.special.ndtr(mean / (1 + variance).sqrt())
+    nodes, weights = gauss_hermite(NODES, mean)
+    return torch.sigmoid(mean[:, None] + variance.sqrt()[:, None] * nodes) @ weights

@@ -1,0 +1,1 @@
+"""MTGPA, multi-task GPs on aggregated data (Yousefi 2021, ch. 5)."""

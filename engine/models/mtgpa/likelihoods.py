@@ -1,0 +1,238 @@
+"""How a task's observations depend on its functions: the likelihoods of MTGPA.
+
+Each knows how many latent functions f = (f_1, ..., f_F) it needs, and takes their joint posterior
+at n supports as `Moments`. Expectations under it are closed where they can be, Gauss-Hermite sums
+where not (Yousefi 2021, 5.10 and appendix C.5). Functions are averages over supports before they
+enter: a count's rate is the exponential of an average, not the average of an exponential.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from scant.errors import BadInput
+from scant.inference.quadrature import gauss_hermite
+from torch import Tensor, nn
+
+LOG_2PI = math.log(2 * math.pi)
+LEAST_NOISE = 1e-6  # variance, in squared units of y: below it a bound is all rounding
+NODES = 32
+
+
+class Moments(NamedTuple):
+    """Posterior of F functions at n supports; a support's functions may be correlated."""
+
+    mean: Float[Tensor, "f n"]
+    covariance: Float[Tensor, "f f n"]
+
+
+class Prediction(NamedTuple):
+    """What is to be observed at n supports, in the units of y (variances in their squares).
+
+    `mean` and `variance` are of the expected response (for Gaussian tasks the average of the
+    function over the support): what more data would sharpen. An observation varies about it by
+    `noise`, so that its own variance is the sum of the two.
+    """
+
+    mean: Float[Tensor, " n"]
+    variance: Float[Tensor, " n"]
+    noise: Float[Tensor, " n"]
+
+
+def _hermite(mean: Tensor, variance: Tensor) -> tuple[Float[Tensor, "s n"], Float[Tensor, "s 1"]]:
+    """Places and weights of E[g(f)] for Gaussian f."""
+    nodes, weights = gauss_hermite(NODES, mean)
+    return mean + variance.clamp(min=0).sqrt() * nodes.unsqueeze(1), weights.unsqueeze(1)
+
+
+class Likelihood(nn.Module):
+    """Of one task; y and exposure have one entry a support (an exposure of 1 where not given)."""
+
+    functions = 1
+
+    def check(self, y: Float[Tensor, " n"], task: int) -> None:
+        """Raises BadInput, naming the task, where y cannot be observed under this likelihood."""
+
+    def start(
+        self, y: Float[Tensor, " n"], exposure: Float[Tensor, " n"], noise: float
+    ) -> Float[Tensor, "2 f"]:
+        """Offsets and standard deviations to start the functions from.
+
+        Sets a Gaussian's noise as well, to a share `noise` of the variance of y.
+        """
+        raise NotImplementedError
+
+    def log_prob(self, y: Tensor, f: Tensor, exposure: Tensor) -> Tensor:
+        """ln p(y | f) for one function, broadcast."""
+        raise NotImplementedError
+
+    def expected_log_prob(
+        self, y: Float[Tensor, " n"], q: Moments, exposure: Float[Tensor, " n"]
+    ) -> Float[Tensor, " n"]:
+        """E_q[ln p(y | f)], by Gauss-Hermite where a likelihood has nothing better."""
+        places, weights = _hermite(q.mean[0], q.covariance[0, 0])
+        return (weights * self.log_prob(y, places, exposure)).sum(0)
+
+    def log_predictive(
+        self, y: Float[Tensor, " n"], q: Moments, exposure: Float[Tensor, " n"]
+    ) -> Float[Tensor, " n"]:
+        """ln E_q[p(y | f)]: the log density (or probability) of new observations."""
+        places, weights = _hermite(q.mean[0], q.covariance[0, 0])
+        return (weights.log() + self.log_prob(y, places, exposure)).logsumexp(0)
+
+    def predict(self, q: Moments, exposure: Float[Tensor, " n"]) -> Prediction:
+        raise NotImplementedError
+
+
+class Gaussian(Likelihood):
+    """y ~ N(f, noise)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.log_noise = nn.Parameter(torch.zeros((), dtype=torch.float64))
+
+    def noise(self) -> Float[Tensor, ""]:
+        return self.log_noise.exp() + LEAST_NOISE
+
+    @torch.no_grad()
+    def start(
+        self, y: Float[Tensor, " n"], exposure: Float[Tensor, " n"], noise: float
+    ) -> Float[Tensor, "2 f"]:
+        variance = y.var(correction=0).clamp(min=1e-4)
+        self.log_noise.copy_((noise * variance).log())
+        return torch.stack([y.mean(), variance.sqrt()]).unsqueeze(1)
+
+    def expected_log_prob(
+        self, y: Float[Tensor, " n"], q: Moments, exposure: Float[Tensor, " n"]
+    ) -> Float[Tensor, " n"]:
+        squares = (y - q.mean[0]).square() + q.covariance[0, 0]
+        return -0.5 * (LOG_2PI + self.noise().log() + squares / self.noise())
+
+    def log_predictive(
+        self, y: Float[Tensor, " n"], q: Moments, exposure: Float[Tensor, " n"]
+    ) -> Float[Tensor, " n"]:
+        variance = q.covariance[0, 0] + self.noise()
+        return -0.5 * (LOG_2PI + variance.log() + (y - q.mean[0]).square() / variance)
+
+    def predict(self, q: Moments, exposure: Float[Tensor, " n"]) -> Prediction:
+        variance = q.covariance[0, 0]
+        return Prediction(q.mean[0], variance, self.noise().expand_as(variance))
+
+
+class HeteroscedasticGaussian(Likelihood):
+    """y ~ N(f_1, exp(f_2)), both functions averages over the support."""
+
+    functions = 2
+
+    def start(
+        self, y: Float[Tensor, " n"], exposure: Float[Tensor, " n"], noise: float
+    ) -> Float[Tensor, "2 f"]:
+        variance = y.var(correction=0).clamp(min=1e-4)
+        offsets = torch.stack([y.mean(), (noise * variance).log()])
+        return torch.stack([offsets, torch.stack([variance.sqrt(), torch.ones_like(variance)])])
+
+    def expected_log_prob(
+        self, y: Float[Tensor, " n"], q: Moments, exposure: Float[Tensor, " n"]
+    ) -> Float[Tensor, " n"]:
+        """Closed also where q correlates the two: exp(-f_2) shifts the mean of f_1."""
+        (f, g), (f_f, f_g, g_g) = q.mean, (q.covariance[i] for i in ((0, 0), (0, 1), (1, 1)))
+        squares = (y - f + f_g).square() + f_f
+        return -0.5 * (LOG_2PI + g + torch.exp(0.5 * g_g - g) * squares)
+
+    def log_predictive(
+        self, y: Float[Tensor, " n"], q: Moments, exposure: Float[Tensor, " n"]
+    ) -> Float[Tensor, " n"]:
+        (f, g), (f_f, f_g, g_g) = q.mean, (q.covariance[i] for i in ((0, 0), (0, 1), (1, 1)))
+        places, weights = _hermite(g, g_g)
+        slope = f_g / g_g.clamp(min=1e-12)
+        variance = (f_f - slope * f_g).clamp(min=0) + places.exp()
+        error = y - f - slope * (places - g)
+        log_density = -0.5 * (LOG_2PI + variance.log() + error.square() / variance)
+        return (weights.log() + log_density).logsumexp(0)
+
+    def predict(self, q: Moments, exposure: Float[Tensor, " n"]) -> Prediction:
+        noise = torch.exp(q.mean[1] + 0.5 * q.covariance[1, 1])
+        return Prediction(q.mean[0], q.covariance[0, 0], noise)
+
+
+class Poisson(Likelihood):
+    """y ~ Poisson(exposure exp(f))."""
+
+    def check(self, y: Float[Tensor, " n"], task: int) -> None:
+        bad = (y < 0) | (y != y.round())
+        if bool(bad.any()):
+            row = int(bad.nonzero()[0])
+            raise BadInput(
+                f"Task {task} is of counts (Poisson), but its value {row} is {float(y[row]):g}; "
+                "counts are whole numbers, zero or more."
+            )
+
+    def start(
+        self, y: Float[Tensor, " n"], exposure: Float[Tensor, " n"], noise: float
+    ) -> Float[Tensor, "2 f"]:
+        rate = y.sum().clamp(min=0.5) / exposure.sum()
+        return torch.stack([rate.log(), torch.ones_like(rate)]).unsqueeze(1)
+
+    def log_prob(self, y: Tensor, f: Tensor, exposure: Tensor) -> Tensor:
+        return y * (f + exposure.log()) - exposure * f.exp() - torch.lgamma(y + 1)
+
+    def expected_log_prob(
+        self, y: Float[Tensor, " n"], q: Moments, exposure: Float[Tensor, " n"]
+    ) -> Float[Tensor, " n"]:
+        rate = exposure * torch.exp(q.mean[0] + 0.5 * q.covariance[0, 0])
+        return y * (q.mean[0] + exposure.log()) - rate - torch.lgamma(y + 1)
+
+    def predict(self, q: Moments, exposure: Float[Tensor, " n"]) -> Prediction:
+        rate = exposure * torch.exp(q.mean[0] + 0.5 * q.covariance[0, 0])
+        return Prediction(rate, rate.square() * torch.expm1(q.covariance[0, 0]), rate)
+
+
+class Bernoulli(Likelihood):
+    """y is 1 with probability 1 / (1 + exp(-f)), else 0."""
+
+    def check(self, y: Float[Tensor, " n"], task: int) -> None:
+        bad = (y != 0) & (y != 1)
+        if bool(bad.any()):
+            row = int(bad.nonzero()[0])
+            raise BadInput(
+                f"Task {task} is binary (Bernoulli), but its value {row} is {float(y[row]):g}; "
+                "use 0 and 1."
+            )
+
+    def start(
+        self, y: Float[Tensor, " n"], exposure: Float[Tensor, " n"], noise: float
+    ) -> Float[Tensor, "2 f"]:
+        share = (y.sum() + 0.5) / (len(y) + 1)
+        return torch.stack([torch.logit(share), torch.ones_like(share)]).unsqueeze(1)
+
+    def log_prob(self, y: Tensor, f: Tensor, exposure: Tensor) -> Tensor:
+        return nn.functional.logsigmoid((2 * y - 1) * f)
+
+    def predict(self, q: Moments, exposure: Float[Tensor, " n"]) -> Prediction:
+        places, weights = _hermite(q.mean[0], q.covariance[0, 0])
+        p = places.sigmoid()
+        mean = (weights * p).sum(0)
+        variance = (weights * (p - mean).square()).sum(0)
+        return Prediction(mean, variance, mean * (1 - mean) - variance)
+
+
+LIKELIHOODS: dict[str, type[Likelihood]] = {
+    "gaussian": Gaussian,
+    "heteroscedastic": HeteroscedasticGaussian,
+    "poisson": Poisson,
+    "bernoulli": Bernoulli,
+}
+
+
+def likelihood(name: str) -> Likelihood:
+    """A new likelihood of that name.
+
+    Raises:
+        BadInput: There is none.
+    """
+    if name not in LIKELIHOODS:
+        raise BadInput(f"Likelihood {name!r} is unknown; use one of {tuple(LIKELIHOODS)}.")
+    return LIKELIHOODS[name]()

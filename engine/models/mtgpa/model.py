@@ -1,0 +1,284 @@
+"""MTGPA: multi-task Gaussian processes for data aggregated over supports of every size.
+
+Yousefi (2021), chapter 5 and appendix C; Yousefi et al. (2019). Task d observes, through a
+likelihood of its own, functions averaged over its supports (boxes, points, weighted sets):
+
+    y_d(v) ~ p_d(y | f_d(v)),    f_d a linear mixture of latent functions (`mtgpa_prior`),
+
+and inducing variables stand at the latent functions, so that one sparse posterior serves all tasks
+(5.10-5.11); q(u) is a product over latent functions, as there. With Gaussian likelihoods and few
+rows the posterior is had exactly (`mtgpa_exact`).
+
+How a study drives it:
+
+    generator = torch.Generator().manual_seed(seed)
+    model = MTGPA.build(data, ["gaussian", "poisson"], dimensions=2, generator=generator)
+    training = Training(model, data, generator)      # scant.models.mtgpa.training
+    elbo = training.step()                           # as often as wanted
+    model.predict(supports, task=0)                  # at any time; draws nothing
+    model.state_dict(); training.state()             # with both loaded, a run resumes bit by bit
+
+On a CPU the same seed gives the same run, bit by bit. y of Gaussian tasks is expected standardised
+roughly (start values and the least noise assume a scale near one); inputs may have any unit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import accumulate, pairwise
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from scant.errors import BadInput
+from scant.models.mtgpa.initialization import check, inducing_points, signs, spacing
+from scant.models.mtgpa.likelihoods import Likelihood, Moments, Prediction, likelihood
+from scant.models.mtgpa.prior import Coregionalisation, Data, mass
+from scant.models.mtgpa.variational import Latent
+from torch import Tensor, nn
+
+CHUNK = 4096  # rows predicted at once
+
+
+class PredictiveCheck(NamedTuple):
+    """The aggregate check: observed supports beside what the posterior says of them.
+
+    `error` is (y - mean) / sqrt(variance + noise): near N(0, 1) where the posterior average over
+    each observed support returns the observation within its error.
+    """
+
+    prediction: Prediction
+    error: Float[Tensor, " n"]
+
+    def within(self, deviations: float = 1.96) -> float:
+        """Share of observations that many predictive standard deviations from the mean, or less."""
+        return self.error.abs().le(deviations).double().mean().item()
+
+
+class MTGPA(nn.Module):
+    """Sparse variational multi-task GP over supports; see the module for how it is driven.
+
+    Args:
+        likelihoods: Of each task: gaussian, heteroscedastic, poisson or bernoulli.
+        inducing: Supports (mostly points) of the inducing variables of every latent function.
+        dimensions: d of the space that the supports lie in.
+        ranks: R_q for each of the Q kernels.
+        shape: Of the kernels, as in `IntervalKernel`.
+        learn_inducing: Learn where the inducing points lie; the publication fixes them.
+        natural: Hold q(u) in natural parameters, for natural gradients.
+
+    Raises:
+        BadInput: No task, or an unknown likelihood or kernel.
+    """
+
+    likelihoods: Sequence[Likelihood]
+    latents: Sequence[Latent]
+
+    def __init__(
+        self,
+        likelihoods: Sequence[str],
+        inducing: Float[Tensor, "m c"],
+        dimensions: int,
+        ranks: Sequence[int] = (1,),
+        shape: str = "eq",
+        learn_inducing: bool = False,
+        natural: bool = False,
+    ) -> None:
+        super().__init__()
+        if not likelihoods:
+            raise BadInput("There is no task; give each task a likelihood.")
+        self.likelihoods = nn.ModuleList([likelihood(name) for name in likelihoods])  # type: ignore
+        counts = [lik.functions for lik in self.likelihoods]
+        ends = list(accumulate(counts, initial=0))
+        self.functions = [list(range(*between)) for between in pairwise(ends)]  # of each task
+        self.prior = Coregionalisation(dimensions, sum(counts), ranks, shape)
+        self.latents = nn.ModuleList(  # type: ignore[assignment]
+            Latent(kernel, inducing, rank, natural, learn_inducing)
+            for kernel, rank in zip(self.prior.kernels, ranks)
+        )
+        self.natural = natural
+        self.to(inducing.dtype)
+
+    @classmethod
+    def build(
+        cls,
+        data: Data,
+        likelihoods: Sequence[str],
+        dimensions: int,
+        generator: torch.Generator,
+        inducing: int | Float[Tensor, "m c"] = 100,
+        place: str = "kmeans",
+        ranks: Sequence[int] = (1,),
+        shape: str = "eq",
+        lengthscale: float | Sequence[float] | None = None,
+        fixed_lengthscale: bool = False,
+        noise: float = 0.1,
+        offsets: bool = True,
+        learn_inducing: bool = False,
+        natural: bool = False,
+    ) -> MTGPA:
+        """A model with start values from the data.
+
+        Args:
+            data: All observations; task numbers count from 0.
+            generator: A CPU generator; the same seed gives the same start, bit by bit.
+            inducing: How many inducing points, or the points (or supports) themselves.
+            place: `"kmeans"` over the centres of the supports, or `"even"` spacing.
+            lengthscale: To start from, in the units of the inputs, one or one a dimension; by
+                default twice the spacing of the inducing points.
+            fixed_lengthscale: Keep it.
+            noise: Variance of a Gaussian task's noise to start from, as a share of that of its y.
+                Where observations are nearly exact, a low start finds shorter lengthscales.
+            offsets: Give each function a constant of its own, learned. Without, the functions have
+                zero mean, as in the publication.
+
+        All else as for the class.
+
+        Raises:
+            BadInput: A task without data, a value that its likelihood excludes, one that is not
+                finite, or an argument that is unknown.
+        """
+        check(data, len(likelihoods))
+        if isinstance(inducing, int):
+            inducing = inducing_points(data.supports, dimensions, inducing, place, generator)
+        model = cls(likelihoods, inducing, dimensions, ranks, shape, learn_inducing, natural)
+        model.to(data.supports.device)
+        starts = []
+        for d, lik in enumerate(model.likelihoods):
+            own = data.of_task(d)
+            lik.check(own.y, d)
+            starts.append(lik.start(own.y, own.exposures(), noise))
+        offset, scale = torch.cat(starts, dim=1)
+        scale[[own[0] for own in model.functions]] *= signs(data, dimensions, len(likelihoods))
+        if lengthscale is None:
+            start = 2 * spacing(inducing, dimensions)
+        else:
+            start = torch.as_tensor(lengthscale).to(inducing).expand(dimensions)
+        model.prior.start(offset if offsets else 0 * offset, scale, start, generator)
+        model.prior.offset.requires_grad_(offsets)
+        model.prior.learn_lengthscales(not fixed_lengthscale)
+        return model
+
+    def variational_parameters(self) -> list[nn.Parameter]:
+        """Those of q(u)."""
+        return [p for latent in self.latents for p in latent.variational_parameters()]
+
+    def hyperparameters(self) -> list[nn.Parameter]:
+        """All others that are learned."""
+        own = {id(p) for p in self.variational_parameters()}
+        return [p for p in self.parameters() if p.requires_grad and id(p) not in own]
+
+    def kl_divergence(self) -> Float[Tensor, ""]:
+        """KL(q(u) || p(u)) over all latent functions, in nats."""
+        return torch.cat([latent.kl_divergence() for latent in self.latents]).sum()
+
+    def latent_moments(
+        self, supports: Float[Tensor, "n c"]
+    ) -> tuple[Float[Tensor, "l n"], Float[Tensor, "l n"]]:
+        """Means and variances of all latent functions, averaged over the supports."""
+        moments = [latent.moments(supports) for latent in self.latents]
+        return torch.cat([m for m, _ in moments]), torch.cat([v for _, v in moments])
+
+    def moments(self, supports: Float[Tensor, "n c"], task: int) -> Moments:
+        """q of a task's functions at supports (5.11)."""
+        return self._mix(supports, *self.latent_moments(supports), task)
+
+    def _mix(self, supports: Tensor, mean: Tensor, variance: Tensor, task: int) -> Moments:
+        own = self.functions[task]
+        a = self.prior.mixing[:, own]
+        offset = torch.outer(self.prior.offset[own], mass(supports, self.prior.dimensions))
+        return Moments(a.T @ mean + offset, torch.einsum("lf,lg,ln->fgn", a, a, variance))
+
+    def expected_log_likelihood(self, data: Data) -> Float[Tensor, " n"]:
+        """E_q[ln p(y | f)] of each row, in nats."""
+        mean, variance = self.latent_moments(data.supports)
+        total = torch.zeros_like(data.y)
+        for d, lik in enumerate(self.likelihoods):
+            rows = (data.task == d).nonzero().squeeze(1)
+            if not len(rows):
+                continue
+            q = self._mix(data.supports[rows], mean[:, rows], variance[:, rows], d)
+            values = lik.expected_log_prob(data.y[rows], q, data.exposures()[rows])
+            total = total.index_put((rows,), values)
+        return total
+
+    def elbo(self, data: Data, weight: Float[Tensor, " n"] | None = None) -> Float[Tensor, ""]:
+        """The bound 5.10, in nats, summed over the rows and not divided by their number.
+
+        Args:
+            data: All rows, or a minibatch.
+            weight: Of each row: how many rows it stands for (ones by default).
+        """
+        values = self.expected_log_likelihood(data)
+        return (values if weight is None else weight * values).sum() - self.kl_divergence()
+
+    @torch.no_grad()
+    def predict(
+        self,
+        supports: Float[Tensor, "n c"],
+        task: int,
+        exposure: Float[Tensor, " n"] | None = None,
+    ) -> Prediction:
+        """What a task is to observe at supports of any form, whether or not it has data there.
+
+        Args:
+            supports: Rows of `scant.kernels.box_average.support`; for a Gaussian task the mean and
+                variance are of the function's average over each.
+            task: Which.
+            exposure: Of a Poisson task (1 by default).
+        """
+        lik = self.likelihoods[task]
+        if not len(supports):
+            return Prediction(*supports.new_zeros(3, 0))
+        if exposure is None:
+            exposure = supports.new_ones(len(supports))
+        parts = self._in_chunks(
+            lambda rows: lik.predict(self.moments(supports[rows], task), exposure[rows]),
+            len(supports),
+        )
+        return Prediction(*(torch.cat(columns) for columns in zip(*parts)))
+
+    @torch.no_grad()
+    def log_predictive(self, data: Data) -> Float[Tensor, " n"]:
+        """Log density (or probability) of observations, given those trained on; in nats a row."""
+        total = torch.zeros_like(data.y)
+        for d, lik in enumerate(self.likelihoods):
+            rows = (data.task == d).nonzero().squeeze(1)
+            if not len(rows):
+                continue
+            own = data.at(rows)
+            parts = self._in_chunks(
+                lambda i, own=own, lik=lik, d=d: lik.log_predictive(
+                    own.y[i], self.moments(own.supports[i], d), own.exposures()[i]
+                ),
+                len(rows),
+            )
+            total[rows] = torch.cat([*parts, total[:0]])
+        return total
+
+    def _in_chunks(self, of_rows: Callable, n: int) -> list:
+        """Values chunk by chunk, K_uu factorised once."""
+        training = self.training
+        self.eval()
+        self._forget()
+        parts = [of_rows(slice(i, min(i + CHUNK, n))) for i in range(0, n, CHUNK)]
+        self._forget()
+        self.train(training)
+        return parts
+
+    def _forget(self) -> None:
+        for latent in self.latents:
+            latent.forget()
+
+    @torch.no_grad()
+    def aggregate_check(self, data: Data) -> PredictiveCheck:
+        """Does the posterior average over each observed support return the observation?"""
+        columns = torch.zeros(3, len(data.y), dtype=data.y.dtype, device=data.y.device)
+        for d in range(len(self.likelihoods)):
+            rows = (data.task == d).nonzero().squeeze(1)
+            if len(rows):
+                own = data.at(rows)
+                columns[:, rows] = torch.stack(self.predict(own.supports, d, own.exposures()))
+        prediction = Prediction(*columns)
+        deviation = (prediction.variance + prediction.noise).sqrt()
+        return PredictiveCheck(prediction, (data.y - prediction.mean) / deviation)

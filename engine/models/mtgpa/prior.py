@@ -1,0 +1,146 @@
+"""The linear model of coregionalisation over averages: the prior of MTGPA.
+
+    f_j(v) = |v| offset_j + sum_q sum_i a^i_{j,q} u^i_q(v),    u^i_q ~ GP(0, k_q averaged over v)
+
+(Yousefi 2021, 5.8-5.9), i = 1..R_q, so that cov(f_j(v), f_j'(v')) = sum_q B_q[j, j'] k_q(v, v')
+with B_q = sum_i a^i_q a^i_q'. |v| is the sum of the support's weights: one for an average. The
+publication has no offsets: a constant added to a function is added to each of its averages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from gpytorch.constraints import Positive
+from jaxtyping import Float, Int
+from scant.errors import BadInput
+from scant.kernels.box_average.kernel import IntervalKernel
+from scant.kernels.box_average.support import pieces
+from torch import Tensor, nn
+
+
+class Data(NamedTuple):
+    """Observations of all tasks, one a row.
+
+    `supports` are rows as `scant.kernels.box_average.support` describes them, `task` counts from
+    0, `exposure`
+    (of Poisson tasks) multiplies the rate and is 1 where not given.
+    """
+
+    supports: Float[Tensor, "n c"]
+    y: Float[Tensor, " n"]
+    task: Int[Tensor, " n"]
+    exposure: Float[Tensor, " n"] | None = None
+
+    def of_task(self, task: int) -> Data:
+        return self.at((self.task == task).nonzero().squeeze(1))
+
+    def at(self, rows: Int[Tensor, " m"]) -> Data:
+        exposure = None if self.exposure is None else self.exposure[rows]
+        return Data(self.supports[rows], self.y[rows], self.task[rows], exposure)
+
+    def exposures(self) -> Float[Tensor, " n"]:
+        return torch.ones_like(self.y) if self.exposure is None else self.exposure
+
+
+class Coregionalisation(nn.Module):
+    """The prior of J functions on Q kernels.
+
+    Args:
+        dimensions: d of the space that the supports lie in.
+        functions: J.
+        ranks: R_q of each kernel; their number is Q.
+        shape: Of the kernels, as in `IntervalKernel`.
+
+    `mixing` holds the a, one row a latent function, `kernel_of` says which kernel a row has.
+    Kernels have unit variance: theirs is contained in `mixing`.
+    """
+
+    kernel_of: Tensor
+    kernels: Sequence[IntervalKernel]
+
+    def __init__(
+        self, dimensions: int, functions: int, ranks: Sequence[int] = (1,), shape: str = "eq"
+    ) -> None:
+        super().__init__()
+        if not ranks or min(ranks) < 1:
+            raise BadInput(f"Every latent function needs a rank of at least 1, got {list(ranks)}.")
+        self.dimensions = dimensions
+        # Steps of a logarithm are relative, whatever the unit of the inputs.
+        self.kernels = nn.ModuleList(  # type: ignore[assignment]
+            IntervalKernel(dimensions, shape, lengthscale_constraint=Positive(torch.exp, torch.log))
+            for _ in ranks
+        )
+        self.mixing = nn.Parameter(torch.zeros(sum(ranks), functions))
+        self.offset = nn.Parameter(torch.zeros(functions))
+        owners = torch.repeat_interleave(torch.arange(len(ranks)), torch.tensor(ranks))
+        self.register_buffer("kernel_of", owners)
+        self.double()
+
+    def matrices(self) -> Float[Tensor, "q j j"]:
+        """The coregionalisation matrices B_q."""
+        return torch.stack([a.T @ a for a in self._rows()])
+
+    def lengthscales(self) -> Float[Tensor, "q d"]:
+        """In the units of the inputs."""
+        return torch.cat([kernel.lengthscale for kernel in self.kernels])
+
+    def mean(self, x: Float[Tensor, "n c"], j: Int[Tensor, " n"]) -> Float[Tensor, " n"]:
+        """Prior means of function j at support x, row by row."""
+        return self.offset[j] * mass(x, self.dimensions)
+
+    def covariance(
+        self,
+        x1: Float[Tensor, "n c1"],
+        j1: Int[Tensor, " n"],
+        x2: Float[Tensor, "m c2"],
+        j2: Int[Tensor, " m"],
+    ) -> Float[Tensor, "n m"]:
+        """Prior covariances of the functions j1 at x1 with the functions j2 at x2."""
+        terms = [
+            (a[:, j1].T @ a[:, j2]) * kernel(x1, x2).to_dense()
+            for a, kernel in zip(self._rows(), self.kernels)
+        ]
+        return torch.stack(terms).sum(0)
+
+    def variance(self, x: Float[Tensor, "n c"], j: Int[Tensor, " n"]) -> Float[Tensor, " n"]:
+        """Prior variances of function j at support x, row by row."""
+        terms = [
+            a[:, j].square().sum(0) * kernel(x, diag=True)
+            for a, kernel in zip(self._rows(), self.kernels)
+        ]
+        return torch.stack(terms).sum(0)
+
+    def _rows(self) -> list[Float[Tensor, "r j"]]:
+        """The mixing of the latent functions of each kernel."""
+        return [self.mixing[self.kernel_of == q] for q in range(len(self.kernels))]
+
+    def learn_lengthscales(self, learn: bool) -> None:
+        for kernel in self.kernels:
+            kernel.requires_grad_(learn)
+
+    @torch.no_grad()
+    def start(
+        self,
+        offset: Float[Tensor, " j"],
+        scale: Float[Tensor, " j"],
+        lengthscale: Float[Tensor, " d"],
+        generator: torch.Generator,
+    ) -> None:
+        """Start values: all functions alike but for their scales; kernels from long to short."""
+        self.offset.copy_(offset)
+        rows = len(self.mixing)
+        share = torch.ones(self.mixing.shape, dtype=torch.float64)
+        if rows > 1:  # else nothing would ever tell one latent function from another
+            share += 0.5 * torch.randn(share.shape, generator=generator, dtype=torch.float64)
+        self.mixing.copy_(share.to(scale) * scale / rows**0.5)
+        for q, kernel in enumerate(self.kernels):
+            kernel.lengthscale = lengthscale * 0.5**q
+
+
+def mass(x: Float[Tensor, "n c"], dimensions: int) -> Float[Tensor, " n"]:
+    """Sums of the weights of supports: one for an average."""
+    weight = pieces(x, dimensions).weight
+    return x.new_ones(len(x)) if weight is None else weight.sum(1)

@@ -1,0 +1,1 @@
+"""Hierarchical GPs for outputs measured in replicas (Ma 2023, ch. 5)."""

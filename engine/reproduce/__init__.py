@@ -1,0 +1,1 @@
+"""`scant reproduce`: the publications' tables, our results beside theirs."""

@@ -1,0 +1,157 @@
+"""Several servers on one database: each cares for its own runs, and those of one that is gone."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from scant.errors import NotFound, Unavailable
+from scant.events import State
+from scant.runs.active_run import ActiveRun
+from scant.runs.dispatcher import Dispatcher
+from scant.store import RunRecord, StoreTrouble, TakenOver
+from scant.store.claims import DEAD_SECONDS
+from scant.store.records import new_id
+
+ATTEND_SECONDS = 1.0
+BEAT_SECONDS = 5.0  # between two signs of life of a server
+ADOPT_SECONDS = 5.0  # between two looks for servers that are gone
+AWAY_SECONDS = DEAD_SECONDS / 2  # a database that was, and all servers seem to be gone
+
+Act = Callable[[str], Awaitable[None]]
+
+log = logging.getLogger(__name__)
+
+
+class LeaseManager:
+    """Sees that a dispatcher trains the runs that are in this server's care, and no other's.
+
+    Args:
+        dispatcher: Where the runs of this server are.
+        acts: What other servers' pages may wish of a run, by the word that stands for it.
+    """
+
+    def __init__(self, dispatcher: Dispatcher, acts: Mapping[str, Act]) -> None:
+        self.coming: set[str] = set()  # runs that are being put down for the first time
+        self._dispatcher = dispatcher
+        self._store, self._server = dispatcher.store, dispatcher.server
+        self._acts = acts
+
+    async def sign_in(self) -> None:
+        """Say that this server lives."""
+        await self._dispatcher._in_store_thread(self._store.sign_in, self._server)
+
+    async def start(self) -> None:
+        """Take up the runs that an earlier server left, and from now on those of any other."""
+        await self.adopt(self._dispatcher._in_store_thread)
+        self._dispatcher._tasks.append(asyncio.create_task(self._attend()))
+
+    async def sign_out(self) -> None:
+        """Let others take up what is left here: the server closes, and its dispatcher has."""
+        try:
+            await asyncio.to_thread(self._store.sign_out, self._server)
+        except StoreTrouble as error:
+            log.warning("that the server closes is not stored: %s", error)
+
+    async def _attend(self) -> None:
+        beaten = adopted = time.monotonic()
+        while not self._dispatcher._closing:
+            await asyncio.sleep(ATTEND_SECONDS)
+            try:
+                now = time.monotonic()
+                if now - beaten >= BEAT_SECONDS:
+                    beaten = now
+                    await self.sign_in()
+                await self._apply_requests()
+                if time.monotonic() - now > AWAY_SECONDS:
+                    adopted = time.monotonic()  # others have yet to say that they live
+                elif now - adopted >= ADOPT_SECONDS:
+                    adopted = now
+                    await self.adopt(self._dispatcher._promptly)
+            except StoreTrouble as error:
+                log.info("no runs of other servers are taken up: %s", error)
+            except Exception:
+                log.exception("the database could not be attended to")
+
+    async def _apply_requests(self) -> None:
+        """Do what other servers' pages wish of our runs; let go of those claimed by another."""
+        wishes, lost = await self._dispatcher._in_store_thread(
+            self._store.attend, self._server, list(self._dispatcher._live)
+        )
+        for run, wish in wishes.items():
+            try:
+                async with self._dispatcher._turn(run):
+                    await self._acts[wish](run)
+            except StoreTrouble:  # nothing was done: it is wished again
+                await self._dispatcher._in_store_thread(self._store.wish, run, wish)
+            except (NotFound, TakenOver, Unavailable) as error:
+                log.info("the wish to %s run %s: %s", wish, run, error)
+        for run in lost:
+            if run in self._dispatcher._live:
+                await self._dispatcher._release(self._dispatcher._live[run])
+
+    async def pass_on(self, record: RunRecord, wish: str) -> None:
+        """Leave a wish for the server that has the run in its care."""
+        if not record.state.final and record.state is not State.PAUSED:
+            await self._dispatcher._in_store_thread(self._store.wish, record.id, wish)
+
+    async def adopt(self, ask: Callable[..., Awaitable[list[RunRecord]]]) -> None:
+        """Take up the runs that no living server has in its care; `ask`: calls the store."""
+        left = await ask(lambda: self._store.acquire_orphans(self._server, self._held()))
+        await self._dispatcher._desk.abandon([record.id for record in left])
+        for record in left:
+            async with self._dispatcher._turn(record.id):
+                if record.id in self._dispatcher._live:
+                    continue  # it was on its way into our care when the database was asked
+                try:
+                    await self._take_up(record)
+                except TakenOver:
+                    log.info("run %s was taken up by another server", record.id)
+
+    def _held(self) -> set[str]:
+        """The runs that are in this server's care, as of now; called in the store's thread."""
+        return {*list(self._dispatcher._live), *list(self.coming)}
+
+    async def enter(self, put: Callable[..., str], *about: Any) -> str:
+        """Put a new run down for a visitor who waits; returns its id.
+
+        Args:
+            put: Puts it down, in the store's thread; takes `about` and the keyword `run_id`.
+            *about: Study, settings and so on.
+
+        Raises:
+            StoreTrouble: It could not be; then there is no such run, nor will there be.
+        """
+        run = new_id()
+        self.coming.add(run)
+        try:
+            await self._dispatcher._promptly(put, *about, run_id=run)
+        except StoreTrouble:
+            self._dispatcher._spawn(self._undo(run))
+            raise
+        except BaseException:
+            self.coming.discard(run)  # it was refused
+            raise
+        self.coming.discard(run)  # in the caller's hands, who does not wait before it is live
+        return run
+
+    async def _undo(self, run: str) -> None:
+        """Take back a run of which it is not known whether it was put down."""
+        await self._dispatcher._in_store_thread(self._store.delete_run, run)
+        self.coming.discard(run)
+
+    async def _take_up(self, record: RunRecord) -> None:
+        """Go on with a run that another server left behind."""
+        live = ActiveRun.of(record)
+        if record.state is State.PAUSING:
+            await self._dispatcher._finish(live, State.PAUSED, "Paused at its last checkpoint.")
+        elif record.state is State.STOPPING:
+            live.wish = "stop"
+            await self._dispatcher._go_on(live, "")
+        elif record.state is State.QUEUED and record.attempt == 0:
+            await self._dispatcher._requeue(live, "", first=False)
+        else:
+            await self._dispatcher._go_on(live, "The server was restarted")

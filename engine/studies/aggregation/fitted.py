@@ -1,0 +1,107 @@
+"""A fitted aggregation study as data: what its report and its answers are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Bool
+from scant.errors import BadInput
+from scant.models.mtgpa.likelihoods import Prediction
+from scant.models.mtgpa.model import MTGPA
+from scant.models.mtgpa.prior import Data
+from scant.studies.aggregation import preprocessing as space
+from scant.studies.aggregation.entry import AggregationSettings
+from scant.studies.aggregation.preprocessing import Scale
+from scant.studies.aggregation.table import Supports
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """The rows of a run, which a restored study no longer has.
+
+    Attributes:
+        seen: Rows of the tasks that the model knows.
+        rows: Which of them were learnt from.
+        data: Those, as the model takes them.
+    """
+
+    seen: Supports
+    rows: Bool[np.ndarray, " n"]
+    data: Data
+
+
+@dataclass(frozen=True)
+class FittedMTGPA:
+    """A model with the tasks, scales and picture that it was trained for.
+
+    It stands below `study.py`, which makes it, so that report and answers need not know how the
+    model was trained.
+
+    Attributes:
+        settings: Of the run.
+        model: At its present parameters.
+        tasks: Names, as the model numbers them.
+        kinds: The likelihood of each task.
+        scale: Of each task, from its unit to the model's and back.
+        scarce: The task that is asked about.
+        dims: Names of the dimensions.
+        edges: Of the picture's cells, by dimension; empty where there is no picture.
+        whole: All rows of the table, or those of them that were kept with the model.
+        device: Where the model is.
+    """
+
+    settings: AggregationSettings
+    model: MTGPA
+    tasks: list[str]
+    kinds: list[str]
+    scale: list[Scale]
+    scarce: str
+    dims: Sequence[str]
+    edges: list[list[float]]
+    whole: Supports
+    device: torch.device
+
+    def task(self, name: str) -> int:
+        """The number of a task of the model.
+
+        Raises:
+            BadInput: The model has no such task.
+        """
+        if name not in self.tasks:
+            raise BadInput(f"There is no task {name!r}; the tasks are {', '.join(self.tasks)}.")
+        return self.tasks.index(name)
+
+    def data_of(self, seen: Supports, rows: np.ndarray) -> Data:
+        """Rows of a table as the model takes them: its own task numbers, values scaled."""
+        return space.data_of(seen, rows, self.tasks, self.scale, self.device)
+
+    def ask(
+        self, supports: Tensor, task: int, exposure: Tensor | None = None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Mean and deviation of the average, deviation of a new observation; in the task's unit."""
+        found: Prediction = self.model.predict(supports, task, exposure)
+        offset, factor = self.scale[task].offset, self.scale[task].factor
+        mean = offset + factor * found.mean
+        std, new = factor * found.variance.sqrt(), factor * (found.variance + found.noise).sqrt()
+        return mean.cpu().numpy(), std.cpu().numpy(), new.cpu().numpy()
+
+    def field(self, task: str) -> dict[str, np.ndarray]:
+        """A task's posterior on the cells of the picture; nothing where there is no picture."""
+        sides = [np.asarray(side, float) for side in self.edges]
+        number = self.task(task)
+        if not sides:
+            return {name: np.empty(0) for name in ("mean", "std_f", "std_y")}
+        supports = space.tensors_of(*space.cells(sides), self.device)
+        return dict(zip(("mean", "std_f", "std_y"), self.ask(supports, number)))
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """The arrays that the catalog promises while the model is trained."""
+        return {
+            **self.field(self.scarce),
+            "B": self.model.prior.matrices().sum(0).detach().cpu().numpy(),
+            "lengthscale": self.model.prior.lengthscales().detach().cpu().numpy(),
+        }

@@ -1,0 +1,289 @@
+"""What an aggregation study makes of a table: tasks, rows to learn from, scales, small cells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from jaxtyping import Bool, Float, Int
+from scant.errors import BadInput
+from scant.kernels.box_average.support import boxes
+from scant.models.mtgpa.prior import Data
+from scant.studies.aggregation.entry import MOST_LATENT, AggregationSettings
+from scant.studies.aggregation.table import Supports, check_values, of
+from scant.tables.column_matching import listed
+from torch import Tensor
+
+MOST_CELLS = {1: 700, 2: 3000}  # cells of a picture; wider ones where there would be more
+COUNTS = (5, 10, 20, 50, 100, 200, 500)  # fine rows on the curve of errors
+MOST_SHOWN = 1500  # observations that travel to the page
+
+
+@dataclass(frozen=True)
+class Scale:
+    """y of a task is offset + factor times what the model sees; (0, 1) where nothing is scaled."""
+
+    offset: float
+    factor: float
+
+
+def wanted(settings: AggregationSettings, seen: Supports) -> str:
+    """The task that is asked about: the one named, else with rows held out, else the finest.
+
+    Raises:
+        BadInput: The table has no task of the name given.
+    """
+    if settings.scarce:
+        if settings.scarce not in seen.tasks:
+            raise BadInput(
+                f"There is no task {settings.scarce!r} for the setting 'scarce'; "
+                f"the tasks are {listed(seen.tasks)}."
+            )
+        return settings.scarce
+    held = [seen.tasks[t] for t in np.unique(seen.task[seen.test])]
+    size = {t: np.median(seen.width[seen.task == i].sum(1)) for i, t in enumerate(seen.tasks)}
+    return min(held or seen.tasks, key=lambda task: float(size[task]))
+
+
+def left_out(settings: AggregationSettings, seen: Supports, scarce: str) -> list[str]:
+    """Tasks that are not learnt from.
+
+    Raises:
+        BadInput: An unknown task, or the one that is asked about.
+    """
+    named = [word.strip() for word in settings.leave_out.split(",") if word.strip()]
+    for task in named:
+        if task not in seen.tasks:
+            raise BadInput(
+                f"There is no task {task!r} for the setting 'leave_out'; "
+                f"the tasks are {listed(seen.tasks)}."
+            )
+    if scarce in named:
+        raise BadInput(f"Task {scarce!r} is asked about and cannot be left out; name another.")
+    return named
+
+
+def learnt(settings: AggregationSettings, seen: Supports, scarce: str) -> Bool[np.ndarray, " n"]:
+    """Which rows are learnt from: known, not held out, of no task that is left out."""
+    rows = ~seen.test & np.isfinite(seen.y)
+    for task in left_out(settings, seen, scarce):
+        rows &= seen.task != seen.tasks.index(task)
+    return rows
+
+
+def likelihoods(settings: AggregationSettings, seen: Supports, name: str) -> list[str]:
+    """The likelihood of each task.
+
+    Raises:
+        BadInput: A value that the likelihood asked for excludes, an unknown task or likelihood.
+    """
+    chosen = named(settings.likelihoods, seen)
+    for t, task in enumerate(seen.tasks):
+        if task in chosen:
+            continue
+        y = seen.y[(seen.task == t) & np.isfinite(seen.y)]
+        whole = len(y) > 0 and bool((y == np.round(y)).all() and (y >= 0).all())
+        if settings.likelihood != "auto":
+            chosen[task] = settings.likelihood
+        elif whole and y.max() <= 1:
+            chosen[task] = "bernoulli"
+        else:
+            chosen[task] = "poisson" if whole else "gaussian"
+    check_values(seen, chosen, name=name)
+    return [chosen[task] for task in seen.tasks]
+
+
+def ranks(settings: AggregationSettings, tasks: int) -> tuple[int, ...]:
+    """The rank of each latent function's coregionalization matrix.
+
+    Two tasks that are one quantity share a function; more tasks are of more quantities, which one
+    function cannot serve (four tasks of births: SMSE 0.28 with one, 0.008 with two).
+    """
+    return (settings.rank,) * (settings.n_latent or min(-(-tasks // 2), MOST_LATENT))
+
+
+def named(words: str, seen: Supports) -> dict[str, str]:
+    """Task to likelihood, from "task=poisson, other=gaussian"."""
+    allowed = [str(name) for name in AggregationSettings.param["likelihood"].objects[1:]]
+    found = {}
+    for word in filter(None, (w.strip() for w in words.split(","))):
+        task, _, kind = (part.strip() for part in word.rpartition("="))
+        if task not in seen.tasks or kind not in allowed:
+            raise BadInput(
+                f"Setting 'likelihoods' has {word!r}; give TASK=LIKELIHOOD with a task of "
+                f"{listed(seen.tasks)} and a likelihood of {listed(allowed)}."
+            )
+        found[task] = kind
+    return found
+
+
+def scales(
+    settings: AggregationSettings, seen: Supports, rows: Bool[np.ndarray, " n"], kinds: list[str]
+) -> list[Scale]:
+    """Mean and deviation of what is learnt from, of all Gaussian tasks or of each."""
+    gaussian = np.array([kind in ("gaussian", "heteroscedastic") for kind in kinds])
+    apart = settings.standardize == "each task"
+    if settings.standardize == "auto":
+        apart = differ([seen.y[rows & (seen.task == t)] for t in np.flatnonzero(gaussian)])
+    found = []
+    for t in range(len(kinds)):
+        mine = rows & (seen.task == t)
+        if not apart or not mine.any():
+            mine = rows & gaussian[seen.task]
+        if not gaussian[t] or not mine.any():
+            found.append(Scale(0.0, 1.0))
+            continue
+        spread = float(seen.y[mine].std())
+        found.append(Scale(float(seen.y[mine].mean()), spread if spread > 0 else 1.0))
+    return found
+
+
+def differ(values: list[Float[np.ndarray, " _"]]) -> bool:
+    """Whether tasks are of other scales: deviations, or distances of means, beyond threefold.
+
+    An average of a function varies less than the function, so that some difference is no sign.
+    """
+    many = [y for y in values if len(y) > 2]
+    if len(many) < 2:
+        return False
+    spread, means = np.array([y.std() for y in many]), np.array([y.mean() for y in many])
+    least = max(float(spread.min()), 1e-300)
+    return bool(spread.max() > 3 * least or np.ptp(means) > 3 * spread.max())
+
+
+def edges(seen: Supports, scarce: str) -> list[Float[np.ndarray, " _"]]:
+    """Edges of small cells over the range of the data in one or two dimensions; else none.
+
+    As wide as the scarce task's smallest support (a hundredth of the range where those are
+    points), or a whole number of times that where there would be too many cells.
+    """
+    d = len(seen.dims)
+    if d not in MOST_CELLS:
+        return []
+    low, high = seen.lo.min(0), seen.hi.max(0)
+    span = np.maximum(high - low, 1e-12)
+    mine = seen.width[seen.task == seen.tasks.index(scarce)]
+    width = np.array([w[w > 0].min() if (w > 0).any() else s / 100 for w, s in zip(mine.T, span)])
+    while np.prod(np.ceil(span / width - 1e-9)) > MOST_CELLS[d]:
+        most = int(np.argmax(span / width))
+        width[most] *= 2
+    counts = np.maximum(np.ceil(span / width - 1e-9).astype(int), 1)
+    return [lo + w * np.arange(n + 1) for lo, w, n in zip(low, width, counts)]
+
+
+def cells(sides: list[Float[np.ndarray, " _"]]) -> tuple[np.ndarray, np.ndarray]:
+    """Corners of the cells, the first dimension fastest."""
+    lows = np.meshgrid(*(e[:-1] for e in sides), indexing="ij")
+    highs = np.meshgrid(*(e[1:] for e in sides), indexing="ij")
+    order = [np.stack([part.ravel(order="F") for part in side], axis=1) for side in (lows, highs)]
+    return order[0], order[1]
+
+
+def tensors_of(lo: np.ndarray, hi: np.ndarray, device: torch.device) -> Float[Tensor, "n c"]:
+    """Supports as the kernels take them."""
+    return boxes(torch.as_tensor(lo), torch.as_tensor(hi)).to(device)
+
+
+def of_rows(
+    scale: list[Scale], task: Int[np.ndarray, " n"]
+) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+    """Offset and factor of each row's task."""
+    pairs = np.array([(s.offset, s.factor) for s in scale])[task]
+    return pairs[:, 0], pairs[:, 1]
+
+
+def data_of(
+    seen: Supports, rows: np.ndarray, tasks: list[str], scale: list[Scale], device: torch.device
+) -> Data:
+    """Rows (chosen or numbered) of a table as the model takes them.
+
+    Args:
+        tasks: Of the model, which numbers them so; all rows are of one of these.
+        scale: Of those tasks: values are scaled by it.
+    """
+    number = np.array([tasks.index(seen.tasks[t]) for t in seen.task[rows]], dtype=np.int64)
+    offset, factor = of_rows(scale, number)
+    return Data(
+        tensors_of(seen.lo[rows], seen.hi[rows], device),
+        torch.as_tensor((seen.y[rows] - offset) / factor).to(device),
+        torch.as_tensor(number).to(device),
+        torch.as_tensor(seen.exposure[rows]).to(device),
+    )
+
+
+def counts(fine: int) -> list[int]:
+    """The numbers of fine rows worth asking about where there are `fine` of them."""
+    return [n for n in COUNTS if n < fine]
+
+
+def words_of(
+    seen: Supports,
+    rows: Bool[np.ndarray, " n"],
+    scarce: str,
+    kinds: list[str],
+    whole: Supports,
+) -> dict[str, Any]:
+    """What labels the arrays on a page (`events.Started`): tasks, space, cells, observations.
+
+    `whole` are all rows of the table, the fine ones that may not be learnt from among them: they
+    say where the cells lie and what is true there.
+    """
+    sides, mine = edges(whole, scarce), whole.task == whole.tasks.index(scarce)
+    shown = np.flatnonzero(rows | seen.test)
+    if len(shown) > MOST_SHOWN:
+        shown = shown[np.linspace(0, len(shown) - 1, MOST_SHOWN).astype(int)]
+    return {
+        "tasks": list(seen.tasks),
+        "likelihoods": kinds,
+        "scarce": scarce,
+        "dims": list(seen.dims),
+        "range": [[float(a), float(b)] for a, b in zip(whole.lo.min(0), whole.hi.max(0))],
+        "edges": [side.tolist() for side in sides],
+        "truth": truth_of(whole, sides, scarce),
+        "rows": {"training": int(rows.sum()), "test": int(seen.test.sum())},
+        "counts": counts(int((mine & ~whole.test & np.isfinite(whole.y)).sum())),
+        "observed": {
+            "task": seen.task[shown].tolist(),
+            "lo": seen.lo[shown].tolist(),
+            "hi": seen.hi[shown].tolist(),
+            "y": [float(v) if np.isfinite(v) else None for v in seen.y[shown]],
+            "test": seen.test[shown].tolist(),
+        },
+    }
+
+
+def truth_of(seen: Supports, sides: list[np.ndarray], scarce: str) -> list[float | None] | None:
+    """The scarce task's truth on the cells, where the table knows it for these very cells."""
+    mine = (seen.task == seen.tasks.index(scarce)) & np.isfinite(seen.truth)
+    if not sides or not mine.any():
+        return None
+    lo, _ = cells(sides)
+    known = {
+        tuple(np.round(a, 9)): float(v)
+        for a, v, w in zip(seen.lo[mine], seen.truth[mine], seen.width[mine])
+        if np.allclose(w, [side[1] - side[0] for side in sides])
+    }
+    found = [known.get(tuple(np.round(corner, 9))) for corner in lo]
+    return found if any(v is not None for v in found) else None
+
+
+def kept(rows: dict[str, Tensor], tasks: list[str], dims: list[str]) -> Supports:
+    """The rows that stayed with a fitted model."""
+    of_row = {name: values.numpy() for name, values in rows.items()}
+    unknown = np.full(len(of_row["y"]), np.nan)
+    return Supports(tuple(tasks), tuple(dims), y_err=unknown, truth=unknown, **of_row)
+
+
+def read(table: pd.DataFrame, words: dict[str, Any] | None = None) -> Supports:
+    """The table's arrays; with the tasks and dimensions of a fitted study, where there is one.
+
+    Raises:
+        BadInput: See `supports.of`.
+    """
+    if words is None:
+        return of(table)
+    rows = range(2, len(table) + 2)  # as a spreadsheet counts
+    return of(table, dims=words["dims"], tasks=words["tasks"], rows=rows)

@@ -1,0 +1,166 @@
+"""The figures an aggregation run ends with: ours, and baselines on the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+from scant import metrics
+from scant.events import Metric, Report
+from scant.models.mtgpa.baselines import alone, baseline
+from scant.models.mtgpa.prior import Data
+from scant.studies.aggregation import preprocessing as space
+from scant.studies.aggregation.fitted import FittedMTGPA, Learnt
+
+BASELINE_ROWS = 800  # exact inference costs their cube; with more rows baselines are left out
+FIT_STEPS = 40
+SHOWN = 2000  # test rows that travel to the page
+CHECKED = 2000  # training rows of the aggregate check
+NAMES = {
+    "kriging": "area-to-point kriging, this task alone",
+    "single": "exact GP on centroids, this task alone",
+    "icm": "ICM on centroids",
+}
+DEPENDENT = {"dependent": "dependent GPs on centroids"}
+
+
+def write_report(fitted: FittedMTGPA, learnt: Learnt) -> Report:
+    """Metrics of the held-out rows of the scarce task, the aggregate check, baselines."""
+    number = fitted.task(fitted.scarce)
+    test, y, reference = held_out(learnt, number)
+    rows, notes, arrays = [], list[str](), dict[str, np.ndarray]()
+    if test.sum() >= 2:
+        found, arrays = on_test_rows(fitted, learnt, number, test, y, reference)
+        rows += found
+    else:
+        notes.append(
+            "No row is held out, so there is nothing to score; mark some rows 'test' in a column "
+            "'split', and they are kept out of training."
+        )
+    check = agreement(fitted, learnt.data)
+    held = float(check[4].mean())
+    rows.append(Metric("this run", "observed averages inside their 95% interval", 100 * held))
+    notes.append(
+        f"Aggregate check: {100 * held:.0f}% of the observed averages lie within the 95% interval "
+        "of the posterior average over their own box."
+    )
+    empty = np.empty(0)
+    for name in ("test_y", "test_mean", "test_std"):
+        arrays.setdefault(name, empty)
+    arrays.setdefault("coverage", np.empty((2, 0)))
+    return Report(tuple(rows), {**fitted.snapshot(), **arrays, "check": check}, tuple(notes))
+
+
+def on_test_rows(
+    fitted: FittedMTGPA,
+    learnt: Learnt,
+    number: int,
+    test: Bool[np.ndarray, " n"],
+    y: Float[np.ndarray, " t"],
+    reference: Float[np.ndarray, " r"],
+) -> tuple[list[Metric], dict[str, np.ndarray]]:
+    """Scores of this run and of the baselines, and the predictions themselves."""
+    seen = learnt.seen
+    supports = space.tensors_of(seen.lo[test], seen.hi[test], fitted.device)
+    exposure = torch.as_tensor(seen.exposure[test]).to(fitted.device)
+    mean, _, std = fitted.ask(supports, number, exposure)
+    own = fitted.data_of(seen, test)
+    log_density = fitted.model.log_predictive(own).cpu().numpy()
+    scale = fitted.scale[number]
+    log_density = log_density - np.log(scale.factor)
+    rows = [
+        Metric("this run", "SMSE", metrics.smse(y, mean)),
+        Metric("this run", "SNLP", metrics.snlp(y, log_density, reference)),
+        Metric("this run", "RMSE", metrics.rmse(y, mean)),
+    ]
+    covered = metrics.coverage(y, mean, std**2)
+    rows += [
+        Metric("this run", f"coverage of the {100 * level:.0f}% interval", float(100 * share))
+        for level, share in covered.T
+    ]
+    rows += baselines(fitted, learnt, own, number, y, reference)
+    s = slice(0, SHOWN)
+    arrays = {"test_y": y[s], "test_mean": mean[s], "test_std": std[s], "coverage": covered}
+    return rows, arrays
+
+
+def baselines(
+    fitted: FittedMTGPA,
+    learnt: Learnt,
+    own: Data,
+    number: int,
+    y: Float[np.ndarray, " n"],
+    reference: Float[np.ndarray, " r"],
+    names: Mapping[str, str] = NAMES,
+) -> list[Metric]:
+    """Exact models on the same training rows, where all is Gaussian and the rows are not many."""
+    if any(kind != "gaussian" for kind in fitted.kinds) or len(learnt.data.y) > BASELINE_ROWS:
+        return []
+    scale, rows = fitted.scale[number], []
+    d = len(fitted.dims)
+    for name in names:
+        if name in ("kriging", "single"):
+            given, task = alone(learnt.data, number), 0
+            if len(given.y) < 3:
+                continue
+        elif len(fitted.kinds) > 1:
+            given, task = learnt.data, number
+        else:
+            continue
+        generator = torch.Generator().manual_seed(fitted.settings.seed)
+        model = baseline(name, given, d, generator)
+        model.fit(FIT_STEPS)
+        found = model.predict(own.supports, task)
+        mean = scale.offset + scale.factor * found.mean.cpu().numpy()
+        density = model.log_predictive(own._replace(task=torch.full_like(own.task, task)))
+        density = density.detach().cpu().numpy() - np.log(scale.factor)
+        values = (
+            metrics.smse(y, mean),
+            metrics.snlp(y, density, reference),
+            metrics.rmse(y, mean),
+        )
+        rows += [
+            Metric(names[name], metric, value, source="baseline")
+            for metric, value in zip(("SMSE", "SNLP", "RMSE"), values)
+        ]
+    return rows
+
+
+def dependent(fitted: FittedMTGPA, learnt: Learnt) -> list[Metric]:
+    """The same of dependent GPs, which a page's run has no time for."""
+    number = fitted.task(fitted.scarce)
+    test, y, reference = held_out(learnt, number)
+    own = fitted.data_of(learnt.seen, test)
+    return baselines(fitted, learnt, own, number, y, reference, DEPENDENT)
+
+
+def held_out(
+    learnt: Learnt, number: int
+) -> tuple[Bool[np.ndarray, " n"], Float[np.ndarray, " t"], Float[np.ndarray, " r"]]:
+    """The rows of a task that are scored, their values, and those of which SNLP's guess is made."""
+    seen = learnt.seen
+    test = seen.test & np.isfinite(seen.y) & (seen.task == number)
+    reference = seen.y[learnt.rows & (seen.task == number)]
+    return test, seen.y[test], reference if len(reference) > 1 else seen.y[learnt.rows]
+
+
+def agreement(fitted: FittedMTGPA, data: Data) -> Float[np.ndarray, "5 n"]:
+    """Does the posterior average over each observed box return the observation?
+
+    Rows of the answer: task, observed value, posterior mean of the average, deviation of a new
+    observation, 1 where the 95% interval holds the observation.
+    """
+    rows = np.arange(len(data.y))
+    if len(rows) > CHECKED:
+        rows = np.linspace(0, len(rows) - 1, CHECKED).astype(int)
+    chosen = data.at(torch.as_tensor(rows).to(fitted.device))
+    found = fitted.model.aggregate_check(chosen)
+    task = chosen.task.cpu().numpy()
+    offset, factor = space.of_rows(fitted.scale, task)
+    y = offset + factor * chosen.y.cpu().numpy()
+    mean = offset + factor * found.prediction.mean.cpu().numpy()
+    variance = (found.prediction.variance + found.prediction.noise).cpu().numpy()
+    held = np.abs(found.error.cpu().numpy()) <= 1.959964
+    return np.stack([task.astype(float), y, mean, factor * np.sqrt(variance), held.astype(float)])

@@ -1,0 +1,1 @@
+"""Generators of the aggregation study's demonstration data."""

@@ -1,0 +1,240 @@
+"""Aggregation: MTGPA on averages over supports of every size.
+
+What the study adds to the model of `scant.models.mtgpa.model`: how many fine rows may be learnt
+from, scales, a bound on all rows that says when to stop, predictions on small cells for the
+picture, the aggregate check, and single-task and centroid baselines on the same rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from scant.errors import BadInput
+from scant.events import Report
+from scant.models.mtgpa.model import MTGPA
+from scant.models.mtgpa.training import Training
+from scant.random import restart_generator
+from scant.studies.aggregation import preprocessing as space
+from scant.studies.aggregation.entry import AggregationSettings
+from scant.studies.aggregation.explore import answer
+from scant.studies.aggregation.fitted import FittedMTGPA, Learnt
+from scant.studies.aggregation.preprocessing import Scale
+from scant.studies.aggregation.report import write_report
+from scant.studies.aggregation.table import of
+from scant.studies.aggregation.thinning import scarce as made_scarce
+from scant.studies.predicted_table import checked
+from scant.studies.protocol import Step, Tensors, part, required
+
+WHOLE_EVERY = 25  # steps between bounds on all rows, where a step sees only some
+KEPT_ROWS = 5000  # rows that stay with the model, for the curve over fine observations
+
+
+class Study:
+    """MTGPA on one table in long form (see `scant.studies.protocol.Study` for how it is driven)."""
+
+    scheduled = False
+    reason = ""
+    tolerance = 1e-4
+    restarts = 1
+    stages = 1
+
+    def __init__(
+        self, settings: AggregationSettings, table: pd.DataFrame | None, device: torch.device
+    ) -> None:
+        table = required("aggregation", table)
+        self._follow(settings, device)
+        whole = space.read(table)
+        scarce = space.wanted(settings, whole)
+        self.table = made_scarce(table, scarce, settings.fine_rows, settings.seed)
+        self.whole = whole
+        self.seen = of(self.table, dims=whole.dims, tasks=whole.tasks)
+        self.rows = space.learnt(settings, self.seen, scarce)
+        if self.rows.sum() < 4:
+            raise BadInput(
+                f"Only {int(self.rows.sum())} rows are left to learn from; at least 4 are needed. "
+                "Bring more rows, raise fine_rows, or leave fewer tasks out."
+            )
+        kinds = space.likelihoods(settings, self.seen, "the table")
+        self._drop_tasks_without_rows(kinds)
+        self.scale = space.scales(settings, self.seen, self.rows, self.kinds)
+        self.words = space.words_of(self.seen, self.rows, scarce, self.kinds, whole)
+        self.words["scale"] = [[s.offset, s.factor] for s in self.scale]
+        tasks = list(self.seen.tasks)
+        self.data = space.data_of(self.seen, self.rows, tasks, self.scale, device)
+
+    def _follow(self, settings: AggregationSettings, device: torch.device) -> None:
+        self.settings, self.device = settings, device
+        self.notes: list[str] = []
+        self.max_steps, self.patience = settings.max_steps, settings.patience
+
+    def _drop_tasks_without_rows(self, kinds: list[str]) -> None:
+        """Tasks that nothing is learnt from are unknown to the model; their rows are not asked."""
+        having = [t for t in range(len(kinds)) if (self.rows & (self.seen.task == t)).any()]
+        names = [self.seen.tasks[t] for t in having]
+        gone = [task for task in self.seen.tasks if task not in names]
+        self.kinds = [kinds[t] for t in having]
+        if gone:
+            kept = self.table["task"].astype(str).isin(names).to_numpy()
+            self.notes.append(f"Nothing is learnt from {', '.join(gone)}.")
+            self.table = self.table[kept].reset_index(drop=True)
+            self.rows = self.rows[kept]
+            self.seen = of(self.table, dims=self.seen.dims, tasks=names)
+        self.notes.append(
+            "Likelihoods: "
+            + ", ".join(f"{task} {kind}" for task, kind in zip(self.seen.tasks, self.kinds))
+            + "."
+        )
+
+    # --- training -------------------------------------------------------------------------------
+
+    def begin(self, restart: int, stage: int, best: Tensors | None) -> None:
+        s = self.settings
+        generator = restart_generator(s.seed, restart)
+        ranks = space.ranks(s, len(self.kinds))
+        self.model = MTGPA.build(
+            self.data,
+            self.kinds,
+            len(self.seen.dims),
+            generator,
+            inducing=s.n_inducing,
+            # A few wide boxes need more points than they have centres.
+            place="kmeans" if len(self.data.y) > s.n_inducing else "even",
+            ranks=ranks,
+            shape=s.kernel,
+            lengthscale=s.lengthscale or None,
+            fixed_lengthscale=s.lengthscale > 0,
+            noise=s.noise,
+            learn_inducing=s.learn_inducing,
+            natural=s.optimizer == "natural",
+        ).to(self.device)
+        gaussian = all(kind == "gaussian" for kind in self.kinds) and not s.batch_size
+        alone = sum(ranks) == 1
+        self.training = Training(
+            self.model,
+            self.data,
+            generator,
+            scheme=s.optimizer,
+            rate=s.learning_rate,
+            natural_rate=(1.0 if alone else 0.3) if gaussian else 0.1,
+            halving=s.halving or None,
+            batch=s.batch_size or None,
+        )
+        self.bound = float("nan")
+        if best is not None:
+            self._take(best)
+
+    def step(self) -> Step:
+        elbo = self.training.step() / len(self.data.y)
+        self.notes += [note for note in self.training.notes if note not in self.notes]
+        if not self.settings.batch_size:
+            self.bound = elbo
+        elif self.training.steps % WHOLE_EVERY == 1:
+            with torch.no_grad():
+                self.bound = float(self.model.elbo(self.data)) / len(self.data.y)
+        return Step(elbo, self.bound)
+
+    def parameters(self) -> Tensors:
+        return dict(self.model.state_dict())
+
+    def state(self) -> Tensors:
+        return {**self.training.state(), "bound": torch.tensor(self.bound, dtype=torch.float64)}
+
+    def load(self, parameters: Tensors, state: Tensors) -> None:
+        self._take(parameters)
+        self.bound = float(state["bound"])
+        self.training.load({k: v for k, v in state.items() if k != "bound"})
+
+    def _take(self, parameters: Tensors) -> None:
+        self.model.load_state_dict({k: v.to(self.device) for k, v in parameters.items()})
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        return self.posterior.snapshot()
+
+    # --- afterwards -----------------------------------------------------------------------------
+
+    def conclude(self, kept: list[tuple[float, Tensors]]) -> Report:
+        self.begin(0, 0, kept[0][1])
+        return write_report(self.posterior, self.learnt)
+
+    @property
+    def learnt(self) -> Learnt:
+        """The rows of this run."""
+        return Learnt(self.seen, self.rows, self.data)
+
+    def fitted(self) -> tuple[Tensors, dict[str, Any]]:
+        tensors = {f"model.{k}": v for k, v in self.model.state_dict().items()}
+        keep = np.arange(len(self.whole))
+        if len(keep) > KEPT_ROWS:
+            keep = np.linspace(0, len(keep) - 1, KEPT_ROWS).astype(int)
+        for name in ("task", "lo", "hi", "y", "exposure", "test"):
+            tensors[f"rows.{name}"] = torch.as_tensor(getattr(self.whole, name)[keep])
+        return tensors, {"words": self.words, "all_tasks": list(self.whole.tasks)}
+
+    @classmethod
+    def restore(
+        cls,
+        settings: AggregationSettings,
+        tensors: Tensors,
+        meta: dict[str, Any],
+        device: torch.device,
+    ) -> Study:
+        study = cls.__new__(cls)
+        study._follow(settings, device)
+        study.words = meta["words"]
+        study.kinds = list(study.words["likelihoods"])
+        study.scale = [Scale(*pair) for pair in study.words["scale"]]
+        own = part(tensors, "model.")
+        inducing = next(v for k, v in own.items() if k.endswith("inducing_points"))
+        study.model = MTGPA(
+            study.kinds,
+            inducing.to(device),
+            len(study.words["dims"]),
+            space.ranks(settings, len(study.kinds)),
+            settings.kernel,
+            settings.learn_inducing,
+            settings.optimizer == "natural",
+        ).to(device)
+        study._take(own)
+        rows = {k: v.cpu() for k, v in part(tensors, "rows.").items()}
+        study.whole = space.kept(rows, meta["all_tasks"], study.words["dims"])
+        return study
+
+    @property
+    def posterior(self) -> FittedMTGPA:
+        """The model at its present parameters, as report and answers take it."""
+        named = {name: self.words[name] for name in ("tasks", "scarce", "dims", "edges")}
+        return FittedMTGPA(
+            settings=self.settings,
+            model=self.model,
+            kinds=self.kinds,
+            scale=self.scale,
+            whole=self.whole,
+            device=self.device,
+            **named,
+        )
+
+    def predict(self, table: pd.DataFrame) -> pd.DataFrame:
+        """The table with `mean`, `std` (of the average) and `std_y` (of a new observation) added.
+
+        Raises:
+            BadInput: An unknown task, a dimension that is absent, bounds upside down.
+        """
+        ends = [f"{dim}{end}" for dim in self.words["dims"] for end in ("", "_lo", "_hi")]
+        table = checked(table, ends, gaps=["exposure"])
+        unread = ["y", "y_err", "truth"]  # what is learnt is not looked at, whatever it holds
+        asked = space.read(table.drop(columns=unread, errors="ignore"), self.words)
+        out, posterior = np.full((3, len(asked)), np.nan), self.posterior
+        for t in range(len(self.words["tasks"])):
+            mine = asked.task == t
+            if mine.any():
+                exposure = torch.as_tensor(asked.exposure[mine]).to(self.device)
+                supports = space.tensors_of(asked.lo[mine], asked.hi[mine], self.device)
+                out[:, mine] = np.stack(posterior.ask(supports, t, exposure))
+        return table.assign(mean=out[0], std=out[1], std_y=out[2])
+
+    def explore(self, question: str, **asked: Any) -> dict[str, np.ndarray]:
+        """Answers "box", "field", "scarcity" and "retrain" (see the catalog)."""
+        return answer(self.posterior, question, asked)

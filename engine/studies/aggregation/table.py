@@ -1,0 +1,263 @@
+"""Tables of values known only as averages over boxes: the long form, and its arrays.
+
+A row is one observation of one task: the average of `y` over a box with the bounds `<dim>_lo` and
+`<dim>_hi` in each input dimension, or the value at the point `<dim>`, which is a box of width zero.
+What a file may hold stands in `TABLE`, so that the common reader (`scant.tables.read.read_table`)
+checks it cell by cell; `of` makes arrays of a table that was read, and `Supports.frame` a table of
+arrays. Bounds are in each dimension's own unit, `y` in its task's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Float, Int
+from scant.errors import BadInput
+from scant.tables.as_finite import finite
+from scant.tables.column_matching import listed
+from scant.tables.schema import Column, RowNumbers, TableSchema
+
+TRAIN, TEST = "train", "test"
+
+TABLE = TableSchema(
+    columns=(
+        Column(
+            "task",
+            "label",
+            doc="which quantity or instrument the row is of",
+            aliases=("output", "series", "sensor", "instrument", "station", "site"),
+        ),
+        Column(
+            "y",
+            target=True,
+            doc="the average over the row's box, or the value at its point; counts for a Poisson "
+            "task, 0 or 1 for a Bernoulli task",
+            aliases=("value", "mean", "average", "count"),
+        ),
+        Column(
+            "y_err",
+            required=False,
+            missing=True,
+            positive=True,
+            doc="standard deviation of the noise of y; kept, but not used: the model learns one "
+            "noise a task",
+            aliases=("y_error", "y_std", "y_sd", "std", "sd", "sigma", "error", "uncertainty"),
+            note="it is not used, for the model learns one noise variance of each task; leave it "
+            "out, or give what differs much in noise a task of its own",
+        ),
+        Column(
+            "exposure",
+            required=False,
+            missing=True,
+            positive=True,
+            doc="what the rate of a Poisson task is multiplied by; empty means 1",
+        ),
+        Column(
+            "split",
+            "label",
+            required=False,
+            missing=True,
+            levels=(TRAIN, TEST),
+            doc="'test' keeps a row out of training, to be predicted and scored; empty: 'train'",
+        ),
+        Column(
+            "truth",
+            required=False,
+            missing=True,
+            doc="the noise-free y where a generator knows it; shown, never learnt",
+        ),
+    ),
+    features=True,
+    boxes=True,
+    rates=True,
+    minimum_rows=4,
+)
+_OWN = {column.name for column in TABLE.columns}
+
+
+@dataclass(frozen=True)
+class Supports:
+    """Observations over boxes, as arrays in the order of the table's rows.
+
+    Attributes:
+        tasks: Names of the tasks, in order of first appearance.
+        dims: Names of the input dimensions.
+        task: Index into `tasks`.
+        lo: Lower bounds, each in its dimension's unit.
+        hi: Upper bounds; equal to `lo` at a point.
+        y: Values; NaN where only a prediction is wanted.
+        y_err: Standard deviation of y's noise; NaN where unknown.
+        exposure: Factor of a Poisson rate; 1 where the table says nothing.
+        truth: Noise-free values; NaN where unknown.
+        test: Rows that are kept out of training.
+    """
+
+    tasks: tuple[str, ...]
+    dims: tuple[str, ...]
+    task: Int[np.ndarray, " n"]
+    lo: Float[np.ndarray, "n d"]
+    hi: Float[np.ndarray, "n d"]
+    y: Float[np.ndarray, " n"]
+    y_err: Float[np.ndarray, " n"]
+    exposure: Float[np.ndarray, " n"]
+    truth: Float[np.ndarray, " n"]
+    test: Bool[np.ndarray, " n"]
+
+    def __len__(self) -> int:
+        return len(self.task)
+
+    @property
+    def centre(self) -> Float[np.ndarray, "n d"]:
+        """Middles of the boxes: what a model that knows only points is given."""
+        return (self.lo + self.hi) / 2
+
+    @property
+    def width(self) -> Float[np.ndarray, "n d"]:
+        """Widths of the boxes, zero at a point."""
+        return self.hi - self.lo
+
+    def frame(self) -> pd.DataFrame:
+        """The table in long form; `of` gives these arrays back from it."""
+        columns: dict[str, np.ndarray] = {"task": np.array(self.tasks, dtype=object)[self.task]}
+        for d, dim in enumerate(self.dims):
+            if (self.lo[:, d] == self.hi[:, d]).all():
+                columns[dim] = self.lo[:, d]
+            else:
+                columns |= {f"{dim}_lo": self.lo[:, d], f"{dim}_hi": self.hi[:, d]}
+        optional = {"y": self.y, "y_err": self.y_err, "truth": self.truth}
+        columns |= {n: v for n, v in optional.items() if not np.isnan(v).all()}
+        if (self.exposure != 1).any():
+            columns["exposure"] = self.exposure
+        if self.test.any():
+            columns["split"] = np.where(self.test, TEST, TRAIN).astype(object)
+        return pd.DataFrame(columns)
+
+
+def of(
+    frame: pd.DataFrame,
+    *,
+    dims: Sequence[str] | None = None,
+    tasks: Sequence[str] | None = None,
+    name: str = "the table",
+    rows: RowNumbers | None = None,
+) -> Supports:
+    """The arrays of a long-form table, such as `read_table(file, TABLE).frame`.
+
+    Args:
+        frame: Columns as in `TABLE`; further ones are input dimensions. `y` may be absent.
+        dims: The dimensions a model was trained on, each as a point or as a box. None: all.
+        tasks: The tasks a model was trained on. None: those of the table.
+        name: What messages call the table.
+        rows: The row of each line, for messages (`Table.rows`); counted from 0 where None.
+
+    Raises:
+        BadInput: No task, an unknown one, no dimension or one that is absent, bounds that are no
+            numbers or upside down.
+    """
+    at = np.arange(len(frame)) if rows is None else np.asarray(rows)
+    if "task" not in frame:
+        raise BadInput(f"{name} has no column 'task'; name the task of each row.")
+    words = [str(w) for w in frame["task"]]
+    known = tuple(dict.fromkeys(words if tasks is None else tasks))
+    place = {task: i for i, task in enumerate(known)}
+    for row, word in zip(at, words):
+        if word not in place:
+            raise BadInput(
+                f"{name}, column 'task', row {row}: {word!r} was not trained on; "
+                f"the tasks are {listed(known)}."
+            )
+    found = _dimensions(frame) if dims is None else tuple(dims)
+    if not found:
+        raise BadInput(
+            f"{name} has no input dimension beside {listed([str(c) for c in frame])}; add one."
+        )
+    bounds = [_bounds(frame, dim, name, at) for dim in found]
+    return Supports(
+        tasks=known,
+        dims=found,
+        task=np.array([place[w] for w in words], dtype=np.int64),
+        lo=np.column_stack([lo for lo, _ in bounds]),
+        hi=np.column_stack([hi for _, hi in bounds]),
+        y=_numbers(frame, "y"),
+        y_err=_numbers(frame, "y_err"),
+        exposure=np.nan_to_num(_numbers(frame, "exposure"), nan=1.0),
+        truth=_numbers(frame, "truth"),
+        test=(frame["split"] == TEST).to_numpy(dtype=bool)
+        if "split" in frame
+        else np.zeros(len(frame), dtype=bool),
+    )
+
+
+def check_values(
+    supports: Supports,
+    likelihoods: Mapping[str, str],
+    *,
+    name: str = "the table",
+    rows: RowNumbers | None = None,
+) -> None:
+    """Are the values such as each task's likelihood can give rise to?
+
+    Args:
+        supports: The observations; values that are NaN are passed over.
+        likelihoods: Task to "poisson" (counts), "bernoulli" (0 or 1) or any other (all numbers).
+        name: What messages call the table.
+        rows: As for `of`.
+
+    Raises:
+        BadInput: The first row whose value cannot be.
+    """
+    y, at = supports.y, np.arange(len(supports)) if rows is None else np.asarray(rows)
+    rules = {
+        "poisson": ((y < 0) | (y != np.round(y)), "a count (0, 1, 2 …)", "a Gaussian"),
+        "bernoulli": ((y != 0) & (y != 1), "0 or 1", "another"),
+    }
+    for t, task in enumerate(supports.tasks):
+        likelihood = likelihoods.get(task, "gaussian")
+        if likelihood not in rules:
+            continue
+        wrong, wanted, other = rules[likelihood]
+        bad = np.flatnonzero(wrong & ~np.isnan(y) & (supports.task == t))
+        if len(bad):
+            more = f" (and {len(bad) - 1:,} more)" if len(bad) > 1 else ""
+            raise BadInput(
+                f"{name}, column 'y', row {at[bad[0]]}: got {y[bad[0]]:g}{more} where the "
+                f"{likelihood} likelihood of task {task!r} needs {wanted}; correct it or choose "
+                f"{other} likelihood."
+            )
+
+
+def _dimensions(frame: pd.DataFrame) -> tuple[str, ...]:
+    """The input dimensions of a table, in order of appearance."""
+    inputs = [str(c) for c in frame.columns if c not in _OWN]
+    return tuple(dict.fromkeys(n[:-3] if n.endswith(("_lo", "_hi")) else n for n in inputs))
+
+
+def _bounds(
+    frame: pd.DataFrame, dim: str, name: str, rows: Int[np.ndarray, " n"]
+) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+    """Lower and upper bounds of one dimension, given as a box or as a point."""
+    names = (f"{dim}_lo", f"{dim}_hi") if f"{dim}_lo" in frame else (dim, dim)
+    for column in names:
+        if column not in frame:
+            raise BadInput(
+                f"{name} lacks the dimension {dim!r}; give the column {dim!r} or both "
+                f"'{dim}_lo' and '{dim}_hi'."
+            )
+    lo, hi = finite(frame, names, name, rows).T
+    wrong = np.flatnonzero(hi < lo)
+    if len(wrong):
+        i = wrong[0]
+        raise BadInput(
+            f"{name}, column {names[1]!r}, row {rows[i]}: {hi[i]:g} is below "
+            f"{names[0]} = {lo[i]:g}; swap the two or correct them."
+        )
+    return lo, hi
+
+
+def _numbers(frame: pd.DataFrame, column: str) -> Float[np.ndarray, " n"]:
+    if column not in frame:
+        return np.full(len(frame), np.nan)
+    return frame[column].to_numpy(dtype=np.float64, na_value=np.nan)

@@ -1,0 +1,56 @@
+"""Former names of studies and settings: links, stored runs and commands of 0.1.0 go on working."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+STUDIES = {"events": "multiview"}
+
+# By study: the name of 0.1.0 and today's.
+SETTINGS: dict[str, dict[str, str]] = {
+    "aggregation": {"optimiser": "optimizer", "standardise": "standardize"},
+    "clamp": {"batch": "batch_size", "components": "n_components", "positive": "positive_class"},
+    "genes": {
+        "batch_outputs": "batch_size",
+        "inducing_inputs": "n_inducing_inputs",
+        "inducing_outputs": "n_inducing_outputs",
+        "optimiser": "optimizer",
+    },
+    "mitosis": {
+        "components": "n_components",
+        "inducing_points": "n_inducing",
+        "private": "n_private_dims",
+        "rare": "positive_class",
+        "shared": "n_shared_dims",
+    },
+    "multiview": {
+        "components": "n_components",
+        "inducing_inputs": "inducing_init",
+        "inducing_points": "n_inducing",
+        "log_y": "log_target",
+        "positive": "positive_class",
+        "train_rows": "training_size",
+        "train_share": "training_share",
+    },
+    "omniglot": {"batch_rows": "batch_size", "inducing_points": "n_inducing"},
+    "redshift": {"positive": "log_target"},
+}
+
+
+def current_study(name: str) -> str:
+    """Today's name of a study."""
+    return STUDIES.get(name, name)
+
+
+def current_settings(study: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings under today's names; of a setting given by both its names, today's counts."""
+    former = SETTINGS.get(current_study(study), {})
+    renamed = {former[name]: value for name, value in values.items() if name in former}
+    return {**renamed, **{name: value for name, value in values.items() if name not in former}}
+
+
+def current_run(run_id: str) -> str:
+    """Today's id of a demonstration, whose id names its study; any other id unchanged."""
+    prefix, _, study = run_id.partition("-")
+    return f"{prefix}-{current_study(study)}" if prefix == "demo" else run_id

@@ -1,0 +1,224 @@
+"""The form of a catalog entry, and the base class of every study's settings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+import param
+from scant.errors import BadInput
+from scant.studies.aliases import current_settings
+from scant.tables.schema import TableSchema
+
+LONGEST = 10_000  # characters of a setting, such as a list of hidden replicas
+
+
+class Settings(param.Parameterized):
+    """Everything that can change a study's result, the seed included.
+
+    One class gives the page's form, the command line's `--set`, the link's query, the JSON in the
+    store, and validation. Subclasses name in `essential` the few settings that a page shows open.
+    """
+
+    study: ClassVar[str] = ""  # whose former names of settings are understood too
+    essential: ClassVar[tuple[str, ...]] = ()
+
+    seed = param.Integer(0, bounds=(0, 2**31 - 1), doc="Seed of every random choice of this run.")
+
+    @classmethod
+    def names(cls) -> list[str]:
+        """The settings' names, in the order in which they were declared, the seed last."""
+        own = [n for n in cls.param if n not in ("name", "seed") and not n.startswith("_")]
+        return [*own, "seed"]
+
+    @classmethod
+    def parse(cls, values: Mapping[str, Any]) -> Settings:
+        """Settings from words (a link, `--set`, JSON): each value cast to its parameter's type.
+
+        Raises:
+            BadInput: An unknown name, or a value outside its bounds; the sentence says which.
+        """
+        known = cls.names()
+        cast: dict[str, Any] = {}
+        for name, value in current_settings(cls.study, values).items():
+            if name not in known:
+                raise BadInput(
+                    f"There is no setting {_cut(name)} in this study; it has {', '.join(known)}."
+                )
+            cast[name] = _cast(name, cls.param[name], value)
+        settings = cls()
+        for name, value in cast.items():
+            try:
+                setattr(settings, name, value)
+            except (ValueError, TypeError) as error:
+                raise BadInput(_explain(name, cls.param[name], value)) from error
+        settings.check()
+        return settings
+
+    def check(self) -> None:
+        """Raise `BadInput` where settings that are each allowed do not fit together."""
+
+    def values(self) -> dict[str, Any]:
+        """All settings, ready for JSON."""
+        return {name: getattr(self, name) for name in self.names()}
+
+    def changed(self) -> dict[str, Any]:
+        """The settings that differ from their defaults."""
+        return {n: v for n, v in self.values().items() if v != type(self).param[n].default}
+
+
+def _cut(value: Any) -> str:
+    """A value for a sentence, the beginning of a long one."""
+    shown = repr(value[:80] if isinstance(value, str) else value)
+    return shown if len(shown) <= 80 else f"{shown[:77]}..."
+
+
+def _cast(name: str, parameter: param.Parameter, value: Any) -> Any:
+    """A word as the parameter's own type; a finite number, and no more than a page, of anything."""
+    if isinstance(value, str) and (len(value) > LONGEST or "\x00" in value):
+        what = "a NUL character" if "\x00" in value else f"{len(value):,} characters"
+        raise BadInput(f"Setting {name!r} has {what}; write at most {LONGEST:,} ordinary ones.")
+    wanted = isinstance(parameter, param.Number)  # whole numbers among them
+    if not isinstance(value, str):
+        yes_or_no = isinstance(value, bool | np.bool_)
+        if wanted and (yes_or_no or (isinstance(value, float) and not math.isfinite(value))):
+            raise BadInput(_explain(name, parameter, value))
+        return value
+    text = value.strip()
+    try:
+        if isinstance(parameter, param.Boolean):
+            return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}[
+                text.lower()
+            ]
+        if isinstance(parameter, param.Integer):
+            return int(text)
+        if isinstance(parameter, param.Number):
+            number = float(text)
+            if not math.isfinite(number):
+                raise ValueError("not finite")
+            return number
+    except (KeyError, ValueError) as error:
+        raise BadInput(_explain(name, parameter, value)) from error
+    return text
+
+
+def _explain(name: str, parameter: param.Parameter, value: Any) -> str:
+    if isinstance(parameter, param.Selector):
+        allowed = "one of " + ", ".join(str(o) for o in parameter.objects)
+    elif isinstance(parameter, param.Boolean):
+        allowed = "true or false"
+    elif isinstance(parameter, param.Number):
+        kind = "a whole number" if isinstance(parameter, param.Integer) else "a number"
+        low, high = parameter.bounds or (None, None)
+        bounds = " and ".join(
+            part
+            for part in (
+                f"at least {low:g}" if low is not None else "",
+                f"at most {high:g}" if high is not None else "",
+            )
+            if part
+        )
+        allowed = f"{kind} {bounds}".strip()
+    else:
+        allowed = type(parameter).__name__.lower()
+    return f"Setting {name!r} must be {allowed}; got {_cut(value)}."
+
+
+@dataclass(frozen=True)
+class ArraySpec:
+    """A named array of a snapshot or a report: its shape in symbols, its unit, what it is."""
+
+    name: str
+    shape: str
+    unit: str
+    doc: str
+
+
+@dataclass(frozen=True)
+class Citation:
+    """A publication, as a page and an export cite it."""
+
+    text: str
+    doi: str = ""
+
+
+Counts = Mapping[str, Mapping[str, int]]  # what `tables.counts` says of a table
+
+
+@dataclass(frozen=True)
+class Source:
+    """A data set that a study can be fitted to.
+
+    `kind` is "generated" (made by the study from its settings, nothing travels) or "fetched"
+    (downloaded once into the user's data directory by `scant.tables`). A generated one names
+    its generator, `(settings, rows=None) -> DataFrame`, as "package.module:function".
+
+    `size` tells the rows and columns of its table without making it, or gives the function that
+    tells them from the settings; None where they are not known before it is here. `counts` tells
+    what `tables.counts` would, so far as an estimate asks for it and would guess something else.
+    `kept`: it takes seconds to make, and its generator keeps it in the data directory.
+    """
+
+    name: str
+    title: str
+    doc: str
+    kind: str = "generated"
+    generator: str = ""
+    size: tuple[int, int] | Callable[[Any], tuple[int, int]] | None = None
+    counts: Counts = field(default_factory=dict)
+    kept: bool = False
+
+    def rows_and_columns(self, settings: Settings) -> tuple[int, int] | None:
+        """What its table will have with these settings; None where that is not known."""
+        return self.size(settings) if callable(self.size) else self.size
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One study, as both houses know it.
+
+    Attributes:
+        name: The word in addresses and on the command line.
+        title: The page's heading.
+        question: One sentence: what is scarce here, and what is asked.
+        settings: The study's settings class.
+        table: The CSV it takes.
+        sources: The data sets it offers; the first is the demonstration.
+        snapshot: The arrays of its `Snapshot` events.
+        report: The arrays of its `Report`.
+        explore: What its `explore` answers, by question: name to the arrays of the answer.
+        presets: Named settings: name to the values that differ from the defaults.
+        citations: The publications behind it.
+        limits: Sentences on what method and implementation cannot do, and where we depart.
+        objective: What `Progress.elbo` is here, with its unit.
+        score: What `Progress.score` is here, with its unit.
+        tab_of: The study whose page this one's is a tab of; the navigation names only that.
+        estimate: Seconds and bytes that a fit takes on one core, of a worker that has its libraries
+            in; for the page to say before it is begun. Of (settings, rows, columns, what
+            `tables.counts` says of the table: empty where it was not read); None: nobody knows.
+    """
+
+    name: str
+    title: str
+    question: str
+    settings: type[Settings]
+    table: TableSchema
+    sources: tuple[Source, ...]
+    snapshot: tuple[ArraySpec, ...] = ()
+    report: tuple[ArraySpec, ...] = ()
+    explore: Mapping[str, tuple[ArraySpec, ...]] = field(default_factory=dict)
+    presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    citations: tuple[Citation, ...] = ()
+    limits: tuple[str, ...] = ()
+    objective: str = "ELBO (nats a row)"
+    score: str = "validation log-likelihood (nats a row)"
+    tab_of: str = ""
+    estimate: Callable[[Any, int, int, Counts], tuple[float, float]] | None = None
+
+
+def until_rest(most: int, patience: int, share: float) -> float:
+    """Steps that a restart is expected to take: all of few, and of more a share before it rests."""
+    return min(float(most), 2 * patience + share * most) if patience else float(most)

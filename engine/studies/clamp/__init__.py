@@ -1,0 +1,1 @@
+"""Clamps: active learning with GP classification (Yousefi 2021, ch. 4)."""

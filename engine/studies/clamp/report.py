@@ -1,0 +1,143 @@
+"""The figures that a labelling session ends with: ours, others on the same budget, Table 4.1."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from scant import metrics
+from scant.events import Metric, Report
+from scant.studies.clamp import baselines
+from scant.studies.clamp import splits as rows_of
+from scant.studies.clamp.entry import COMPARED, METHODS
+from scant.studies.clamp.fitted import Fitted, Prepared
+from scant.studies.clamp.splits import Rows
+
+Measured = Mapping[str, Sequence[Any]]
+SCORES = ("F1", "precision", "recall")
+# Yousefi (2021), Table 4.1, on confidential photographs: value and spread.
+PUBLISHED = {
+    "fine-tuned CNN": {"precision": (0.93, 0.09), "recall": (0.41, 0.04), "F1": (0.56, 0.04)},
+    "logistic regression, active": {
+        "precision": (0.67, 0.005),
+        "recall": (0.70, 0.11),
+        "F1": (0.68, 0.06),
+    },
+    "GP, random": {"precision": (0.55, 0.08), "recall": (0.63, 0.05), "F1": (0.59, 0.06)},
+    "GP, active": {"precision": (0.81, 0.08), "recall": (0.76, 0.08), "F1": (0.78, 0.03)},
+}
+
+
+def write_report(
+    fitted: Fitted, snapshot: dict[str, np.ndarray], measured: Measured, said: tuple[str, ...]
+) -> Report:
+    """Metrics of the held-out rows, the methods compared, arrays for the page.
+
+    Args:
+        fitted: The session, over for now.
+        snapshot: What a page shows of it.
+        measured: What came of every round, by name.
+        said: Sentences for people, before those on the comparison.
+    """
+    rows, p = fitted.data.rows, fitted.active.p.cpu().numpy()
+    at = rows.scored if fitted.active.rows else rows.scored[:0]
+    label = rows.pool.label[at]
+    told = [
+        Metric("this run", name, value)
+        for name, value in zip(SCORES, rows_of.scores(label, p[at]))
+        if len(at)
+    ]
+    told.append(Metric("this run", "labels", float(len(fitted.active.rows))))
+    if len(at):
+        told.append(
+            Metric(
+                "this run", "ECE", metrics.expected_calibration_error(p[at], label.astype(float))
+            )
+        )
+        told += pictures(rows, p)
+    compared, figures, more = compare(fitted.data, measured)
+    arrays = {
+        **snapshot,
+        "picture": rows.pool.picture,
+        "eigenvalues": rows.scaling.share[:50],
+        "compare_f1": figures[..., 0].mean(1),
+        "compare_sd": figures[..., 0].std(1),
+        "reliability": metrics.reliability(p[at], label.astype(float)),
+        "test_row": at,
+        "test_p": p[at],
+        "test_label": label,
+    }
+    return Report((*told, *compared, *published()), arrays, (*said, *more))
+
+
+def compare(
+    data: Prepared, measured: Measured
+) -> tuple[list[Metric], Float[np.ndarray, "c s r 3"], list[str]]:
+    """Every method from several starts: metrics at the end, and curves.
+
+    Args:
+        data: The pool.
+        measured: What came of every round, by name.
+
+    Returns:
+        Metrics with their spread over the sessions; scores by method, session and round; a
+        sentence for people.
+    """
+    s, found = data.settings, measured
+    counts = [int(v) for v in found["labels"]]
+    if s.expert == "you" or not counts or not len(data.rows.scored):
+        return [], np.empty((0, 1, len(counts), 3)), []
+    own = np.array(found[METHODS[0]], dtype=float)
+    curves = [own[None], np.array(found[METHODS[1]], dtype=float).transpose(1, 0, 2)]
+    if s.baselines:
+        more = [baselines.active(data, r, counts) for r in range(1, s.repeats)]
+        curves[0] = np.stack([own, *more])
+        curves.append(np.stack([baselines.linear(data, r, counts) for r in range(s.repeats)]))
+        top = np.array(baselines.ceiling(data.rows))
+        curves.append(np.broadcast_to(top, (1, len(counts), 3)))
+    told = []
+    for name, curve in zip(COMPARED, curves):
+        for i, score in enumerate(SCORES):
+            last = curve[:, -1, i]
+            spread = float(last.std()) if len(last) > 1 else None
+            told.append(Metric(name, score, float(last.mean()), spread, "baseline"))
+    gained = area(counts, curves[0][..., 0].mean(0) - curves[1][..., 0].mean(0))
+    told.append(Metric(COMPARED[0], "mean gain of F1 over random", gained, source="baseline"))
+    most = max(len(c) for c in curves)
+    padded = np.stack(
+        [np.concatenate([c, np.repeat(c.mean(0)[None], most - len(c), 0)]) for c in curves]
+    )
+    said = (
+        f"Between {counts[0]:,} and {counts[-1]:,} labels, F1 is {gained:+.3f} on average where "
+        "patches are asked actively in place of at random."
+    )
+    return told, padded, [said] if len(counts) > 1 else []
+
+
+def area(counts: list[int], gain: Float[np.ndarray, " r"]) -> float:
+    """Area between two curves over the number of labels, divided by the range: a mean gain."""
+    if len(counts) < 2:
+        return float(gain[0])
+    return float(np.trapezoid(gain, counts) / (counts[-1] - counts[0]))
+
+
+def pictures(rows: Rows, p: Float[np.ndarray, " n"]) -> list[Metric]:
+    """F1 of the verdicts on whole held-out pictures: that of their most suspicious patch."""
+    at = rows.scored
+    if not rows.pool.pictures:
+        return []
+    own = np.unique(rows.pool.picture[at])
+    true = np.array([rows.pool.label[at][rows.pool.picture[at] == i].max() for i in own])
+    told = np.array([p[at][rows.pool.picture[at] == i].max() for i in own])
+    return [Metric("this run", "F1 of whole pictures", rows_of.scores(true, told)[0])]
+
+
+def published() -> list[Metric]:
+    """Table 4.1, which is of other pictures."""
+    return [
+        Metric(f"{method} (published, other pictures)", name, value, spread, "published")
+        for method, scores in PUBLISHED.items()
+        for name, (value, spread) in scores.items()
+    ]

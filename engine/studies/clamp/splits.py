@@ -1,0 +1,235 @@
+"""Rows of a labelling session: which may be asked about, which are held out, what they look like.
+
+What is known of every row before the first label: its features, standardised, and their principal
+components over the whole pool (Yousefi 2021, section 4.4: to 20).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+from scant.errors import BadInput
+from scant.studies.clamp.entry import FEATURES, ROLES, ClampSettings
+from scant.studies.clamp.table import UNKNOWN, Pool
+from scant.tables.images.features import features
+from sklearn.metrics import precision_recall_fscore_support
+
+MAY_BE_ASKED, VALIDATION, TEST = range(len(ROLES))
+ENOUGH = 40  # labelled rows of which some are held out while a person labels the others
+
+
+class Scaling(NamedTuple):
+    """From features to the components that the classifier is given.
+
+    Attributes:
+        mean, deviation: Of each feature over the pool; a deviation of 0 is taken as 1.
+        components: Directions of largest variance, times a scale by which components have a mean
+            variance of one.
+        share: Of the variance, by component, the largest first; all of them.
+    """
+
+    mean: Float[np.ndarray, " d"]
+    deviation: Float[np.ndarray, " d"]
+    components: Float[np.ndarray, "d q"]
+    share: Float[np.ndarray, " e"]
+
+    def of(self, x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n q"]:
+        """Components of rows."""
+        return (x - self.mean) / self.deviation @ self.components
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a session.
+
+    Attributes:
+        pool: As read, without rows that `imbalance` leaves out.
+        row: Of the table.
+        role: Index into `ROLES`.
+        given: "columns", or the kind of features made from the images.
+        scaling: Of the features.
+        x: Components.
+    """
+
+    pool: Pool
+    row: Int[np.ndarray, " n"]
+    role: Int[np.ndarray, " n"]
+    given: str
+    scaling: Scaling
+    x: Float[np.ndarray, "n q"]
+
+    @property
+    def askable(self) -> Int[np.ndarray, " a"]:
+        """Rows that may be asked about."""
+        return np.flatnonzero(self.role == MAY_BE_ASKED)
+
+    @property
+    def answerable(self) -> Int[np.ndarray, " a"]:
+        """Those of them whose label the table has."""
+        return np.flatnonzero((self.role == MAY_BE_ASKED) & (self.pool.label != UNKNOWN))
+
+    @property
+    def scored(self) -> Int[np.ndarray, " t"]:
+        """Rows that scores are of: test, or validation where there is no test."""
+        test = np.flatnonzero(self.role == TEST)
+        return test if len(test) else np.flatnonzero(self.role == VALIDATION)
+
+    @property
+    def validation(self) -> Int[np.ndarray, " v"]:
+        """Rows that tell when to stop."""
+        return np.flatnonzero(self.role == VALIDATION)
+
+
+def prepare(settings: ClampSettings, pool: Pool) -> Rows:
+    """The rows of a session on a table.
+
+    Raises:
+        BadInput: No labels for a simulated expert, or of one class only; features that the table
+            has not.
+    """
+    simulated = settings.expert == "simulated"
+    counts = np.bincount(pool.label[pool.label != UNKNOWN], minlength=2)
+    if simulated and not counts.all():
+        has = "no labels" if not counts.any() else f"only labels {pool.classes[counts.argmax()]!r}"
+        raise BadInput(
+            f"The table has {has}, from which a simulated expert cannot answer; give labels of "
+            "both classes, or set 'expert' to you."
+        )
+    kept = thinned(settings, pool)
+    own = taken(pool, kept)
+    role = roles(settings, own)
+    given, x = looked_at(settings, own)
+    scaling = scaled(x, settings.n_components)
+    rows = Rows(own, kept, role, given, scaling, scaling.of(x))
+    known = np.bincount(own.label[rows.answerable], minlength=2)
+    if simulated and not known.all():
+        raise BadInput(
+            f"Of what is not held out, no row is {own.classes[int(known.argmin())]!r}; hold out "
+            "less, or set a smaller 'imbalance'."
+        )
+    return rows
+
+
+def thinned(settings: ClampSettings, pool: Pool) -> Int[np.ndarray, " m"]:
+    """Rows by which there are `imbalance` of the other class to one of what is looked for."""
+    every = np.arange(len(pool))
+    other, wanted = (np.flatnonzero(pool.label == c) for c in (0, 1))
+    if not settings.imbalance or not len(other) or not len(wanted):
+        return every
+    rng = np.random.default_rng([settings.seed, 61])
+    most = max(1, int(len(other) / settings.imbalance))
+    dropped = rng.permutation(wanted)[most:]
+    if len(wanted) < most:
+        dropped = rng.permutation(other)[max(1, round(len(wanted) * settings.imbalance)) :]
+    return np.setdiff1d(every, dropped)
+
+
+def taken(pool: Pool, rows: Int[np.ndarray, " m"]) -> Pool:
+    """Some rows of a pool."""
+    return replace(
+        pool,
+        label=pool.label[rows],
+        picture=pool.picture[rows],
+        place=pool.place[rows],
+        images=[pool.images[i] for i in rows] if pool.images else [],
+        x=pool.x[rows],
+    )
+
+
+def roles(settings: ClampSettings, pool: Pool) -> Int[np.ndarray, " n"]:
+    """Which rows are held out: labelled ones, by whole pictures, as many with what is looked for.
+
+    A person who labels has rows held out only where the table has labels enough.
+    """
+    role = np.zeros(len(pool), dtype=np.int64)
+    known = pool.label != UNKNOWN
+    if settings.expert == "you" and known.sum() < ENOUGH:
+        return role
+    rng = np.random.default_rng([settings.seed, 62])
+    holding = np.unique(pool.picture[pool.label == 1])
+    for pictures in (holding, np.setdiff1d(np.unique(pool.picture[known]), holding)):
+        mixed = rng.permutation(pictures)
+        test = round(settings.test_share * len(mixed))
+        spared = test + round(settings.validation_share * len(mixed))
+        role[np.isin(pool.picture, mixed[:test]) & known] = TEST
+        role[np.isin(pool.picture, mixed[test:spared]) & known] = VALIDATION
+    return role
+
+
+def looked_at(settings: ClampSettings, pool: Pool) -> tuple[str, Float[np.ndarray, "n d"]]:
+    """What the classifier is given, by name, and the features.
+
+    Raises:
+        BadInput: The table has no columns of features, or no images, where they are asked for.
+    """
+    kind = settings.features
+    if kind == FEATURES[0]:
+        kind = FEATURES[1] if pool.features else FEATURES[2]
+    if kind == FEATURES[1] and not pool.features:
+        raise BadInput(
+            "Setting 'features' is columns, and the table has no numeric columns that vary; choose "
+            "auto, or add columns."
+        )
+    if kind != FEATURES[1] and not pool.images:
+        raise BadInput(
+            f"Setting 'features' is {kind}, and the table has no images; choose auto, or give "
+            "images."
+        )
+    return kind, pool.x if kind == FEATURES[1] else features(pool.images, kind)
+
+
+def scaled(x: Float[np.ndarray, "n d"], count: int) -> Scaling:
+    """Standardisation and principal components of a pool."""
+    mean, deviation = x.mean(0), x.std(0)
+    deviation = np.where(deviation > 1e-12 * np.maximum(1, np.abs(mean)), deviation, 1.0)
+    _, singular, directions = np.linalg.svd((x - mean) / deviation, full_matrices=False)
+    variance = singular**2 / max(len(x), 1)
+    count = min(count, int((variance > 1e-12 * variance.max(initial=1e-300)).sum()) or 1)
+    own = directions[:count]
+    own = own * np.sign(own[np.arange(len(own)), np.abs(own).argmax(1)])[:, None]
+    scale = np.sqrt(max(float(variance[:count].mean()), 1e-300))
+    return Scaling(mean, deviation, own.T / scale, variance / max(variance.sum(), 1e-300))
+
+
+def scores(label: Int[np.ndarray, " n"], p: Float[np.ndarray, " n"]) -> tuple[float, float, float]:
+    """F1, precision and recall of what is looked for; NaN without rows."""
+    if not len(label):
+        return (float("nan"),) * 3
+    precision, recall, f1, _ = precision_recall_fscore_support(
+        label, p > 0.5, labels=[1], average="binary", zero_division=0.0
+    )
+    return float(f1), float(precision), float(recall)
+
+
+def notes(settings: ClampSettings, rows: Rows, table_rows: int) -> list[str]:
+    """What a person should know of how the table was taken."""
+    pool, said = rows.pool, []
+    known = np.bincount(pool.label[pool.label != UNKNOWN], minlength=2)
+    if len(rows.row) < table_rows:
+        said.append(
+            f"{table_rows - len(rows.row):,} patches were left out, so that {known[0]:,} are "
+            f"{pool.classes[0]} and {known[1]:,} are {pool.classes[1]}."
+        )
+    unknown = int((pool.label == UNKNOWN).sum())
+    if settings.expert == "simulated" and unknown:
+        said.append(
+            f"{unknown:,} patches have no label in the table; they are predicted, and the "
+            "simulated expert is not asked about them."
+        )
+    if not pool.pictures and len(rows.scored):
+        said.append(
+            "The table names no pictures, so patches are held out one by one; those of one picture "
+            "may stand on both sides, and scores flatter."
+        )
+    if not len(rows.scored):
+        said.append("No labelled patch is held out, so that scores are of the labels themselves.")
+    kept = rows.scaling.share[: rows.x.shape[1]].sum()
+    said.append(
+        f"The classifier is given {rows.x.shape[1]} principal components of "
+        f"{len(rows.scaling.mean):,} features ({rows.given}), which hold {kept:.0%} of their "
+        "variance."
+    )
+    return said

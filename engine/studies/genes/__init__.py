@@ -1,0 +1,1 @@
+"""Genes: outputs measured in replicas (Ma 2023, ch. 5)."""

@@ -1,0 +1,110 @@
+"""The figures a genes run ends with: ours, and the other models on the same rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from jaxtyping import Bool, Float
+from scant import metrics
+from scant.events import Metric, Report
+from scant.studies.genes import models
+from scant.studies.genes import preprocessing as rows
+from scant.studies.genes.entry import MODELS
+from scant.studies.genes.fitted import FittedReplicas
+from scant.studies.genes.table import Replicas
+
+FIT_STEPS = 80
+EVIDENCE = "bound or log evidence (nats a row)"
+
+
+def write_report(fitted: FittedReplicas, score: float) -> Report:
+    """Metrics of the held-out rows and curves of the first shown output, by every model.
+
+    Args:
+        score: What training came to, in nats a row.
+    """
+    snapshot, first = fitted.snapshot(), fitted.shown[:1]
+    seen, test = fitted.seen, fitted.test
+    most = snapshot["mean"].shape[1]
+    found = fitted.on_test_rows()
+    told = [*scores(seen, test, found, "this run", "run"), Metric("this run", EVIDENCE, score)]
+    notes = []
+    if not test.any():
+        notes.append(
+            "No row is held out, so there is nothing to score; hide a replica, choose a split, or "
+            "mark rows with 1 in a column 'test'."
+        )
+    curves = []
+    for name, label in MODELS.items() if fitted.settings.baselines else ():
+        if name == fitted.settings.model:
+            continue
+        if name in models.EXACT and models.size(name, fitted.data) > models.MOST_ROWS:
+            notes.append(
+                f"{label} is left out of the comparison: it is exact, and {len(fitted.data.y):,} "
+                "rows are too many for it."
+            )
+            continue
+        model, bound = models.fitted(name, fitted.data, fitted.settings, FIT_STEPS)
+        other = replace(fitted, model=model)
+        told += scores(seen, test, other.on_test_rows(), label, "baseline")
+        told.append(Metric(label, EVIDENCE, bound, source="baseline"))
+        own = other.curves(first)
+        curves.append(np.stack([_padded(own[which][0], most) for which in ("mean", "std_y")]))
+    compared = np.stack(curves, 1) if curves else np.empty((2, 0, most, rows.GRID))
+    return Report(
+        tuple(told),
+        {
+            **snapshot,
+            **arrays_of(seen, test, found),
+            "compare_mean": compared[0],
+            "compare_std": compared[1],
+        },
+        tuple(notes),
+    )
+
+
+def _padded(values: Float[np.ndarray, "r g"], count: int) -> Float[np.ndarray, "c g"]:
+    return np.pad(values, ((0, count - len(values)), (0, 0)), constant_values=np.nan)
+
+
+def scores(
+    seen: Replicas,
+    test: Bool[np.ndarray, " n"],
+    found: Float[np.ndarray, "3 t"],
+    method: str,
+    source: str,
+) -> list[Metric]:
+    """NMSE, NLPD and coverage, of values in units of their output's mean and deviation."""
+    if test.sum() < 2:
+        return []
+    centre, width = (values[seen.output[test]] for values in rows.units(seen))
+    y, mean = (seen.y[test] - centre) / width, (found[0] - centre) / width
+    variance = (found[2] / width) ** 2
+    levels = metrics.LEVELS if source == "run" else metrics.LEVELS[-1:]
+    covered = metrics.coverage(y, mean, variance, levels)
+    values = {
+        "NMSE": metrics.nmse(y, mean),
+        "NLPD": metrics.nlpd(y, mean, variance),
+        **{f"coverage of the {100 * n:.0f}% interval": 100 * share for n, share in covered.T},
+    }
+    return [Metric(method, name, float(value), source=source) for name, value in values.items()]
+
+
+def arrays_of(
+    seen: Replicas, test: Bool[np.ndarray, " n"], found: Float[np.ndarray, "3 t"]
+) -> dict[str, np.ndarray]:
+    """The held-out rows, in the table's units."""
+    y = seen.y[test]
+    covered = metrics.coverage(y, found[0], found[2] ** 2) if len(y) else np.empty((2, 0))
+    return {
+        "test_y": y,
+        "test_mean": found[0],
+        "test_std_f": found[1],
+        "test_std_y": found[2],
+        "test_output": seen.output[test],
+        "test_replica": seen.replica[test],
+        "test_std_noise": np.sqrt(np.maximum(found[2] ** 2 - found[1] ** 2, 0)),
+        "pit": metrics.pit(y, found[0], found[2] ** 2),
+        "coverage": covered,
+    }

@@ -1,0 +1,108 @@
+"""Every method on the same rows: for honesty, one after the other and bounded in time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from scant.random import restart_generator
+from scant.studies.mitosis import models
+from scant.studies.mitosis.cost import MOST_DGPLVM, MOST_ROWS, STEPS
+from scant.studies.mitosis.entry import OTHERS
+from scant.studies.mitosis.fitted import Prepared, settle
+from scant.studies.mitosis.preprocessing import Columns
+from scant.studies.mitosis.settings import MODELS
+from sklearn.linear_model import LogisticRegression
+
+LINEAR_STEPS = 500
+FALLBACK = 60  # components that classifiers are given where the model is given pixels
+
+
+class Told(NamedTuple):
+    """What a method says of the held-out rows."""
+
+    method: str
+    p: Float[np.ndarray, "n c"] | None  # None: left out
+    decided: Int[np.ndarray, " n"] | None
+    threshold: float
+    note: str = ""
+
+
+def compared(
+    data: Prepared,
+    learnt: Int[np.ndarray, " m"],
+    asked: Int[np.ndarray, " n"],
+    only: Sequence[str],
+    hurry: float = 1.0,
+) -> Iterator[Told]:
+    """What the methods say that learn from some rows.
+
+    Args:
+        data: Whose rows, settings and columns they are.
+        learnt: Rows to learn from.
+        asked: Rows to classify.
+        only: Those that are asked for, by name.
+        hurry: Part of the usual steps.
+    """
+    for name, method in MODELS.items():
+        if method not in only:
+            continue
+        most = MOST_DGPLVM if name == "dgplvm" else MOST_ROWS
+        if len(learnt) > most:
+            said = f"{method} is left out of the comparison: with {len(learnt):,} rows to learn "
+            yield Told(method, None, None, np.nan, said + "from it takes too long.")
+            continue
+        steps = max(20, round(hurry * min(STEPS[name], data.settings.max_steps)))
+        yield latent(data, name, learnt, asked, steps)
+    if set(OTHERS) & set(only):
+        yield from plain(data, learnt, asked)
+
+
+def latent(
+    data: Prepared,
+    name: str,
+    learnt: Int[np.ndarray, " m"],
+    asked: Int[np.ndarray, " n"],
+    steps: int,
+) -> Told:
+    """A latent variable model, trained anew."""
+    s = data.settings
+    generator = restart_generator(s.seed)
+    label = torch.tensor(data.label[learnt])
+    z = data.given(learnt, name).cpu()
+    model = models.build(s, name, z, label, data.n_classes, generator).to(data.device)
+    models.fit(model, steps)
+    reader, chances, _ = settle(data, model, learnt, name)
+    return told(MODELS[name], chances, reader.place(data.given(asked, name)).evidence)
+
+
+def plain(
+    data: Prepared, learnt: Int[np.ndarray, " m"], asked: Int[np.ndarray, " n"]
+) -> Iterator[Told]:
+    """Class-weighted classifiers of the principal components that the model is given."""
+    spared = data.split.validation
+    x, held, new = (data.filled(data.z[which]) for which in (learnt, spared, asked))
+    if data.image is not None and not len(data.columns.axes):
+        turned = Columns.of(x, FALLBACK, pixels=True)
+        x, held, new = (turned.forward(v) for v in (x, held, new))
+    label, c = data.label[learnt], data.n_classes
+    machine, _ = models.best_svm(x, label, held, data.label[spared], c)
+    width = np.where(x.std(0) > 1e-9, x.std(0), 1.0)
+    x, line = x / width, LogisticRegression(class_weight="balanced", max_iter=LINEAR_STEPS)
+    line.fit(x, label)
+    prior = data.prior(learnt)
+    for method, classifier, scale in zip(OTHERS, (machine, line), (1.0, width)):
+        evidence = [models.decisions(classifier, v / scale, c) for v in (held, new)]
+        found = models.temperature_scaled(evidence[0][: len(held)], data.label[spared], prior, None)
+        yield told(method, found, evidence[1])
+
+
+def told(
+    method: str, chances: models.CalibratedClassifier, evidence: Float[np.ndarray, "n c"]
+) -> Told:
+    """Probabilities and decisions of a method, from its evidence."""
+    p = chances.of(evidence)
+    return Told(method, p, chances.decide(p), chances.threshold)

@@ -1,0 +1,165 @@
+"""The rows of a table as the models learn them, and a model that has learnt from them.
+
+What reports, answers and the methods compared are made from; `Study` makes both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from scant.errors import BadInput
+from scant.studies.mitosis import models
+from scant.studies.mitosis import splits as rows
+from scant.studies.mitosis.entry import STRIP
+from scant.studies.mitosis.preprocessing import Columns
+from scant.studies.mitosis.settings import PRIORS, MitosisSettings
+from scant.studies.mitosis.splits import Split
+
+PICTURED = 50  # held-out rows of each class whose images are kept
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A table, split and preprocessed.
+
+    Attributes:
+        settings: Of the run.
+        words: What labels the arrays on a page (`splits.words_of`).
+        label: Classes of the rows, the rare one 0.
+        z: Rows as they are learnt; NaN where missing.
+        split: Rows by what they are for.
+        columns: From the table's columns to `z`, and back.
+        image: Height and width of images; None: rows are features.
+        places: Of the rows in the table.
+        pictured: Rows whose images are kept.
+        images: Those images.
+        shares: Of the classes in the table.
+        device: On which models are trained.
+    """
+
+    settings: MitosisSettings
+    words: dict[str, Any]
+    label: Int[np.ndarray, " n"]
+    z: Float[np.ndarray, "n k"]
+    split: Split
+    columns: Columns
+    image: tuple[int, int] | None
+    places: Int[np.ndarray, " n"]
+    pictured: Int[np.ndarray, " m"]
+    images: Float[np.ndarray, "m d"]
+    shares: Float[np.ndarray, " c"]
+    device: torch.device
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.words["classes"])
+
+    @property
+    def learnt(self) -> Int[np.ndarray, " l"]:
+        return self.split.learnt
+
+    @property
+    def test(self) -> Int[np.ndarray, " t"]:
+        return self.split.test
+
+    def given(self, which: Int[np.ndarray, " m"], name: str = "") -> torch.Tensor:
+        """Rows as a model is given them; dgplvm takes no missing values."""
+        z = self.z[which]
+        if (name or self.settings.model) == "dgplvm":
+            z = self.filled(z)
+        return torch.tensor(z, dtype=torch.float64).to(self.device)
+
+    def filled(self, z: Float[np.ndarray, "m k"]) -> Float[np.ndarray, "m k"]:
+        """Rows without gaps: what is missing is the mean of the rows that are learnt from."""
+        return np.where(np.isfinite(z), z, np.nanmean(self.z[self.learnt], axis=0))
+
+    def drawn(self, z: Float[np.ndarray, "m k"]) -> np.ndarray:
+        """What was learnt as the table shows it: images in whole shades, or features."""
+        x = self.columns.back(z)
+        if self.image is None:
+            return x
+        shades = np.round(np.clip(x, 0, 1) * rows.SHADES) / rows.SHADES
+        return shades.reshape(len(z), *self.image)
+
+    def picture(self, row: int) -> np.ndarray:
+        """A row as the table shows it; the image itself where it was kept, else as it is learnt."""
+        at = int(np.searchsorted(self.pictured, row))
+        if self.image is not None and at < len(self.pictured) and self.pictured[at] == row:
+            return self.images[at].reshape(self.image)
+        return self.drawn(self.filled(self.z[[row]]))[0]
+
+    def prior(self, learnt: Int[np.ndarray, " m"]) -> Float[np.ndarray, " c"]:
+        """Shares of the classes before a row is seen, as the settings want them."""
+        if self.settings.prior == PRIORS[2]:
+            return np.full(self.n_classes, 1 / self.n_classes)
+        if self.settings.prior == PRIORS[1]:
+            return self.shares
+        return np.bincount(self.label[learnt], minlength=self.n_classes) / len(learnt)
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A model of prepared rows; `reader` and `chances` are None until training has ended."""
+
+    data: Prepared
+    model: models.Model
+    reader: models.Reader | None
+    chances: models.CalibratedClassifier | None
+
+    def ask(self, z: torch.Tensor, restarts: int = 1) -> tuple[models.Places, np.ndarray]:
+        """Where rows lie under each class, and the classes' probabilities.
+
+        Raises:
+            BadInput: The study is not fitted yet.
+        """
+        if self.reader is None or self.chances is None:
+            raise BadInput("This run has not ended yet, so that nothing can be asked of it.")
+        found = self.reader.place(z, restarts)
+        return found, self.chances.of(found.evidence)
+
+    def generate(self, label: int, count: int, seed: int) -> np.ndarray:
+        """New rows of a class, as images where there are images."""
+        data = self.data
+        own = torch.as_tensor(np.flatnonzero(data.label[data.learnt] == label)).to(data.device)
+        generator = torch.Generator().manual_seed(seed)
+        z = models.generate(self.model, own, label, count, generator)
+        return data.drawn(z.detach().cpu().numpy())
+
+
+def pictured(label: Int[np.ndarray, " n"], split: Split, n_classes: int) -> Int[np.ndarray, " m"]:
+    """Rows whose images are kept: those beside generated ones, and some held out."""
+    strip = split.learnt[rows.shown(label[split.learnt], STRIP * n_classes)]
+    held = [split.test[label[split.test] == c][:PICTURED] for c in range(n_classes)]
+    return np.unique(np.concatenate([strip, *held]))
+
+
+def settle(
+    data: Prepared, model: models.Model, learnt: Int[np.ndarray, " m"], name: str = ""
+) -> tuple[models.Reader, models.CalibratedClassifier, tuple[float, float]]:
+    """How classes are read off a trained model: its SVM, temperature and threshold.
+
+    Args:
+        data: The rows.
+        model: Trained.
+        learnt: The rows that it has learnt from.
+        name: One of `scant.studies.mitosis.settings.MODELS`; empty: the run's.
+    """
+    spared = data.split.validation
+    label, how = data.label[learnt], models.USUAL
+    reader = models.Reader(model, label, data.n_classes)
+    evidence = np.empty((0, data.n_classes))
+    if len(spared):
+        found = reader.place(data.given(spared, name))
+        evidence = found.evidence
+        if reader.machine is not None:
+            own, held = (v.detach().cpu().numpy() for v in (model.latent()[0], found.mean[:, 0]))
+            reader.machine, how = models.best_svm(
+                own, label, held, data.label[spared], data.n_classes
+            )
+            evidence = models.decisions(reader.machine, held, data.n_classes)
+    prior = data.prior(learnt)
+    return reader, models.temperature_scaled(evidence, data.label[spared], prior, model), how

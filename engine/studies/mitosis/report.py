@@ -1,0 +1,99 @@
+"""The figures a mitosis run ends with: ours, and other methods on the same rows."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float, Int
+from scant import metrics
+from scant.events import Metric, Report
+from scant.studies.mitosis import baselines
+from scant.studies.mitosis.entry import PRECISIONS
+from scant.studies.mitosis.fitted import Fitted
+from sklearn.metrics import average_precision_score, balanced_accuracy_score
+
+BOUND = "bound (nats a row)"
+THRESHOLDS = np.linspace(0.0, 1.0, PRECISIONS)
+
+
+def write_report(fitted: Fitted, snapshot: dict[str, np.ndarray], score: float) -> Report:
+    """Metrics of the held-out rows, arrays for the page, and the other methods.
+
+    Args:
+        fitted: The model, its training ended.
+        snapshot: What a page shows of it.
+        score: What training came to, in nats a row.
+    """
+    data = fitted.data
+    test, label = data.test, data.label[data.test]
+    assert fitted.chances is not None
+    p = np.empty((0, data.n_classes))
+    if len(test):
+        _, p = fitted.ask(data.given(test))
+    own = baselines.Told("this run", p, fitted.chances.decide(p), fitted.chances.threshold)
+    every = [own]
+    if data.settings.baselines and len(test):
+        others = data.words["methods"][1:]
+        every += baselines.compared(data, data.learnt, test, others)
+    told = [Metric("this run", BOUND, score)]
+    for one in every:
+        source = "run" if one is own else "baseline"
+        told += [Metric(one.method, k, v, source=source) for k, v in scores(one, label).items()]
+    arrays = {
+        **snapshot,
+        "test_p": p,
+        "test_label": label,
+        "test_index": data.places[test],
+        **curves(every, label, len(data.words["methods"])),
+        "reliability": metrics.reliability(p.max(1, initial=0.0), (p.argmax(1) == label) * 1.0)
+        if len(test)
+        else np.empty((3, 0)),
+    }
+    return Report(tuple(told), arrays, tuple(one.note for one in every if one.note))
+
+
+def scores(one: baselines.Told, label: Int[np.ndarray, " n"]) -> dict[str, float]:
+    """Precision, recall and F1 of the rare class, and scores of all probabilities."""
+    if one.p is None or one.decided is None or not len(label):
+        return {}
+    p, rare = one.p, label == 0
+    true = p[np.arange(len(p)), label]
+    right = (p.argmax(1) == label) * 1.0
+    found = dict(zip(("precision", "recall", "F1", "average precision"), of_rare(one, label)))
+    if rare.any() and not rare.all():
+        found["balanced accuracy"] = float(balanced_accuracy_score(label, one.decided))
+    found["mean log probability (nats)"] = float(np.log(np.maximum(true, 1e-300)).mean())
+    found["ECE"] = metrics.expected_calibration_error(p.max(1), right)
+    return found
+
+
+def of_rare(one: baselines.Told, label: Int[np.ndarray, " n"]) -> Float[np.ndarray, "4"]:
+    """Precision, recall, F1 and average precision of class 0 against the rest."""
+    if one.p is None or one.decided is None:
+        return np.full(4, np.nan)
+    rare, taken = label == 0, one.decided == 0
+    hit = float((rare & taken).sum())
+    precision, recall = hit / max(taken.sum(), 1), hit / max(rare.sum(), 1)
+    f1 = 2 * hit / max(taken.sum() + rare.sum(), 1)
+    average = average_precision_score(rare, one.p[:, 0]) if rare.any() else np.nan
+    return np.array([precision, recall, f1, average])
+
+
+def curves(
+    every: list[baselines.Told], label: Int[np.ndarray, " n"], methods: int
+) -> dict[str, np.ndarray]:
+    """Precision, recall and counts of each method, whatever the threshold on its probability."""
+    pr = np.full((methods, 3, PRECISIONS), np.nan)
+    counts = np.full((methods, 4, PRECISIONS), np.nan)
+    thresholds = np.full(methods, np.nan)
+    rare = label == 0
+    for i, one in enumerate(every):
+        pr[i, 0] = THRESHOLDS
+        thresholds[i] = one.threshold
+        if one.p is None or not len(label):
+            continue
+        taken = one.p[:, :1] >= THRESHOLDS
+        hit, wrong = (taken & rare[:, None]).sum(0), (taken & ~rare[:, None]).sum(0)
+        counts[i] = hit, wrong, rare.sum() - hit, (~rare).sum() - wrong
+        pr[i, 1] = np.where(hit + wrong, hit / np.maximum(hit + wrong, 1), np.nan)
+        pr[i, 2] = hit / max(int(rare.sum()), 1)
+    return {"pr": pr, "confusion": counts, "threshold": thresholds}

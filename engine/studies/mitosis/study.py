@@ -1,0 +1,262 @@
+"""Mitosis: a rare class in a latent space of its own (Yousefi 2021, chapter 3).
+
+What the study adds to the models: which rows are learnt from and which are held out, by slide;
+principal components in place of pixels; temperature and threshold from rows spared for them;
+latent positions, covariances and generated cells for the page.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from scant.events import Report
+from scant.random import restart_generator
+from scant.studies.mitosis import covariances, models
+from scant.studies.mitosis import splits as rows
+from scant.studies.mitosis.cost import MOST_DGPLVM as MOST
+from scant.studies.mitosis.entry import OTHERS, PAIRS, SHOWN, STRIP
+from scant.studies.mitosis.fitted import Fitted, Prepared, pictured, settle
+from scant.studies.mitosis.preprocessing import Columns
+from scant.studies.mitosis.settings import MODELS, MitosisSettings
+from scant.studies.mitosis.splits import Split
+from scant.studies.mitosis.table import LabelledImages
+from scant.studies.protocol import Step, Tensors, arrays, part, required
+
+
+class Study:
+    """One model of a few classes on one table (see `scant.studies.protocol.Study` for how it is
+    driven)."""
+
+    scheduled = False
+    reason = ""
+    tolerance = 1e-3
+    stages = 1
+
+    def __init__(
+        self, settings: MitosisSettings, table: pd.DataFrame | None, device: torch.device
+    ) -> None:
+        table = required("mitosis", table)
+        s, told = settings, LabelledImages.of(table)
+        cells, places = rows.chosen(s, told)
+        drawn = rows.shape(s, cells)
+        x, image = rows.as_learnt(s, cells, drawn)
+        split, said = rows.split(s, cells)
+        if s.model == "dgplvm" and len(split.learnt) > MOST:
+            said.append(f"DGPLVM learns from {MOST:,} of {len(split.learnt):,} rows.")
+            kept = rows.some(np.random.default_rng(s.seed), cells, split.learnt, MOST)
+            split = Split(split.pool, kept, split.validation, split.test)
+        columns = Columns.of(x[split.learnt], s.n_components, image is not None)
+        methods = [MODELS[s.model]]
+        if s.baselines:
+            methods += [*(n for k, n in MODELS.items() if k != s.model), *OTHERS]
+        picked = pictured(cells.label, split, len(cells.classes)) if image else split.test[:0]
+        self._follow(
+            Prepared(
+                settings=s,
+                words=rows.words_of(s, cells, image, split, methods),
+                label=cells.label,
+                z=columns.forward(x),
+                split=split,
+                columns=columns,
+                image=image,
+                places=places,
+                pictured=picked,
+                images=np.nan_to_num(x[picked]) if image else np.empty((0, 0)),
+                shares=np.bincount(cells.label) / len(cells),
+                device=device,
+            )
+        )
+        self.notes += [*said, *rows.notes(cells, drawn, image, split, columns)]
+
+    def _follow(self, data: Prepared) -> None:
+        self.data, self.words, self.settings = data, data.words, data.settings
+        self.device = data.device
+        self.notes: list[str] = []
+        self.restarts, self.max_steps = data.settings.restarts, data.settings.max_steps
+        self.patience = data.settings.patience
+        self.reader: models.Reader | None = None
+        self.chances: models.CalibratedClassifier | None = None
+        self.how = models.USUAL
+
+    # --- training -------------------------------------------------------------------------------
+
+    def begin(self, restart: int, stage: int, best: Tensors | None) -> None:
+        s = self.settings
+        self.generator = restart_generator(s.seed, restart)
+        label = torch.tensor(self.data.label[self.data.learnt])
+        self.model = models.build(
+            s,
+            s.model,
+            self.data.given(self.data.learnt).cpu(),
+            label,
+            self.data.n_classes,
+            self.generator,
+        ).to(self.data.device)
+        self.training = models.trainer(self.model, s.max_steps, s.adam_steps)
+        self.bound = float("nan")
+        if best is not None:
+            self._take(best)
+
+    def step(self) -> Step:
+        if self.training.stalled:  # at a maximum, as far as can be told
+            return Step(self.bound, self.bound)
+        value = self.training.step()
+        if not math.isfinite(value):  # Adam gave up: L-BFGS goes on from where it was
+            value = self.training.step()
+        self.bound = -value
+        self.notes += [note for note in self.model.notes if note not in self.notes]
+        return Step(self.bound, self.bound)
+
+    def parameters(self) -> Tensors:
+        return dict(self.model.state_dict())
+
+    def state(self) -> Tensors:
+        at = torch.tensor([self.bound], dtype=torch.float64)
+        return {**self.training.state_dict(), "bound": at}
+
+    def load(self, parameters: Tensors, state: Tensors) -> None:
+        self._take(parameters)
+        self.bound = float(state["bound"][0])
+        self.training.load_state_dict({k: v for k, v in state.items() if k != "bound"})
+
+    def _take(self, parameters: Tensors) -> None:
+        self.model.load_state_dict({k: v.to(self.data.device) for k, v in parameters.items()})
+
+    # --- what the model has learnt --------------------------------------------------------------
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """Everything that a page shows of the model as it is (see the catalog)."""
+        label = self.data.label[self.data.learnt]
+        shown, pairs = rows.shown(label, SHOWN), rows.shown(label, PAIRS)
+        mean, std = (_array(t) for t in self.model.latent())
+        return {
+            "latent_mean": mean[shown],
+            "latent_std": std[shown],
+            "latent_class": label[shown],
+            "relevance": _array(self.model.relevance()),
+            **covariances.shown(self.model, pairs, label[pairs]),
+            **self.strip(),
+        }
+
+    def strip(self) -> dict[str, np.ndarray]:
+        """New images of each class beside real ones; in whole shades, which pack well."""
+        if self.data.image is None:
+            none = np.empty((0, 0, 0)), np.empty(0, dtype=np.int64)
+            return dict(zip(("generated", "generated_class", "real", "real_class"), none * 2))
+        label = self.data.label[self.data.learnt]
+        each = [
+            self.present.generate(c, STRIP, self.settings.seed) for c in range(self.data.n_classes)
+        ]
+        real = self.data.learnt[rows.shown(label, STRIP * self.data.n_classes)]
+        return {
+            "generated": np.concatenate(each),
+            "generated_class": np.repeat(np.arange(self.data.n_classes), STRIP),
+            "real": np.stack([self.data.picture(row) for row in real.tolist()]),
+            "real_class": self.data.label[real],
+        }
+
+    @property
+    def present(self) -> Fitted:
+        """The model at its present state, for what is made from it."""
+        return Fitted(self.data, self.model, self.reader, self.chances)
+
+    # --- afterwards -----------------------------------------------------------------------------
+
+    def conclude(self, kept: list[tuple[float, Tensors]]) -> Report:
+        from scant.studies.mitosis.report import write_report
+
+        score, best = max(kept, key=lambda pair: pair[0])
+        self.begin(0, 0, best)
+        self.reader, self.chances, self.how = settle(self.data, self.model, self.data.learnt)
+        return write_report(self.present, self.snapshot(), score)
+
+    def fitted(self) -> tuple[Tensors, dict[str, Any]]:
+        chances = self.chances
+        assert chances is not None, "a study is fitted once it is concluded"
+        kept: dict[str, np.ndarray] = {
+            "z": self.data.z.astype(np.float32),
+            "label": self.data.label.astype(np.int16),
+            "places": self.data.places,
+            "pictured": self.data.pictured,
+            "images": np.round(self.data.images * rows.SHADES).astype(np.uint8),
+            "shares": self.data.shares,
+            **{f"split.{k}": v for k, v in vars(self.data.split).items()},
+            **{f"chances.{k}": np.asarray(v) for k, v in chances._asdict().items()},
+        }
+        kept |= {f"columns.{k}": np.asarray(v) for k, v in vars(self.data.columns).items()}
+        kept["columns.axes"] = kept["columns.axes"].astype(np.float32)
+        tensors = {f"rows.{k}": torch.as_tensor(v) for k, v in kept.items()}
+        tensors |= {f"model.{k}": v for k, v in self.model.state_dict().items()}
+        return tensors, {"words": self.words, "how": list(self.how)}
+
+    @classmethod
+    def restore(
+        cls,
+        settings: MitosisSettings,
+        tensors: Tensors,
+        meta: dict[str, Any],
+        device: torch.device,
+    ) -> Study:
+        study = cls.__new__(cls)
+        kept = arrays(tensors, "rows.")
+        split, columns, chances = (
+            arrays(tensors, f"rows.{p}.") for p in ("split", "columns", "chances")
+        )
+        image = tuple(meta["words"]["size"]) or None
+        label, z = kept["label"].astype(np.int64), kept["z"].astype(np.float64)
+        columns |= {"left": float(columns["left"]), "axes": columns["axes"].astype(np.float64)}
+        data = Prepared(
+            settings=settings,
+            words=meta["words"],
+            label=label,
+            z=z,
+            split=Split(**split),
+            columns=Columns(**columns),
+            image=image,
+            places=kept["places"],
+            pictured=kept["pictured"],
+            images=kept["images"] / rows.SHADES,
+            shares=kept["shares"],
+            device=device,
+        )
+        study._follow(data)
+        study.begin(0, 0, part(tensors, "model."))
+        study.how = tuple(meta["how"])
+        study.reader = models.Reader(study.model, label[data.learnt], data.n_classes)
+        if study.reader.machine is not None:
+            own = _array(study.model.latent()[0])
+            study.reader.machine = models.weighted_svm(own, label[data.learnt], study.how)
+        chances["threshold"] = float(chances["threshold"])
+        study.chances = models.CalibratedClassifier(**chances)
+        return study
+
+    # --- questions ------------------------------------------------------------------------------
+
+    def predict(self, table: pd.DataFrame) -> pd.DataFrame:
+        """The table with the class that each row is taken for, its probability, and all others'.
+
+        The class is called `label`, or `predicted` where the table has labels. A row is of the
+        rare class from the probability on that was best on rows spared for it. Images of another
+        size are brought to the model's.
+
+        Raises:
+            BadInput: A column is absent, or the images are of another shape.
+        """
+        from scant.studies.mitosis.explore import predictions
+
+        return predictions(self.present, table)
+
+    def explore(self, question: str, **asked: Any) -> dict[str, np.ndarray]:
+        """Answers to the questions that the catalog names (`explore.answer`)."""
+        from scant.studies.mitosis.explore import answer
+
+        return answer(self.present, question, asked)
+
+
+def _array(values: torch.Tensor) -> np.ndarray:
+    array: np.ndarray = values.detach().cpu().numpy()
+    return array

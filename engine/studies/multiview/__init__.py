@@ -1,0 +1,1 @@
+"""Rows seen in many views: cell events, pollution, survival (Kandemir and Hamprecht 2015)."""

@@ -1,0 +1,153 @@
+"""Methods beside the network: kernels averaged over the views, one view alone, straight lines."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float, Int
+from scant.studies.multiview.fitted import Prepared, Told
+from scant.studies.multiview.preprocessing import Looks
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import LogisticRegression, RidgeCV
+from sklearn.model_selection import StratifiedKFold, cross_val_predict, cross_val_score
+from sklearn.svm import SVC
+
+Kernel = Float[np.ndarray, "_ _"]
+COSTS = (0.3, 1.0, 3.0, 10.0)
+PENALTIES = (0.03, 0.1, 0.3, 1.0, 3.0)
+MOST_ROWS = 3000  # learnt from with a kernel of all pairs; of more, a random part
+
+
+def kernels(
+    data: Prepared, looks: Looks, learnt: Int[np.ndarray, " n"], asked: Int[np.ndarray, " t"]
+) -> tuple[list[Kernel], list[Kernel]]:
+    """Among the rows to learn from, and from those to the rows asked, by view.
+
+    RBF kernels of standardised columns, as wide as the rows are apart.
+    """
+    among, across = [], []
+    views = zip(
+        looks.of(data.seen.x[learnt], data.device), looks.of(data.seen.x[asked], data.device)
+    )
+    for own, other in views:
+        a, b = own.cpu().numpy(), other.cpu().numpy()
+        apart = _squares(a, a)
+        width = max(float(apart.mean()), 1e-12)
+        among.append(np.exp(-apart / width))
+        across.append(np.exp(-_squares(b, a) / width))
+    return among, across
+
+
+def averaged(
+    data: Prepared, looks: Looks, learnt: Int[np.ndarray, " n"], asked: Int[np.ndarray, " t"]
+) -> Told:
+    """SVM-UA of classes, kernel ridge regression of values: the mean of the views' kernels.
+
+    Args:
+        data: The run's rows.
+        looks: The views, as its models see them.
+        learnt: Rows to learn from; censored ones are left out.
+        asked: Rows to predict.
+
+    Returns:
+        Mean and variance of the target as learnt, as `Prepared.ask` gives them.
+    """
+    learnt = teaching(data, learnt)
+    among, across = (np.mean(K, axis=0) for K in kernels(data, looks, learnt, asked))
+    y = data.y[learnt]
+    if data.seen.task == "classification":
+        p = chances(among, y, across, data.settings.seed)
+        return p, p * (1 - p)
+    centre = float(y.mean())
+    scores = [
+        float(
+            np.mean(
+                (
+                    cross_val_predict(KernelRidge(alpha=a, kernel="precomputed"), among, y - centre)
+                    - (y - centre)
+                )
+                ** 2
+            )
+        )
+        for a in PENALTIES
+    ]
+    best = KernelRidge(alpha=PENALTIES[int(np.argmin(scores))], kernel="precomputed")
+    mean = best.fit(among, y - centre).predict(across) + centre
+    return mean, np.full(len(asked), min(scores))
+
+
+def single(
+    data: Prepared, looks: Looks, learnt: Int[np.ndarray, " n"], asked: Int[np.ndarray, " t"]
+) -> Told:
+    """The same support vector machine on one view: that which tells most in cross-validation."""
+    learnt = teaching(data, learnt)
+    y = data.y[learnt]
+    among, across = kernels(data, looks, learnt, asked)
+    folds = _folds(y, data.settings.seed)
+    told = [
+        cross_val_score(_machine(3.0), K, y, cv=folds, scoring="average_precision").mean()
+        for K in among
+    ]
+    best = int(np.argmax(told))
+    p = chances(among[best], y, across[best], data.settings.seed)
+    return p, p * (1 - p)
+
+
+def linear(
+    data: Prepared, looks: Looks, learnt: Int[np.ndarray, " n"], asked: Int[np.ndarray, " t"]
+) -> Told:
+    """Ridge regression on all features, its penalty by cross-validation."""
+    learnt = teaching(data, learnt)
+    x, z = (
+        np.concatenate([v.cpu().numpy() for v in looks.of(data.seen.x[own], data.device)], axis=1)
+        for own in (learnt, asked)
+    )
+    y = data.y[learnt]
+    line = RidgeCV(alphas=np.logspace(-2, 4, 13)).fit(x, y)
+    rest = float(np.mean((line.predict(x) - y) ** 2)) * len(y) / max(len(y) - x.shape[1] - 1, 1)
+    return line.predict(z), np.full(len(asked), max(rest, 1e-300))
+
+
+def chances(
+    among: Kernel, y: Float[np.ndarray, " n"], across: Kernel, seed: int
+) -> Float[np.ndarray, " t"]:
+    """Probabilities of class 1 by a support vector machine whose cost cross-validation chooses.
+
+    Its decision values become probabilities by a logistic curve that is fitted to values which
+    cross-validation gave (Platt 1999).
+    """
+    folds = _folds(y, seed)
+    values = [
+        cross_val_predict(_machine(c), among, y, cv=folds, method="decision_function")
+        for c in COSTS
+    ]
+    curves = [LogisticRegression().fit(v[:, None], y) for v in values]
+    losses = [
+        -float(np.mean(curve.predict_log_proba(v[:, None])[np.arange(len(y)), y.astype(int)]))
+        for curve, v in zip(curves, values)
+    ]
+    best = int(np.argmin(losses))
+    machine = _machine(COSTS[best]).fit(among, y)
+    return np.asarray(curves[best].predict_proba(machine.decision_function(across)[:, None])[:, 1])
+
+
+def teaching(data: Prepared, learnt: Int[np.ndarray, " n"]) -> Int[np.ndarray, " m"]:
+    """The rows whose target is known whole, and of many a random part."""
+    known = learnt[data.seen.event[learnt]] if data.seen.task == "survival" else learnt
+    if len(known) <= MOST_ROWS:
+        return known
+    rng = np.random.default_rng([data.settings.seed, 52])
+    return np.sort(rng.permutation(known)[:MOST_ROWS])
+
+
+def _machine(cost: float) -> SVC:
+    return SVC(C=cost, kernel="precomputed")
+
+
+def _folds(y: Float[np.ndarray, " n"], seed: int) -> StratifiedKFold:
+    least = int(min((y == 0).sum(), (y == 1).sum()))
+    return StratifiedKFold(max(2, min(5, least)), shuffle=True, random_state=seed)
+
+
+def _squares(a: Float[np.ndarray, "n d"], b: Float[np.ndarray, "m d"]) -> Kernel:
+    square = (a**2).sum(1)[:, None] + (b**2).sum(1) - 2 * a @ b.T
+    return np.asarray(np.maximum(square, 0.0))

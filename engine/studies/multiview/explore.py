@@ -1,0 +1,189 @@
+"""Answers to what a person asks of a fitted multiview study, and its predictions of a table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from scant.errors import BadInput
+from scant.studies.multiview import baselines, survival
+from scant.studies.multiview import splits as rows
+from scant.studies.multiview.fitted import Fitted, Prepared
+from scant.studies.multiview.preprocessing import Looks
+from scant.studies.multiview.report import main
+from scant.studies.multiview.scarcity import curve
+from scant.studies.multiview.table import of
+from scant.studies.predicted_table import checked, with_classes
+from scant.tables.column_matching import listed
+from scipy.special import ndtr
+
+VIEW_STEPS = 60  # of a model that is trained anew on some of the views
+VIEW_ROWS = 600  # that it learns from at most
+
+
+def answer(fitted: Fitted, question: str, asked: dict[str, Any]) -> dict[str, np.ndarray]:
+    """The arrays that the catalog promises for `question`.
+
+    Raises:
+        BadInput: A question that this study does not know, a view, row or patient that it has not.
+    """
+    data = fitted.data
+    if question == "views":
+        return views(data, asked)
+    if question == "row":
+        return row(fitted, asked)
+    if question == "patient":
+        return patient(fitted, asked)
+    if question == "scarcity":
+        return curve(data, asked)
+    raise BadInput(
+        f"Nothing is known of {question!r}; ask 'views', 'row', 'patient' or 'scarcity'."
+    )
+
+
+def views(data: Prepared, asked: dict[str, Any]) -> dict[str, np.ndarray]:
+    """The run's model trained anew on some of the table's views, beside their averaged kernels.
+
+    Both learn from the run's rows (at most `VIEW_ROWS`), and are asked of the same held-out ones.
+    """
+    given = asked.get("names", asked.get("views", ""))
+    named = [w.strip() for w in given.split(",")] if isinstance(given, str) else list(given)
+    names = data.seen.only([str(n) for n in named if str(n)]).names
+    learnt = data.learnt
+    if len(learnt) > VIEW_ROWS:
+        rng = np.random.default_rng([data.settings.seed, 53])
+        learnt = np.sort(rng.permutation(learnt)[:VIEW_ROWS])
+    looks = Looks.at(data.seen, names, learnt, data.settings.n_components)
+    generator = torch.Generator().manual_seed(data.settings.seed)
+    steps = min(data.settings.max_steps, VIEW_STEPS)
+    learner = data.learner_of(data.settings.model, learnt, looks, generator, steps)
+    learner.train(steps)
+    test = data.test
+    own = data.ask(learner, looks, data.seen.x[test])
+    other = baselines.averaged(data, looks, learnt, test)
+    on = np.array([name in names for name in data.seen.names])
+    return {
+        "on": on.astype(np.int64),
+        "score": np.array([main(data, test, *own)]),
+        "averaged": np.array([main(data, test, *other)]),
+        "influence": _by_view(data, names, learner.influence().cpu().numpy()),
+    }
+
+
+def _by_view(data: Prepared, names: list[str], influence: np.ndarray) -> np.ndarray:
+    """The neurons' influence gathered by view, of all the table's views."""
+    found = np.zeros(len(data.seen.names))
+    for i, share in enumerate(influence):
+        found[data.seen.names.index(names[i % len(names)])] += share
+    return found
+
+
+def row(fitted: Fitted, asked: dict[str, Any]) -> dict[str, np.ndarray]:
+    """What the model says of one row of the table, and what its neurons see there."""
+    data = fitted.data
+    word = asked.get("index", asked.get("row", 0))
+    try:
+        place = np.flatnonzero(data.places == int(word))
+    except (TypeError, ValueError):
+        place = np.empty(0, dtype=np.int64)
+    if not len(place):
+        raise BadInput(
+            f"index: got {str(word)[:40]!r}; send the number of a row of known target, from "
+            f"{data.places.min()} to {data.places.max()}."
+        )
+    x = data.seen.x[place]
+    hidden, hidden_std = fitted.hidden(x)
+    predicted, std, low, high = fitted.told(x)
+    return {
+        "index": data.places[place],
+        "predicted": predicted,
+        "predicted_std": std,
+        "predicted_low": low,
+        "predicted_high": high,
+        "truth": data.seen.target[place],
+        "hidden": hidden[0],
+        "hidden_std": hidden_std[0],
+    }
+
+
+def patient(fitted: Fitted, asked: dict[str, Any]) -> dict[str, np.ndarray]:
+    """One patient's predicted time, what each of his rows says, and his survival function."""
+    data = fitted.data
+    if data.seen.task != "survival":
+        raise BadInput("This model has learnt no survival, so that there are no patients.")
+    name = str(asked.get("name", asked.get("patient", "")))
+    if name not in data.seen.patients:
+        raise BadInput(f"There is no patient {name!r}; there is {listed(data.seen.patients)}.")
+    own = np.flatnonzero(data.seen.patient == data.seen.patients.index(name))
+    if not len(own):
+        raise BadInput(f"Patient {name!r} has no row of known time.")
+    mean, variance = fitted.ask(data.seen.x[own])
+    found = survival.patients(data.seen, own, mean, variance)
+    last = float(np.exp(found.mean[0] + survival.WIDE * found.std[0]))
+    grid = np.linspace(0, 1.2 * max(last, float(found.time[0])), survival.TIMES)
+    z = (np.log(np.maximum(grid, 1e-12)) - found.mean[0]) / found.std[0]
+    arrays = found.arrays()
+    return {
+        "time": arrays["patient_time"],
+        "event": arrays["patient_event"],
+        "predicted": arrays["patient_pred"],
+        "low": arrays["patient_low"],
+        "high": arrays["patient_high"],
+        "rows": np.exp(mean),
+        "curve_time": grid,
+        "curve": ndtr(-z),
+    }
+
+
+def predictions(fitted: Fitted, table: pd.DataFrame) -> pd.DataFrame:
+    """The table, rows and order kept, with predictions.
+
+    Classes: `label` (or `predicted`, where the table has labels), its `probability`, and a column a
+    class. Values: `mean`, `std`, `low`, `high`. Times: `mean` (of a patient's predicted times, the
+    same in all his rows), `std`, `median`, and the 95% interval `low`, `high`.
+    """
+    seen = fitted.data.seen
+    table = checked(table, seen.features)
+    asked = of(
+        table,
+        seen.task,
+        features=seen.features,
+        classes=seen.classes,
+        rows=range(2, len(table) + 2),  # as a spreadsheet counts
+    )
+    x = asked.x[:, [asked.features.index(name) for name in seen.features]]
+    mean, variance = fitted.ask(x)
+    if seen.task == "classification":
+        best = (mean >= 0.5).astype(int)
+        each = {seen.classes[0]: 1 - mean, seen.classes[1]: mean}
+        names = [seen.classes[c] for c in best]
+        return with_classes(table, names, np.where(best == 1, mean, 1 - mean), each)
+    if seen.task == "regression":
+        added = dict(
+            zip(
+                ("mean", "std", "low", "high"),
+                rows.told(fitted.data.settings, seen.task, mean, variance),
+            )
+        )
+    else:
+        added = _lives(asked.patient, mean, variance)
+    frames: list[pd.DataFrame] = [table, pd.DataFrame(added, index=table.index)]
+    return pd.concat(frames, axis="columns")
+
+
+def _lives(owner: np.ndarray, mean: np.ndarray, variance: np.ndarray) -> dict[str, np.ndarray]:
+    """Predicted times of the patients, repeated in each of their rows; moments are log-normal."""
+    count = np.bincount(owner)
+    m = (np.bincount(owner, mean) / count)[owner]
+    v = (np.bincount(owner, variance) / count)[owner]
+    expected = np.exp(m + v / 2)
+    wide = survival.WIDE * np.sqrt(v)
+    return {
+        "mean": expected,
+        "std": expected * np.sqrt(np.expm1(v)),
+        "median": np.exp(m),
+        "low": np.exp(m - wide),
+        "high": np.exp(m + wide),
+    }

@@ -1,0 +1,143 @@
+"""The rows of a table as the models learn them, and a model that has learnt from them.
+
+What reports, answers, scarcity curves and the methods compared are made from; `Study` makes both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from scant.studies.multiview import splits as rows
+from scant.studies.multiview import survival
+from scant.studies.multiview.entry import LAYERED, MultiviewSettings
+from scant.studies.multiview.models import Learner
+from scant.studies.multiview.preprocessing import Looks
+from scant.studies.multiview.table import Views
+
+Told = tuple[Float[np.ndarray, " t"], Float[np.ndarray, " t"]]  # mean and variance, as learnt
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A table, split and preprocessed.
+
+    Attributes:
+        settings: Of the run, settled (`splits.settled`).
+        words: What labels the arrays on a page (`splits.words_of`).
+        seen: The rows of known target.
+        learnt: Rows that are learnt from.
+        test: Rows that are held out.
+        places: Of the rows in the table.
+        looks: How the run's model sees the views.
+        device: On which models are trained.
+    """
+
+    settings: MultiviewSettings
+    words: dict[str, Any]
+    seen: Views
+    learnt: Int[np.ndarray, " l"]
+    test: Int[np.ndarray, " t"]
+    places: Int[np.ndarray, " n"]
+    looks: Looks
+    device: torch.device
+
+    @cached_property
+    def y(self) -> Float[np.ndarray, " n"]:
+        """Targets on the scale on which they are learnt."""
+        return rows.as_learnt(self.settings, self.seen)
+
+    def learner_of(
+        self,
+        name: str,
+        learnt: Int[np.ndarray, " n"],
+        looks: Looks,
+        generator: torch.Generator,
+        steps: int = 0,
+    ) -> Learner:
+        """A model at its starting values, of some of the rows.
+
+        Args:
+            name: One of `scant.studies.multiview.entry.MODELS`.
+            learnt: The rows to learn from; censored ones only where the model takes them.
+            looks: How they are looked at.
+            generator: A CPU generator.
+            steps: In which it is to be trained; 0: the settings' own number.
+        """
+        late = np.zeros(len(learnt), dtype=bool)
+        if self.seen.task == "survival":
+            late = ~self.seen.event[learnt]
+            if name not in LAYERED or self.settings.bound != "stochastic":
+                learnt, late = learnt[~late], late[~late]
+        return Learner(
+            self.settings,
+            name,
+            looks.of(self.seen.x[learnt], self.device),
+            torch.as_tensor(self.y[learnt]).to(self.device),
+            self.seen.task == "classification",
+            torch.as_tensor(late).to(self.device),
+            generator,
+            steps or self.settings.max_steps,
+        )
+
+    def ask(self, learner: Learner, looks: Looks, x: Float[np.ndarray, "n f"]) -> Told:
+        """Mean and variance of the target on the scale on which it is learnt.
+
+        Args:
+            learner: A trained one.
+            looks: That it was made with.
+            x: All features of some rows.
+        """
+        if not len(x):
+            return np.empty(0), np.empty(0)
+        mean, variance = (v.cpu().numpy() for v in learner.ask(looks.of(x, self.device)))
+        return mean, np.maximum(variance, 1e-300)
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A model of prepared rows."""
+
+    data: Prepared
+    learner: Learner
+
+    def ask(self, x: Float[np.ndarray, "n f"]) -> Told:
+        """Mean and variance of the target on the scale on which it is learnt."""
+        return self.data.ask(self.learner, self.data.looks, x)
+
+    def doubt(
+        self, x: Float[np.ndarray, "n f"]
+    ) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
+        """How unsure the model is of rows, and how much of it more data would remove.
+
+        Nothing of a model that does not tell (`Learner.doubt`).
+        """
+        found = self.learner.doubt(self.data.looks.of(x, self.data.device)) if len(x) else None
+        if found is None:
+            return np.empty(0), np.empty(0)
+        whole, part = (values.cpu().numpy() for values in found)
+        return whole, part
+
+    def told(self, x: Float[np.ndarray, "n f"]) -> Float[np.ndarray, "4 n"]:
+        """Prediction, deviation and interval in the table's unit (see `splits.told`)."""
+        return rows.told(self.data.settings, self.data.seen.task, *self.ask(x))
+
+    def hidden(
+        self, x: Float[np.ndarray, "n f"]
+    ) -> tuple[Float[np.ndarray, "n v"], Float[np.ndarray, "n v"]]:
+        """Means and deviations of the hidden neurons at some rows."""
+        found = self.learner.hidden(self.data.looks.of(x, self.data.device))
+        mean, std = (values.detach().cpu().numpy() for values in found)
+        return mean, std
+
+    def lives(self) -> dict[str, np.ndarray]:
+        """The held-out patients and their survival curves; empty where no survival is learnt."""
+        seen, test = self.data.seen, self.data.test
+        if seen.task != "survival":
+            return {**survival.no_curves(), **survival.nobody()}
+        found = survival.patients(seen, test, *self.ask(seen.x[test]))
+        return {**survival.curves(found), **found.arrays()}

@@ -1,0 +1,212 @@
+"""The models of rows in views, built, trained, kept and asked in one way."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Protocol
+
+import torch
+from jaxtyping import Bool, Float
+from scant.models.dfgp.model import DFGP
+from scant.models.dfgp.training import Training, cosine_decay
+from scant.models.laplace import acquisition
+from scant.models.student_t import StudentT
+from scant.models.svgp import SVGP
+from scant.optim.lbfgs import LBFGS
+from scant.optim.state import from_tensors, to_tensors
+from scant.studies.multiview.entry import LAYERED, PROCESS_STEPS, MultiviewSettings
+from torch import Tensor, nn
+
+
+class Trainer(Protocol):
+    """What a step and its memory are, whatever the model."""
+
+    @property
+    def stalled(self) -> bool: ...
+    def step(self) -> float: ...
+    def state_dict(self) -> dict[str, Tensor]: ...
+    def load_state_dict(self, state: dict[str, Tensor]) -> None: ...
+
+
+class SparseTraining:
+    """Steps of Adam on the whole bound of GPyTorch's sparse GP.
+
+    Args:
+        model: Trained in place.
+        rate: Of Adam.
+        horizon: Steps in which it falls to a hundredth; None keeps it.
+    """
+
+    def __init__(self, model: SVGP, rate: float, horizon: int | None) -> None:
+        self.model, self.rate, self.horizon = model, rate, horizon
+        self.steps = 0
+        self._optimiser = torch.optim.Adam(model.parameters(), lr=rate)
+
+    @property
+    def stalled(self) -> bool:
+        """It never knows."""
+        return False
+
+    def step(self) -> float:
+        """One more step, and the objective where it set out from; NaN without a step."""
+        if self.horizon is not None:
+            self._optimiser.param_groups[0]["lr"] = self.rate * cosine_decay(
+                self.steps, self.horizon
+            )
+        self.steps += 1
+        self.model.train()
+        self._optimiser.zero_grad()
+        with torch.enable_grad():
+            value = self.model.objective()
+        if not bool(torch.isfinite(value)):
+            return math.nan
+        value.backward()  # type: ignore[no-untyped-call]
+        self._optimiser.step()
+        return value.item()
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """What Adam remembers, and how far it is."""
+        return {"steps": torch.tensor(self.steps), **to_tensors([self._optimiser])}
+
+    def load_state_dict(self, state: dict[str, Tensor]) -> None:
+        """Take up another run; load the model's state besides."""
+        self.steps = int(state["steps"])
+        from_tensors([self._optimiser], state)
+
+
+def rests(s: MultiviewSettings, name: str) -> bool:
+    """Whether the steps of a model come to rest at the last one; L-BFGS stops where it stalls."""
+    drawn = name in LAYERED and s.bound == "stochastic"
+    return s.rate_falls and name != "student-t" and (drawn or not s.adam_steps or name == "sgp")
+
+
+class Learner:
+    """A model of one target and what trains it.
+
+    Args:
+        s: Settings, settled (`events_rows.settled`).
+        name: One of `scant.studies.multiview.entry.MODELS`.
+        views: Rows `"n d"` of each view.
+        y: Targets as learnt: logarithms where those are learnt, classes as 0 and 1.
+        classes: Whether there are two classes.
+        censored: Rows whose target is only known to be above y.
+        generator: A CPU generator, which draws the start and what the stochastic bound needs.
+        steps: In which it is to be trained.
+
+    Raises:
+        BadInput: A target that does not vary.
+    """
+
+    def __init__(
+        self,
+        s: MultiviewSettings,
+        name: str,
+        views: list[Tensor],
+        y: Float[Tensor, " n"],
+        classes: bool,
+        censored: Bool[Tensor, " n"],
+        generator: torch.Generator,
+        steps: int,
+    ) -> None:
+        self.layered = name.startswith("dfgp")
+        self.classes = classes
+        self.model: Any
+        self.training: Trainer
+        kind = "bernoulli" if classes else "gaussian"
+        if self.layered:
+            late = censored if s.bound == "stochastic" and bool(censored.any()) else None
+            self.model = DFGP.build(
+                views,
+                y,
+                kind,  # type: ignore[arg-type]
+                "rbf" if name == "dfgp" else "linear",
+                s.n_inducing,
+                generator,
+                neurons=s.neurons,
+                bound=s.bound,
+                ard=s.ard,
+                move=s.inducing_init == "learnt",
+                width=s.start_width,
+                censored=late,
+            )
+            self.training = Training(
+                self.model,
+                s.adam_steps or steps,
+                s.learning_rate,
+                generator=generator,
+                horizon=steps if rests(s, name) else None,
+            )
+        elif name == "sgp":
+            joined = torch.cat(views, 1)
+            self.model = SVGP.build(joined, y, kind, s.n_inducing, generator, s.ard)  # type: ignore[arg-type]
+            self.training = SparseTraining(
+                self.model, s.learning_rate, steps if rests(s, name) else None
+            )
+        else:
+            df = float(s.neurons) if s.neurons > 2 else None
+            self.model = StudentT.build(torch.cat(views, 1), y, df, ard=False)
+            learned = [p for p in self.model.parameters() if p.requires_grad]
+            self.training = LBFGS(learned, self.model.objective)
+
+    def step(self) -> float:
+        """One more step; the bound of a row, in nats."""
+        return -self.training.step()
+
+    def train(self, steps: int) -> None:
+        """So many steps, or fewer where none goes further."""
+        if isinstance(self.model, StudentT):
+            steps = min(steps, PROCESS_STEPS)
+        for _ in range(steps):
+            if self.training.stalled or not math.isfinite(self.step()):
+                return
+
+    @property
+    def notes(self) -> list[str]:
+        """What the model has to say of itself."""
+        return list(self.model.notes)
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """The model's state."""
+        return dict(self.model.state_dict())
+
+    def load_state_dict(self, state: dict[str, Tensor]) -> None:
+        """Take up the state of another model of the same rows."""
+        nn.Module.load_state_dict(self.model, state)
+
+    def ask(self, views: list[Tensor]) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:
+        """Mean and variance of the target as learnt, noise included; of classes, of 0 and 1."""
+        given = views if self.layered else torch.cat(views, 1)
+        found = self.model.predict(given)
+        return found[0].detach(), found[1].detach()
+
+    def hidden(self, views: list[Tensor]) -> tuple[Float[Tensor, "n r"], Float[Tensor, "n r"]]:
+        """Means and deviations of the hidden neurons; no columns where there are none."""
+        if not self.layered:
+            nothing = views[0].new_empty((len(views[0]), 0))
+            return nothing, nothing
+        mean, variance = self.model.hidden(views)
+        return mean, variance.clamp(min=0).sqrt()
+
+    @torch.no_grad()
+    def doubt(self, views: list[Tensor]) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]] | None:
+        """How unsure the model is of each row, and how much of it more data would remove.
+
+        Of classes, entropy and mutual information with f, in nats; of values, variances on the
+        standardised scale. None of a model that does not tell the two apart.
+        """
+        if not self.layered:
+            return None
+        mean, variance = self.model.latent(views)
+        noise = self.model.noise
+        if not self.classes:
+            return variance + noise, variance
+        p, wide = self.model.probability(views), 1 + noise
+        pool = acquisition.Pool(p, mean / wide.sqrt(), variance / wide)
+        return acquisition.entropy(p), acquisition.information(pool, "probit")
+
+    def influence(self) -> Float[Tensor, " r"]:
+        """Share of each neuron in the output kernel's relevance."""
+        if not self.layered:
+            return torch.empty(0, dtype=torch.float64)
+        found = self.model.relevance()
+        return found / found.sum().clamp(min=1e-300)

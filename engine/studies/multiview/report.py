@@ -1,0 +1,306 @@
+"""The figures of a multiview run: ours, other methods on the same rows and on other splits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from scant import metrics
+from scant.events import Metric, Report
+from scant.studies.multiview import baselines, survival
+from scant.studies.multiview import splits as rows
+from scant.studies.multiview.entry import MODELS
+from scant.studies.multiview.fitted import Fitted, Prepared, Told
+from scant.studies.multiview.preprocessing import Looks
+from scipy.stats import ttest_rel
+from sklearn.metrics import (
+    accuracy_score,
+    average_precision_score,
+    f1_score,
+    precision_score,
+    recall_score,
+)
+
+BOUND = "bound (nats a row)"
+THRESHOLDS = np.linspace(0, 1, 101)
+LEAST_SPLITS = 3  # for a test of the difference
+FIGURES = {  # of the publication, on its own data; the word says which
+    "classification": (
+        "F1",
+        "osteosarcoma films",
+        {
+            "DFGP": (0.80, 0.09),
+            "BEMKL": (0.79, 0.11),
+            "MKGP": (0.70, 0.18),
+            "SVM, averaged kernels": (0.77, 0.12),
+        },
+    ),
+    "regression": (
+        "NMSE",
+        "SO2 in Belfast",
+        {
+            "DFGP": (0.59, 0.03),
+            "DFGP-WP": (0.68, 0.04),
+            "SGP": (0.61, 0.03),
+            "Student-t": (0.67, 0.04),
+        },
+    ),
+}
+
+
+def write_report(fitted: Fitted, snapshot: dict[str, np.ndarray], score: float) -> Report:
+    """Metrics of the held-out rows by every method, arrays for the page.
+
+    Args:
+        fitted: The model, its training ended.
+        snapshot: What a page shows of it.
+        score: What training came to, in nats a row.
+    """
+    data = fitted.data
+    test = data.test
+    own = fitted.ask(data.seen.x[test])
+    methods = data.words["methods"]
+    everyone = {"this run": own}
+    for name in methods[1:]:
+        everyone[name] = predicted(data, name, data.learnt, test, data.looks)
+    told = [
+        Metric(name, kind, value, source="run" if name == "this run" else "baseline")
+        for name, found in everyone.items()
+        for kind, value in figures(data, test, *found).items()
+    ]
+    told.insert(len(figures(data, test, *own)), Metric("this run", BOUND, score))
+    table = repeated(data, methods, {n: main(data, test, *f) for n, f in everyone.items()})
+    tests = t_tests(table)
+    return Report(
+        (*told, *spreads(data, methods, table, tests), *published(data)),
+        {
+            **snapshot,
+            **arrays_of(fitted, own),
+            "pr": pr(data, everyone),
+            "scores": table,
+            "t_test": tests,
+        },
+    )
+
+
+def predicted(
+    data: Prepared,
+    name: str,
+    learnt: Int[np.ndarray, " n"],
+    asked: Int[np.ndarray, " t"],
+    looks: Looks,
+) -> Told:
+    """What a method that learns from some rows says of others (see `Prepared.ask`).
+
+    Args:
+        data: The run's rows.
+        name: A model's label, or another of `splits.methods_of`; "this run": the run's model.
+        learnt: Rows to learn from.
+        asked: Rows to predict.
+        looks: How they are looked at.
+    """
+    others: dict[str, Callable[..., Told]] = {
+        rows.AVERAGED[data.seen.task]: baselines.averaged,
+        "best single view": baselines.single,
+        "linear": baselines.linear,
+    }
+    if name in others:
+        return others[name](data, looks, learnt, asked)
+    own = {label: model for model, label in MODELS.items()}.get(name, data.settings.model)
+    generator = torch.Generator().manual_seed(data.settings.seed)
+    learner = data.learner_of(own, learnt, looks, generator)
+    learner.train(data.settings.max_steps)
+    return data.ask(learner, looks, data.seen.x[asked])
+
+
+def repeated(
+    data: Prepared, methods: list[str], first: dict[str, float]
+) -> Float[np.ndarray, "m r"]:
+    """Main score of every method on the run's split, and on further random ones."""
+    s = data.settings
+    table = np.full((len(methods), s.repeats if s.baselines else 1), np.nan)
+    table[:, 0] = [first[name] for name in methods]
+    for r in range(1, table.shape[1]):
+        learnt, test = rows.split(s, data.seen, r)
+        looks = Looks.at(data.seen, data.looks.names, learnt, s.n_components)
+        for i, name in enumerate(methods):
+            found = predicted(data, name, learnt, test, looks)
+            table[i, r] = main(data, test, *found)
+    return table
+
+
+def t_tests(table: Float[np.ndarray, "m r"]) -> Float[np.ndarray, " m"]:
+    """p of paired t-tests of the first method against each, over the splits."""
+    found = np.full(len(table), np.nan)
+    for i in range(1, len(table)):
+        both = np.isfinite(table[[0, i]]).all(0)
+        if both.sum() >= LEAST_SPLITS and np.ptp(table[0, both] - table[i, both]) > 0:
+            found[i] = ttest_rel(table[0, both], table[i, both]).pvalue
+    return found
+
+
+def spreads(
+    data: Prepared,
+    methods: list[str],
+    table: Float[np.ndarray, "m r"],
+    tests: Float[np.ndarray, " m"],
+) -> list[Metric]:
+    """Mean and deviation of the main score over the splits, and p of the tests."""
+    count = table.shape[1]
+    if count < 2:
+        return []
+    name = f"{data.words['score']}, {count} splits"
+    found = [
+        Metric(
+            method,
+            name,
+            float(np.nanmean(scores)),
+            float(np.nanstd(scores, ddof=1)),
+            "baseline" if i else "run",
+        )
+        for i, (method, scores) in enumerate(zip(methods, table))
+    ]
+    against = f"p of a paired t-test against {MODELS[data.settings.model]}"
+    return found + [
+        Metric(method, against, float(p), source="baseline")
+        for method, p in zip(methods, tests)
+        if np.isfinite(p)
+    ]
+
+
+def main(
+    data: Prepared, test: Int[np.ndarray, " t"], mean: np.ndarray, variance: np.ndarray
+) -> float:
+    """The main score of the task: F1, NMSE, or NMSE by patient on the log scale."""
+    return figures(data, test, mean, variance).get(data.words["score"], float("nan"))
+
+
+def figures(
+    data: Prepared, test: Int[np.ndarray, " t"], mean: np.ndarray, variance: np.ndarray
+) -> dict[str, float]:
+    """All scores of the task.
+
+    Args:
+        data: The run's rows.
+        test: The rows that are predicted.
+        mean: Of the target as learnt; of classes, the probability.
+        variance: Likewise, noise included.
+    """
+    if data.seen.task == "classification":
+        return of_classes(data.seen.target[test], mean)
+    if data.seen.task == "survival":
+        return of_patients(survival.patients(data.seen, test, mean, variance))
+    y, learnt = data.seen.target[test], data.y[test]
+    slope = np.log1p(y) if rows.logs(data.settings, "regression") else np.zeros(len(y))
+    found = {
+        "NMSE": metrics.nmse(y, rows.told(data.settings, "regression", mean, variance)[0]),
+        # A density of the logarithm becomes one of y by its slope, 1 / (1 + y).
+        "NLPD": metrics.nlpd(learnt, mean, variance) + float(slope.mean()),
+    }
+    return found | covered(learnt, mean, variance)
+
+
+def covered(y: np.ndarray, mean: np.ndarray, variance: np.ndarray) -> dict[str, float]:
+    """Coverage of central intervals, in per cent."""
+    held = metrics.coverage(y, mean, variance)
+    return {f"coverage of the {100 * n:.0f}% interval": 100 * share for n, share in held.T}
+
+
+def of_classes(y: Float[np.ndarray, " t"], p: Float[np.ndarray, " t"]) -> dict[str, float]:
+    """Scores of probabilities of class 1; the class is predicted from one half on."""
+    best = (p >= 0.5).astype(float)
+    sure = np.clip(np.where(y == 1, p, 1 - p), 1e-300, 1)
+    return {
+        "F1": float(f1_score(y, best, zero_division=0.0)),
+        "precision": float(precision_score(y, best, zero_division=0.0)),
+        "recall": float(recall_score(y, best, zero_division=0.0)),
+        "average precision": float(average_precision_score(y, p)),
+        "accuracy": float(accuracy_score(y, best)),
+        "mean log probability (nats)": float(np.log(sure).mean()),
+        "ECE": metrics.expected_calibration_error(np.maximum(p, 1 - p), (best == y).astype(float)),
+    }
+
+
+def of_patients(found: survival.Patients) -> dict[str, float]:
+    """Scores by patient: errors of those who died, order and curve of all."""
+    died = found.event
+    told = {
+        "concordance": survival.concordance(found.time, died, found.mean),
+        "p of the log-rank test": survival.log_rank(found),
+        "p of D-calibration": survival.calibrated(found),
+    }
+    if died.sum() < 2 or np.ptp(found.time[died]) == 0:
+        return told
+    y, mean = np.log(found.time[died]), found.mean[died]
+    return {
+        rows.SCORE["survival"]: metrics.nmse(y, mean),
+        "NMSE by patient": metrics.nmse(found.time[died], np.exp(mean)),
+        "NLPD (log time)": metrics.nlpd(y, mean, found.std[died] ** 2),
+        **told,
+        **covered(y, mean, found.std[died] ** 2),
+    }
+
+
+def arrays_of(fitted: Fitted, own: Told) -> dict[str, np.ndarray]:
+    """The held-out rows, one by one, and how far the run's uncertainty can be believed."""
+    data = fitted.data
+    test, task = data.test, data.seen.task
+    predicted_, std, low, high = rows.told(data.settings, task, *own)
+    pit, cover, reliable = np.empty(0), np.empty((2, 0)), np.empty((3, 0))
+    if task == "classification":
+        reliable = metrics.reliability(own[0], data.seen.target[test])
+    else:
+        y, mean, variance = data.y[test], *own
+        if task == "survival":
+            found = survival.patients(data.seen, test, *own)
+            died = found.event
+            y, mean, variance = np.log(found.time[died]), found.mean[died], found.std[died] ** 2
+        if len(y):
+            pit, cover = metrics.pit(y, mean, variance), metrics.coverage(y, mean, variance)
+    whole, part = fitted.doubt(data.seen.x[test])
+    classes = task == "classification"
+    share = np.empty(0) if classes else part / whole
+    std_told = std[: len(share)]  # none where the model does not tell the two apart
+    return {
+        "test_index": data.places[test],
+        "test_truth": data.seen.target[test],
+        "test_predicted": predicted_,
+        "test_std": std,
+        "test_low": low,
+        "test_high": high,
+        "test_entropy": whole if classes else np.empty(0),
+        "test_information": part if classes else np.empty(0),
+        "test_std_model": std_told * np.sqrt(share),
+        "test_std_noise": std_told * np.sqrt(1 - share),
+        "pit": pit,
+        "coverage": cover,
+        "reliability": reliable,
+    }
+
+
+def pr(data: Prepared, everyone: dict[str, Told]) -> Float[np.ndarray, "m 3 h"]:
+    """Threshold, precision and recall of every method; precision is 1 where nothing is named."""
+    if data.seen.task != "classification":
+        return np.empty((len(everyone), 3, 0))
+    y = data.seen.target[data.test]
+    found = []
+    for p, _ in everyone.values():
+        named = p[:, None] >= THRESHOLDS
+        right = (named & (y[:, None] == 1)).sum(0)
+        count = named.sum(0)
+        precision = np.where(count > 0, right / np.maximum(count, 1), 1.0)
+        found.append([THRESHOLDS, precision, right / max(int(y.sum()), 1)])
+    return np.array(found)
+
+
+def published(data: Prepared) -> list[Metric]:
+    """The publication's figures of the same task, each named as of other data."""
+    if data.seen.task not in FIGURES:
+        return []
+    name, where, theirs = FIGURES[data.seen.task]
+    return [
+        Metric(f"{method} (published, {where})", name, value, spread, "published")
+        for method, (value, spread) in theirs.items()
+    ]

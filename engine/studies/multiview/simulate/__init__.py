@@ -1,0 +1,1 @@
+"""Generators of the multiview study's demonstration data."""

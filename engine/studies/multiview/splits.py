@@ -1,0 +1,328 @@
+"""What the multiview study makes of a table: settings, rows to learn from, scales, words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+from scant.errors import BadInput
+from scant.studies.multiview.entry import LAYERED, MODELS, MOST_PROCESS, SHOWN, MultiviewSettings
+from scant.studies.multiview.survival import WIDE
+from scant.studies.multiview.table import Views
+from scant.tables.column_matching import listed
+from scipy.stats import skew
+
+SHARE = {"classification": 0.5, "regression": 0.5, "survival": 0.25}  # as published
+POINTS = {"classification": 50, "regression": 10, "survival": 10}  # published: 10
+WIDTHS = {"classification": 4.0, "regression": 1.0, "survival": 1.0}  # neurons' start
+MOST_SKEW = 1.0  # of values that are learnt as they are
+TRIES = 200  # of a random split, until both classes are on both sides
+LEAST = 8  # rows to learn from
+SCORE = {"classification": "F1", "regression": "NMSE", "survival": "NMSE by patient (log time)"}
+SINGLE_NEURONS = 3  # of one view, as `DFGP.build` has it
+EVERY_BLOCK = 12  # numbers of blocks of labels up to which each is offered
+PARTS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1)  # of more
+LEAST_ROWS = 16  # of a stop of that curve
+AVERAGED = {
+    "classification": "SVM, averaged kernels",
+    "regression": "ridge, averaged kernels",
+    "survival": "ridge, averaged kernels",
+}
+
+
+def settled(s: MultiviewSettings, seen: Views) -> MultiviewSettings:
+    """The settings with what they leave open chosen by what is learnt, and of what.
+
+    Raises:
+        BadInput: A model, or a logarithm, that does not go with what is learnt.
+    """
+    classes = seen.task == "classification"
+    if s.model == "student-t" and classes:
+        raise BadInput(
+            "Setting 'model' is student-t, which learns values, and this table has classes; "
+            "choose dfgp, dfgp-wp or sgp."
+        )
+    values = s.values() | {"task": seen.task}
+    if s.bound == "auto":
+        late = seen.task == "survival" and s.model in LAYERED
+        values["bound"] = "stochastic" if late else "published"
+    if not s.n_inducing:
+        values["n_inducing"] = POINTS[seen.task]
+    if not s.start_width:
+        values["start_width"] = WIDTHS[seen.task]
+    if s.inducing_init == "auto":
+        values["inducing_init"] = "learnt" if classes else "fixed"
+    if s.log_target == "auto":
+        values["log_target"] = "yes" if seen.task == "regression" and _skewed(seen.target) else "no"
+    if values["log_target"] == "yes" and seen.task == "regression" and np.nanmin(seen.target) < 0:
+        raise BadInput(
+            f"Setting 'log_target' is yes, and a y is {np.nanmin(seen.target):g}: only values that "
+            "are never below zero have such a logarithm; set it to no."
+        )
+    found = type(s)(**values)
+    return found
+
+
+def _skewed(y: Float[np.ndarray, " n"]) -> bool:
+    """Whether values are never below zero, skewed, and less so as logarithms."""
+    own = y[np.isfinite(y)]
+    if not len(own) or own.min() < 0:
+        return False
+    tail, after = float(skew(own)), float(skew(np.log1p(own)))
+    return tail > MOST_SKEW and abs(after) < tail
+
+
+def known(seen: Views) -> Int[np.ndarray, " m"]:
+    """The rows whose target the table says.
+
+    Raises:
+        BadInput: There are too few.
+    """
+    rows = np.flatnonzero(np.isfinite(seen.target))
+    if len(rows) < 2 * LEAST:
+        raise BadInput(
+            f"Only {len(rows)} rows say what is to be learnt, and at least {2 * LEAST} are needed; "
+            "add rows."
+        )
+    return rows
+
+
+def split(
+    s: MultiviewSettings, seen: Views, repeat: int = 0
+) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, " t"]]:
+    """Rows to learn from and rows that are held out; whole groups where there are several.
+
+    The held-out rows are the same whatever `train_rows` is, and fewer rows are among more.
+
+    Args:
+        s: Settings.
+        seen: Rows of known target.
+        repeat: Which of the random splits; 0 is the run's own.
+
+    Raises:
+        BadInput: One class cannot be on both sides, or too few rows are left to learn from.
+    """
+    own = np.unique(seen.group)
+    block = seen.group if len(own) > 1 else np.arange(len(seen))
+    for attempt in range(TRIES):
+        learnt = np.flatnonzero(np.isin(block, _chosen(s, seen, block, repeat, attempt)))
+        test = np.setdiff1d(np.arange(len(seen)), learnt)
+        learnt = _teaching(s, seen, learnt)
+        if s.training_size and len(learnt) > s.training_size:
+            rng = np.random.default_rng([s.seed, 54, repeat])
+            learnt = np.sort(_fewest(rng, seen, learnt)[: s.training_size])
+        if _both(seen, learnt) and _both(seen, test):
+            break
+    else:
+        raise BadInput(
+            "No split of the groups has both classes to learn from and to be asked; change "
+            "'train_share' or 'train_rows', or leave the column 'group' out."
+        )
+    if len(learnt) < LEAST:
+        raise BadInput(
+            f"Only {len(learnt)} rows are left to learn from, and at least {LEAST} are needed; "
+            "raise 'train_share' or 'train_rows'."
+        )
+    return learnt, test
+
+
+def _chosen(
+    s: MultiviewSettings, seen: Views, block: Int[np.ndarray, " n"], repeat: int, attempt: int
+) -> Int[np.ndarray, " b"]:
+    """The blocks that may be learnt from; single rows are drawn class by class.
+
+    Splits that follow each other learn from other blocks, as long as there are some.
+    """
+    names = np.unique(block)
+    classes, alone = seen.task == "classification", len(names) == len(seen)
+    share = s.training_share or (0.0 if classes and not alone else SHARE[seen.task])
+    parts = [np.flatnonzero(seen.target == c) for c in (0.0, 1.0)] if classes and alone else [names]
+    picked = []
+    for part in parts:
+        count = min(max(1, round(share * len(part))), len(part) - 1)
+        turn, place = divmod(repeat, len(part) // count)
+        mixed = np.random.default_rng([s.seed, 51, turn, attempt]).permutation(part)
+        picked.append(mixed[place * count : (place + 1) * count])
+    return np.concatenate(picked)
+
+
+def _teaching(s: MultiviewSettings, seen: Views, rows: np.ndarray) -> Int[np.ndarray, " m"]:
+    """Rows that can be learnt from: a censored time only by a bound that takes it."""
+    return rows if learns_censored(s, seen.task) else rows[seen.event[rows]]
+
+
+def learns_censored(s: MultiviewSettings, task: str) -> bool:
+    """Whether the model learns from times of which only a lower end is known."""
+    return task != "survival" or (s.bound == "stochastic" and s.model in LAYERED)
+
+
+def _fewest(rng: np.random.Generator, seen: Views, rows: np.ndarray) -> Int[np.ndarray, " m"]:
+    """The rows in an order of which any beginning has its share of both classes."""
+    mixed = rng.permutation(rows)
+    if seen.task != "classification":
+        return mixed
+    place = np.empty(len(mixed))
+    for c in (0.0, 1.0):
+        own = np.flatnonzero(seen.target[mixed] == c)
+        place[own] = (np.arange(len(own)) + 0.5) / max(len(own), 1)
+    return mixed[np.argsort(place, kind="stable")]
+
+
+def _both(seen: Views, rows: np.ndarray) -> bool:
+    return seen.task != "classification" or len(np.unique(seen.target[rows])) == 2
+
+
+def views_of(s: MultiviewSettings, seen: Views) -> list[str]:
+    """The views that the settings name, in the table's order.
+
+    Raises:
+        BadInput: There is no such view.
+    """
+    wanted = [w.strip() for w in s.views.split(",") if w.strip()]
+    return seen.only(wanted).names if wanted else list(seen.names)
+
+
+def shown(test: Int[np.ndarray, " t"]) -> Int[np.ndarray, " n"]:
+    """Held-out rows that a snapshot shows, evenly spread."""
+    return test[np.unique(np.linspace(0, len(test) - 1, min(len(test), SHOWN)).astype(int))]
+
+
+def neurons_of(s: MultiviewSettings, views: list[str]) -> list[str]:
+    """Names of the hidden neurons: those of their views, numbered where one has several."""
+    if s.model not in LAYERED:
+        return []
+    count = s.neurons or (len(views) if len(views) > 1 else SINGLE_NEURONS)
+    if count <= len(views):
+        return views[:count]
+    return [f"{views[i % len(views)]} {i // len(views) + 1}" for i in range(count)]
+
+
+def methods_of(s: MultiviewSettings, task: str, learnt: int) -> list[str]:
+    """What the run is compared with, the run itself first."""
+    if not s.baselines:
+        return ["this run"]
+    models = [m for m in MODELS if m != s.model]
+    if task == "classification" or learnt > MOST_PROCESS:
+        models = [m for m in models if m != "student-t"]
+    return ["this run", *(MODELS[m] for m in models), AVERAGED[task], _plain(task)]
+
+
+def _plain(task: str) -> str:
+    return "best single view" if task == "classification" else "linear"
+
+
+def blocks(seen: Views, learnt: Int[np.ndarray, " n"]) -> tuple[str, Int[np.ndarray, " n"]]:
+    """What labels come in, and which of them each row that is learnt from belongs to."""
+    if seen.task == "survival":
+        return "patients", seen.patient[learnt]
+    if 1 < len(np.unique(seen.group[learnt])) < len(learnt):  # else each row is one by itself
+        return "groups", seen.group[learnt]
+    return "rows", np.arange(len(learnt))
+
+
+def stops(seen: Views, learnt: Int[np.ndarray, " n"]) -> tuple[str, list[int]]:
+    """What is counted, and the numbers of it from which the curve can be learnt."""
+    name, block = blocks(seen, learnt)
+    count = len(np.unique(block))
+    every = (
+        range(1, count + 1) if count <= EVERY_BLOCK else sorted({round(count * p) for p in PARTS})
+    )
+    least = LEAST_ROWS * count / max(len(learnt), 1)
+    return name, [n for n in every if n >= least]
+
+
+def words_of(
+    s: MultiviewSettings, seen: Views, learnt: np.ndarray, test: np.ndarray
+) -> dict[str, Any]:
+    """What labels the arrays on a page (`events.Started`)."""
+    views = views_of(s, seen)
+    counted, counts = stops(seen, learnt)
+    held = list(dict.fromkeys(seen.patient[test].tolist())) if seen.task == "survival" else []
+    return {
+        "task": seen.task,
+        "model": MODELS[s.model],
+        "bound": s.bound,
+        "logarithm": logs(s, seen.task),
+        "views": list(seen.names),
+        "looked": views,
+        "neurons": neurons_of(s, views),
+        "features": list(seen.features),
+        "classes": list(seen.classes),
+        "patients": [seen.patients[p] for p in held],
+        "methods": methods_of(s, seen.task, len(learnt)),
+        "score": SCORE[seen.task],
+        "counted": counted,
+        "counts": counts if len(test) else [],
+        "scarce": ["this run", AVERAGED[seen.task], _plain(seen.task)],
+        "rows": {"training": len(learnt), "test": len(test)},
+    }
+
+
+def notes(s: MultiviewSettings, seen: Views, learnt: np.ndarray) -> list[str]:
+    """What a person should know of how the table was taken."""
+    said = []
+    if logs(s, seen.task):
+        said.append("The logarithm of 1 + y is learnt; predictions are told in the unit of y.")
+    if seen.task == "survival":
+        censored = ~seen.event
+        lost = len(np.unique(seen.patient[censored]))
+        if censored.any() and not learns_censored(s, seen.task):
+            said.append(
+                f"{lost:,} patients were last seen alive: their rows are not learnt from, and "
+                "enter the survival curves; the stochastic bound of DFGP learns from them as well."
+            )
+    flat = [
+        name
+        for i, name in enumerate(seen.names)
+        if not np.ptp(seen.x[np.ix_(learnt, np.flatnonzero(seen.view == i))], axis=0).any()
+    ]
+    if flat:
+        said.append(f"Nothing varies in {listed(flat)} among the rows that are learnt from.")
+    if len(np.unique(seen.group)) == 1 and len(seen.groups) == 1:
+        said.append("There is one group only, so that rows are held out one by one.")
+    return said
+
+
+def as_learnt(s: MultiviewSettings, seen: Views) -> Float[np.ndarray, " n"]:
+    """Targets on the scale on which they are learnt, by settled settings."""
+    if seen.task == "survival":
+        return np.log(seen.target)
+    return np.log1p(seen.target) if logs(s, seen.task) else seen.target
+
+
+def logs(s: MultiviewSettings, task: str) -> bool:
+    """Whether logarithms of values are learnt, by settled settings."""
+    return task == "regression" and s.log_target == "yes"
+
+
+def told(
+    s: MultiviewSettings,
+    task: str,
+    mean: Float[np.ndarray, " n"],
+    variance: Float[np.ndarray, " n"],
+) -> Float[np.ndarray, "4 n"]:
+    """Prediction, deviation, and the ends of the 95% interval, in the table's unit.
+
+    Of a value that is learnt as a logarithm the prediction is the mean; of a time it is the median,
+    and the deviation that of its logarithm. Classes have no interval.
+
+    Args:
+        s: Settings.
+        task: What is learnt.
+        mean: On the scale on which it is learnt.
+        variance: Likewise, noise included.
+    """
+    std = np.sqrt(variance)
+    low, high = mean - WIDE * std, mean + WIDE * std
+    if task == "classification":
+        nothing = np.full(len(mean), np.nan)
+        return np.stack([mean, std, nothing, nothing])
+    if task == "survival":
+        return np.stack([np.exp(mean), std, np.exp(low), np.exp(high)])
+    if logs(s, task):
+        expected = np.exp(mean + variance / 2)
+        return np.stack(
+            [expected - 1, expected * np.sqrt(np.expm1(variance)), np.expm1(low), np.expm1(high)]
+        )
+    return np.stack([mean, std, low, high])

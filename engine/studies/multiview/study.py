@@ -1,0 +1,194 @@
+"""Rows seen in many views: cell events, pollution, survival (Kandemir & Hamprecht 2015).
+
+What the study adds to the models: which rows are learnt from, views as they are or by principal
+components, one way of training for all models, survival of patients, other methods on the same
+rows and on further random splits.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from scant.events import Report
+from scant.random import restart_generator
+from scant.studies.multiview import splits as rows
+from scant.studies.multiview.entry import MultiviewSettings
+from scant.studies.multiview.fitted import Fitted, Prepared
+from scant.studies.multiview.models import rests
+from scant.studies.multiview.preprocessing import Looks
+from scant.studies.multiview.table import Views, of
+from scant.studies.protocol import Step, Tensors, required
+
+ROWS = "x"  # in a model's state: the rows that it has learnt from, as it sees them
+KEPT = ("view", "x", "target", "event", "patient", "group")  # of the table, in the fitted model
+
+
+class Study:
+    """One model of one target on one table (see `scant.studies.protocol.Study` for how it is
+    driven)."""
+
+    reason = ""
+    tolerance = 1e-4
+    stages = 1
+
+    def __init__(
+        self, settings: MultiviewSettings, table: pd.DataFrame | None, device: torch.device
+    ) -> None:
+        table = required("multiview", table)
+        whole = of(table, settings.task, settings.positive_class)
+        places = rows.known(whole)
+        seen = whole.take(places)
+        settings = rows.settled(settings, seen)
+        learnt, test = rows.split(settings, seen)
+        looks = Looks.at(seen, rows.views_of(settings, seen), learnt, settings.n_components)
+        words = rows.words_of(settings, seen, learnt, test)
+        self._follow(Prepared(settings, words, seen, learnt, test, places, looks, device))
+        self.notes += rows.notes(settings, seen, learnt)
+
+    def _follow(self, data: Prepared) -> None:
+        self.data, self.words, self.settings = data, data.words, data.settings
+        self.device = data.device
+        self.notes: list[str] = []
+        self.restarts, self.max_steps = data.settings.restarts, data.settings.max_steps
+        self.patience = data.settings.patience
+        self.scheduled = rests(data.settings, data.settings.model)
+
+    # --- training -------------------------------------------------------------------------------
+
+    def begin(self, restart: int, stage: int, best: Tensors | None) -> None:
+        generator = restart_generator(self.settings.seed, restart)
+        self.learner = self.data.learner_of(
+            self.settings.model, self.data.learnt, self.data.looks, generator
+        )
+        self.bound = float("nan")
+        if best is not None:
+            self._take(best)
+
+    def step(self) -> Step:
+        if not self.learner.training.stalled:  # else at a maximum, as far as can be told
+            self.bound = self.learner.step()
+            self.notes += [note for note in self.learner.notes if note not in self.notes]
+        return Step(self.bound, self.bound)
+
+    def parameters(self) -> Tensors:
+        """The model's state, but for its rows: `begin` makes them anew from the table's."""
+        return {k: v for k, v in self.learner.state_dict().items() if k != ROWS}
+
+    def state(self) -> Tensors:
+        at = torch.tensor([self.bound], dtype=torch.float64)
+        return {**self.learner.training.state_dict(), "bound": at}
+
+    def load(self, parameters: Tensors, state: Tensors) -> None:
+        self._take(parameters)
+        self.bound = float(state["bound"][0])
+        self.learner.training.load_state_dict({k: v for k, v in state.items() if k != "bound"})
+
+    def _take(self, parameters: Tensors) -> None:
+        own = {k: v for k, v in self.learner.state_dict().items() if k == ROWS}
+        self.learner.load_state_dict(
+            own | {k: v.to(self.data.device) for k, v in parameters.items()}
+        )
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """Everything that a page shows of the model as it is (see the catalog)."""
+        shown = rows.shown(self.data.test)
+        hidden, hidden_std = self.present.hidden(self.data.seen.x[shown])
+        predicted, std, low, high = self.present.told(self.data.seen.x[shown])
+        return {
+            "shown": self.data.places[shown],
+            "hidden": hidden,
+            "hidden_std": hidden_std,
+            "influence": self.learner.influence().cpu().numpy(),
+            "predicted": predicted,
+            "predicted_std": std,
+            "predicted_low": low,
+            "predicted_high": high,
+            "truth": self.data.seen.target[shown],
+            **self.present.lives(),
+        }
+
+    @property
+    def present(self) -> Fitted:
+        """The model at its present state, for what is made from it."""
+        return Fitted(self.data, self.learner)
+
+    # --- afterwards -----------------------------------------------------------------------------
+
+    def conclude(self, kept: list[tuple[float, Tensors]]) -> Report:
+        from scant.studies.multiview.report import write_report
+
+        score, best = max(kept, key=lambda pair: pair[0])
+        self.begin(0, 0, best)
+        return write_report(self.present, self.snapshot(), score)
+
+    def fitted(self) -> tuple[Tensors, dict[str, Any]]:
+        tensors = {f"model.{k}": v for k, v in self.parameters().items()}
+        tensors |= {f"looks.{k}": v for k, v in self.data.looks.tensors().items()}
+        tensors |= {f"rows.{k}": torch.tensor(getattr(self.data.seen, k)) for k in KEPT}
+        for name in ("learnt", "test", "places"):
+            tensors[f"rows.{name}"] = torch.as_tensor(getattr(self.data, name))
+        names = {"patients": self.data.seen.patients, "groups": self.data.seen.groups}
+        return tensors, {"words": self.words, **names}
+
+    @classmethod
+    def restore(
+        cls,
+        settings: MultiviewSettings,
+        tensors: Tensors,
+        meta: dict[str, Any],
+        device: torch.device,
+    ) -> Study:
+        study = cls.__new__(cls)
+        words = meta["words"]
+        parts: dict[str, dict[str, torch.Tensor]] = {"model": {}, "looks": {}, "rows": {}}
+        for name, value in tensors.items():
+            room, _, own = name.partition(".")
+            parts[room][own] = value
+        kept = {k: v.cpu().numpy() for k, v in parts["rows"].items()}
+        seen = Views(
+            task=words["task"],
+            names=words["views"],
+            features=words["features"],
+            classes=words["classes"],
+            patients=meta["patients"],
+            groups=meta["groups"],
+            **{k: kept[k] for k in KEPT},
+        )
+        settings = rows.settled(as_kept(settings, parts["model"]), seen)
+        looks = Looks.back(words["looked"], parts["looks"])
+        learnt, test, places = kept["learnt"], kept["test"], kept["places"]
+        study._follow(Prepared(settings, words, seen, learnt, test, places, looks, device))
+        study.begin(0, 0, parts["model"])
+        return study
+
+    # --- questions ------------------------------------------------------------------------------
+
+    def predict(self, table: pd.DataFrame) -> pd.DataFrame:
+        """The table with predictions (see `explore.predictions`).
+
+        Raises:
+            BadInput: A column is absent that was learnt from.
+        """
+        from scant.studies.multiview.explore import predictions
+
+        return predictions(self.present, table)
+
+    def explore(self, question: str, **asked: Any) -> dict[str, np.ndarray]:
+        """Answers "views", "row", "patient" and "scarcity" (see the catalog)."""
+        from scant.studies.multiview.explore import answer
+
+        return answer(self.present, question, asked)
+
+
+def as_kept(settings: MultiviewSettings, model: Tensors) -> MultiviewSettings:
+    """Settings with as many inducing points as a kept model has, where they left it open.
+
+    What is meant by leaving it open may change; a run that was kept stays what it was.
+    """
+    own = [v.shape[-2] for k, v in model.items() if k.endswith((".inducing", "inducing_points"))]
+    if settings.n_inducing or not own:
+        return settings
+    return type(settings)(**settings.values() | {"n_inducing": own[0]})

@@ -1,0 +1,107 @@
+"""Other classifiers of the same rows: for honesty, one after the other and bounded in time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from scant.models.mogp_ar.training import Training
+from scant.studies.omniglot import models
+from scant.studies.omniglot.entry import MODELS
+from scant.studies.omniglot.fitted import Prepared
+from scant.studies.omniglot.models import SINGLE
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import pairwise_distances_argmin
+
+Chances = Float[np.ndarray, "n most"]
+MOST_NUMBERS = 3e8  # rows x features x classes, summed over outputs, that one takes in seconds
+LINEAR_STEPS = 100
+MOST_ROWS, MOST_OUTPUTS = 2000, 6  # up to which models of single outputs are trained as well
+SINGLE_STEPS = 250
+
+
+def compared(data: Prepared) -> Iterator[tuple[str, Chances | None, str]]:
+    """Names of classifiers, their probabilities of the held-out rows, and why one is left out."""
+    yield "nearest neighbour", nearest(data, data.learnt, data.test), ""
+    rows = len(data.learnt)
+    cost = sum(
+        float((data.seen.output[data.learnt] == d).sum()) * data.seen.x.shape[1] * size
+        for d, size in enumerate(data.sizes)
+    )
+    many = f"with {rows:,} rows of {int(data.sizes.sum()):,} classes it takes too long."
+    for name, small in (
+        ("logistic regression", cost <= MOST_NUMBERS),
+        *((MODELS[m], rows <= MOST_ROWS and len(data.sizes) <= MOST_OUTPUTS) for m in SINGLE),
+    ):
+        if name == MODELS[data.settings.model]:
+            continue
+        if not small:
+            yield name, None, f"{name} is left out of the comparison: {many}"
+        elif name == "logistic regression":
+            yield name, linear(data), ""
+        else:
+            yield name, single(data, next(m for m in SINGLE if MODELS[m] == name)), ""
+
+
+def single(data: Prepared, name: str) -> Chances:
+    """A model of each output alone, of the run's kernel, with steps enough to converge.
+
+    Args:
+        data: The run's rows.
+        name: "g-m" or "g-a".
+    """
+    s = data.settings
+    generator = torch.Generator().manual_seed(s.seed)
+    at = torch.as_tensor(data.learnt).to(data.device)
+    kernel = models.kernel_for(s, data.words["kernel"], data.x[at], data.image, single=True)
+    prepared, output, label = kernel.prepare(data.x[at]), data.output[at], data.label[at]
+    sizes = data.sizes.tolist()
+    model = models.build(s, name, kernel, prepared, output, sizes, generator)
+    training = Training(
+        model,
+        prepared,
+        output,
+        label,
+        generator,
+        batch=s.batch_size,
+        sampled=s.sampled_classes,
+        rate=s.learning_rate,
+        horizon=SINGLE_STEPS,
+    )
+    for _ in range(SINGLE_STEPS):
+        if not math.isfinite(training.step()):
+            break
+    test = torch.as_tensor(data.test).to(data.device)
+    found = model.probabilities(kernel.prepare(data.x[test]), data.output[test])
+    return np.asarray(found.detach().cpu().numpy())
+
+
+def nearest(
+    data: Prepared, learnt: Int[np.ndarray, " m"], asked: Int[np.ndarray, " n"]
+) -> Float[np.ndarray, "n most"]:
+    """Each row that is asked for has the class of the nearest learnt one of its output."""
+    seen = data.seen
+    found = np.zeros((len(asked), data.sizes.max()))
+    for d in np.unique(seen.output[asked]):
+        mine, at = learnt[seen.output[learnt] == d], np.flatnonzero(seen.output[asked] == d)
+        near = pairwise_distances_argmin(seen.x[asked[at]], seen.x[mine])
+        found[at, seen.label[mine[near]]] = 1.0
+    return found
+
+
+def linear(data: Prepared) -> Chances:
+    """A multinomial logistic regression of each output, with the usual penalty (C = 1)."""
+    seen = data.seen
+    centre, width = seen.x[data.learnt].mean(0), seen.x[data.learnt].std()
+    found = np.zeros((len(data.test), data.sizes.max()))
+    scale = width if data.image is not None else seen.x[data.learnt].std(0)
+    x = (seen.x - centre) / np.where(scale > 1e-9, scale, 1.0)
+    for d in np.unique(seen.output[data.test]):
+        mine, asked = (rows[seen.output[rows] == d] for rows in (data.learnt, data.test))
+        model = LogisticRegression(max_iter=LINEAR_STEPS).fit(x[mine], seen.label[mine])
+        at = np.flatnonzero(seen.output[data.test] == d)
+        found[np.ix_(at, model.classes_)] = model.predict_proba(x[asked])
+    return found

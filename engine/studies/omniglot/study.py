@@ -1,0 +1,273 @@
+"""Omniglot: many outputs with classes of their own, few examples (Ma 2023, chapters 3 and 4).
+
+What the study adds to the models: which rows are learnt from, images brought to one size, a bound
+of all rows now and then, matrices and pictures for the page, other classifiers on the same rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from jaxtyping import Int
+from scant.events import Report
+from scant.models.mogp_ar.training import Training
+from scant.random import restart_generator
+from scant.studies.omniglot import coregionalization as matrices
+from scant.studies.omniglot import models, temperature
+from scant.studies.omniglot import preprocessing as rows
+from scant.studies.omniglot.entry import OmniglotSettings
+from scant.studies.omniglot.fitted import Fitted, Prepared
+from scant.studies.omniglot.table import Characters, of
+from scant.studies.protocol import Step, Tensors, arrays, part, required
+
+WHOLE_EVERY = 25  # steps between bounds of all rows with all classes
+MOST_SCORED = 2000  # rows of such a bound; of more, these stand for all
+TYPICAL = 64  # rows that tell the prior variance of the latent functions
+PATCHES = 40  # inducing patches that are shown
+DRAWS = 64  # of the latent functions, while it trains
+
+
+class Study:
+    """One model of classes on one table (see `scant.studies.protocol.Study` for how it is
+    driven)."""
+
+    scheduled = True
+    reason = ""
+    tolerance = 1e-4
+    stages = 1
+
+    def __init__(
+        self, settings: OmniglotSettings, table: pd.DataFrame | None, device: torch.device
+    ) -> None:
+        table = required("omniglot", table)
+        seen = of(table)
+        drawn = rows.shape(settings, seen)
+        seen, places = rows.chosen(settings, seen)
+        x, image = rows.as_learnt(settings, seen.x, drawn)
+        names = [f"p{i}" for i in range(x.shape[1])] if image is not None else seen.features
+        seen = Characters(seen.outputs, seen.classes, seen.output, seen.label, x, names)
+        learnt, test = rows.split(settings, seen)
+        self._follow(
+            Prepared(
+                settings=settings,
+                words=rows.words_of(settings, seen, image, learnt, test),
+                seen=seen,
+                image=image,
+                learnt=np.flatnonzero(learnt),
+                test=np.flatnonzero(test),
+                places=places,
+                device=device,
+            )
+        )
+        self.notes += rows.notes(seen, drawn, image, test)
+
+    def _follow(self, data: Prepared) -> None:
+        self.data, self.words, self.settings = data, data.words, data.settings
+        self.device = data.device
+        self.notes: list[str] = []
+        self.temperature = 1.0
+        self.restarts, self.max_steps = data.settings.restarts, data.settings.max_steps
+        self.patience = data.settings.patience
+
+    # --- training -------------------------------------------------------------------------------
+
+    def begin(self, restart: int, stage: int, best: Tensors | None) -> None:
+        s, at = self.settings, torch.as_tensor(self.data.learnt).to(self.data.device)
+        self.generator = restart_generator(s.seed, restart)
+        name, single = rows.kernel_of(s, self.data.image), s.model in models.SINGLE
+        kernel = models.kernel_for(s, name, self.data.x[at], self.data.image, single)
+        self.prepared, output = kernel.prepare(self.data.x[at]), self.data.output[at]
+        # Where parameters are known already, a row an output starts the model quickly.
+        first = (
+            slice(None)
+            if best is None
+            else torch.as_tensor(_firsts(self.data.seen, self.data.learnt))
+        )
+        self.model = models.build(
+            s, s.model, kernel, self.prepared[first], output[first], self.data.sizes.tolist(),
+            self.generator,
+        )  # fmt: skip
+        self.training = Training(
+            self.model,
+            self.prepared,
+            output,
+            self.data.label[at],
+            self.generator,
+            batch=s.batch_size,
+            sampled=s.sampled_classes,
+            rate=s.learning_rate,
+            horizon=s.max_steps,
+        )
+        scored = rows.some(np.arange(len(at)), self.data.seen.output[self.data.learnt], MOST_SCORED)
+        self._scored = torch.as_tensor(scored).to(self.data.device)
+        self.bound = float("nan")
+        if best is not None:
+            self._take(best)
+
+    def step(self) -> Step:
+        elbo = self.training.step() / len(self.data.learnt)
+        self.notes += [note for note in self.training.notes if note not in self.notes]
+        steps = self.training.steps
+        if steps == 1 or steps % WHOLE_EVERY == 0 or steps == self.max_steps:
+            self.bound = self._whole()
+        return Step(elbo, self.bound)
+
+    def _whole(self) -> float:
+        """The bound with all classes, nats a row; of many rows, some stand for all."""
+        which = torch.as_tensor(self.data.learnt).to(self.data.device)[self._scored]
+        found = self.model.bound(
+            self.prepared[self._scored], self.data.output[which], self.data.label[which]
+        )
+        kl = models.kl_divergence(self.model)
+        return (float(found) + kl) / len(which) - kl / len(self.data.learnt)
+
+    def parameters(self) -> Tensors:
+        return dict(self.model.state_dict())
+
+    def state(self) -> Tensors:
+        at = torch.tensor([self.bound], dtype=torch.float64)
+        return {**self.training.state(), "bound": at}
+
+    def load(self, parameters: Tensors, state: Tensors) -> None:
+        self._take(parameters)
+        self.bound = float(state["bound"][0])
+        self.training.load({k: v for k, v in state.items() if k != "bound"})
+
+    def _take(self, parameters: Tensors) -> None:
+        self.model.load_state_dict({k: v.to(self.data.device) for k, v in parameters.items()})
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """Everything that a page shows of the model as it is (see the catalog)."""
+        asked = rows.some(self.data.test, self.data.seen.output[self.data.test], rows.AT_ONCE)
+        p = _array(self.present.ask(asked, draws=DRAWS).probability)
+        return {
+            "accuracy": rows.accuracy(self.data.seen, asked, p),
+            **self.shared(),
+            **self.patches(),
+            **rows.examples(self.data.seen, self.data.image, asked, p),
+        }
+
+    # --- what the model has learnt --------------------------------------------------------------
+
+    @property
+    def present(self) -> Fitted:
+        """The model at its present state, for what is made from it."""
+        typical = self._scored[:: -(-len(self._scored) // TYPICAL)]
+        return Fitted(self.data, self.model, self.temperature, self.prepared[typical])
+
+    def shared(self) -> dict[str, np.ndarray]:
+        """Coregionalisation of the shown classes, and of the outputs over all classes."""
+        factors = self.present.factors()
+        own = factors[:, rows.shown(self.data.seen)]
+        latent = matrices.largest(factors)
+        correlation = matrices.correlation(own)
+        return {
+            "latent": latent,
+            "shown_B": matrices.blocks(own, latent),
+            "correlation": correlation,
+            "order": matrices.alike(correlation),
+            "global": matrices.between_outputs(factors, self.data.sizes),
+        }
+
+    def patches(self) -> dict[str, np.ndarray]:
+        """Inducing patches by the size of the posterior's weights on them."""
+        if self.words["kernel"] != "patch":
+            return {"patches": np.empty((0, 0, 0)), "patches_weight": np.empty(0)}
+        z, influence = (_array(v) for v in models.inducing_patches(self.model))
+        most = np.argsort(-influence, kind="stable")[:PATCHES]
+        side = round(z.shape[1] ** 0.5)
+        return {"patches": z[most].reshape(-1, side, side), "patches_weight": influence[most]}
+
+    # --- afterwards -----------------------------------------------------------------------------
+
+    def conclude(self, kept: list[tuple[float, Tensors]]) -> Report:
+        from scant.studies.omniglot.report import write_report
+
+        score, best = max(kept, key=lambda pair: pair[0])
+        self.begin(0, 0, best)
+        said = ""
+        if self.settings.calibrate:
+            self.temperature, said = temperature.find(self.data, self.model)
+        report = write_report(self.present, self.snapshot(), score)
+        return replace(report, notes=(said, *report.notes)) if said else report
+
+    def fitted(self) -> tuple[Tensors, dict[str, Any]]:
+        tensors = {f"model.{k}": v for k, v in self.model.state_dict().items()}
+        x = torch.as_tensor(self.data.seen.x)
+        if self.data.image is not None:
+            x = (x * rows.SHADES).round().to(torch.uint8)
+        tensors["rows.x"] = x
+        for name in ("output", "label"):
+            tensors[f"rows.{name}"] = torch.tensor(getattr(self.data.seen, name))
+        tensors["rows.learnt"] = torch.as_tensor(self.data.learnt)
+        tensors["rows.test"] = torch.as_tensor(self.data.test)
+        return tensors, {"words": self.words, "temperature": self.temperature}
+
+    @classmethod
+    def restore(
+        cls,
+        settings: OmniglotSettings,
+        tensors: Tensors,
+        meta: dict[str, Any],
+        device: torch.device,
+    ) -> Study:
+        study = cls.__new__(cls)
+        words = meta["words"]
+        kept = arrays(tensors, "rows.")
+        x, image = kept["x"], tuple(words["size"]) or None
+        if image is not None:
+            x = x / rows.SHADES
+        names = [f"p{i}" for i in range(x.shape[1])] if image is not None else words["features"]
+        seen = Characters(
+            words["outputs"], words["classes"], kept["output"], kept["label"], x, names
+        )
+        study._follow(
+            Prepared(
+                settings=settings,
+                words=words,
+                seen=seen,
+                image=image,
+                learnt=kept["learnt"],
+                test=kept["test"],
+                places=np.empty(0, dtype=np.int64),
+                device=device,
+            )
+        )
+        study.temperature = float(meta.get("temperature", 1.0))
+        study.begin(0, 0, part(tensors, "model."))
+        return study
+
+    # --- questions ------------------------------------------------------------------------------
+
+    def predict(self, table: pd.DataFrame) -> pd.DataFrame:
+        """The table with the class that each row is taken for, its probability, and all others'.
+
+        The class is called `label`, or `predicted` where the table has labels; a class of another
+        output than the row's has an empty cell. Images of another size are brought to the model's.
+
+        Raises:
+            BadInput: A column is absent, or an output that the model has not seen.
+        """
+        from scant.studies.omniglot.explore import predictions
+
+        return predictions(self.present, table)
+
+    def explore(self, question: str, **asked: Any) -> dict[str, np.ndarray]:
+        """Answers "draw", "response", "block" and "shots" (see the catalog)."""
+        from scant.studies.omniglot.explore import answer
+
+        return answer(self.present, question, asked)
+
+
+def _firsts(seen: Characters, learnt: Int[np.ndarray, " n"]) -> Int[np.ndarray, " d"]:
+    """The first row of each output, among the rows that are learnt from."""
+    return np.unique(seen.output[learnt], return_index=True)[1]
+
+
+def _array(values: torch.Tensor) -> np.ndarray:
+    array: np.ndarray = values.detach().cpu().numpy()
+    return array

@@ -1,0 +1,74 @@
+"""One number that brings the probabilities to what they are worth on rows not learnt from.
+
+The bound is trained on few examples of each class, and its softmax comes out too sure or too
+unsure. Functions are divided by a temperature before the softmax (Guo et al. 2017): the one under
+which a model that was not shown one row in five of each class thinks these rows most probable. No
+row that is held out for the figures takes part, and the run's own model keeps all its rows.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from jaxtyping import Int
+from scant.studies.omniglot import models
+from scant.studies.omniglot.fitted import Prepared
+from scipy.optimize import minimize_scalar
+
+ONE_IN = 5  # rows of each class that are not shown
+MOST_ROWS = 4000  # of a table, to be done in seconds
+FEWEST = 20  # left out, to tell anything
+MOST_STEPS = 400
+COLDEST, HOTTEST = 0.2, 10.0
+DRAWS = 64  # of the latent functions
+
+
+def find(data: Prepared, model: models.Model) -> tuple[float, str]:
+    """The temperature, and a sentence about it; 1 where there are too few or too many rows."""
+    left = left_out(data.seen.number[data.learnt])
+    if len(left) < FEWEST:
+        return 1.0, "Probabilities have no temperature: there are too few rows to find one by."
+    if len(data.learnt) > MOST_ROWS:
+        return 1.0, (
+            f"Probabilities have no temperature: finding one with {len(data.learnt):,} rows "
+            "takes too long."
+        )
+    order = np.concatenate([np.setdiff1d(np.arange(len(data.learnt)), left), left])
+    at = torch.as_tensor(data.learnt[order]).to(data.device)
+    prepared = model.kernel.prepare(data.x[at])
+    output, label = data.output[at], data.label[at]
+    first = len(order) - len(left)
+    s = data.settings
+    steps = min(s.max_steps, MOST_STEPS)  # as long as the run, so that it is as sure as the run
+    fresh = list(models.anew(model, s, prepared, output, label, first, steps, s.learning_rate))
+
+    def cost(log_temperature: float) -> float:
+        total = 0.0
+        for rows, other, own in fresh:
+            late = (rows >= first).nonzero().squeeze(1)
+            p = other.predict(
+                late, own[late], DRAWS, temperature=math.exp(log_temperature)
+            ).probability
+            true = p.gather(1, label[rows[late], None])
+            total -= float(true.clamp(min=1e-300).log().sum())
+        return total / len(left)
+
+    bounds = (math.log(COLDEST), math.log(HOTTEST))
+    found = minimize_scalar(cost, bounds=bounds, method="bounded", options={"xatol": 0.01})
+    value = float(math.exp(found.x))
+    return value, (
+        f"Functions are divided by a temperature of {value:.2f} before the softmax, chosen on "
+        f"{len(left):,} rows learnt from that another model was not shown."
+    )
+
+
+def left_out(number: Int[np.ndarray, " n"]) -> Int[np.ndarray, " k"]:
+    """One row in five of each class, one at least, and none of a class with a single row."""
+    found = []
+    for c in np.unique(number):
+        own = np.flatnonzero(number == c)
+        if len(own) > 1:
+            found.append(own[-max(1, len(own) // ONE_IN) :])
+    return np.concatenate(found) if found else np.empty(0, int)

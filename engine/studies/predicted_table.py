@@ -1,0 +1,123 @@
+"""A table to be predicted: images as the model learnt its own, and the columns that are added."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Protocol, TypeVar, runtime_checkable
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+from scant.errors import BadInput
+from scant.studies.omniglot.table import side
+from scant.tables.cells import from_series
+from scant.tables.checks import Diagnostics
+from scant.tables.checks import numbers as check_numbers
+
+Rows = TypeVar("Rows")
+Shape = tuple[int, int]  # height and width
+
+
+@runtime_checkable
+class Sized(Protocol):
+    """Settings that say how large images are; 0: as the table has them."""
+
+    width: int
+    height: int
+
+
+def checked(
+    table: object, numbers: Iterable[str] = (), *, gaps: Iterable[str] = ()
+) -> pd.DataFrame:
+    """A table whose rows are to be predicted, the columns that the model reads made numbers.
+
+    Args:
+        table: As it was given to `predict`.
+        numbers: Columns of finite numbers.
+        gaps: Columns of finite numbers that may have empty cells.
+
+    Raises:
+        BadInput: It is no data frame, has no rows or a name twice, or a cell of these columns is
+            no number that can be computed with; rows are counted as a spreadsheet does.
+    """
+    if not isinstance(table, pd.DataFrame):
+        raise BadInput(
+            f"The table to predict is a {type(table).__name__}; give a pandas data frame, whose "
+            "columns have the names of the training table's."
+        )
+    names = [str(name) for name in table.columns]
+    twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
+    if len(set(names)) < len(names) and twice is not None:
+        raise BadInput(f"The table has the column {twice!r} twice; rename one of them.")
+    if not len(table):
+        raise BadInput("The table has no rows; give those that are to be predicted.")
+    if names != list(table.columns):
+        table = table.set_axis(names, axis=1)
+    findings = Diagnostics("the table", np.arange(2, len(table) + 2))
+    mended: dict[str, np.ndarray] = {}
+    own = {**dict.fromkeys(numbers, False), **dict.fromkeys(gaps, True)}
+    for name, may_be_empty in own.items():
+        if name in table:
+            cells = from_series(name, table[name])
+            check_numbers(cells, findings, may_be_empty=may_be_empty)
+            if not pd.api.types.is_float_dtype(table[name].dtype):
+                mended[name] = cells.values
+    if findings.problems:
+        raise BadInput(findings.problems[0])
+    return table.assign(**mended) if mended else table
+
+
+def with_classes(
+    table: pd.DataFrame,
+    name: Sequence[str],
+    probability: Float[np.ndarray, " n"],
+    each: Mapping[str, Float[np.ndarray, " n"]],
+) -> pd.DataFrame:
+    """The table, its rows and order kept, with what was decided of each row.
+
+    Args:
+        table: As it was given. Where it has a column `label`, the decision is named `predicted`.
+        name: The class of each row.
+        probability: Of that class.
+        each: Probabilities of classes by their names, for columns `p(name)`.
+    """
+    added = {
+        "predicted" if "label" in table else "label": list(name),
+        "probability": probability,
+        **{f"p({of})": p for of, p in each.items()},
+    }
+    frames: list[pd.DataFrame] = [table, pd.DataFrame(added, index=table.index)]
+    return pd.concat(frames, axis="columns")
+
+
+def images(
+    settings: Sized,
+    learnt: Shape,
+    pixels: int,
+    bring: Callable[[Shape], tuple[Rows, Shape | None]],
+) -> Rows:
+    """A table's images, brought to the size of those that the model has learnt.
+
+    Args:
+        settings: Of the run.
+        learnt: Shape of the images that the model has learnt.
+        pixels: Of each image of the table; none where it has no columns p0, p1, ….
+        bring: Brings images of a shape to the size that the settings ask for, and says it.
+
+    Raises:
+        BadInput: The table has no images, or they do not come to that size.
+    """
+    if not pixels:
+        raise BadInput(
+            "The model has learnt from images, and the table has no pixels p0, p1, …; add them."
+        )
+    sides = (settings.width, settings.height)
+    given = sides if (sides[0] or 1) * (sides[1] or 1) == pixels else (0, 0)
+    shape = learnt if pixels == learnt[0] * learnt[1] else side(pixels, *given)
+    rows, image = bring(shape)
+    if image != learnt:
+        raise BadInput(
+            f"The table's images have {shape[1]} x {shape[0]} pixels, and the model has learnt "
+            f"{learnt[1]} x {learnt[0]}; bring them to that size."
+        )
+    return rows

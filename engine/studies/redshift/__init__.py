@@ -1,0 +1,1 @@
+"""Redshift: GPz on photometry with missing bands (Almosallam 2017)."""

@@ -1,0 +1,61 @@
+"""A fitted redshift study as data: what its report and its answers are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+import torch
+from jaxtyping import Float
+from scant.models.gpz.prediction import Components
+from scant.studies.redshift.ensemble import Located, Members, Target
+from scant.studies.redshift.entry import RedshiftSettings
+from scant.studies.redshift.preprocessing import Features
+from torch import Tensor
+
+SHOWN = 1000  # test rows that travel to the page and stay with the model, for quick answers
+
+
+@dataclass(frozen=True)
+class FittedGPz:
+    """Models with the features and the target that they were trained on.
+
+    It stands below `study.py`, which makes it, so that report and answers need not know how the
+    models were trained.
+
+    Attributes:
+        settings: Of the run.
+        features: From a table's columns to the coordinates x.
+        target: From the target's unit to the model's, and back.
+        members: The models, in coordinates x.
+        held: Test rows; of a restored study those that were kept with the model.
+        device: Where the models are.
+    """
+
+    settings: RedshiftSettings
+    features: Features
+    target: Target
+    members: Members
+    held: pd.DataFrame
+    device: torch.device
+
+    @property
+    def shown(self) -> pd.DataFrame:
+        """The test rows that the report's arrays and the answers are of."""
+        return self.held.iloc[:SHOWN]
+
+    def ask(self, table: pd.DataFrame, off: Sequence[str] = ()) -> Located:
+        """Moments in the target's unit, on the CPU; bands in `off` count as not measured."""
+        return self.target.restore(self.members.predict(*self._inputs(table, off))).cpu()
+
+    def components(self, table: pd.DataFrame, off: Sequence[str] = ()) -> Components:
+        """The mixture of which `ask` gives the moments, on the model's standardised scale."""
+        return self.members.components(*self._inputs(table, off))
+
+    def _inputs(
+        self, table: pd.DataFrame, off: Sequence[str]
+    ) -> tuple[Float[Tensor, "n d"], Float[Tensor, "n d"] | None]:
+        noise = self.features.noise(table)
+        x = self.features.inputs(table, off).to(self.device)
+        return x, None if noise is None else noise.to(self.device)

@@ -1,0 +1,202 @@
+"""The figures a redshift run ends with: ours, the baselines' and the published ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Float
+from numpy import ndarray
+from scant import metrics
+from scant.events import Metric, Report
+from scant.models.gpz.prediction import Prediction
+from scant.studies.redshift.entry import RedshiftSettings
+from scant.studies.redshift.fitted import SHOWN, FittedGPz
+from scant.studies.redshift.preprocessing import Features
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import Pipeline, make_pipeline
+
+EVERY = 100_000  # test rows whose predictions are kept for download: 5 MB in single precision
+FOREST_ROWS = 20_000  # more only make the baseline slow
+MISSING_ROWS = 500  # test rows from which bands are removed
+PATTERNS = 5  # ways in which bands are missing, for each count of them: more take time only
+BOOTSTRAPS = 200
+SHARES = np.arange(0.05, 1.001, 0.05)
+# Almosallam 2017, Table 6.7: SDSS-DR12, 100,000 galaxies to train on, m = 100.
+PUBLISHED: dict[str, tuple[float, float, float, float]] = {
+    "ANNz2": (0.0583, 1.6536, 89.08, 98.77),
+    "TPZ (forest)": (0.0855, 1.2096, 68.47, 98.69),
+    "GPVL": (0.0568, 1.9021, 90.09, 98.72),
+    "GPVD": (0.0547, 1.9758, 91.52, 98.80),
+    "GPVC": (0.0540, 2.0024, 91.97, 98.93),
+}
+NAMES = ("RMSE", "mean log-likelihood", "F_0.05", "F_0.15")
+
+
+def write_report(fitted: FittedGPz, learn: pd.DataFrame) -> Report:
+    """Metrics of all test rows, arrays of the first `SHOWN`, and what they say in words.
+
+    Predictions alone are there for all rows (as `every_…`, float32), for those who download them.
+
+    Args:
+        learn: Training and validation rows, which the baselines learn from too.
+    """
+    y = fitted.held[fitted.settings.target].to_numpy(float)
+    found = fitted.ask(fitted.held)
+    mean, variance = found.mean.numpy(), found.variance.numpy()
+    forest, line = baselines(fitted.features, learn, fitted.settings)
+    rows = own_metrics(y, mean, variance, fitted.settings.seed)
+    for name, model in (("random forest", forest), ("linear regression", line)):
+        guess = model.predict(table_of(fitted.features, fitted.held))
+        spread = float(np.std(y - guess))  # the forest brings no deviation of its own
+        rows += [
+            Metric(name, n, v, source="baseline")
+            for n, v in zip(NAMES, four(y, guess, np.full_like(y, spread**2)))
+        ]
+    photometry = is_photometry(fitted.features, fitted.settings)
+    if photometry:
+        rows += [
+            Metric(name, n, v, source="published")
+            for name, values in PUBLISHED.items()
+            for n, v in zip(NAMES, values)
+        ]
+    s = slice(0, SHOWN)
+    rows_of = {
+        "z_true": y,
+        "z_mean": mean,
+        "std_model": found.model_variance.sqrt().numpy(),
+        "std_noise": found.noise_variance.sqrt().numpy(),
+        "std_input": found.input_variance.sqrt().numpy(),
+        "pit": metrics.pit(y, mean, variance),
+        "features": fitted.held[list(fitted.features.bands)].to_numpy(float),
+    }
+    arrays = {
+        **{name: of_row[s] for name, of_row in rows_of.items()},
+        **{f"every_{name}": of_row[:EVERY].astype("f4") for name, of_row in rows_of.items()},
+        "coverage": metrics.coverage(y, mean, variance),
+        "bins": metrics.redshift_bins(y, mean),
+        "kept": metrics.by_confidence(y, mean, variance, SHARES),
+        "missing": with_bands_missing(fitted, forest),
+    }
+    notes = notes_of(found, arrays["coverage"], len(learn), photometry)
+    return Report(tuple(rows), arrays, notes)
+
+
+def four(
+    y: Float[ndarray, " n"], mean: Float[ndarray, " n"], variance: Float[ndarray, " n"]
+) -> tuple[float, float, float, float]:
+    """The metrics of Table 6.7, in the order of `NAMES`."""
+    return (
+        metrics.rmse(y, mean),
+        metrics.mean_log_likelihood(y, mean, variance),
+        metrics.fraction_within(y, mean, 0.05),
+        metrics.fraction_within(y, mean, 0.15),
+    )
+
+
+def own_metrics(
+    y: Float[ndarray, " n"], mean: Float[ndarray, " n"], variance: Float[ndarray, " n"], seed: int
+) -> list[Metric]:
+    """This run's metrics; the spread is the standard error over bootstrap samples of test rows."""
+    generator = np.random.default_rng(seed)
+    draws = generator.integers(len(y), size=(BOOTSTRAPS, len(y)))
+    spread = np.std([four(y[d], mean[d], variance[d]) for d in draws], axis=0)
+    rows = [
+        Metric("this run", n, v, float(e))
+        for n, v, e in zip(NAMES, four(y, mean, variance), spread)
+    ]
+    error = metrics.normalised_error(y, mean)
+    rows += [
+        Metric("this run", "bias", float(error.mean())),
+        Metric("this run", "sigma_MAD", metrics.sigma_mad(error)),
+        Metric("this run", "outlier rate", metrics.outlier_rate(error)),
+    ]
+    covered = metrics.coverage(y, mean, variance)
+    rows += [
+        Metric("this run", f"coverage of the {100 * level:.0f}% interval", float(100 * share))
+        for level, share in covered.T
+    ]
+    return rows
+
+
+def baselines(
+    features: Features, learn: pd.DataFrame, settings: RedshiftSettings
+) -> tuple[Pipeline, Pipeline]:
+    """A random forest and a line on the same columns, missing values imputed by their mean."""
+    learn = learn.iloc[:FOREST_ROWS]
+    X, y = table_of(features, learn), learn[settings.target].to_numpy(float)
+    forest = make_pipeline(
+        SimpleImputer(keep_empty_features=True),
+        RandomForestRegressor(100, min_samples_leaf=3, random_state=settings.seed),
+    ).fit(X, y)
+    line = make_pipeline(SimpleImputer(keep_empty_features=True), LinearRegression()).fit(X, y)
+    return forest, line
+
+
+def table_of(
+    features: Features, table: pd.DataFrame, hidden: Bool[ndarray, "n b"] | None = None
+) -> Float[ndarray, "n d"]:
+    """What the baselines see: bands and log errors as they are, with `hidden` ones removed."""
+    measured = features.measured(table)
+    if hidden is not None:
+        bands = list(features.bands)
+        owner = [*range(len(bands)), *(bands.index(b) for b in features.errors)]
+        measured = np.where(hidden[:, owner[: measured.shape[1]]], np.nan, measured)
+    return np.where(np.isfinite(measured), measured, np.nan)
+
+
+def with_bands_missing(fitted: FittedGPz, forest: Pipeline) -> Float[ndarray, "3 k"]:
+    """RMSE with 0, 1, 2, … bands removed at random from each row: ours and the forest's.
+
+    Figs. 6.17-6.18. A removed band takes its error along.
+    """
+    bands = fitted.features.bands
+    table = fitted.held.iloc[:MISSING_ROWS].reset_index(drop=True)
+    y = table[fitted.settings.target].to_numpy(float)
+    generator = np.random.default_rng(fitted.settings.seed)
+    found = []
+    for count in range(min(5, len(bands))):
+        hidden = hide(generator, len(table), len(bands), count)
+        less = table.copy()
+        less[list(bands)] = less[list(bands)].mask(hidden)
+        ours = fitted.ask(less).mean.numpy()
+        theirs = forest.predict(table_of(fitted.features, table, hidden))
+        found.append([count, metrics.rmse(y, ours), metrics.rmse(y, theirs)])
+    return np.array(found).T
+
+
+def hide(
+    generator: np.random.Generator, n: int, bands: int, count: int
+) -> Bool[ndarray, "n bands"]:
+    """Which `count` bands each row lacks: one of `PATTERNS` random choices, row by row in turn."""
+    chosen = np.zeros((PATTERNS, bands), dtype=bool)
+    for pattern in chosen:
+        pattern[generator.permutation(bands)[:count]] = True
+    return chosen[np.arange(n) % PATTERNS]
+
+
+def is_photometry(features: Features, settings: RedshiftSettings) -> bool:
+    """Whether the published table says anything of this data: five bands, target a redshift."""
+    return len(features.bands) == 5 and settings.target == "z"
+
+
+def notes_of(
+    found: Prediction, covered: Float[ndarray, "2 c"], learnt: int, photometry: bool
+) -> tuple[str, ...]:
+    """What a person should take home, in words."""
+    model, whole = float(found.model_variance.mean()), float(found.variance.mean())
+    level, held = covered[:, -1]
+    notes = [
+        f"More data like these would remove about {100 * model / whole:.0f}% of the predictive "
+        "variance; the rest needs better or further measurements.",
+        f"The {100 * level:.0f}% intervals hold {100 * held:.1f}% of the test rows.",
+    ]
+    if learnt > FOREST_ROWS:
+        notes.append(f"The baselines were fitted to the first {FOREST_ROWS:,} rows only.")
+    if photometry:
+        notes.append(
+            "The published figures are of 100,000 SDSS-DR12 galaxies and 100 basis functions: "
+            "another sample than this one."
+        )
+    return tuple(notes)

@@ -1,0 +1,359 @@
+"""Redshift: GPz on photometry, with coarse-to-fine starts and a mixture of restarts.
+
+What the study adds to the model of `scant.models.gpz.model` (each a setting, each off under the
+preset "as published"): colours and tamed outliers (`preprocessing`), stages that free the basis
+functions' covariances step by step, and restarts on other splits of training and validation rows
+whose predictions are averaged.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from jaxtyping import Float
+from scant.errors import BadInput
+from scant.events import Report
+from scant.models.gpz.change_of_basis import full_gamma, in_coordinates
+from scant.models.gpz.input_density import fill, single_gaussian
+from scant.models.gpz.model import GPz
+from scant.models.gpz.weights import balanced_weights, normal_weights, normalised_weights
+from scant.optim.lbfgs import LBFGS
+from scant.random import restart_generator
+from scant.studies.predicted_table import checked
+from scant.studies.protocol import Step, Tensors, required
+from scant.studies.redshift.ensemble import Members, Target
+from scant.studies.redshift.entry import RedshiftSettings
+from scant.studies.redshift.explore import answer
+from scant.studies.redshift.fitted import FittedGPz
+from scant.studies.redshift.preprocessing import Features
+from scant.studies.redshift.report import write_report
+from torch import Tensor
+
+SHOWN_LIVE = 600  # test rows in a snapshot: enough to see, cheap to send
+WEIGHTS = {
+    "normal": normal_weights,
+    "normalised": normalised_weights,
+    "balanced": balanced_weights,
+}
+
+
+class Study:
+    """GPz on one table (see `scant.studies.protocol.Study` for how it is driven)."""
+
+    scheduled = False
+    reason = ""
+    tolerance = 1e-4
+
+    def __init__(
+        self, settings: RedshiftSettings, table: pd.DataFrame | None, device: torch.device
+    ) -> None:
+        table = required("redshift", table)
+        self._follow(settings, device)
+        bands = bands_of(table, settings.target)
+        self.learn, self.held = self._split(table)
+        self.features = Features.fit(self.learn, bands, settings)
+        self.target = Target.fit(self._z(self.learn), settings.log_target)
+        T = torch.eye(len(self.features.names), dtype=torch.float64)
+        if not self.learn[bands].isna().any(axis=None):
+            T = torch.as_tensor(self.features.T)
+        self.T = T.to(device)
+        self.words: dict[str, Any] = {
+            "bands": bands,
+            "features": self.features.names,
+            "target": settings.target,
+            "rows": {
+                "training": self._counts()[0],
+                "validation": self._counts()[1],
+                "test": len(self.held),
+            },
+        }
+        self.members: Members | None = None
+
+    def _follow(self, settings: RedshiftSettings, device: torch.device) -> None:
+        self.settings, self.device = settings, device
+        self.notes: list[str] = []
+        self.restarts, self.max_steps = settings.restarts, settings.max_steps
+        self.patience = settings.patience
+        self.structures = stages_to(settings.covariance, settings.start)
+        self.stages = len(self.structures)
+
+    # --- rows -----------------------------------------------------------------------------------
+
+    def _split(self, table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Rows to learn from (training and validation together), and test rows; by the seed."""
+        s = self.settings
+        order = np.random.default_rng(s.seed).permutation(len(table))
+        learnable = np.isfinite(table[s.target].to_numpy(float))
+        if s.log_target and (table[s.target] <= 0).any():
+            row = int(np.flatnonzero(table[s.target].to_numpy() <= 0)[0])
+            raise BadInput(
+                f"Column {s.target!r} holds {table[s.target].iloc[row]:g} in row {row + 2}, but "
+                "the setting 'log_target' needs values above zero; switch it off or drop the row."
+            )
+        order = order[learnable[order]]
+        spare = len(order) - s.training_size - s.validation_size
+        n_test = min(s.test_size, max(spare, len(order) // 3))
+        held, rest = table.iloc[order[:n_test]], table.iloc[order[n_test:]]
+        incomplete = rest[bands_of(table, s.target)].isna().any(axis=1)
+        if s.incomplete == "leave out" and incomplete.any():
+            rest = rest[~incomplete]
+            self.notes.append(
+                f"{int(incomplete.sum())} rows with a missing value were left out of training; "
+                "predictions use such rows all the same."
+            )
+        n_validation = min(s.validation_size, len(rest) // 4)
+        learn = rest.iloc[: n_validation + s.training_size]
+        if len(learn) < 30:
+            raise BadInput(
+                f"Only {len(learn)} rows are left to learn from; at least 30 are needed. "
+                "Bring more rows, or set incomplete=use to learn from rows with missing values."
+            )
+        self.n_validation = min(n_validation, len(learn) // 4)
+        short = s.training_size - (len(learn) - self.n_validation)
+        if short > 0:
+            self.notes.append(
+                f"The table has {len(learn) - self.n_validation} rows to train on, "
+                f"{short} fewer than training_size asks for."
+            )
+        return learn.reset_index(drop=True), held.reset_index(drop=True)
+
+    def _counts(self) -> tuple[int, int]:
+        return len(self.learn) - self.n_validation, self.n_validation
+
+    def _z(self, table: pd.DataFrame) -> Float[Tensor, " n"]:
+        return torch.tensor(table[self.settings.target].to_numpy(float))
+
+    def _rows(self, restart: int) -> tuple[Tensor, Tensor]:
+        """Training and validation rows of a restart: an average sees all rows in turn."""
+        order = torch.arange(len(self.learn))
+        if self.settings.combine == "average" and restart:
+            generator = torch.Generator().manual_seed(7919 * self.settings.seed + restart)
+            order = torch.randperm(len(order), generator=generator)
+        return order[self.n_validation :], order[: self.n_validation]
+
+    # --- training -------------------------------------------------------------------------------
+
+    def begin(self, restart: int, stage: int, best: Tensors | None) -> None:
+        train, validation = self._rows(restart)
+        x = self.features.inputs(self.learn).to(self.device)
+        noise = self.features.noise(self.learn)
+        z = self._z(self.learn)
+        y = self.target.standardise(z).to(self.device)
+        omega = WEIGHTS[self.settings.weights](z).to(self.device)
+        X = x @ self.T.T
+        self.X, self.y, self.omega = X[train], y[train], omega[train]
+        self.noise = None if noise is None else self._spread(noise[train])
+        self.checked = (
+            self._whole(X[validation]),
+            z[validation].to(self.device),
+            omega[validation],
+            None if noise is None else self._spread(noise[validation]),
+        )
+        shown = self.held.iloc[:SHOWN_LIVE]
+        live = self.features.inputs(shown)
+        if bool(live.isnan().any()):
+            live = fill(live, single_gaussian(self.features.inputs(self.learn)))
+        self.live = live.to(self.device) @ self.T.T
+        self.live_z = self._z(shown).numpy()
+        self.model = self._model(self.structures[stage])
+        generator = restart_generator(self.settings.seed, restart)
+        self.model.initialise(self.X, self.y, generator)
+        if best is not None:
+            self._take(best)
+        self.optimiser = LBFGS(
+            self.model.parameters(),
+            lambda: self.model.objective(self.X, self.y, self.omega, self.noise),
+        )
+
+    def _model(self, structure: Any) -> GPz:
+        s = self.settings
+        made = GPz(len(self.T), s.n_basis, structure, s.heteroscedastic, s.joint_mean)
+        return made.to(self.device)
+
+    def _spread(self, noise: Float[Tensor, "n d"]) -> Float[Tensor, "n d d"]:
+        """Variances of x as covariances of z."""
+        return (self.T * noise.to(self.device).unsqueeze(1)) @ self.T.T
+
+    def step(self) -> Step:
+        loss = self.optimiser.step()
+        X, z, omega, noise = self.checked
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always", RuntimeWarning)
+            self.model.fit_posterior(self.X, self.y, self.omega, self.noise, mixture=None)
+        for warning in said:
+            if str(warning.message) not in self.notes:
+                self.notes.append(str(warning.message))
+        found = self.model.predict(X, noise)
+        score = self.target.log_density(z, found)
+        weighted = (omega * score).sum() / omega.sum()
+        return Step(-loss / float(self.omega.sum()), float(weighted))
+
+    def _whole(self, X: Tensor) -> Tensor:
+        """Missing inputs of validation rows filled by expectation: a score each step, not a fit."""
+        return fill(X, single_gaussian(self.X)) if bool(X.isnan().any()) else X
+
+    def parameters(self) -> Tensors:
+        """Free parameters, Gamma as one full matrix a basis function whatever the stage."""
+        named = dict(self.model.named_parameters())
+        return {**named, "gamma": full_gamma(self.model)}
+
+    def state(self) -> Tensors:
+        return self.optimiser.state_dict()
+
+    def load(self, parameters: Tensors, state: Tensors) -> None:
+        self._take(parameters)
+        self.optimiser.load_state_dict(state)
+
+    @torch.no_grad()
+    def _take(self, parameters: Tensors) -> None:
+        for name, value in self.model.named_parameters():
+            found = parameters[name].to(self.device)
+            value.copy_(narrow(found, self.model.covariance) if name == "gamma" else found)
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        if self.members is not None:
+            model = self.members.models[0]
+            live = self.live @ torch.linalg.inv(self.T).T
+            found = self.target.restore(self.members.predict(live, None))
+            to_x = torch.eye(len(self.T), dtype=live.dtype, device=self.device)
+        else:
+            model, live, to_x = self.model, self.live, self.T
+            found = self.target.restore(model.predict(live))
+        return {
+            "z_true": self.live_z,
+            "z_mean": found.mean.cpu().numpy(),
+            "std_model": found.model_variance.sqrt().cpu().numpy(),
+            "std_noise": found.noise_variance.sqrt().cpu().numpy(),
+            "relevance": np.sort(model.relevance().cpu().numpy())[::-1].copy(),
+            "feature_relevance": sensitivity(model, live, to_x),
+        }
+
+    # --- afterwards -----------------------------------------------------------------------------
+
+    def conclude(self, kept: list[tuple[float, Tensors]]) -> Report:
+        chosen: Sequence[int] = range(len(kept))
+        if self.settings.combine == "best":
+            chosen = [max(chosen, key=lambda r: kept[r][0])]
+        models = []
+        for r in chosen:
+            self.begin(r, self.stages - 1, kept[r][1])
+            self.model.fit_posterior(self.X, self.y, self.omega, self.noise, mixture=None)
+            models.append(in_coordinates(self.model, self.T))
+        x = self.features.inputs(self.learn).to(self.device)
+        self.members = Members.of(models, x)
+        return write_report(self.posterior, self.learn)
+
+    def fitted(self) -> tuple[Tensors, dict[str, Any]]:
+        posterior = self.posterior
+        shown = posterior.shown.select_dtypes("number")
+        tensors = posterior.members.tensors()
+        tensors["shown"] = torch.tensor(shown.to_numpy(float))
+        meta = {
+            "features": self.features.fingerprint(),
+            "target": self.target._asdict(),
+            "members": len(posterior.members.models),
+            "columns": list(shown.columns),
+            "words": self.words,
+        }
+        return tensors, meta
+
+    @classmethod
+    def restore(
+        cls,
+        settings: RedshiftSettings,
+        tensors: Tensors,
+        meta: dict[str, Any],
+        device: torch.device,
+    ) -> Study:
+        study = cls.__new__(cls)
+        study._follow(settings, device)
+        study.words = meta["words"]
+        study.features = Features.of(meta["features"])
+        study.target = Target(**meta["target"])
+        study.held = pd.DataFrame(tensors["shown"].cpu().numpy(), columns=meta["columns"])
+        study.members = Members.restore(tensors, meta["members"], settings, device)
+        return study
+
+    @property
+    def posterior(self) -> FittedGPz:
+        """What was fitted, as report and answers take it."""
+        assert self.members is not None, "conclude comes first"
+        return FittedGPz(
+            self.settings, self.features, self.target, self.members, self.held, self.device
+        )
+
+    def predict(self, table: pd.DataFrame) -> pd.DataFrame:
+        """The table with `mean`, `std`, `std_model`, `std_noise` and `std_input` added.
+
+        Raises:
+            BadInput: None of the features is there.
+        """
+        bands, errors = self.features.bands, [f"{b}_err" for b in self.features.errors]
+        table = checked(table, gaps=[*bands, *errors])
+        if not any(b in table for b in bands):
+            raise BadInput(
+                f"The table has none of the features {', '.join(bands)}; "
+                "rename its columns to those of the training table."
+            )
+        found = self.posterior.ask(table)
+        return table.assign(
+            mean=found.mean.numpy(),
+            std=found.variance.sqrt().numpy(),
+            std_model=found.model_variance.sqrt().numpy(),
+            std_noise=found.noise_variance.sqrt().numpy(),
+            std_input=found.input_variance.sqrt().numpy(),
+        )
+
+    def explore(self, question: str, **asked: Any) -> dict[str, np.ndarray]:
+        """Answers "without" (bands switched off) and "density" (one galaxy's p(z))."""
+        return answer(self.posterior, question, asked)
+
+
+def bands_of(table: pd.DataFrame, target: str) -> list[str]:
+    """The feature columns: numeric, neither the target nor the error of another column.
+
+    Raises:
+        BadInput: There is no target column, or nothing else.
+    """
+    if target not in table:
+        raise BadInput(
+            f"There is no column {target!r} to predict; name it in the setting 'target'. "
+            f"The columns are {', '.join(map(str, table.columns[:12]))}."
+        )
+    numeric = [str(c) for c in table.select_dtypes("number").columns if c != target]
+    bands = [c for c in numeric if not (c.endswith("_err") and c[:-4] in numeric)]
+    if not bands:
+        raise BadInput(f"There is no numeric column besides {target!r}; features are needed.")
+    return bands
+
+
+def stages_to(covariance: str, start: str) -> tuple[str, ...]:
+    """Structures from coarse to fine that end in the wanted one."""
+    if start == "direct":
+        return (covariance,)
+    path = {"GL": "GL", "VL": "GL VL", "GD": "GD", "VD": "GD VD", "GC": "GD GC", "VC": "GD GC VC"}
+    return tuple(path[covariance].split())
+
+
+def narrow(gamma: Float[Tensor, "m d d"], covariance: str) -> Tensor:
+    """The parameters of a structure, from full matrices that have that structure or a coarser."""
+    if covariance[1] == "L":
+        gamma = gamma[:, 0, 0]
+    elif covariance[1] == "D":
+        gamma = gamma.diagonal(dim1=-2, dim2=-1)
+    return gamma[0] if covariance[0] == "G" else gamma
+
+
+def sensitivity(model: GPz, X: Float[Tensor, "n d"], to_x: Float[Tensor, "d d"]) -> np.ndarray:
+    """Each measurement's share of the mean squared slope of the prediction."""
+    X = X.detach().clone().requires_grad_()
+    with torch.enable_grad():
+        total = (model.design(X)[1] @ model.weight_mean).sum()
+        (slope,) = torch.autograd.grad(total, X)
+    share = (slope @ to_x).square().mean(dim=0)
+    return (share / share.sum().clamp(min=1e-300)).cpu().numpy()

@@ -1,0 +1,1 @@
+"""Users' tables: schema, reading, checks, images. Free of torch."""

@@ -1,0 +1,300 @@
+"""What a schema asks of a table, column by column; what is wrong is gathered, not thrown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Int
+from scant.tables.cells import Cells
+from scant.tables.column_matching import listed
+from scant.tables.schema import Column, TableSchema
+from scant.tables.sentinels import sentinels
+
+_HUGE = 1e12  # more is rather a wrong unit
+LARGEST, SMALLEST = 1e100, 1e-100  # beyond, squares and products leave the range of a double
+_DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(\D|$)|\d{1,2}([-/.])\d{1,2}\2\d{2,4}(\D|$)")
+
+
+@dataclass
+class Diagnostics:
+    """Sentences on a table while it is read: what forbids a fit, and what is worth knowing."""
+
+    file: str
+    rows: Int[np.ndarray, " n"]
+    problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    absent: list[str] = field(default_factory=list)  # columns that must be there
+    headers: dict[str, str] = field(default_factory=dict)  # of the file, where ours differ
+
+    def cell(self, column: str, bad: Bool[np.ndarray, " n"], got: str, do: str) -> None:
+        """A problem with the first of the cells flagged in `bad`."""
+        where = int(np.flatnonzero(bad)[0])
+        more = int(bad.sum()) - 1
+        also = f" (and {more:,} more cell{'s' * (more > 1)} of this column)" if more else ""
+        header = self.headers.get(column, column)
+        self.problems.append(
+            f"{self.file}, column {header!r}, row {self.rows[where]}: {got}{also}; {do}."
+        )
+
+    def column(self, column: str, got: str, do: str) -> None:
+        header = self.headers.get(column, column)
+        self.problems.append(f"{self.file}, column {header!r}: {got}; {do}.")
+
+    def note(self, column: str, text: str) -> None:
+        header = self.headers.get(column, column)
+        self.notes.append(f"{self.file}, column {header!r}: {text}.")
+
+
+def numbers(cells: Cells, findings: Diagnostics, *, may_be_empty: bool) -> None:
+    """Problems of a column that must hold finite numbers."""
+    if cells.bad.any():
+        word = cells.shown(int(np.flatnonzero(cells.bad)[0]))
+        infinite = word.lower().lstrip("+-") in {"inf", "infinity", "∞"}
+        what = (
+            "is infinite" if infinite else "is a date" if _DATE.match(word) else "is not a number"
+        )
+        got = f"got {word!r}, which {what}"
+        hint = "write finite numbers, without units or separators"
+        if _DATE.match(word):
+            hint = "write a number for it, such as the days since the first"
+        if may_be_empty:
+            hint += ", or leave the cell empty"
+        findings.cell(cells.name, cells.bad, got, hint)
+    if not may_be_empty and cells.empty.any():
+        findings.cell(cells.name, cells.empty, "the cell is empty", "give a number or drop the row")
+    size = np.abs(cells.values)
+    if (absurd := size > LARGEST).any():
+        got = f"got {cells.shown(int(np.flatnonzero(absurd)[0]))!r}, which is beyond {LARGEST:g}"
+        findings.cell(cells.name, absurd, got, "correct it, or write it in another unit")
+    elif (size > _HUGE).any():
+        findings.note(cells.name, f"some values are beyond {_HUGE:g}; check their unit")
+    elif 0 < np.max(size, initial=0.0, where=size > 0) < SMALLEST:
+        tiny = f"every value is closer to zero than {SMALLEST:g}"
+        findings.column(cells.name, tiny, "write it in another unit")
+
+
+def codes(cells: Cells, findings: Diagnostics) -> None:
+    """A note on values that look like a code for 'not measured'."""
+    for code, count, first in sentinels(cells.values):
+        share = 100 * count / len(cells.values)
+        findings.note(
+            cells.name,
+            f"{code:g} stands in {count:,} cell{'s' * (count > 1)}, first in row "
+            f"{findings.rows[first]} ({share:.2g} % of the column); if it means 'not measured', "
+            f"empty {'those cells' if count > 1 else 'that cell'}",
+        )
+
+
+def named(
+    columns: Mapping[str, Cells], schema: TableSchema, findings: Diagnostics, *, predict: bool
+) -> dict[str, np.ndarray]:
+    """The columns that the schema names, checked: float64 numbers, or text with None."""
+    made: dict[str, np.ndarray] = {}
+    for column in schema.columns:
+        found = columns.get(column.name)
+        lenient = predict and column.target
+        if found is None:
+            if column.required and not lenient:
+                findings.absent.append(column.name)
+            elif column.without and not predict:
+                findings.notes.append(
+                    f"{findings.file} has no column {column.name!r}: {column.without}."
+                )
+            continue
+        if column.note and not predict:
+            findings.note(column.name, column.note)
+        if column.kind != "number":
+            made[column.name] = _level_words(column, found, findings)
+            if not lenient:
+                _labels(column, found, made[column.name], findings, predict=predict)
+            continue
+        made[column.name] = found.values
+        if not lenient:
+            _named_number(column, found, findings)
+    if findings.absent:
+        findings.problems.insert(0, _absence(findings, columns, schema))
+    goals = schema.targets
+    if schema.one_target and not predict and not any(goal in made for goal in goals):
+        findings.problems.insert(
+            0,
+            f"{findings.file} has none of the columns {', '.join(goals[:-1])} and {goals[-1]}; say "
+            "which of its columns is to be learnt, or add one.",
+        )
+    return made
+
+
+def _absence(findings: Diagnostics, columns: Mapping[str, Cells], schema: TableSchema) -> str:
+    """One sentence on all the columns that must be there and are not."""
+    names = [repr(name) for name in findings.absent]
+    lost = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    setting = ""
+    if schema.target_setting and set(findings.absent) & set(schema.targets):
+        setting = f", or name another column in the setting {schema.target_setting!r}"
+    there = listed([findings.headers.get(n, n) for n in columns])
+    which = "those that they are" if len(names) > 1 else "the one that it is"
+    return (
+        f"{findings.file} has no column{'s' * (len(names) > 1)} {lost}; it has {there}: "
+        f"rename {which}{setting}."
+    )
+
+
+def _level_words(column: Column, found: Cells, findings: Diagnostics) -> np.ndarray:
+    """The words of a label, with levels for what means a level ("dead", "1.0")."""
+    words = found.words()
+    known = {f"{level}.0": level for level in column.levels} | dict(column.synonyms)
+    if not known:
+        return words
+    other = {w for w in words if w is not None and w not in column.levels}
+    means = {w: known[w.lower()] for w in other if w.lower() in known}
+    said = [f"{w!r} was read as {level}" for w, level in sorted(means.items()) if w[-2:] != ".0"]
+    if said:
+        findings.note(column.name, " and ".join(said))
+    return np.array([means.get(w, w) for w in words], dtype=object)
+
+
+def _named_number(column: Column, found: Cells, findings: Diagnostics) -> None:
+    if found.empty.all():
+        if column.required or not column.missing:
+            findings.column(column.name, "every cell is empty", "fill it or map another column")
+        return
+    # Rows without a target teach nothing; they are dropped with a note, not refused.
+    numbers(found, findings, may_be_empty=column.missing or column.target)
+    codes(found, findings)
+    wrong = found.values <= 0
+    if column.positive and wrong.any():
+        got = f"got {found.shown(int(np.flatnonzero(wrong)[0]))}, but it is above zero by nature"
+        findings.cell(column.name, wrong, got, "correct it or leave the cell empty")
+    seen = found.values[~np.isnan(found.values)]
+    if column.target and len(seen) > 1 and (seen == seen[0]).all():
+        findings.column(column.name, f"every value is {seen[0]:g}", "choose a target that varies")
+
+
+def _labels(
+    column: Column, found: Cells, words: np.ndarray, findings: Diagnostics, *, predict: bool
+) -> None:
+    if found.empty.all():
+        if not column.missing:
+            findings.column(column.name, "every cell is empty", "fill it or map another column")
+        elif column.without and not predict:
+            findings.note(column.name, f"every cell is empty: {column.without}")
+        return
+    if not column.missing and not column.target and found.empty.any():
+        findings.cell(column.name, found.empty, "the cell is empty", "name it or drop the row")
+    if void := found.void():
+        findings.note(column.name, f"{void!r} was read as an empty cell; write a class otherwise")
+    levels = {w for w in words if w is not None}
+    if column.levels:
+        other = np.array([w is not None and w not in column.levels for w in words], dtype=bool)
+        if other.any():
+            got = f"got {found.shown(int(np.flatnonzero(other)[0]))!r}"
+            findings.cell(column.name, other, got, f"write {' or '.join(column.levels)}")
+    if not predict and len(levels) < column.minimum_levels:
+        findings.column(
+            column.name,
+            f"only {len(levels)} different value, {next(iter(levels))!r}"
+            + (f" ({void!r} was read as an empty cell)" if void else ""),
+            f"at least {column.minimum_levels} are needed",
+        )
+
+
+def boxes(columns: Mapping[str, Cells], findings: Diagnostics) -> None:
+    """Every `<dim>_lo` needs its `<dim>_hi`, not below it, and no `<dim>` beside them."""
+    for name, cells in columns.items():
+        base, _, end = name.rpartition("_")
+        if end not in ("lo", "hi") or not base:
+            continue
+        other = columns.get(f"{base}_{'hi' if end == 'lo' else 'lo'}")
+        if other is None:
+            missing = f"{base}_{'hi' if end == 'lo' else 'lo'}"
+            findings.column(name, f"there is no column {missing!r}", "give both ends of the box")
+        elif end == "lo":
+            if base in columns:
+                findings.column(base, f"{name!r} stands beside it", "give a point or a box")
+            wrong = other.values < cells.values
+            if wrong.any():
+                i = int(np.flatnonzero(wrong)[0])
+                got = f"{other.shown(i)} is below {name} = {cells.shown(i)}"
+                findings.cell(f"{base}_hi", wrong, got, "swap the two or correct them")
+
+
+def features(
+    columns: Mapping[str, Cells],
+    schema: TableSchema,
+    findings: Diagnostics,
+    *,
+    predict: bool,
+    trained: bool = False,
+) -> tuple[dict[str, np.ndarray], list[str]]:
+    """Feature and error columns, checked; and the names of columns left out.
+
+    To predict, nothing is left out but text, and not even that where they are what was `trained`.
+    """
+    made: dict[str, np.ndarray] = {}
+    left_out: list[str] = []
+    for name, cells in columns.items():
+        is_error = schema.errors and name.endswith("_err") and name[:-4] in columns
+        if not predict and _useless(cells, schema, findings, is_error=is_error):
+            left_out.append(name)
+            continue
+        if predict and not trained and cells.is_text:  # a comment or a date beside the features
+            _useless(cells, schema, findings, is_error=False)
+            left_out.append(name)
+            continue
+        may_be_empty = schema.missing and not name.endswith(("_lo", "_hi") if schema.boxes else ())
+        numbers(cells, findings, may_be_empty=may_be_empty)
+        codes(cells, findings)
+        if is_error and (cells.values <= 0).any():
+            wrong = cells.values <= 0
+            got = f"got {cells.shown(int(np.flatnonzero(wrong)[0]))}, but an error is above zero"
+            findings.cell(name, wrong, got, "correct it or leave the cell empty")
+        made[name] = cells.values
+    orphans = [n for n in made if schema.errors and n.endswith("_err") and n[:-4] not in made]
+    for name in orphans:
+        findings.note(name, f"there is no feature {name[:-4]!r} beside it; it was left out")
+        left_out.append(name)
+        del made[name]
+    return made, left_out
+
+
+def are_dates(cells: Cells) -> bool:
+    """Does a column begin with a date?"""
+    filled = np.flatnonzero(~cells.empty)
+    return len(filled) > 0 and _DATE.match(cells.shown(int(filled[0]))) is not None
+
+
+def _useless(cells: Cells, schema: TableSchema, findings: Diagnostics, *, is_error: bool) -> bool:
+    """Columns without information are left out, with a note."""
+    if schema.boxes and cells.name.endswith(("_lo", "_hi")):
+        return False  # one bound is nothing without the other, even where it is the same everywhere
+    if cells.empty.all():
+        findings.note(cells.name, "every cell is empty; it was left out")
+        return True
+    if cells.is_text:
+        if are_dates(cells):
+            said = "it holds dates and was left out; write numbers, such as days since the first"
+        else:
+            said = "it holds text; it was left out of the features"
+        findings.note(cells.name, said)
+        return True
+    seen = cells.values[~np.isnan(cells.values)]
+    constant = not cells.bad.any() and len(seen) > 1 and bool((seen == seen[0]).all())
+    if constant and not is_error and not schema.images:
+        findings.note(cells.name, f"every value is {seen[0]:g}; it was left out")
+        return True
+    return False
+
+
+def duplicates(frame: pd.DataFrame, rows: Int[np.ndarray, " n"], findings: Diagnostics) -> None:
+    """A note on rows that repeat an earlier one."""
+    # Of the rows' hashes: pandas' own way numbers the values of each column first.
+    again = pd.util.hash_pandas_object(frame, index=False).duplicated().to_numpy()
+    if again.any():
+        first = rows[int(np.flatnonzero(again)[0])]
+        findings.notes.append(
+            f"{findings.file}: {int(again.sum()):,} rows repeat an earlier one, first row {first}; "
+            "they were kept, but may stand in training and test at once."
+        )

@@ -1,0 +1,224 @@
+"""From text to columns of text: delimiter, header, ragged rows. The parser is Arrow's."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from jaxtyping import Int
+from pyarrow import csv as arrow_csv
+from scant.errors import BadInput
+
+DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+MOST_LINES = 5_000_000  # more rows no study can fit; of two digits each they take memory by the GB
+_SNIFFED = 50  # records that decide on the delimiter
+_HEAD = 200_000  # characters in which they are sought
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+
+
+@dataclass(frozen=True)
+class RawTable:
+    """Cells as text (blanks trimmed), with the row of each record as a spreadsheet shows it."""
+
+    names: tuple[str, ...]
+    columns: tuple[pa.StringArray, ...]
+    rows: Int[np.ndarray, " n"]
+    delimiter: str
+    notes: tuple[str, ...]
+
+
+def parse(text: str, name: str, maximum_columns: int) -> RawTable:
+    """Columns of text.
+
+    Raises:
+        BadInput: Header only, too many rows or columns, unclear delimiter, ragged rows, names that
+            are missing or there twice.
+    """
+    lines = max(text.count("\n"), text.count("\r"))
+    if lines > MOST_LINES:
+        raise BadInput(
+            f"{name} has {lines:,} lines and the limit is {MOST_LINES:,}; keep fewer rows."
+        )
+    body = text.lstrip("\r\n")
+    if not body.strip():
+        raise BadInput(f"{name} is empty; give a CSV file with a header and rows.")
+    blank = len(re.findall(r"\r\n|\r|\n", text[: len(text) - len(body)]))
+    delimiter = _delimiter(body, name)
+    try:
+        header = next(csv.reader(_lines(body), delimiter=delimiter, strict=False))
+    except csv.Error:
+        raise BadInput(
+            f"{name}, row {blank + 1}: the header has a name of over {csv.field_size_limit():,} "
+            "characters; close its quotes, or save the table as CSV again."
+        ) from None
+    if len(header) > maximum_columns:
+        raise BadInput(
+            f"{name} has {len(header):,} columns and the limit is {maximum_columns:,}; "
+            "keep the columns you need (or transpose, if rows and columns are swapped)."
+        )
+    cells, uneven = _cells(body, delimiter, len(header), name)
+    if uneven.ragged:
+        row, expected, got = uneven.first
+        more = f" (and {uneven.ragged - 1:,} more rows)" if uneven.ragged > 1 else ""
+        raise BadInput(
+            f"{name}, row {row + blank}: {got} cells where the header has {expected}{more}; "
+            "mend the row, and put quotes around text that holds a delimiter."
+        )
+    n = cells.num_rows
+    # Rows without a single filled cell (blank lines, a spreadsheet's padding) say nothing.
+    filled = np.zeros(n, dtype=bool)
+    columns: list[pa.StringArray] = []
+    while cells.num_columns:  # one by one, so that no more than one is there twice
+        columns.append(pc.utf8_trim_whitespace(cells.column(0)).combine_chunks())
+        cells = cells.remove_column(0)
+        filled |= np.asarray(pc.not_equal(columns[-1], ""), dtype=bool)
+    names = [_clean(str(c[0])) for c in columns]
+    rows = np.delete(np.arange(1, n + len(uneven.padding) + 1), np.array(uneven.padding, int) - 1)
+    rows = rows[1:] + blank
+    if not filled[1:].any():
+        raise BadInput(f"{name} has a header but no rows; add the data below the header.")
+    if filled[1:].all():
+        columns = [c[1:] for c in columns]
+    else:
+        rows = rows[filled[1:]]
+        filled[0] = False
+        columns = [c.filter(pa.array(filled)) for c in columns]
+    notes = []
+    if delimiter != ",":
+        notes.append(f"{name} is separated by {DELIMITERS[delimiter]}.")
+    names, columns = _named(names, columns, name, notes)
+    return RawTable(tuple(names), tuple(columns), rows, delimiter, tuple(notes))
+
+
+@dataclass
+class _Uneven:
+    """Records with another number of cells than the header.
+
+    Attributes:
+        ragged: How many of them hold something.
+        first: Number, expected and actual cells of the first of these.
+        padding: Numbers of those that hold nothing, which a spreadsheet leaves with fewer cells.
+    """
+
+    ragged: int = 0
+    first: tuple[int, int, int] = (0, 0, 0)
+    padding: list[int] = field(default_factory=list)
+
+
+def _lines(body: str) -> Iterator[str]:
+    """The lines of a text with their ends, one at a time."""
+    return (line[0] for line in _LINE.finditer(body))
+
+
+def _cells(body: str, delimiter: str, width: int, name: str) -> tuple[pa.Table, _Uneven]:
+    """All records as text, the header among them, and what was wrong with others."""
+    uneven = _Uneven()
+
+    def note(row: Any) -> str:
+        if not row.text.strip(f'{delimiter}" \t\r\n'):
+            uneven.padding.append(row.number)
+            return "skip"
+        if not uneven.ragged:
+            uneven.first = (row.number, row.expected_columns, row.actual_columns)
+        uneven.ragged += 1
+        return "skip"
+
+    data = body.encode("utf-8", errors="replace")
+    try:
+        table = arrow_csv.read_csv(
+            pa.BufferReader(data),
+            read_options=arrow_csv.ReadOptions(
+                use_threads=False,
+                autogenerate_column_names=True,
+                block_size=min(max(1 << 24, 4 * data.find(b"\n")), 1 << 30),
+            ),
+            parse_options=arrow_csv.ParseOptions(
+                delimiter=delimiter,
+                newlines_in_values=True,
+                ignore_empty_lines=False,
+                invalid_row_handler=note,
+            ),
+            convert_options=arrow_csv.ConvertOptions(
+                column_types={f"f{i}": pa.string() for i in range(width)},
+                strings_can_be_null=False,
+            ),
+        )
+    except pa.ArrowInvalid as error:
+        reason = str(error).splitlines()[0][:120]
+        raise BadInput(f"{name} cannot be read as CSV ({reason}); save it as CSV again.") from None
+    return table, uneven
+
+
+def _delimiter(body: str, name: str) -> str:
+    """The delimiter by which header and first records have the same number of cells."""
+    head = body[:_HEAD]
+    counts: dict[str, list[int]] = {}
+    for candidate in DELIMITERS:
+        reader = csv.reader(_lines(head), delimiter=candidate, strict=False)
+        try:
+            records = [len(r) for r in islice(reader, _SNIFFED) if r]
+        except csv.Error:
+            continue
+        # The last record may be cut where the head ends.
+        counts[candidate] = records[:-1] if len(head) < len(body) and len(records) > 1 else records
+    split = {d: c for d, c in counts.items() if c and c[0] > 1}
+    even = [d for d, c in split.items() if len(set(c)) == 1]
+    if len(even) == 1:
+        return even[0]
+    if len(even) > 1:
+        found = " or ".join(DELIMITERS[d] for d in even)
+        raise BadInput(
+            f"{name} could be separated by {found} (row 1 splits either way); "
+            "save it again with commas."
+        )
+    if split:
+        return max(split, key=lambda d: split[d][0])
+    lines = [line.split() for line in head.splitlines()[:_SNIFFED] if line.strip()]
+    if len(lines) > 1 and len({len(words) for words in lines}) == 1 and len(lines[0]) > 1:
+        raise BadInput(
+            f"{name} seems to be separated by spaces (row 1 has {len(lines[0])} words); "
+            "save it again with commas."
+        )
+    return ","
+
+
+def _clean(name: str) -> str:
+    """A header without control characters and line breaks; anything else stays as it is."""
+    return " ".join(
+        re.sub(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\ufeff]", " ", name).split()
+    )
+
+
+def _named(
+    names: list[str], columns: list[pa.StringArray], file: str, notes: list[str]
+) -> tuple[list[str], list[pa.StringArray]]:
+    """Columns with a name of their own: empty ones left out, nameless ones numbered."""
+    kept: list[tuple[str, pa.StringArray]] = []
+    for place, (name, column) in enumerate(zip(names, columns), start=1):
+        if not name:
+            if pc.all(pc.equal(column, "")).as_py():
+                continue
+            if place == 1 and pc.count_distinct(column).as_py() == len(column):
+                notes.append(f"{file}, column 1 has no name and was left out as a row number.")
+                continue
+            name = f"column {place}"
+            notes.append(f"{file}, column {place} has no name and is called {name!r}.")
+        kept.append((name, column))
+    seen: dict[str, int] = {}
+    for place, name in enumerate(names, start=1):
+        if name and name in seen:
+            raise BadInput(
+                f"{file}, row 1: the column name {name!r} stands in columns {seen[name]} and "
+                f"{place}; rename one of them."
+            )
+        seen[name] = place
+    if not kept:
+        raise BadInput(f"{file}, row 1: no column has a name; add a header.")
+    return [n for n, _ in kept], [c for _, c in kept]

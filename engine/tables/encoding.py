@@ -1,0 +1,146 @@
+"""From the bytes of an upload to its text, or a sentence on what the file is instead."""
+
+from __future__ import annotations
+
+import codecs
+import re
+import stat
+from pathlib import Path
+
+from scant.errors import BadInput
+
+LIMIT_BYTES = 100_000_000
+
+# How files that are not text begin.
+_SIGNATURES = (
+    (b"\x89PNG", "a PNG image"),
+    (b"\xff\xd8\xff", "a JPEG image"),
+    (b"GIF8", "a GIF image"),
+    (b"PAR1", "a Parquet file"),
+    (b"\x1f\x8b", "a gzip archive"),
+    (b"7z\xbc\xaf", "a 7-Zip archive"),
+    (b"%PDF", "a PDF document"),
+    (b"\xd0\xcf\x11\xe0", "an Excel workbook (.xls)"),
+    (b"\x89HDF", "an HDF5 file"),
+    (b"SIMPLE  =", "a FITS file"),
+    (b"\x93NUMPY", "a NumPy array"),
+    (b"SQLite format 3", "an SQLite database"),
+)
+_ADVICE = "export the table as CSV (comma-separated, UTF-8) and try again"
+
+
+def load(source: Path | bytes, name: str, limit_bytes: int = LIMIT_BYTES) -> bytes:
+    """The bytes of a file, refused by its size before anything is read.
+
+    Raises:
+        BadInput: No such file, one that is no file or cannot be read, an empty one, or one over
+            the limit.
+    """
+    size = regular(source, name) if isinstance(source, Path) else len(source)
+    if size > limit_bytes:
+        raise BadInput(
+            f"{name} has {size / 1e6:,.0f} MB and the limit is {limit_bytes / 1e6:,.0f} MB; "
+            "keep fewer rows or columns."
+        )
+    try:
+        data = source.read_bytes() if isinstance(source, Path) else source
+    except OSError as error:
+        raise BadInput(f"{name} cannot be read: {error.strerror}; check the path.") from None
+    if not data.strip(b"\r\n \t\xef\xbb\xbf"):
+        raise BadInput(f"{name} is empty; give a CSV file with a header and rows.")
+    return data
+
+
+def regular(path: Path, name: str = "") -> int:
+    """The size in bytes of what must be an ordinary file: a pipe or a device has no end.
+
+    Args:
+        path: The file.
+        name: What messages call it; its own name by default.
+
+    Raises:
+        BadInput: There is no such file, it is something else, or the path is none.
+    """
+    name = name or path.name or str(path)
+    try:
+        found = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        raise BadInput(f"There is no file {name}; check the path.") from None
+    except OSError as error:
+        raise BadInput(
+            f"The file {_short(name)} cannot be reached: {error.strerror}; check the path."
+        ) from None
+    except ValueError:  # a character that no path has
+        raise BadInput(f"{_short(name)!r} is no path of a file; check it.") from None
+    if stat.S_ISDIR(found.st_mode):
+        raise BadInput(f"{name} is a folder; name a file in it.")
+    if not stat.S_ISREG(found.st_mode):
+        raise BadInput(f"{name} is a pipe or a device; copy the table into a file and name that.")
+    return found.st_size
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 80 else name[:77] + "..."
+
+
+def decode(data: bytes, name: str) -> tuple[str, list[str]]:
+    """Text of a CSV file, and notes on its encoding.
+
+    Raises:
+        BadInput: The bytes are of another kind of file.
+    """
+    _refuse_other_kinds(data, name)
+    for mark, encoding in (
+        (codecs.BOM_UTF8, "utf-8-sig"),
+        (codecs.BOM_UTF16_LE, "utf-16"),
+        (codecs.BOM_UTF16_BE, "utf-16"),
+    ):
+        if data.startswith(mark):
+            try:
+                return data.decode(encoding), []
+            except UnicodeDecodeError as error:
+                raise BadInput(
+                    f"{name} says it is {encoding[:6].upper()} text but byte {error.start + 1} is "
+                    "not; save it as UTF-8 and try again."
+                ) from None
+    if b"\x00" in data[:4096]:
+        return _without_mark(data, name)
+    try:
+        return data.decode("utf-8"), []
+    except UnicodeDecodeError:
+        text = data.decode("cp1252", errors="replace")
+    _refuse_noise(text, name)
+    return text, [f"{name} is not UTF-8; it was read as Latin-1 (Windows-1252)."]
+
+
+def _refuse_other_kinds(data: bytes, name: str) -> None:
+    for signature, kind in _SIGNATURES:
+        if data.startswith(signature):
+            raise BadInput(f"{name} is {kind}, not a CSV file; {_ADVICE}.")
+    if data.startswith(b"PK\x03\x04"):
+        kind = "an Excel workbook" if b"xl/" in data[:65536] else "a ZIP archive"
+        raise BadInput(f"{name} is {kind}, not a CSV file; {_ADVICE}.")
+    start = data[:2048].lstrip(b"\xef\xbb\xbf \r\n\t").lower()
+    if start.startswith((b"<!doctype html", b"<html", b"<?xml")):
+        raise BadInput(f"{name} is a web page or XML, not a CSV file; {_ADVICE}.")
+    if re.match(rb'[\[{]\s*["\[{]', start):
+        raise BadInput(f"{name} is JSON, not a CSV file; {_ADVICE}.")
+
+
+def _without_mark(data: bytes, name: str) -> tuple[str, list[str]]:
+    """UTF-16 whose byte order mark is absent: every second byte of plain text is zero."""
+    head = data[:4096]
+    for encoding, zeros in (("utf-16-le", head[1::2]), ("utf-16-be", head[0::2])):
+        if len(data) % 2 == 0 and zeros.count(0) > 0.8 * len(zeros):
+            try:
+                return data.decode(encoding), [f"{name} was read as UTF-16."]
+            except UnicodeDecodeError:
+                break
+    raise BadInput(f"{name} holds binary data, not text; {_ADVICE}.")
+
+
+def _refuse_noise(text: str, name: str) -> None:
+    head = text[:4096]
+    odd = sum(c == "�" or (ord(c) < 32 and c not in "\r\n\t") for c in head)
+    if odd > 0.02 * len(head):
+        raise BadInput(f"{name} holds binary data, not text; {_ADVICE}.")

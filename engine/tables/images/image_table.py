@@ -1,0 +1,76 @@
+"""A ZIP of images as a table that a study can be fitted to: in grey, or ink 1 and paper 0."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scant.tables.images.archives import IMAGE_LIMIT_BYTES, read_images
+from scant.tables.images.photographs import read_photographs
+from scant.tables.read import noted, read_frame
+from scant.tables.schema import Table, TableSchema
+
+SIDE = 20  # of an image, where nothing is said
+PIXEL = "p"  # p0, p1, ... are the columns of an image, row by row
+
+
+def is_archive(name: str, content: bytes) -> bool:
+    """Whether a file is meant to be a ZIP of images (a workbook of Excel's is a ZIP, too)."""
+    ending = Path(name).suffix.lower()
+    workbook = ending in (".xlsx", ".ods") or b"xl/" in content[:65536]
+    return ending == ".zip" or (content[:4] == b"PK\x03\x04" and not workbook)
+
+
+def read_image_table(
+    source: Path | bytes,
+    schema: TableSchema,
+    *,
+    size: int = SIDE,
+    name: str | None = None,
+    purpose: str = "fit",
+    features: Sequence[str] | None = None,
+    limit_bytes: int = IMAGE_LIMIT_BYTES,
+) -> Table:
+    """A ZIP of `alphabet/character/*.png`, or `class/*.png`, as a table, checked as a CSV file is.
+
+    Where the schema wants them cut, images are photographs: see `read_photographs`.
+
+    Args:
+        source: A path or the archive's bytes.
+        schema: What the study takes; its named columns are what the folders mean, outermost first.
+            One that is not required may be absent: its folders are further inside.
+        size: Side in pixels to which every image is brought, by box average.
+        name: What messages call the file.
+        purpose: "fit" or "predict", as of `read_table`.
+        features: For "predict": the columns that the model was trained on.
+        limit_bytes: Larger archives are refused before they are read.
+
+    Returns:
+        The table; pixels are float32 in [0, 1]. Where the schema wants ink, most of them are paper,
+        which is 0: what is dark on light is turned over, with a note.
+
+    Raises:
+        BadInput: As `read_images` and `read_frame` raise it.
+    """
+    if schema.cut:
+        return read_photographs(source, name=name, purpose=purpose, limit_bytes=limit_bytes)
+    file = name or (source.name if isinstance(source, Path) else "file.zip")
+    levels = tuple(column.name for column in schema.columns if column.required)
+    inner = tuple(column.name for column in schema.columns if not column.required)
+    frame = read_images(
+        source, levels=levels, inner=inner, size=(size, size), name=file, limit_bytes=limit_bytes
+    )
+    pixels = [f"{PIXEL}{i}" for i in range(size * size)]
+    ink = frame[pixels].to_numpy(np.float32)
+    notes = [f"{file}: every image was brought to {size} x {size} pixels."]
+    if schema.turned and ink.mean() > 0.5:
+        ink = 1 - ink
+        notes.append(f"{file}: images are light on the whole; what is dark was taken as ink.")
+    named = frame.drop(columns=pixels)
+    frame = pd.concat([named, pd.DataFrame(ink, columns=pixels)], axis=1)
+    table = read_frame(frame, schema, name=file, purpose=purpose, features=features)
+    kept = table.frame.astype(dict.fromkeys(table.features, np.float32))
+    notes += table.notes
+    return noted(Table(kept, table.features, table.ignored, table.rows, tuple(notes), table.sha256))

@@ -1,0 +1,376 @@
+"""Reading a user's table: text or data frame in, checked numbers and plain sentences out."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from jaxtyping import Int
+from scant.errors import BadInput
+from scant.tables import checks, column_matching
+from scant.tables.cells import Cells, comma_cell, comma_style, from_series, from_text
+from scant.tables.checks import Diagnostics
+from scant.tables.csv_parser import RawTable, parse
+from scant.tables.encoding import LIMIT_BYTES, decode, load
+from scant.tables.schema import ColumnPreview, Preview, Table, TableSchema, counts
+
+MOST_PROBLEMS = 20
+_HEAD = 8  # rows of a preview
+
+
+def read_table(
+    source: Path | bytes,
+    schema: TableSchema,
+    *,
+    name: str | None = None,
+    mapping: Mapping[str, str] | None = None,
+    target: str | None = None,
+    purpose: str = "fit",
+    features: Sequence[str] | None = None,
+    missing_codes: Sequence[float] = (),
+    limit_bytes: int = LIMIT_BYTES,
+) -> Table:
+    """A CSV file as a table that can be fitted, or predicted.
+
+    Args:
+        source: A path or the file's bytes.
+        schema: What the study takes.
+        name: What messages call the file; a path's own name by default.
+        mapping: The file's column names to the schema's, "" to leave one out; names that it lacks
+            stay as they are. None: as `inspect_table` suggests.
+        target: The target column where the schema leaves it to a setting.
+        purpose: "fit", or "predict": then no target is needed, no row or column is dropped.
+        features: For "predict": the columns that the model was trained on.
+        missing_codes: Numbers that mean "not measured", such as -99.
+        limit_bytes: Larger files are refused before they are read.
+
+    Raises:
+        BadInput: The first problem, and how many more there are.
+    """
+    file = name or (source.name if isinstance(source, Path) else "file.csv")
+    raw, cells, findings = _open(source, file, schema, limit_bytes)
+    findings.rows = raw.rows
+    table = _assemble(
+        cells, schema.with_target(target), findings, mapping, purpose, features, missing_codes
+    )
+    _raise(findings)
+    return table
+
+
+def read_frame(
+    frame: pd.DataFrame,
+    schema: TableSchema,
+    *,
+    name: str = "the table",
+    mapping: Mapping[str, str] | None = None,
+    target: str | None = None,
+    purpose: str = "fit",
+    features: Sequence[str] | None = None,
+    missing_codes: Sequence[float] = (),
+) -> Table:
+    """A data frame, checked as a file is; messages count rows from 0.
+
+    Raises:
+        BadInput: The first problem, and how many more there are.
+    """
+    names = [str(c) for c in frame.columns]
+    if not len(frame) or not names:
+        raise BadInput(f"{name} has {len(frame)} rows and {len(names)} columns; give data.")
+    twice = [n for n in names if names.count(n) > 1] if len(set(names)) < len(names) else []
+    if twice:
+        raise BadInput(f"{name} has the column {twice[0]!r} twice; rename one of them.")
+    if len(names) > schema.maximum_columns:
+        raise BadInput(
+            f"{name} has {len(names):,} columns and the limit is {schema.maximum_columns:,}; "
+            "keep the columns you need."
+        )
+    cells = {n: from_series(n, frame.iloc[:, i]) for i, n in enumerate(names)}
+    findings = Diagnostics(name, np.arange(len(frame)))
+    table = _assemble(
+        cells, schema.with_target(target), findings, mapping, purpose, features, missing_codes
+    )
+    _raise(findings)
+    return table
+
+
+def inspect_table(
+    source: Path | bytes,
+    schema: TableSchema,
+    *,
+    name: str | None = None,
+    mapping: Mapping[str, str] | None = None,
+    target: str | None = None,
+    purpose: str = "fit",
+    features: Sequence[str] | None = None,
+    missing_codes: Sequence[float] = (),
+    limit_bytes: int = LIMIT_BYTES,
+) -> Preview:
+    """What the upload wizard shows: never raises for a bad file, says what is wrong instead.
+
+    Arguments are those of `read_table`.
+    """
+    file = name or (source.name if isinstance(source, Path) else "file.csv")
+    try:
+        raw, cells, findings = _open(source, file, schema, limit_bytes)
+    except BadInput as error:
+        return Preview(problems=(str(error),))
+    aimed = schema.with_target(target)
+    suggested = dict(mapping) if mapping is not None else _suggested(cells, aimed, purpose)
+    rival = column_matching.rival_target(raw.names, aimed) if mapping is None else None
+    if rival is not None:  # what is suggested is on show, and can be agreed to
+        mapping = suggested
+        findings.notes.append(
+            f"{file} has both {aimed.targets[0]!r}, which looks like a magnitude, and {rival!r}: "
+            f"{rival!r} is taken for what is to be learnt; choose another column where it is not."
+        )
+    table = _assemble(cells, aimed, findings, mapping, purpose, features, missing_codes)
+    head = [[str(v) for v in column[:_HEAD].to_pylist()] for column in raw.columns]
+    return Preview(
+        names=raw.names,
+        head=tuple(zip(*head)),
+        columns=tuple(_column_preview(c) for c in cells.values()),
+        n_rows=len(raw.rows),
+        mapping=suggested,
+        problems=tuple(findings.problems[:MOST_PROBLEMS]),
+        warnings=tuple(findings.notes),
+        absent=tuple(findings.absent),
+        features=table.features,
+        counts=counts(table.frame, aimed),
+    )
+
+
+def _open(
+    source: Path | bytes, file: str, schema: TableSchema, limit_bytes: int
+) -> tuple[RawTable, dict[str, Cells], Diagnostics]:
+    text, notes = decode(load(source, file, limit_bytes), file)
+    raw = parse(text, file, schema.maximum_columns)
+    del text
+    pa.default_memory_pool().release_unused()  # what the parser had, several times the file
+    commas, said = comma_style(raw.columns, raw.delimiter)
+    findings = Diagnostics(file, raw.rows, notes=[*notes, *raw.notes, *([said] if said else [])])
+    style = "" if commas == "unclear" else commas
+    cells = {n: from_text(n, c, style) for n, c in zip(raw.names, raw.columns)}
+    if commas == "unclear":
+        name, at = next((n, i) for n, c in cells.items() if (i := comma_cell(c.text)) is not None)
+        findings.problems.append(
+            f"{file}, column {name!r}, row {raw.rows[at]}: got {cells[name].shown(at)!r}, and "
+            "nothing tells whether its comma is a decimal point; write numbers without commas."
+        )
+    return raw, cells, findings
+
+
+def _column_preview(cells: Cells) -> ColumnPreview:
+    seen = cells.values[~np.isnan(cells.values)]
+    missing = int(cells.empty.sum())
+    if cells.empty.all():
+        return ColumnPreview(cells.name, "empty", missing)
+    if cells.is_text:
+        return ColumnPreview(cells.name, "text", missing, levels=cells.levels)
+    return ColumnPreview(cells.name, "number", missing, float(seen.min()), float(seen.max()))
+
+
+def _raise(findings: Diagnostics) -> None:
+    problems = findings.problems
+    if problems:
+        more = len(problems) - 1
+        also = f" (And {more} more problem{'s' if more > 1 else ''}.)" if more else ""
+        raise BadInput(problems[0] + also)
+
+
+def _assemble(
+    cells: Mapping[str, Cells],
+    schema: TableSchema,
+    findings: Diagnostics,
+    mapping: Mapping[str, str] | None,
+    purpose: str,
+    features: Sequence[str] | None,
+    missing_codes: Sequence[float],
+) -> Table:
+    """The table, as far as it goes; what is wrong with it stands in the findings."""
+    if purpose not in ("fit", "predict"):
+        raise ValueError(f"purpose must be 'fit' or 'predict', got {purpose!r}")
+    predict = purpose == "predict"
+    columns, ignored = _renamed(cells, schema, findings, mapping, purpose)
+    for code in missing_codes:
+        columns = {n: _without(c, code) for n, c in columns.items()}
+    made: dict[str, np.ndarray] = dict(checks.named(columns, schema, findings, predict=predict))
+    own = {c.name for c in schema.columns}
+    rest = {n: c for n, c in columns.items() if n not in own}
+    if predict and features is not None:
+        rest, extra = _as_trained(rest, features, schema, findings)
+        ignored += extra
+    used: dict[str, np.ndarray] = {}
+    if schema.features:
+        if schema.boxes:
+            checks.boxes(rest, findings)
+        used, left_out = checks.features(
+            rest, schema, findings, predict=predict, trained=features is not None
+        )
+        ignored += [columns[n] for n in left_out]
+        if not used and not findings.problems:
+            findings.problems.append(
+                f"{findings.file} has no feature column with numbers beside "
+                f"{column_matching.listed(sorted(own))}; add at least one."
+            )
+    else:
+        ignored += list(rest.values())
+        if rest and not predict:
+            findings.notes.append(
+                f"{findings.file}: not used: {column_matching.listed(list(rest))}."
+            )
+    made.update(used)
+    index = pd.RangeIndex(len(findings.rows))
+    taken = {n: made[n] for n in [*columns, *made] if n in made}
+    frame = pd.DataFrame(taken, index=index, copy=False)
+    aside = pd.DataFrame({c.name: c.words() for c in ignored}, index=index)
+    inputs = tuple(n for n in used if not (schema.errors and _is_error(n, used)))
+    return _finish(frame, aside, inputs, schema, findings, predict=predict)
+
+
+def _finish(
+    frame: pd.DataFrame,
+    aside: pd.DataFrame,
+    inputs: tuple[str, ...],
+    schema: TableSchema,
+    findings: Diagnostics,
+    *,
+    predict: bool,
+) -> Table:
+    """Rows without a target dropped, rows counted, data hashed."""
+    rows: Int[np.ndarray, " n"] = findings.rows
+    if not predict and not findings.problems:
+        needed = [c.name for c in schema.columns if c.target and not c.missing]
+        keep = frame[[n for n in needed if n in frame]].notna().all(axis=1).to_numpy()
+        if gone := int((~keep).sum()):
+            findings.notes.append(
+                f"{findings.file}: {gone:,} row{'s' * (gone > 1)} without a value in "
+                f"{' or '.join(repr(n) for n in needed)} {'were' if gone > 1 else 'was'} left out, "
+                f"first row {rows[int(np.flatnonzero(~keep)[0])]}."
+            )
+        if gone:
+            frame, aside = (f[keep].reset_index(drop=True) for f in (frame, aside))
+            rows = rows[keep]
+        if len(frame) < schema.minimum_rows:
+            findings.problems.append(
+                f"{findings.file} has {len(frame):,} usable rows and at least "
+                f"{schema.minimum_rows:,} are needed; add rows."
+            )
+        checks.duplicates(frame, rows, findings)
+    return noted(
+        Table(
+            frame,
+            inputs,
+            aside,
+            rows,
+            tuple(findings.notes),
+            content_hash(frame),
+        )
+    )
+
+
+def noted(table: Table) -> Table:
+    """The same table, whose frame carries the notes on it to where it is fitted."""
+    table.frame.attrs |= {"notes": list(table.notes), "sha256": table.sha256}
+    return table
+
+
+def _suggested(cells: Mapping[str, Cells], schema: TableSchema, purpose: str) -> dict[str, str]:
+    """What the names say and, of a table to fit, what the columns hold."""
+    if purpose != "fit":
+        return column_matching.suggest(list(cells), schema)
+    levels = {n: c.levels for n, c in cells.items() if not (c.empty.all() or checks.are_dates(c))}
+    return column_matching.suggest(list(cells), schema, levels)
+
+
+def _renamed(
+    cells: Mapping[str, Cells],
+    schema: TableSchema,
+    findings: Diagnostics,
+    mapping: Mapping[str, str] | None,
+    purpose: str,
+) -> tuple[dict[str, Cells], list[Cells]]:
+    """Columns under the schema's names, and those that are left out."""
+    names = list(cells)
+    if mapping is None:
+        mapping = _suggested(cells, schema, purpose)
+        rival = column_matching.rival_target(names, schema)
+        if rival is not None:
+            findings.problems.append(
+                f"{findings.file} has both {schema.targets[0]!r}, which looks like a magnitude, "
+                f"and {rival!r}; set the target to {rival!r} or map the columns."
+            )
+        for name, to in mapping.items():
+            if to and to != name:
+                findings.note(name, f"it was read as {to!r}")
+            elif not to:
+                findings.note(name, "it looks like a number of the row and was left out")
+    findings.problems += column_matching.complaints(mapping, names, findings.file)
+    columns: dict[str, Cells] = {}
+    ignored: list[Cells] = []
+    for name, found in cells.items():
+        to = mapping.get(name, name)
+        if not to:
+            ignored.append(found)
+        elif to not in columns:
+            findings.headers[to] = name
+            columns[to] = Cells(to, found.values, found.empty, found.bad, found.text)
+    return columns, ignored
+
+
+def _as_trained(
+    rest: dict[str, Cells], features: Sequence[str], schema: TableSchema, findings: Diagnostics
+) -> tuple[dict[str, Cells], list[Cells]]:
+    """The columns that the model was trained on, in its order; absent ones are all missing."""
+    n = len(findings.rows)
+    absent = [f for f in features if f not in rest]
+    inputs = [f for f in features if not _is_error(f, features)]
+    if absent and (not schema.missing or all(f in absent for f in inputs)):
+        findings.problems.append(
+            f"{findings.file} lacks the column {absent[0]!r} that the model was trained on; "
+            f"it has {column_matching.listed(list(rest))}: rename or add it."
+        )
+        return {}, []
+    if absent:
+        findings.notes.append(
+            f"{findings.file} lacks {column_matching.listed(absent)}; "
+            "every cell is taken as missing."
+        )
+    nothing = np.full(n, np.nan)
+    chosen = {
+        f: rest.get(f, Cells(f, nothing, np.ones(n, dtype=bool), np.zeros(n, dtype=bool)))
+        for f in features
+    }
+    chosen |= {
+        f"{f}_err": rest[f"{f}_err"]
+        for f in features
+        if schema.errors and f"{f}_err" in rest and f"{f}_err" not in chosen
+    }
+    return chosen, [c for name, c in rest.items() if name not in chosen]
+
+
+def _is_error(name: str, among: Mapping[str, np.ndarray] | Sequence[str]) -> bool:
+    return name.endswith("_err") and name[:-4] in among
+
+
+def _without(cells: Cells, code: float) -> Cells:
+    """Cells equal to a code for "not measured" are empty."""
+    hit = cells.values == code
+    values = np.where(hit, np.nan, cells.values)
+    return Cells(cells.name, values, cells.empty | hit, cells.bad, cells.text)
+
+
+def content_hash(frame: pd.DataFrame) -> str:
+    """SHA-256 of a table's names and values."""
+    digest = hashlib.sha256("\x1f".join(str(c) for c in frame.columns).encode())
+    for column in frame.columns:
+        values = frame[column].to_numpy()
+        if values.dtype == np.float64:
+            digest.update(np.ascontiguousarray(values).tobytes())
+        else:
+            words = ("\x00" if pd.isna(v) else str(v) for v in values)
+            digest.update("\x1f".join(words).encode("utf-8", errors="surrogatepass"))
+    return digest.hexdigest()

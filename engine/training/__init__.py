@@ -1,0 +1,1 @@
+"""The training loop, its control, and `scant.fit` and `scant.load`."""

@@ -1,0 +1,152 @@
+"""`scant.fit` and `scant.load`: one generator for notebook, test, terminal and worker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from safetensors.torch import load as load_tensors
+from scant.data_sources.open import open_table
+from scant.errors import BadInput, NotFound
+from scant.events import Event
+from scant.hardware import keep_freed_memory
+from scant.studies import Settings, entry
+from scant.studies.protocol import FittedStudy, Study, study_class
+from scant.training import result_folder
+from scant.training.control import Control
+from scant.training.loop import choose_device, metadata, train
+
+MOST_NOTES = 20  # on a table; a page of pixels may have one for each
+
+
+class Fit(Iterator[Event]):
+    """A fit in the caller's own process: iterate for its events, then ask its `study`.
+
+    Attributes:
+        study: The study being trained; after the last event it is fitted.
+        control: `control.stop()` and `control.pause()` work from another thread or between events.
+        table: What it is trained on; None: the study makes its own.
+    """
+
+    def __init__(
+        self,
+        study: Study,
+        control: Control,
+        checkpoint: bytes | None,
+        table: pd.DataFrame | None = None,
+    ) -> None:
+        self.study = study
+        self.table = table
+        self.control = control
+        self._events = train(study, control, checkpoint)
+
+    def __next__(self) -> Event:
+        return next(self._events)
+
+
+def fit(
+    study: str,
+    data: pd.DataFrame | str | Path | None = None,
+    *,
+    device: str = "auto",
+    control: Control | None = None,
+    checkpoint: bytes | None = None,
+    settings: Settings | None = None,
+    **values: Any,
+) -> Fit:
+    """Fit a study here and now.
+
+    Args:
+        study: A name from `scant.studies.STUDIES`.
+        data: A table, a CSV file, the name of one of the study's data sets, or None for its
+            demonstration data.
+        device: "auto", "cpu" or "cuda".
+        control: To pause or stop it from elsewhere.
+        checkpoint: The blob of an earlier `Checkpoint` event, to go on from there.
+        settings: A settings object, in place of `values`.
+        **values: Settings by name.
+
+    Raises:
+        BadInput: The table or a setting cannot be used; the sentence says why.
+    """
+    keep_freed_memory()
+    found = entry(study)
+    settings = settings or found.settings.parse(values)
+    table = open_table(found, data, settings)
+    notes = _notes(table)
+    made = study_class(study)(settings, table, choose_device(device))
+    made.notes = [*notes, *made.notes]
+    return Fit(made, control or Control(), checkpoint, table)
+
+
+def _notes(table: pd.DataFrame) -> list[str]:
+    """What the reader noted on a table, the first few of many.
+
+    The table does not carry them on: pandas would copy them with every piece of it.
+    """
+    notes = list(table.attrs.pop("notes", ()))
+    more = len(notes) - MOST_NOTES
+    if more <= 1:
+        return notes
+    return [*notes[:MOST_NOTES], f"There are {more:,} more notes on the table."]
+
+
+def restore(
+    study: str, values: Mapping[str, Any], model: bytes, device: str = "auto"
+) -> FittedStudy:
+    """A fitted study from the blob of its `Fitted` event and the settings it was trained with."""
+    found = entry(study)
+    return study_class(study).restore(
+        found.settings.parse(values),
+        load_tensors(model),
+        metadata(model, "meta"),
+        choose_device(device),
+    )
+
+
+def load(run: str | Path, device: str = "auto") -> FittedStudy:
+    """The fitted study of a finished run.
+
+    Args:
+        run: A directory that `scant fit --out` wrote or the model file in it, or the id of a run
+            in the store.
+        device: "auto", "cpu" or "cuda".
+
+    Raises:
+        NotFound: There is no such run, or it left no model.
+        BadInput: What the folder holds is damaged.
+    """
+    from scant.store import Store
+
+    folder = Path(run)
+    try:
+        if folder.name == result_folder.MODEL and folder.is_file():
+            folder = folder.parent
+        written = folder.is_dir()
+    except (OSError, ValueError):  # too long for a path, or a character that none has
+        written = False
+    if written:
+        return _restored(f"The model in {folder}", *result_folder.read(folder), device)
+    store = Store.open()
+    record = store.run(str(run))
+    model = store.model(str(run))
+    if model is None:
+        raise NotFound(f"Run {run} has left no fitted model.")
+    return _restored(f"The model of run {run}", record.study, record.settings, model, device)
+
+
+def _restored(
+    what: str, study: str, values: Mapping[str, Any], model: bytes, device: str
+) -> FittedStudy:
+    """As `restore`; what a damaged file makes of it is one sentence."""
+    try:
+        return restore(study, values, model, device)
+    except (BadInput, NotFound):
+        raise
+    except Exception as error:  # each study reads it in its own way
+        raise BadInput(
+            f"{what} is damaged or of another version of Scant ({type(error).__name__}); fit it "
+            "again."
+        ) from error

@@ -1,0 +1,266 @@
+"""The one training loop: optimiser steps in, events out; pause, stop, checkpoints, convergence.
+
+It knows nothing of any model: a study says how to step, what to keep and what to show
+(`scant.studies.protocol.Study`). The same loop runs in a notebook, a test, the command line and a
+worker.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+
+import torch
+from safetensors.torch import load, save
+from scant.errors import BadInput
+from scant.events import (
+    Checkpoint,
+    Event,
+    Finished,
+    Fitted,
+    Note,
+    Progress,
+    Report,
+    Snapshot,
+    Started,
+    State,
+)
+from scant.studies.protocol import Study, Tensors, part
+from scant.training.control import Control
+
+SNAPSHOT_SECONDS = 0.4  # a posterior that visibly moves; more often only costs training time
+CHECKPOINT_SECONDS = 5.0  # what a killed worker loses at most
+
+
+@dataclass
+class Position:
+    """Where the loop stands: all of it that a checkpoint must carry besides tensors."""
+
+    step: int = 0
+    restart: int = 0
+    stage: int = 0  # of this restart
+    since_start: int = 0  # steps in this restart
+    since_best: int = 0
+    best: float = -math.inf
+    anchor: float = -math.inf  # the score that the next one must beat by the tolerance to count
+    seconds: float = 0.0
+
+
+def train(
+    study: Study,
+    control: Control | None = None,
+    checkpoint: bytes | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> Iterator[Event]:
+    """Train a study, saying what happens; the last event is `Finished`.
+
+    Args:
+        study: Made from its settings and table; left fitted unless the run diverged at once.
+        control: Read at every step.
+        checkpoint: The blob of a `Checkpoint` of the same study, settings and table. On a CPU the
+            run then ends bit by bit where an uninterrupted one ends.
+        clock: Seconds; only decides when snapshots and checkpoints are taken.
+    """
+    control = control or Control()
+    loop = _Loop(study, clock)
+    if checkpoint is not None:
+        loop.resume(checkpoint)
+    total = study.restarts * study.max_steps
+    yield Started(study.device.type, total, loop.at.step, study.words)
+    for text in study.notes:
+        yield Note(text)
+    yield from loop.run(control)
+
+
+class _Loop:
+    def __init__(self, study: Study, clock: Callable[[], float]) -> None:
+        self.study = study
+        self.clock = clock
+        self.at = Position()
+        self.kept: list[tuple[float, Tensors]] = []  # best of each restart, the present one last
+        self.endings: list[State] = []
+        self.begun = False
+
+    def run(self, control: Control) -> Iterator[Event]:
+        study, at = self.study, self.at
+        started = self.clock() - at.seconds
+        shown = saved = self.clock()
+        shown -= SNAPSHOT_SECONDS
+        while at.restart < study.restarts:
+            control.heeded = control.wish in ("pause", "stop")
+            if control.wish == "pause":
+                yield self.checkpoint()
+                yield Finished(State.PAUSED, f"After step {at.step}; resume goes on from there.")
+                return
+            if control.wish == "stop":
+                reason = f"After step {at.step}, as asked; the best so far is kept."
+                yield from self.conclude(State.STOPPED, reason)
+                return
+            if not self.begun:
+                study.begin(at.restart, at.stage, self.best_here())
+                self.begun = True
+            said = len(study.notes)
+            elbo, score = study.step()
+            now = self.clock()
+            at.seconds = now - started
+            self.judge(elbo, score)
+            yield Progress(at.step, elbo, at.seconds, at.best, score, at.restart)
+            for text in study.notes[said:]:
+                yield Note(text)
+            if not math.isfinite(elbo):
+                yield from self.diverge(elbo)
+                return
+            ending = self.ending()
+            if ending or now - shown >= SNAPSHOT_SECONDS:
+                yield Snapshot(at.step, study.snapshot())
+                shown = self.clock()
+            if ending:
+                self.move_on(ending)
+            if now - saved >= CHECKPOINT_SECONDS:
+                yield self.checkpoint()
+                saved = self.clock()
+        control.heeded = True  # nothing is left to stop
+        yield from self.conclude(*self.verdict())
+
+    def judge(self, elbo: float, score: float) -> None:
+        """Count the step; keep the parameters where the score is the restart's best."""
+        at = self.at
+        at.step += 1
+        at.since_start += 1
+        at.since_best += 1
+        if not math.isfinite(elbo):
+            return
+        score = score if math.isfinite(score) else -math.inf
+        if score > at.best or self.best_here() is None:
+            at.best = score
+            best = (score, _clone(self.study.parameters()))
+            if len(self.kept) > at.restart:
+                self.kept[at.restart] = best
+            else:
+                self.kept.append(best)
+        if score > at.anchor + self.study.tolerance:
+            at.anchor, at.since_best = score, 0
+
+    def ending(self) -> State | None:
+        study, at = self.study, self.at
+        if study.patience and at.since_best >= study.patience:
+            return State.CONVERGED
+        if at.since_start < study.max_steps * (at.stage + 1) // study.stages:
+            return None
+        return State.CONVERGED if study.scheduled else State.HIT_LIMIT
+
+    def move_on(self, ending: State) -> None:
+        """From the end of a stage to the next one, or to the next restart."""
+        at = self.at
+        self.begun = False
+        at.since_best = 0
+        if at.stage + 1 < self.study.stages and self.best_here() is not None:
+            at.stage += 1
+            return
+        at.stage = 0
+        self.endings.append(ending)
+        at.restart += 1
+        at.since_start = 0
+        at.best = at.anchor = -math.inf
+
+    def best_here(self) -> Tensors | None:
+        """The best parameters of the present restart, if it has any yet."""
+        return self.kept[self.at.restart][1] if len(self.kept) > self.at.restart else None
+
+    def verdict(self) -> tuple[State, str]:
+        study = self.study
+        if study.reason:
+            return State.CONVERGED, study.reason
+        if study.scheduled and self.at.step == study.restarts * study.max_steps:
+            return State.CONVERGED, (
+                f"The learning rate has come to rest after {study.max_steps} steps; more of them "
+                "let it fall more slowly."
+            )
+        if all(e is State.CONVERGED for e in self.endings):
+            return State.CONVERGED, (
+                f"The score has not risen by more than {study.tolerance:g} "
+                f"in {study.patience} steps."
+            )
+        return State.HIT_LIMIT, (
+            f"Not converged within the limit of {study.max_steps} steps; the best so far is kept. "
+            "Raise the limit to go further."
+        )
+
+    def diverge(self, elbo: float) -> Iterator[Event]:
+        remedy = (
+            f"The objective became {elbo} at step {self.at.step}. Try fewer basis functions or "
+            "inducing points, a lower learning rate, or look for extreme values in the data."
+        )
+        if self.kept:
+            yield from self.conclude(State.DIVERGED, remedy + " The last good parameters are kept.")
+        else:
+            yield Finished(State.DIVERGED, remedy)
+
+    def conclude(self, state: State, reason: str) -> Iterator[Event]:
+        if not self.kept:
+            yield Finished(state, "No step was taken, so there is no model.", Report())
+            return
+        report = self.study.conclude(self.kept)
+        yield Snapshot(self.at.step, self.study.snapshot())
+        yield Fitted(blob(*self.study.fitted()))
+        yield Finished(state, reason, report)
+
+    def checkpoint(self) -> Checkpoint:
+        tensors: Tensors = {}
+        if self.begun:
+            tensors |= {f"parameters.{k}": v for k, v in self.study.parameters().items()}
+            tensors |= {f"state.{k}": v for k, v in self.study.state().items()}
+        for r, (_, best) in enumerate(self.kept):
+            tensors |= {f"kept.{r}.{k}": v for k, v in best.items()}
+        words = {
+            "at": asdict(self.at),
+            "scores": [score for score, _ in self.kept],
+            "endings": self.endings,
+            "begun": self.begun,
+        }
+        blob = save(_clone(tensors), metadata={"loop": json.dumps(words)})
+        return Checkpoint(self.at.step, blob)
+
+    def resume(self, blob: bytes) -> None:
+        words = metadata(blob, "loop")
+        tensors = load(blob)
+        self.at = Position(**words["at"])
+        self.endings = [State(e) for e in words["endings"]]
+        self.kept = [(s, part(tensors, f"kept.{r}.")) for r, s in enumerate(words["scores"])]
+        self.begun = words["begun"]
+        if self.begun:
+            self.study.begin(self.at.restart, self.at.stage, self.best_here())
+            self.study.load(part(tensors, "parameters."), part(tensors, "state."))
+
+
+def blob(tensors: Tensors, meta: dict) -> bytes:
+    """What `Study.fitted` gives as safetensors, the words in the header: `scant.load` reads it."""
+    return save(_clone(tensors), metadata={"meta": json.dumps(meta)})
+
+
+def metadata(blob: bytes, key: str) -> dict:
+    """The JSON words that stand under `key` in the header of a safetensors blob."""
+    size = int.from_bytes(blob[:8], "little")
+    words: dict = json.loads(json.loads(blob[8 : 8 + size])["__metadata__"][key])
+    return words
+
+
+def _clone(tensors: Tensors) -> Tensors:
+    # Cloned also because safetensors refuses tensors that share memory.
+    return {k: v.detach().clone().contiguous() for k, v in tensors.items()}
+
+
+def choose_device(wish: str = "auto") -> torch.device:
+    """The device that `wish` ("auto", "cpu", "cuda") comes to on this machine.
+
+    Raises:
+        BadInput: CUDA was asked for and there is none.
+    """
+    if wish == "auto":
+        wish = "cuda" if torch.cuda.is_available() else "cpu"
+    if wish == "cuda" and not torch.cuda.is_available():
+        raise BadInput("There is no CUDA device here; ask for device cpu, or auto.")
+    return torch.device(wish)

@@ -1,0 +1,399 @@
+"""The `scant` command: what it writes, what it says, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import scant
+from scant.dashboard.cli.main import app
+from scant.data_sources.open import sample
+from scant.events import Finished, Progress, State
+from scant.store import Store, schema
+from typer.testing import CliRunner, Result
+
+from tests.paths import ROOT
+
+pytestmark = pytest.mark.usefixtures("toy")
+TINY = {
+    "training_size": 80,
+    "validation_size": 20,
+    "test_size": 20,
+    "n_basis": 3,
+    "max_steps": 4,
+    "restarts": 1,
+}
+FILES = {"settings.json", "metrics.json", "trace.csv", "model.safetensors"}
+
+
+def command(*words: object) -> Result:
+    return CliRunner().invoke(app, [str(w) for w in words])
+
+
+def sets(**values: object) -> list[str]:
+    return [word for name, value in values.items() for word in ("--set", f"{name}={value}")]
+
+
+def refused(result: Result, *words: str) -> None:
+    """Status 2, one sentence on stderr, nothing on stdout."""
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    lines = result.stderr.strip().splitlines()
+    assert len(lines) == 1, result.stderr
+    assert lines[0].startswith("scant: ")
+    for word in words:
+        assert word in lines[0]
+
+
+@pytest.fixture(scope="module")
+def galaxies(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from scant.studies import entry
+
+    file = tmp_path_factory.mktemp("galaxies") / "galaxies.csv"
+    sample(entry("redshift"), "demo", 150, 3).to_csv(file, index=False)
+    return file
+
+
+def test_a_table_that_lacks_what_was_learnt_costs_its_predictions_and_not_the_model(
+    galaxies: Path, tmp_path: Path
+) -> None:
+    out, ask = tmp_path / "out", tmp_path / "ask.csv"
+    pd.DataFrame({"height": [1.0], "width": [2.0]}).to_csv(ask, index=False)
+    asked = ["--data", galaxies, "--predict", ask, "--out", out]
+    result = command("fit", "redshift", *asked, *sets(**TINY))
+    assert result.exit_code == 2
+    assert "was not predicted: The table has none of the features" in result.stderr
+    assert f"The model itself is in {out}" in result.stderr
+    assert {f.name for f in out.iterdir()} == FILES
+    scant.load(out)
+
+
+def test_fit_writes_a_folder_that_engine_load_reads(galaxies: Path, tmp_path: Path) -> None:
+    out = tmp_path / "deep" / "out"
+    rows = pd.read_csv(galaxies).sample(frac=1, random_state=1).head(40)
+    rows.to_csv(tmp_path / "ask.csv", index=False)
+    asked = ["--data", galaxies, "--predict", tmp_path / "ask.csv", "--out", out]
+    result = command("fit", "redshift", *asked, *sets(**TINY, seed=5))
+    assert result.exit_code == 0, result.output
+    assert {f.name for f in out.iterdir()} == FILES | {"predictions.csv"}
+    words = json.loads((out / "settings.json").read_text())
+    assert words["study"] == "redshift"
+    assert words["data"] == str(galaxies)
+    assert words["settings"] | TINY | {"seed": 5} == words["settings"]
+    assert words["version"] == scant.__version__
+    trace = pd.read_csv(out / "trace.csv")
+    assert list(trace.columns) == ["step", "elbo", "seconds"]
+    metrics = json.loads((out / "metrics.json").read_text())
+    assert metrics["state"] in ("converged", "hit limit")
+    assert any(m["name"] == "RMSE" and m["source"] == "run" for m in metrics["metrics"])
+    predictions = pd.read_csv(out / "predictions.csv")
+    pd.testing.assert_frame_equal(predictions[list(rows.columns)], rows.reset_index(drop=True))
+    assert {"mean", "std", "std_model", "std_noise"} <= set(predictions.columns)
+    again = scant.load(out).predict(rows)
+    np.testing.assert_allclose(again["mean"], predictions["mean"])
+    assert [f.name for f in out.parent.iterdir()] == ["out"]
+
+
+def test_the_command_line_and_a_notebook_run_the_same_code(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert command("fit", "toy", "--out", out, *sets(max_steps=12, seed=7)).exit_code == 0
+    steps = [e for e in scant.fit("toy", max_steps=12, seed=7) if isinstance(e, Progress)]
+    trace = pd.read_csv(out / "trace.csv", float_precision="round_trip")
+    assert trace["elbo"].tolist() == [e.elbo for e in steps]
+
+
+def test_json_on_stdout_is_json_and_nothing_else() -> None:
+    result = command("fit", "toy", "--json", *sets(max_steps=3))
+    words = json.loads(result.stdout)
+    assert words["state"] == "hit limit"
+    assert words["metrics"][0]["name"] == "score"
+    assert "The toy is a toy." in result.stderr
+
+
+def test_without_json_the_metrics_are_printed() -> None:
+    result = command("fit", "toy", *sets(max_steps=3))
+    assert result.exit_code == 0
+    assert "score" in result.stdout
+
+
+def test_an_earlier_result_is_replaced_but_no_other_folder(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    for seed in (1, 2):
+        assert command("fit", "toy", "--out", out, *sets(max_steps=3, seed=seed)).exit_code == 0
+    assert json.loads((out / "settings.json").read_text())["settings"]["seed"] == 2
+    other = tmp_path / "thesis"
+    other.mkdir()
+    (other / "chapter.tex").write_text("precious")
+    refused(command("fit", "toy", "--out", other), "thesis", "other files")
+    assert (other / "chapter.tex").read_text() == "precious"
+    refused(command("fit", "toy", "--out", other / "chapter.tex"), "is a file")
+
+
+def test_a_diverged_fit_ends_with_status_1_and_its_reason(tmp_path: Path) -> None:
+    result = command("fit", "toy", "--out", tmp_path / "out", *sets(nan_at=3))
+    assert result.exit_code == 1
+    assert "nan at step 3" in result.stderr
+    assert pd.read_csv(tmp_path / "out" / "trace.csv")["elbo"].isna().tolist() == [0, 0, 1]
+    assert json.loads((tmp_path / "out" / "metrics.json").read_text())["state"] == "diverged"
+
+
+def test_code_that_breaks_ends_with_status_1_and_leaves_nothing(tmp_path: Path) -> None:
+    result = command("fit", "toy", "--out", tmp_path / "out", *sets(break_at=3))
+    assert result.exit_code == 1
+    assert isinstance(result.exception, ArithmeticError)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["fit", "moon"], "no study 'moon'"),
+        (["fit", "toy", "--set", "speed=3"], "no setting 'speed'"),
+        (["fit", "toy", "--set", "max_steps"], "NAME=VALUE"),
+        (["fit", "toy", "--set", "max_steps=many"], "a whole number at least 1"),
+        (["fit", "toy", "--set", "max_steps=0"], "at least 1"),
+        (["fit", "toy", "--device", "abacus"], "auto, cpu or cuda"),
+        (["fit", "toy", "--data", "nowhere.csv"], "nowhere.csv"),
+        (["fit", "toy", "--data", "moon"], "'moon'"),
+        (["fit", "toy", "--predict", "x.csv"], "--out"),
+        (["fit", "toy", "--predict", "nowhere.csv", "--out", "o"], "nowhere.csv"),
+        (["fit", "toy", "--set", "refuse=yes"], "mend it"),
+        (["data", "fetch", "moon"], "'moon'"),
+        (["data", "sample", "moon", "--out", "x.csv"], "'moon'"),
+        (["data", "sample", "toy/moon", "--out", "x.csv"], "'moon'"),
+        (["reproduce", "moon"], "'moon'"),
+        (["bench", "moon"], "'moon'"),
+    ],
+)
+def test_what_cannot_be_done_is_one_sentence(
+    words: list[str], sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    refused(command(*words), sentence)
+    assert list(tmp_path.iterdir()) == []
+
+
+ROW = "1.5,2.5,0.3\n"
+BAD_FILES = {
+    "empty": b"",
+    "header only": b"g,r,z\n",
+    "one delimiter too odd": b"g~r~z\n" + b"1~2~3\n" * 80,
+    "not numbers": b"g,r,z\n" + b"a,b,0.3\n" * 80,
+    "infinite": b"g,r,z\n" + ROW.encode() * 80 + b"inf,1,0.2\n",
+    "too few rows": b"g,r,z\n" + ROW.encode() * 3,
+    "no target": b"g,r,i\n" + ROW.encode() * 80,
+    "all targets missing": b"g,r,z\n" + b"1,2,\n" * 80,
+    "formula": b"g,r,z\n" + ROW.encode() * 80 + b"=cmd|' /C calc'!A0,1,0.2\n",
+    "ragged": b"g,r,z\n" + ROW.encode() * 80 + b"1,2\n1,2,3,4\n",
+    "a picture": b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 4,
+    "an archive": b"PK\x03\x04" + bytes(range(256)) * 4,
+    "noise": bytes(np.random.default_rng(0).integers(0, 256, 4000, dtype=np.uint8)),
+    "wide": ",".join(f"c{i}" for i in range(10_000)).encode() + b"\n",
+}
+
+
+@pytest.mark.parametrize("kind", BAD_FILES)
+@pytest.mark.parametrize("option", ["--data", "--predict"])
+def test_a_bad_file_is_one_sentence_and_nothing_is_written(
+    kind: str, option: str, tmp_path: Path
+) -> None:
+    if option == "--predict" and kind in ("too few rows", "no target", "all targets missing"):
+        pytest.skip("no fault in a file to predict")
+    file = tmp_path / "bad.csv"
+    file.write_bytes(BAD_FILES[kind])
+    result = command("fit", "redshift", option, file, "--out", tmp_path / "out", *sets(**TINY))
+    refused(result, "bad.csv")
+    assert not (tmp_path / "out").exists()
+
+
+def test_studies_lists_every_setting() -> None:
+    from scant.studies import STUDIES, entry
+
+    listed = command("studies").stdout
+    for name in STUDIES[:-1]:  # all but the toy
+        for setting in entry(name).settings.names():
+            assert f"  {setting} = " in listed
+
+
+def test_a_sample_is_a_file_that_fit_takes(tmp_path: Path) -> None:
+    file = tmp_path / "sample.csv"
+    result = command("data", "sample", "redshift", "--rows", 150, "--seed", 4, "--out", file)
+    assert result.exit_code == 0
+    assert len(pd.read_csv(file)) == 150
+    assert command("fit", "redshift", "--data", file, *sets(**TINY)).exit_code == 0
+
+
+def test_data_list_names_the_data_sets() -> None:
+    assert "sdss" in command("data", "list").stdout
+
+
+def test_bench_prints_milliseconds_a_step() -> None:
+    from scant import bench
+
+    table = bench.bench("toy")
+    assert list(table.columns) == ["study", "ms"]
+    assert table["ms"].iloc[0] >= 0
+
+
+SCRIPT = """
+import sys
+sys.path.insert(0, {tests!r})
+import toy
+toy.install()
+from scant.dashboard.cli.main import app
+app()
+"""
+
+
+def test_ctrl_c_stops_and_keeps_the_result(tmp_path: Path) -> None:
+    tests = ROOT / "tests"
+    env = {**os.environ, "PYTHONPATH": str(tests.parent)}
+    words = ["fit", "toy", "--out", str(tmp_path / "out"), *sets(max_steps=9000, delay=0.01)]
+    script = [sys.executable, "-c", SCRIPT.format(tests=str(tests)), *words]
+    fit = subprocess.Popen(script, stderr=subprocess.PIPE, env=env, text=True)
+    assert fit.stderr is not None
+    while "toy" not in fit.stderr.readline():  # the note that training begins
+        assert fit.poll() is None
+    time.sleep(0.5)
+    fit.send_signal(signal.SIGINT)
+    assert fit.wait(60) == 0
+    metrics = json.loads((tmp_path / "out" / "metrics.json").read_text())
+    assert metrics["state"] == "stopped"
+    assert {f.name for f in (tmp_path / "out").iterdir()} == FILES
+
+
+def test_a_written_result_is_whole_or_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from scant.training import result_folder
+
+    def broken(*_: object, **__: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(pd.DataFrame, "to_csv", broken)
+    words = result_folder.settings_words("toy", {}, "demo")
+    with pytest.raises(OSError, match="disk full"):
+        result_folder.write(tmp_path / "out", words, Finished(State.STOPPED, ""), [], None)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_births_become_a_table_of_cells_and_boxes(tmp_path: Path) -> None:
+    from scant.studies.aggregation.simulate.fertility import simulate
+
+    cells = simulate(0)
+    rows = [
+        f"{int(r.year_lo)} {int(r.age_lo)} {r.order1 + r.order2:.6f} {r.order1:.6f} {r.order2:.6f}"
+        for r in cells.itertuples()
+    ]
+    text = "\n".join(
+        [
+            "Canada, Period fertility rates",
+            "Last modified: 1-Jan-2025",
+            "",
+            "Year Age ASFR ASFR1 ASFR2",
+        ]
+    )
+    file, out = tmp_path / "asfrRRbo.txt", tmp_path / "births.csv"
+    file.write_text("\n".join([text, *rows, ""]))
+    result = command("data", "births", file, "--out", out, "--step", 2)
+    assert result.exit_code == 0, result.output
+    table = pd.read_csv(out)
+    assert table["task"].value_counts().to_dict() == {
+        "first births": 2640,
+        "first births 2x2": 660,
+    }
+    file.write_text("age,year\n1,2\n")
+    refused(command("data", "births", file, "--out", tmp_path / "none.csv"), "asfrRRbo.txt")
+    assert not (tmp_path / "none.csv").exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["fit", "toy", "--out"],
+        ["reproduce", "genes", "--quick", "--out"],
+        ["bench", "--quick", "--out"],
+        ["data", "sample", "toy", "--out"],
+    ],
+)
+@pytest.mark.parametrize("out", ["taken/out", "/proc/scant/out", "x" * 300, "folder"])
+def test_an_out_that_cannot_be_written_is_refused_before_any_work(
+    words: list[str], out: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "taken").write_text("a file")
+    if out == "folder":
+        if words[0] != "data":
+            pytest.skip("a folder is what is asked for")
+        (tmp_path / "folder").mkdir()
+    before = sorted(tmp_path.iterdir())
+
+    def worked(*_: object, **__: object) -> None:
+        raise AssertionError("work was begun")
+
+    monkeypatch.setattr("scant.training.api.fit", worked)
+    monkeypatch.setattr("scant.reproduce.runner._runs", worked)
+    monkeypatch.setattr("scant.bench.table.measure", worked)
+    refused(command(*words, out), "--out", "name a")
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_an_out_on_a_disk_that_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import tempfile
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", full)  # root may write where others may not
+    refused(command("fit", "toy", "--out", tmp_path / "a" / "out"), "Read-only file system")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_out_that_is_a_link_to_a_folder_is_replaced_where_it_leads(tmp_path: Path) -> None:
+    there = tmp_path / "there"
+    there.mkdir()
+    (tmp_path / "link").symlink_to(there)
+    for _ in range(2):
+        assert command("fit", "toy", "--out", tmp_path / "link", *sets(max_steps=2)).exit_code == 0
+    assert {f.name for f in there.iterdir()} == FILES
+
+
+def test_notes_on_files_are_said_before_the_fit(galaxies: Path, tmp_path: Path) -> None:
+    rows = pd.read_csv(galaxies).assign(same=1)
+    rows.loc[:29, "mag_u"] = -9999
+    rows.to_csv(tmp_path / "mine.csv", index=False)
+    rows.head(60).to_csv(tmp_path / "ask.csv", index=False)
+    asked = ["--data", tmp_path / "mine.csv", "--predict", tmp_path / "ask.csv"]
+    result = command("fit", "redshift", *asked, "--out", tmp_path / "out", *sets(**TINY))
+    assert result.exit_code == 0, result.output
+    assert "mine.csv, column 'same': every value is 1; it was left out." in result.stderr
+    assert "mine.csv, column 'mag_u': -9999 stands in 30 cells, first in row 2" in result.stderr
+    assert "ask.csv, column 'mag_u': -9999 stands in 30 cells, first in row 2" in result.stderr
+
+
+def test_an_operator_meets_a_locked_database_in_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    monkeypatch.setenv("SCANT_DATA_DIR", str(tmp_path))
+    monkeypatch.setattr(schema, "BUSY_SECONDS", 0.02)
+    store = Store.open()
+    run = store.add_run("toy", {}, "demo", "user:ada")
+    store.close()
+    with closing(sqlite3.connect(tmp_path / "scant.db", isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        refused(command("runs", "delete", run), "locked by another program")
+        other.execute("ROLLBACK")
+    assert command("runs", "list").stdout.count(run) == 1

@@ -1,0 +1,302 @@
+"""The hub: what watchers see, in which order, and what is left when they are gone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from bokeh.document import Document
+from scant.dashboard.live import hub as live
+from scant.dashboard.live.broadcast import NEWEST, newest
+from scant.dashboard.live.hub import Hub, Update
+from scant.dashboard.live.run_state import RunState, TraceBuffer, load
+from scant.errors import NotFound
+from scant.events import Finished, Progress, Started, State
+from scant.store import Store
+
+from tests.dashboard.fakes import FakeService, point, report, snapshot
+
+
+class Doc(Document):
+    """A document whose turns a test hands out, like a browser that is slow or gone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.turns: list[Callable[[], None]] = []
+        self.gone = False
+
+    def add_next_tick_callback(self, callback: Callable[[], None]) -> None:  # type: ignore[override]
+        if self.gone:
+            raise AttributeError("destroyed")
+        self.turns.append(callback)
+
+    def take(self) -> None:
+        self.turns.pop(0)()
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> FakeService:
+    return FakeService(Store.open(f"sqlite:///{tmp_path / 'runs.db'}"))
+
+
+@pytest.fixture
+def run(service: FakeService) -> str:
+    return service.store.add_run("redshift", {}, "demo", "me")
+
+
+def watched(hub: Hub, run: str) -> tuple[Doc, list[Update], live.Watcher]:
+    doc, seen = Doc(), []
+    watcher = hub.watch(doc, seen.append)
+    watcher.follow(run)
+    return doc, seen, watcher
+
+
+def test_a_watcher_gets_each_point_once_and_the_latest_snapshot(
+    service: FakeService, run: str
+) -> None:
+    hub = Hub(service)
+    service.subscribe(hub.hear)
+    service.say(run, Started("cpu", 10), point(1), snapshot(1))
+    doc, seen, watcher = watched(hub, run)
+    watcher.flush()
+    service.say(run, point(2), snapshot(2))
+    service.say(run, point(3), snapshot(3))
+    watcher.schedule_update()
+    doc.take()
+    assert [u.first for u in seen] == [0, 1]
+    assert seen[1].snapshot is not None
+    assert seen[1].snapshot.step == 3
+    assert list(seen[1].run.trace.step) == [1, 2, 3]
+
+
+def test_one_of_many_has_a_turn_each_second_and_at_once_when_the_run_changes_state(
+    service: FakeService, run: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub, now = Hub(service), [100.0]
+    monkeypatch.setattr(live.time, "monotonic", lambda: now[0])
+    service.subscribe(hub.hear)
+    service.say(run, Started("cpu", 10), point(1), snapshot(1))
+    others = [watched(hub, run) for _ in range(live.MANY)]
+    doc, seen, watcher = watched(hub, run)
+    watcher.flush()
+
+    def tick() -> None:
+        now[0] += 0.4
+        watcher.schedule_update()
+        while doc.turns:
+            doc.take()
+
+    for step in range(2, 8):
+        service.say(run, point(step), snapshot(step))
+        tick()
+    service.say(run, snapshot(8), Finished(State.HIT_LIMIT, "Done.", report()))
+    tick()
+    assert [u.snapshot.step for u in seen if u.snapshot] == [1, 4, 7, 8]
+    assert [u.first for u in seen] == [0, 1, 4, 7]
+    assert len(others) == live.MANY
+
+
+def test_between_turns_a_crowd_is_told_the_newest_points_by_one_message(
+    service: FakeService, run: str
+) -> None:
+    async def tick() -> list[list[Any]]:
+        hub = Hub(service)
+        service.subscribe(hub.hear)
+        service.say(run, Started("cpu", 10), point(1))
+        crowd = [watched(hub, run) for _ in range(live.MANY + 1)]
+        for _, _, watcher in crowd:
+            watcher.flush()
+        service.say(run, point(2), point(3))
+        crowd[0][2].pending = True  # this one is about to have a turn
+        heard = [connected(doc) for doc, _, _ in crowd]
+        await hub._round()
+        await asyncio.sleep(0.01)
+        return heard
+
+    first, *others = asyncio.run(tick())
+    assert first == []
+    assert len(others) == live.MANY
+    assert all(told is others[0][0] for [told] in others)
+    (event,) = others[0][0].content["events"]
+    columns = dict(event["msg_data"]["entries"])
+    assert event["msg_type"] == "scant_news"
+    assert columns["step"] == [2.0, 3.0]
+    assert columns["elbo"] == pytest.approx([point(2).elbo, point(3).elbo], rel=1e-5)
+
+
+def test_news_hold_no_more_than_fits_one_message_and_say_where_a_value_is_not_finite() -> None:
+    trace = TraceBuffer()
+    for step in range(1, 2 * NEWEST):
+        trace.append(Progress(step, float("nan") if step % 7 == 0 else step, 0.1, 0.0, 0.0, 0))
+    (event,) = newest(trace, 3).content["events"]
+    columns = dict(event["msg_data"]["entries"])
+    assert columns["step"][-1] == 2 * NEWEST - 1
+    assert columns["step"][0] >= NEWEST
+    assert None in columns["elbo"]
+    assert all(v is None or v % 7 for v in columns["elbo"])
+
+
+@pytest.mark.parametrize(("browsers", "up", "ended"), [(0, True, 1), (1, True, 0), (0, False, 0)])
+def test_a_session_ends_as_soon_as_its_browser_has_gone(
+    service: FakeService, run: str, browsers: int, up: bool, ended: int
+) -> None:
+    hub, asked = Hub(service), []
+    doc, _, watcher = watched(hub, run)
+    session = SimpleNamespace(
+        connection_count=browsers, request_expiration=lambda: asked.append("end")
+    )
+    doc._session_context = lambda: SimpleNamespace(session=session)  # type: ignore[assignment]
+    watcher.up = up  # a page that is not up yet has had no browser
+    watcher.expire_if_idle()
+    assert len(asked) == ended
+
+
+def connected(doc: Doc) -> list[Any]:
+    """Gives the document one browser; what that is sent."""
+    heard: list[Any] = []
+
+    async def send_message(message: Any) -> None:
+        heard.append(message)
+
+    connection = SimpleNamespace(_socket=SimpleNamespace(send_message=send_message))
+    session = SimpleNamespace(_subscribed_connections=[connection], connection_count=1)
+    doc._session_context = lambda: SimpleNamespace(session=session)  # type: ignore[assignment]
+    return heard
+
+
+def test_a_slow_session_is_asked_once_until_it_has_answered(service: FakeService, run: str) -> None:
+    hub = Hub(service)
+    service.subscribe(hub.hear)
+    doc, seen, watcher = watched(hub, run)
+    for step in range(1, 6):
+        service.say(run, point(step))
+        watcher.schedule_update()
+    assert len(doc.turns) == 1
+    doc.take()
+    assert len(seen) == 1
+    assert len(seen[0].run.trace) == 5
+    watcher.schedule_update()
+    assert doc.turns == []
+
+
+def test_a_started_event_voids_the_points_after_its_step(service: FakeService, run: str) -> None:
+    hub = Hub(service)
+    service.subscribe(hub.hear)
+    doc, seen, watcher = watched(hub, run)
+    service.say(run, Started("cpu", 10), *(point(s) for s in range(1, 8)))
+    watcher.schedule_update()
+    doc.take()
+    service.say(run, Started("cpu", 10, step=4), point(5))
+    watcher.schedule_update()
+    doc.take()
+    assert seen[-1].first == 0
+    assert list(seen[-1].run.trace.step) == [1, 2, 3, 4, 5]
+
+
+def test_batches_that_the_store_already_held_are_not_added_twice(
+    service: FakeService, run: str
+) -> None:
+    hub = Hub(service)
+    service.say(run, Started("cpu", 10), point(1), point(2))
+    history = hub.history(run)
+    hub.hear(run, [point(1), point(2), point(3)])
+    assert list(history.trace.step) == [1, 2, 3]
+
+
+def test_a_finished_run_is_read_from_the_store(service: FakeService, run: str) -> None:
+    ending = Finished(State.CONVERGED, "Converged after step 2.", report())
+    service.say(run, Started("cpu", 10), point(1), point(2), snapshot(2), ending)
+    hub = Hub(service)
+    _, seen, watcher = watched(hub, run)
+    watcher.flush()
+    assert seen[0].finished
+    assert seen[0].run.state is State.CONVERGED
+    assert seen[0].run.report is not None
+    assert seen[0].run.report.metrics == report().metrics
+    assert seen[0].snapshot is not None
+
+
+def test_no_such_run_is_said(service: FakeService) -> None:
+    with pytest.raises(NotFound, match="no run 'nonsense'"):
+        Hub(service).history("nonsense")
+
+
+def test_a_destroyed_session_leaves_and_the_others_go_on(service: FakeService, run: str) -> None:
+    hub = Hub(service)
+    service.subscribe(hub.hear)
+    gone, _, dead = watched(hub, run)
+    doc, seen, alive = watched(hub, run)
+    gone.gone = True
+    service.say(run, point(1))
+    for watcher in (dead, alive):
+        watcher.schedule_update()
+    doc.take()
+    assert hub.watchers == {alive}
+    assert len(seen) == 1
+
+
+def test_a_view_that_breaks_does_not_silence_its_session(service: FakeService, run: str) -> None:
+    hub = Hub(service)
+    service.subscribe(hub.hear)
+    calls = []
+
+    def broken(update: Update) -> None:
+        calls.append(update.first)
+        raise RuntimeError("a fault in a plot")
+
+    watcher = hub.watch(Doc(), broken)
+    watcher.follow(run)
+    for step in (1, 2):
+        service.say(run, point(step))
+        watcher.flush()
+    assert calls == [0, 1]
+
+
+def test_the_ticking_hub_pokes_and_forgets(
+    service: FakeService, run: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "TICK", 0.01)
+    monkeypatch.setattr(live, "FORGET", 0.0)
+
+    async def main() -> tuple[int, int]:
+        hub = Hub(service)
+        hub.start()
+        doc, _, watcher = watched(hub, run)
+        service.say(run, point(1))
+        for _ in range(200):
+            await asyncio.sleep(0.01)
+            if doc.turns:
+                break
+        watcher.close()
+        for _ in range(200):
+            await asyncio.sleep(0.01)
+            if not hub._histories:
+                break
+        hub.close()
+        return len(doc.turns), len(hub._histories)
+
+    assert asyncio.run(main()) == (1, 0)
+    assert service.watchers == []
+
+
+def test_a_long_curve_grows_without_loss() -> None:
+    trace = TraceBuffer()
+    for step in range(1, 3001):
+        trace.append(Progress(step, float("nan") if step == 7 else step, 0.1 * step, step, step))
+    assert len(trace) == 3000
+    assert np.array_equal(trace.step, np.arange(1, 3001))
+    assert np.isnan(trace.elbo[6])
+    assert list(trace.upto(3).step) == [1, 2, 3]
+
+
+def test_pace_and_time_left(service: FakeService, run: str) -> None:
+    history = RunState(run, service.store.run(run))
+    history.apply([Started("cpu", 100), *(point(s) for s in range(1, 11))])
+    assert history.pace == pytest.approx(0.1)
+    assert history.remaining == pytest.approx(9.0)
+    assert load(service.store, run).state is State.QUEUED

@@ -1,0 +1,78 @@
+"""Runs that another server on the same database trains: read from the store, not from its words."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bokeh.document import Document
+from scant.dashboard.live import hub as live
+from scant.dashboard.live.hub import Hub
+from scant.dashboard.live.run_state import fresh, load
+from scant.events import Finished, Progress, Started, State
+from scant.store import Store
+
+from tests.dashboard.fakes import FakeService, point, report, snapshot
+
+
+@pytest.fixture
+def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeService:
+    """A server that cares for no run."""
+    monkeypatch.setattr(live, "ELSEWHERE", 0.02)
+    made = FakeService(Store.open(f"sqlite:///{tmp_path / 'runs.db'}"))
+    monkeypatch.setattr(made, "owns", lambda run: False)
+    return made
+
+
+def test_a_history_catches_up_with_the_store_point_by_point(service: FakeService) -> None:
+    store = service.store
+    run = store.add_run("redshift", {}, "demo", "me")
+    store.write(run, [Started("cpu", 10), point(1), point(2), snapshot(2)])
+    history = load(store, run)
+    shown = history.snapshot
+    assert fresh(store, history) is None
+    store.write(run, [point(3)])
+    found = fresh(store, history)
+    assert found is not None
+    history.catch_up(found)
+    assert (history.trace.step.tolist(), history.trace.epoch) == ([1, 2, 3], 0)
+    assert history.snapshot is shown
+    store.write(run, [Started("cpu", 10, 1), Progress(2, -9.0, 0.2, -9.0, -9.0), snapshot(2)])
+    found = fresh(store, history)
+    assert found is not None
+    history.catch_up(found)
+    assert (history.trace.step.tolist(), history.trace.epoch) == ([1, 2], 1)  # drawn anew
+
+
+def test_watchers_see_what_another_server_puts_down_to_the_end(service: FakeService) -> None:
+    async def story() -> None:
+        store = service.store
+        run = store.add_run("redshift", {}, "demo", "me")
+        hub, seen = Hub(service), []
+        watcher = hub.watch(Now(), lambda update: seen.append((update.run.state, update.run.step)))
+        watcher.follow(run)
+        hub.start()
+        for step in (1, 2):
+            store.write(run, [Started("cpu", 10, step - 1), point(step)])
+            store.update_run(run, state=State.RUNNING)
+            await until(lambda s=step: seen and seen[-1] == (State.RUNNING, s))
+        store.write(run, [Finished(State.CONVERGED, "It converged.", report())])
+        await until(lambda: seen[-1] == (State.CONVERGED, 2))
+        hub.close()
+
+    asyncio.run(asyncio.wait_for(story(), 60))
+
+
+class Now(Document):
+    """A document that is free at once."""
+
+    def add_next_tick_callback(self, callback: Callable[[], None]) -> None:  # type: ignore[override]
+        callback()
+
+
+async def until(true: Callable[[], Any]) -> None:
+    while not true():
+        await asyncio.sleep(0.01)

@@ -1,0 +1,191 @@
+"""The desk of the clamp page: a label is kept, then answered, taken back, changed, heard of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from scant.dashboard.controls.labeling_widget import LabelingWidget as Component
+from scant.dashboard.pages.clamp.labeling_session import DONE, NONE_OF_OTHERS, OTHERS
+from scant.errors import BadInput
+from scant.store import Store
+
+from tests.dashboard.pages.clamp.labeling_fakes import Frame, N, Press
+
+
+@pytest.fixture
+def press(frame: Any, monkeypatch: pytest.MonkeyPatch) -> Press:
+    return Press(frame, monkeypatch)
+
+
+def test_a_label_is_in_the_store_before_the_press_is_answered(
+    press: Press, frame: Any, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert press.queue == [0, 1, 2, 3, 4, 5]
+    held: list[list[int]] = []
+    monkeypatch.setattr(
+        Component, "_send_msg", lambda _, data: held.append([v.item for v in store.labels("r")])
+    )
+    press("label", row=2, value=1)
+    assert held == [[2]]
+    (label,) = store.labels("r")
+    assert (label.label, label.labeller) == ("clamp", "ada")
+    _, asked = [a for a in frame.service.asked if a[0] == "ask"][-1]
+    assert asked["labels"] == [[2, 1]]
+    assert press.queue == [0, 1, 3, 4, 5]
+
+
+def test_a_label_that_cannot_be_kept_is_said_and_the_patch_stays(
+    press: Press, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> None:
+        raise BadInput("The disk is full.")
+
+    monkeypatch.setattr(store, "add_label", full)
+    answer = press("label", row=2, value=1)
+    assert answer["error"] == "Not saved: The disk is full."
+    assert "next" not in answer
+    monkeypatch.undo()
+    assert store.labels("r") == []
+
+
+def test_a_row_that_is_none_of_the_pool_is_refused(press: Press, store: Store) -> None:
+    assert "no patch 99" in press("label", row=99, value=0)["error"]
+    assert store.labels("r") == []
+
+
+def test_undo_takes_back_the_last_act_and_shows_its_patch_again(press: Press, store: Store) -> None:
+    press("label", row=0, value=0)
+    press("skip", row=1)
+    assert press.queue == [2, 3, 4, 5]
+    assert press("undo")["back"] == 1
+    press("skip", row=1)
+    press("undo")
+    answer = press("undo")
+    assert answer["back"] == 0
+    assert [v.label for v in store.labels("r")] == ["no clamp", ""]
+    assert press.session.standing == {}
+    assert press("undo")["said"] == "There is nothing of yours to undo."
+    assert not press.session.desk.undoable
+
+
+def test_after_a_reload_labels_are_read_back_and_can_be_undone(
+    press: Press, frame: Any, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    press("label", row=0, value=0)
+    press("label", row=1, value=1)
+    fresh = Press(frame, monkeypatch)
+    fresh("ready")
+    assert [h["row"] for h in fresh.session.desk.history] == [1, 0]
+    assert fresh.queue == [2, 3, 4, 5]
+    assert fresh("undo")["back"] == 1
+    assert list(fresh.session.standing) == [0]
+
+
+def test_another_window_is_heard_of(
+    press: Press, frame: Any, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = Press(frame, monkeypatch)
+    other("label", who="bo", row=3, value=1)
+    press.session._read()
+    assert [h["who"] for h in press.session.desk.history] == ["bo"]
+    assert 3 not in press.queue
+
+
+def test_a_label_is_changed_from_the_history(press: Press, store: Store) -> None:
+    press("label", row=0, value=0)
+    assert press("again", row=0)["back"] == 0
+    press("label", row=0, value=1)
+    assert press.session.standing[0].label == "clamp"
+    assert len(store.labels("r")) == 2
+
+
+def test_a_second_person_is_asked_what_the_first_has_labelled(press: Press) -> None:
+    press("label", row=0, value=0)
+    press("label", row=4, value=1)
+    press.session.choose(OTHERS)
+    assert press.queue == []
+    assert press.session.desk.idle == NONE_OF_OTHERS
+    press("who", who="bo")
+    assert press.queue == [0, 4]
+    press("label", who="bo", row=0, value=1)
+    assert press.queue == [4]
+
+
+def test_another_visitor_of_the_same_name_is_somebody_else(
+    press: Press, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guest = Frame(store)
+    guest.visit.owner = "another visitor"
+    other = Press(guest, monkeypatch)
+    press("label", who="Ada", row=3, value=1)
+    other("label", who="Ada", row=4, value=0)
+    assert [(v.labeller, v.visitor) for v in store.labels("r")] == [
+        ("Ada", "me"), ("Ada", "another visitor"),
+    ]  # fmt: skip
+    press.session._read()
+    for desk in (press, other):
+        assert [h["who"] for h in desk.session.desk.history] == ["Ada (2)", "Ada"]
+    fresh = Press(guest, monkeypatch)  # remembers no act of its own
+    fresh("ready", who="Ada")
+    assert fresh("undo", who="Ada")["back"] == 4
+    assert fresh("undo", who="Ada")["said"] == "There is nothing of yours to undo."
+    assert list(fresh.session.standing) == [3]
+
+
+def test_who_has_no_cookie_gives_no_label(press: Press, frame: Any, store: Store) -> None:
+    frame.visit.owner = ""
+    assert "Not saved: a label belongs to a visitor" in press("label", row=0, value=0)["error"]
+    assert store.labels("r") == []
+
+
+def test_every_patch_is_sent_once_unless_the_browser_begins_anew(press: Press, frame: Any) -> None:
+    def sent() -> list[int]:
+        return [r for q, a in frame.service.asked if q == "patches" for r in a["rows"]]
+
+    press("label", row=0, value=0)
+    assert sorted(sent()) == list(range(N))
+    press("ready")
+    assert sorted(sent()) == sorted([*range(N), *range(N)])
+
+
+def test_a_model_that_cannot_answer_is_asked_again(press: Press, frame: Any) -> None:
+    frame.service.down = True
+    press("label", row=0, value=0)
+    assert press.learnt == [0]
+    frame.service.down = False
+    press("label", row=1, value=0)
+    assert press.learnt == [0, 2]
+
+
+def test_the_pool_may_run_out(press: Press) -> None:
+    for row in range(N):
+        press("label", row=row, value=row % 2)
+    assert press.queue == []
+    assert press.session.desk.idle == DONE
+
+
+def test_one_question_at_a_time_and_the_latest_labels_win(
+    frame: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    press = Press(frame, monkeypatch)
+    waiting: list[Callable[[], None]] = []
+    straight = frame.background
+
+    def later(work: Any, then: Any, refused: Any = None, last: Any = lambda: None) -> None:
+        if getattr(work, "__name__", "") == "explore":
+            waiting.append(lambda: straight(work, then, refused, last))
+        else:
+            straight(work, then, refused, last)
+
+    monkeypatch.setattr(frame, "background", later)
+    for row in (0, 1, 2):
+        press("label", row=row, value=0)
+    assert len(waiting) == 1
+    waiting.pop()()
+    assert press.learnt[-1] == 1
+    assert len(waiting) == 1
+    waiting.pop()()
+    assert press.learnt[-1] == 3
+    assert waiting == []

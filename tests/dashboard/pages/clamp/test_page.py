@@ -1,0 +1,173 @@
+"""The clamp page's own views: labels into the store first, the model asked with all that stand."""
+
+from __future__ import annotations
+
+import csv
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from scant.dashboard.controls.labeling_widget import card
+from scant.dashboard.pages.clamp.labeling_view import LabelingView, Labels, agreement
+from scant.dashboard.pages.clamp.page import hidden, otherwise, views
+from scant.dashboard.pages.clamp.picture import CHOOSE, NO_PICTURES, Picture
+from scant.dashboard.pages.clamp.pool import Efficiency, Pool
+from scant.dashboard.pages.clamp.queue import NO_IMAGES, Queue
+from scant.events import Snapshot
+from scant.store import Store
+from scant.studies.clamp.entry import ClampSettings
+
+from tests.dashboard.pages.clamp.labeling_fakes import WORDS, N, arrays, run
+
+
+def desk_of(frame: Any) -> tuple[LabelingView, Labels]:
+    desk = LabelingView(frame, lambda *_: None)
+    return desk, Labels(frame, desk)
+
+
+def test_the_desk_opens_for_a_person_and_invites_beside_a_simulated_expert(frame: Any) -> None:
+    desk, labels = desk_of(frame)
+    simulated = run(expert="simulated")
+    desk.clear(simulated)
+    assert desk.invite.visible
+    assert not desk.room.visible
+    desk.invite.clicks += 1
+    assert frame.service.asked[-1][0] == "submit"
+    assert frame.service.asked[-1][1]["expert"] == "you"
+    assert frame.opened == ["new"]
+    desk.clear(run())
+    assert not desk.invite.visible
+    labels.open(run())
+    assert desk.room.visible
+    assert desk.alt.startswith("0 of 6 patches labelled: 0 no clamp, 0 clamp.")
+
+
+def test_labels_and_predictions_are_taken_home(frame: Any, store: Store) -> None:
+    store.add_label("r", 0, "clamp", "=ada")
+    store.add_label("r", 0, "no clamp", "bo")
+    store.add_label("r", 1, "clamp", "bo")
+    store.add_label("r", 1, "", "bo")
+    desk, labels = desk_of(frame)
+    labels.open(run())
+    given = list(csv.DictReader(labels.labels_csv().splitlines()))
+    assert [g["row"] for g in given] == ["100", "100", "101", "101"]  # of the table
+    assert [g["stands"] for g in given] == ["False", "True", "False", "False"]
+    assert not given[0]["labeller"].startswith("=")
+    assert given[0]["time"].endswith("+00:00")
+    pool = list(csv.DictReader(labels.pool_csv().splitlines()))
+    assert [p["row"] for p in pool] == [str(100 + i) for i in range(N)]
+    assert [p["given"] for p in pool] == ["no clamp", *[""] * (N - 1)]
+    assert {p["label"] for p in pool} == {"no clamp", "clamp"}
+    assert min(float(p["probability"]) for p in pool) >= 0.5
+    assert "bo" in labels.table.object
+    assert "1 of 6 patches labelled" in desk.alt
+    assert "F1 still rises" in desk.alt
+
+
+def test_two_labellers_agreement_is_said() -> None:
+    ada = {1: "clamp", 2: "no", 3: "no", 4: "clamp"}
+    bo = {1: "clamp", 2: "no", 3: "clamp", 4: "clamp", 9: "no"}
+    said = agreement({"ada": ada, "bo": bo, "cy": {1: "clamp"}})
+    assert said.startswith("ada and bo both labelled 4 patches and agree on 75%")
+    assert "kappa is 0.50" in said
+    assert agreement({"ada": ada}) == ""
+    assert "have not labelled the same" in agreement({"ada": {1: "no"}, "bo": {2: "no"}})
+
+
+def test_pool_and_scores_follow_snapshots_and_then_a_persons_labels() -> None:
+    pool, scores = Pool(), Efficiency()
+    for view in (pool, scores):
+        view.update(Snapshot(1, arrays()), WORDS)
+    assert "2 of 6 patches are labelled" in pool.alt
+    assert "GP, active 0.80 with 4, GP, random 0.50 with 4" in scores.alt
+    scores.score.value = "recall"
+    assert "GP, active 0.70 with 4" in scores.alt
+    answer = {name: np.array([v]) for name, v in (("f1", 0.7), ("precision", 0.8), ("recall", 0.6))}
+    label: Any = SimpleNamespace(label="clamp")
+    pool.learnt(answer | {"p": np.ones(N), "queue": np.array([1])}, {3: label})
+    assert "1 of 6 patches are labelled" in pool.alt
+    scores.learnt(answer, {3: label})
+    assert "your labels 0.60 with 1" in scores.alt
+    scores.learnt(answer, {})  # taken back
+    assert "with 0" in scores.alt
+    scores.clear(None)  # type: ignore[arg-type]
+    assert scores._own == {}
+
+
+def test_the_queue_shows_images_and_a_click_opens_the_picture(frame: Any) -> None:
+    queue = Queue(frame)
+    picked: list[int] = []
+    queue.picked = picked.append
+    queue.open(run())
+    assert frame.asked == [("patches", {"rows": [2, 3]})]
+    frame.then({"image": np.full((2, 8, 8, 3), 200, np.uint8)})
+    assert "The next 2 patches, p from 0.40 to 0.60" in queue.alt
+    queue.plot.frames.selected.indices = [1]
+    assert picked == [3]
+    queue.clear(None)  # type: ignore[arg-type]
+    queue.open(run({"images": False}))
+    assert queue.alt.startswith(NO_IMAGES)
+
+
+def test_a_crowd_does_not_ask_all_at_once(frame: Any) -> None:
+    frame.mine = False
+    Queue(frame).open(run(expert="simulated"))
+    Picture(frame).open(run(expert="simulated"))
+    assert frame.asked == []
+
+
+def test_a_picture_shows_every_patch_and_a_verdict(frame: Any) -> None:
+    picture = Picture(frame, lambda: [[1, 0]])
+    assert picture.alt == CHOOSE
+    picture.open(run())
+    assert frame.asked == [("picture", {"row": 3, "labels": [[1, 0]]})]  # the likeliest
+    frame.then(
+        {
+            "image": np.zeros((90, 160, 3), np.uint8),
+            "boxes": np.array([[0.0, 0, 80, 90], [80, 0, 160, 90]]),
+            "p": np.array([0.2, 0.8]),
+            "rows": np.array([3, 4]),
+            "truth": np.array([0, 1]),
+            "verdict": np.array([0.8]),
+        }
+    )
+    assert "With p = 0.80 this picture shows clamp somewhere; of its 2 patches 1" in picture.alt
+    assert "By the table 1 of them do." in picture.alt
+    assert picture.plot.boxes.data["right"].max() <= 160
+    picture.which.value = 0
+    assert frame.asked[-1][1]["row"] == 0
+    picture.clear(None)  # type: ignore[arg-type]
+    picture.open(run({"pictures": []}))
+    assert picture.alt == NO_PICTURES
+
+
+def test_what_a_run_has_nothing_for_is_hidden() -> None:
+    assert {"Objective", "Figures"} <= hidden(run())
+    assert "The labels" not in hidden(run())
+    assert hidden(run(expert="simulated")) == {"The labels"}
+    assert "A whole picture" in hidden(run({"pictures": []}))
+
+
+def test_otherwise_offers_what_this_run_did_not_do() -> None:
+    said, others = otherwise(run(expert="simulated"))
+    assert said == "This run asked by band."
+    assert {"acquisition": "random"} in [o.settings for o in others]
+    assert {"acquisition": "band"} not in [o.settings for o in others]
+    for other in others:  # every link leads to settings that there are
+        ClampSettings.parse(run(expert="simulated").record.settings | other.settings)
+
+
+def test_every_view_has_a_heading_of_its_own(frame: Any) -> None:
+    made = views(frame)
+    titles = [view.title for view in made.every()]
+    assert len(titles) == len(set(titles))
+    assert {title for title, _ in made.steps} <= set(titles)
+
+
+def test_a_card_holds_what_the_browser_needs() -> None:
+    none = np.empty((0, 0, 3), np.uint8)
+    made = card(3, np.zeros((4, 4, 3), np.uint8), np.zeros((2, 4, 3), np.uint8), np.zeros(4))
+    assert made["image"].startswith("data:image/jpeg;base64,")
+    assert made["shape"] == 2.0
+    bare = card(3, none, none, np.zeros(4), [("area", 1.23456)])
+    assert bare == {"row": 3, "features": [["area", "1.235"]]}

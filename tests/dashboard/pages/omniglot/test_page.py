@@ -1,0 +1,310 @@
+"""The omniglot page's own views: what they ask of the model, and what they do with its answers."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from scant.dashboard.controls.drawing_canvas import DrawingCanvas
+from scant.dashboard.pages.omniglot import page as omniglot
+from scant.dashboard.pages.omniglot.alphabets import Alphabets
+from scant.dashboard.pages.omniglot.draw import EMPTY, Draw
+from scant.dashboard.pages.omniglot.gallery import NO_IMAGES, NO_PATCHES, Examples, Patches
+from scant.dashboard.pages.omniglot.matrices import Confused, Matrices, name_of, short
+from scant.dashboard.pages.omniglot.page import RECALL, otherwise
+from scant.dashboard.pages.omniglot.rows import LOOKED, SHOT_ROWS
+from scant.dashboard.pages.omniglot.shots import Shots
+from scant.dashboard.pages.omniglot.submatrix import Zoom
+from scant.dashboard.plots.base import NOTHING
+from scant.dashboard.plots.theme import GREEN, VERMILION
+from scant.events import Metric, Report, Snapshot
+from scant.studies.omniglot import models
+from scant.studies.omniglot.entry import OmniglotSettings
+from scant.studies.omniglot.preprocessing import AT_ONCE
+
+from tests.dashboard.fakes import Asker
+
+WORDS: dict[str, Any] = {
+    "outputs": ["Greek", "Latin"],
+    "classes": [["alpha", "beta", "gamma"], ["a", "b"]],
+    "shown": [["Greek", "alpha"], ["Greek", "beta"], ["Latin", "a"]],
+    "size": [3, 2],
+    "kernel": "patch",
+    "shots_most": 4,
+    "rows": {"training": 24, "test": 6},
+}
+
+
+def arrays() -> dict[str, np.ndarray]:
+    b = np.array([[1.0, 0.5, -0.2], [0.5, 1.0, 0.4], [-0.2, 0.4, 1.0]])
+    return {
+        "accuracy": np.array([0.5, 0.75]),
+        "latent": np.array([3, 0]),
+        "shown_B": np.stack([b, b / 2]),
+        "correlation": b,
+        "order": np.array([2, 0, 1]),
+        "global": np.ones((2, 2)),
+        "patches": np.linspace(-0.5, 1.5, 18).reshape(2, 3, 3),
+        "patches_weight": np.array([3.0, 1.0]),
+        "examples": np.zeros((2, 3, 2)),
+        "examples_true": np.array([0, 4]),
+        "examples_predicted": np.array([0, 3]),
+        "examples_p": np.array([0.9, 0.5]),
+        "confusion": np.array([[0.5, 0.5, np.nan], [0.0, 1.0, np.nan], [np.nan, np.nan, 1.0]]),
+    }
+
+
+class Model(Asker):
+    def link(self, **query: Any) -> str:
+        self.linked = query
+        return "./omniglot?"
+
+    def read(self, at_once: bool = False) -> None: ...
+
+
+@pytest.fixture
+def model() -> Any:
+    return Model()
+
+
+def run(words: dict[str, Any] | None = None, **settings: Any) -> Any:
+    used = OmniglotSettings.parse(settings).values()
+    return SimpleNamespace(
+        id="r",
+        words=WORDS | (words or {}),
+        report=Report((), arrays()),
+        record=SimpleNamespace(settings=used),
+        recorded=False,
+    )
+
+
+def drawing(answer_to: int = 1) -> dict[str, np.ndarray]:
+    return {
+        "p": np.array([0.2, 0.7, 0.1, 0.4, 0.6]),
+        "map": np.ones((1, 1)),
+        "class": np.array([answer_to]),
+        "image": np.zeros((3, 2)),
+        "top": np.array([[1, 0, 2], [4, 3, -1]]),
+        "top_image": np.zeros((2, 3, 3, 2)),
+    }
+
+
+def ink(levels: list[int]) -> str:
+    return b64encode(bytes(levels)).decode()
+
+
+def test_a_drawing_is_asked_about_and_answered_by_alphabet(model: Any) -> None:
+    view = Draw(model)
+    model.mine = False
+    view.open(run())
+    assert model.asked == []
+    assert (view.pad.high, view.pad.wide) == (3, 2)
+    view.pad.ink = drawn = ink([0, 255, 0, 0, 0, 0])
+    assert model.asked == [("draw", {"pixels": drawn, "output": "", "label": ""})]
+    np.testing.assert_allclose(view.pad.image, [[0, 1], [0, 0], [0, 0]])
+    model.then(drawing())
+    assert "Greek/beta (70%); Latin/b (60%)" in view.alt
+    assert len(view.likely.frames.data["left"]) == 5  # Latin has but two classes
+    assert "Greek/beta" in view.response.alt
+
+    view._clicked(2)  # the least probable of Greek
+    assert model.asked[-1] == ("draw", {"pixels": drawn, "output": "Greek", "label": "gamma"})
+    model.then(drawing(2))
+    assert view.which.value == 2
+    assert len(model.asked) == 2  # what the answer sets asks nothing
+
+    view._empty()
+    assert view.pad.ink == ""
+    assert view.likely.alt == NOTHING
+    assert len(model.asked) == 2
+
+
+def test_an_answer_that_comes_after_the_paper_was_emptied_is_not_shown(model: Any) -> None:
+    view = Draw(model)
+    view.open(run())
+    assert model.asked
+    view._empty()
+    model.then(drawing())
+    assert view.likely.alt == NOTHING
+    assert "Draw a character" in view.reading.object
+
+
+def test_a_held_out_character_can_be_begun_with(model: Any) -> None:
+    view = Draw(model)
+    view.open(run())
+    assert view.begin.value == 0  # whoever has trained it sees an answer at once
+    assert len(model.asked) == 1
+    assert list(view.begin.options) == [EMPTY, "1. Greek/alpha", "2. Latin/b"]
+    turn = view.pad.turn
+    view.begin.value = 1
+    assert view.pad.turn == turn + 1
+    assert view.pad.given == view.pad.ink == ink([0] * 6)
+    assert model.asked[-1][1]["pixels"] == view.pad.ink
+
+
+def test_without_images_there_is_nothing_to_draw(model: Any) -> None:
+    view = Draw(model)
+    view.open(run({"size": []}))
+    assert not view.whole.visible
+    assert "not from images" in view.reading.object
+
+
+def test_ink_of_paper_that_was_replaced_is_not_taken() -> None:
+    pad = DrawingCanvas(wide=2, high=3)
+    pad.ink = ink([0] * 6)
+    assert pad.image is not None
+    pad.lay(None, (4, 4))
+    pad.ink = ink([0] * 6)
+    assert pad.image is None
+
+
+def test_matrices_are_sorted_when_asked_and_say_what_is_alike() -> None:
+    view = Matrices("alike", "correlation", single=True)
+    view.update(Snapshot(1, arrays()), WORDS)
+    assert "Greek/alpha and Greek/beta (0.50, within)" in view.alt
+    assert "Greek/beta and Latin/a (0.40, across)" in view.alt
+    assert view.plot.cells.data["i"][0] == 0
+    view.sorted.value = True
+    assert view.plot.cells.data["i"][0] == 2
+    every = Matrices("B", "shown_B")
+    every.update(Snapshot(1, arrays()), WORDS)
+    assert list(every.plot.heads.data["text"]) == ["B4", "B1", "Greek", "Latin"]
+    view.clear(None)  # type: ignore[arg-type]
+    view.sorted.value = False
+    assert view.alt == NOTHING
+
+
+def test_a_name_does_not_repeat_its_alphabet() -> None:
+    assert name_of("Anu", "Anu 3") == "Anu 3"
+    assert name_of("Greek", "alpha") == "Greek/alpha"
+
+
+def test_a_long_name_is_cut_to_its_label() -> None:
+    assert short("Greek/alpha") == "Greek/alpha"
+    assert short("Alphabet of the Magi/character01") == "character01"
+    assert short("Magi/a character of many words") == "a character…"
+
+
+def test_confusion_says_what_is_taken_for_what() -> None:
+    view = Confused()
+    view.update(Report((), arrays()), WORDS)
+    assert (
+        "On average over 3 characters 83% are right; 50% of Greek/alpha are taken for Greek/beta"
+        in view.alt
+    )
+
+
+def test_galleries_say_what_they_show() -> None:
+    patches, examples = Patches(), Examples()
+    for view in (patches, examples):
+        view.update(Snapshot(1, arrays()), WORDS)  # type: ignore[attr-defined]
+    assert "2 inducing patches of 3 x 3 pixels" in patches.alt
+    assert "1 of them have half" in patches.alt
+    assert "1 of these 2" in examples.alt
+    assert list(examples.plot.frames.data["colour"]) == [GREEN, VERMILION]
+    assert "✗ Latin/a" in examples.plot.frames.data["tip"][1]
+    none = arrays() | {"patches": np.empty((0, 0, 0)), "examples": np.empty((0, 0, 0))}
+    for view in (patches, examples):
+        view.update(Snapshot(1, none), WORDS)  # type: ignore[attr-defined]
+    assert (patches.alt, examples.alt) == (NO_PATCHES, NO_IMAGES)
+
+
+def test_a_closer_look_asks_for_a_block_and_names_its_classes(model: Any) -> None:
+    view = Zoom(model)
+    view.open(run(n_latent=5))
+    assert model.asked == [("block", {"latent": 3, "outputs": []})]
+    view.outputs.value = ["Latin"]
+    assert model.asked[-1] == ("block", {"latent": 3, "outputs": ["Latin"]})
+    model.then({"matrix": np.array([[1.0, 0.5], [0.5, 2.0]]), "class": np.array([3, 4]),
+                "aggregated": np.array([0])})  # fmt: skip
+    assert "B4: Latin/b with itself" in view.alt
+    model.then({"matrix": np.array([[1.0, 3.0], [3.0, 2.0]]), "class": np.array([0, 1]),
+                "aggregated": np.array([1])})  # fmt: skip
+    assert "Greek with Latin" in view.alt
+
+
+def test_the_curve_of_examples_grows_by_a_point_for_each_stop(model: Any) -> None:
+    view = Shots(model)
+    view.open(run())
+    assert view.slider.options == [1, 2, 3, 4]
+    assert view.alt == view.help
+    assert not view.place.objects  # no empty frame
+    view._ask(2)
+    assert model.asked == [("shots", {"k": 2})]
+    assert view.alt == "Working: learning anew from 2 examples of each class…"
+    model.then({"accuracy": np.array([0.5, 0.7]), "nearest": np.array([0.3, 0.5])})
+    assert view.place.objects == [view.plot.panel]
+    assert view.alt.startswith("Working")
+    model.last()
+    assert not view.alt.startswith("Working")
+    assert view.alt.startswith("Recall of the 6 held-out rows, on average over the outputs")
+    assert "with 2 examples: 60.0% against 40.0% of the nearest neighbour" in view.alt
+    view._ask(2)
+    assert len(model.asked) == 1  # known already
+    view._ask(1)
+    model.then({"accuracy": np.array([0.2, 0.4]), "nearest": np.array([0.2, 0.2])})
+    assert list(view.plot.sources[0].data["x"]) == [1, 2]
+    view.clear(None)  # type: ignore[arg-type]
+    assert view.slider.disabled
+    assert not view.place.objects
+    assert view.alt == view.help
+
+
+def test_every_recall_says_of_which_rows_it_is() -> None:
+    assert (LOOKED, SHOT_ROWS) == (AT_ONCE, models.SHOT_ROWS)
+    many = WORDS | {"rows": {"training": 24, "test": 1200}}
+    while_training = Snapshot(1, arrays())
+    live, *_ = omniglot._live(recall := omniglot._recall(RECALL))
+    live.update(while_training, many)
+    assert live.alt.startswith("Recall of some 150 of the 1,200 held-out rows: 62.5% on average")
+    live.update(while_training, WORDS)
+    assert live.alt.startswith("Recall of the 6 held-out rows: 62.5% on average over 2 outputs")
+    metrics = (Metric("this run", "recall", 2 / 3),)
+    ended = Report(metrics, arrays() | {"test_output": np.array([0, 0, 1, 1, 1, 1])})
+    table, *_ = omniglot._result(recall)
+    table.update(ended, WORDS)
+    assert "Figures of all methods are of the 6 held-out rows" in table.panel.object
+    # a third of the rows is of Greek: all together, as the table has it
+    assert live.alt.startswith("Recall of the 6 held-out rows: 66.7% of all together, from 50.0%")
+
+
+def test_a_refused_point_ends_the_words_of_work_and_a_newer_one_keeps_its_own(model: Any) -> None:
+    view = Shots(model)
+    view.open(run())
+    view._ask(1)
+    refused = model.last
+    view._ask(3)
+    refused()
+    assert view.alt == "Working: learning anew from 3 examples of each class…"
+    model.last()
+    assert view.alt == view.help
+
+
+def test_the_slider_of_alphabets_offers_to_train_with_so_many(model: Any) -> None:
+    view = Alphabets(model)
+    view.open(run())
+    assert view.alt == "This run learnt Greek and Latin together."
+    assert model.linked == {"run": None, "compare": "r", "n_outputs": 1}
+    assert "Train with Greek alone and compare" in view.link.object
+    view.slider.value = 2
+    assert model.linked["n_outputs"] == 2
+    assert "Train with Greek and Latin and compare" in view.link.object
+    view.open(run({"outputs": ["Greek"], "classes": [["alpha", "beta"]]}))
+    assert view.slider.disabled
+    assert "but one alphabet" in view.alt
+
+
+def test_every_alternative_can_be_trained() -> None:
+    said, others = otherwise(run())
+    assert said == "This run trained MOGPs-AR on 2 alphabets together."
+    trained = [other.train for other in others]
+    assert "with 1 example of each class" in trained
+    assert "with the kernel rbf-ard" in trained
+    for other in others:
+        changed = OmniglotSettings.parse(OmniglotSettings().values() | other.settings)
+        assert changed.changed() == other.settings
+    _, others = otherwise(run({"outputs": ["Greek"]}, n_outputs=1))
+    assert {"n_outputs": 0} in [other.settings for other in others]

@@ -1,0 +1,202 @@
+"""Many classes at once: Hinton diagrams to one scale, galleries of images, recall, doubt."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scant.dashboard.plots.base import NOTHING
+from scant.dashboard.plots.entropy import EntropyPlot
+from scant.dashboard.plots.hinton_grid import HintonGrid
+from scant.dashboard.plots.images import LEVELS, GalleryPlot, ResponsePlot
+from scant.dashboard.plots.recall import CHANCE, LINE, MARGINS, MODEL, ROW, RecallPlot
+from scant.dashboard.plots.reliability import ReliabilityPlot
+from scant.dashboard.plots.theme import BLUE, GROUPS
+
+NAMES = ["Anu/a", "Anu/b", "Bel/a"]
+OF = ["Anu", "Anu", "Bel"]
+
+
+def diagrams() -> HintonGrid:
+    plot = HintonGrid("B")
+    first = np.array([[1.0, -0.5, 0.25], [-0.5, 4.0, 0.0], [0.25, 0.0, 1.0]])
+    plot.show(np.stack([first, first / 4]), ["B1", "B7"], NAMES, OF)
+    return plot
+
+
+def test_one_scale_over_all_matrices() -> None:
+    plot = diagrams()
+    side = np.reshape(plot.cells.data["side"], (2, 3, 3))
+    value = np.reshape(plot.cells.data["value"], (2, 3, 3))
+    assert (side / side.max()) ** 2 == pytest.approx(np.abs(value) / 4)
+    assert "the greatest entry is 4, in B1: Anu/b with itself" in plot.alt
+    # within Anu |-0.5| and its quarter, between 0.25 and 0 and theirs
+    assert "Between alphabets entries are 25% the size of those within one" in plot.alt
+
+
+def test_classes_are_coloured_by_group_whatever_their_order() -> None:
+    plot = diagrams()
+    # above and beside each of two matrices, and in the key
+    assert plot.strips.data["group"] == ["Anu", "Bel"] * 5
+    plot.show(np.ones((1, 3, 3)), [""], NAMES, OF, np.array([0, 2, 1]))
+    assert plot.strips.data["group"] == [*["Anu", "Bel", "Anu"] * 2, "Anu", "Bel"]
+    assert plot.strips.data["colour"][:3] == [GROUPS[0], GROUPS[1], GROUPS[0]]
+
+
+def test_an_order_moves_values_and_keeps_their_names() -> None:
+    plot = diagrams()
+    matrix = np.arange(9.0).reshape(1, 3, 3)
+    plot.show(matrix, [""], NAMES, OF, np.array([2, 0, 1]))
+    i, j, value = (np.asarray(plot.cells.data[n]) for n in ("i", "j", "value"))
+    np.testing.assert_array_equal(value, matrix[0, i.astype(int), j.astype(int)])
+    assert value[0] == 8  # the last class stands first
+
+
+def test_only_values_travel_while_a_run_goes_on() -> None:
+    plot = diagrams()
+    held, strips = plot.cells.data["x"], plot.strips.data
+    plot.show(np.ones((2, 3, 3)), ["B1", "B7"], NAMES, OF)
+    assert plot.cells.data["x"] is held
+    assert plot.strips.data is strips
+
+
+def test_what_is_not_finite_is_left_grey_and_a_cleared_one_starts_anew() -> None:
+    plot = diagrams()
+    plot.show(np.full((1, 3, 3), np.nan), [""], NAMES, OF)
+    assert not np.any(plot.cells.data["side"])
+    assert "all zeros" in plot.alt
+    plot.clear()
+    assert plot.alt == NOTHING
+    assert len(plot.cells.data["x"]) == 0
+    plot.show(np.eye(3)[None], [""], NAMES, OF)
+    assert len(plot.strips.data["group"]) == 6
+
+
+@pytest.mark.parametrize("wide", [200, 390, 900])
+def test_the_key_names_the_groups_within_the_width_and_above_all_matrices(wide: int) -> None:
+    groups = [f"Alphabet {k}" for k in range(5)]
+    plot = HintonGrid("B")
+    plot.show(np.ones((2, 5, 5)), ["B1", "B2"], groups, groups)
+    plot._resized(wide)
+    lines = plot.heads.data
+    key = [(x, y) for x, y, text in zip(*lines.values()) if text in groups]
+    assert len(key) == 5
+    assert max(x for x, _ in key) * plot.side < wide
+    assert max(y for _, y in key) < min(plot.fields.data["top"])
+    plot.show(np.ones((1, 9, 9)), [""], [*"abcdefghi"], [*"abcdefghi"])
+    assert plot._above() == 0  # more groups than colours: no key would tell them apart
+
+
+@pytest.mark.parametrize("wide", [60, 390, 871, 2000])
+@pytest.mark.parametrize("n", [1, 7, 40])
+def test_tiles_fit_the_width_that_the_browser_tells(wide: int, n: int) -> None:
+    plot = GalleryPlot("g")
+    plot.show(np.zeros((n, 4, 6)), [["a", "b"]] * n, "some")
+    plot._resized(wide)
+    right, bottom = plot.frames.data["right"], plot.frames.data["bottom"]
+    figure = plot.figures[0]
+    assert max(right) <= figure.x_range.end + 1e-9
+    assert max(bottom) <= figure.y_range.start
+    assert len(plot.frames.data["left"]) == n
+    pairs = zip(np.round(plot.frames.data["left"], 6), np.round(plot.frames.data["top"], 6))
+    assert len(set(pairs)) == n  # none over another
+    across, down = (figure.x_range.end, figure.y_range.start)
+    assert figure.frame_height == pytest.approx(down * plot._wide / across, rel=0.1, abs=41)
+
+
+@pytest.mark.parametrize(
+    ("wide", "type_"),
+    [(0.4, 1.0), (0.0, 1.0), (-760.0, 1.0), (float("nan"), 1.0), (1e12, 1.0), (760.0, 0.0),
+     (760.0, 1e9), (760.0, float("nan"))],
+)  # fmt: skip
+def test_a_view_that_nobody_can_see_leaves_the_tiles_as_they_are(wide: float, type_: float) -> None:
+    """A figure that is folded away has a fraction of a pixel: 57 tracebacks in an afternoon."""
+    plot = GalleryPlot("g")
+    plot.show(np.zeros((7, 4, 6)), [["a", "b"]] * 7, "some")
+    before = plot.figures[0].frame_height, plot.side
+    plot.told.data = {"wide": [wide], "type": [type_]}
+    assert (plot.figures[0].frame_height, plot.side) == before
+    plot.told.data = {"wide": [390.0], "type": [1.0]}
+    assert plot.side != before[1]
+
+
+def test_images_are_one_picture_each_in_its_tile() -> None:
+    plot = GalleryPlot("g", lines=1)
+    images = np.random.default_rng(0).uniform(size=(5, 3, 3))
+    plot.show(images, [[str(k)] for k in range(5)], "five", [BLUE] * 5, np.linspace(0, 1, 5))
+    sheet = plot.picture.data["image"][0]
+    wide = plot.picture.data["dw"][0] / sheet.shape[1]
+    high = plot.picture.data["dh"][0] / sheet.shape[0]
+    for k in range(5):
+        left, right = plot.frames.data["left"][k], plot.frames.data["right"][k]
+        top, bottom = plot.frames.data["top"][k], plot.frames.data["bottom"][k]
+        x = ((np.arange(3) + 0.5) / 3 * (right - left) + left) / wide
+        y = ((np.arange(3) + 0.5) / 3 * (bottom - top) + top) / high
+        seen = sheet[np.ix_(y.astype(int), x.astype(int))] / (LEVELS - 1)
+        np.testing.assert_allclose(seen, images[k], atol=0.003)
+    assert np.diff(plot.bars.data["right"][:2] - plot.bars.data["left"][:2]) > 0
+    held = plot.picture.data
+    plot.show(images, [["x"]] * 5, "five")
+    assert plot.picture.data is held  # the same images do not travel again
+    plot.clear()
+    assert plot.alt == NOTHING
+
+
+def test_a_click_picks_an_image() -> None:
+    picked: list[int] = []
+    plot = GalleryPlot("g", pick=picked.append)
+    plot.show(np.zeros((3, 2, 2)), [["a"]] * 3, "three")
+    plot.frames.selected.indices = [2]
+    assert picked == [2]
+    assert plot.frames.selected.indices == []
+
+
+def test_the_map_lies_where_its_patches_are() -> None:
+    plot = ResponsePlot("r")
+    plot.show(np.eye(6), np.full((4, 4), -2.0), "a map")
+    ink, over, veil = (p.data for p in plot.pictures)
+    assert (plot.level.low, plot.level.high) == (-2, 2)
+    assert over["dw"][0] / veil["dw"][0] == pytest.approx(4 / 6)
+    assert over["x"][0] - veil["x"][0] == pytest.approx(veil["dw"][0] / 6)  # a pixel further in
+    assert ink["dw"] == veil["dw"]
+    plot.show(np.eye(6), np.empty((0, 0)), "no map")
+    assert len(plot.pictures[1].data["image"]) == 0
+
+
+def test_recall_stands_beside_others_and_guessing() -> None:
+    plot = RecallPlot("recall", others=True)
+    plot.show(np.array([0.5, 0.75, np.nan]), ["a", "b", "c"], [2, 4, 5],
+              {"nearest neighbour": np.array([0.25, 0.5, np.nan])})  # fmt: skip
+    rows = [row for d in plot.dots for row in zip(*map(d.data.get, ("method", "output", "recall")))]
+    assert (MODEL, "b", 0.75) in rows
+    assert (CHANCE, "b", 0.25) in rows
+    assert ("nearest neighbour", "a", 0.25) in rows
+    assert all(np.isfinite(recall) for *_, recall in rows)
+    named = {item.label.value for item in plot.figures[0].legend[0].items if item.visible}
+    assert named == {MODEL, CHANCE, "nearest neighbour"}
+    assert plot.figures[0].y_range.factors == ["c", "b", "a"]
+    assert plot.figures[0].height == MARGINS + 3 * LINE + 3 * ROW  # a legend takes none of the rows
+    assert "Recall of the held-out rows: 62.5% on average over 3 outputs, from 50.0%" in plot.alt
+    assert "nearest neighbour 37.5%" in plot.alt
+    plot.show(np.array([np.nan]), ["a"], [3])
+    assert plot.alt == "No row was held out."
+
+
+def test_reliability_says_how_far_stated_and_right_are_apart() -> None:
+    plot = ReliabilityPlot()
+    bins = np.array([[np.nan, 0.4, 0.9], [np.nan, 0.5, 0.7], [0, 10, 30]])
+    plot.show(bins)
+    assert len(plot.points.data["rows"]) == 2
+    assert plot.bars.data["share"] == pytest.approx([0, 0.25, 0.75])
+    assert "states 78% on average and is right in 65%, too sure of itself" in plot.alt
+    assert "calibration error is 17.5%" in plot.alt
+    plot.show(np.array([[np.nan], [np.nan], [0.0]]))
+    assert plot.alt == "No row was held out."
+
+
+def test_doubt_is_split_by_output() -> None:
+    plot = EntropyPlot("doubt")
+    plot.show(np.array([1.0, 2.0, 3.0]), np.array([0.5, 0.5, 0.5]), np.array([0, 0, 1]), ["a", "b"])
+    assert plot.bars.data["all"] == pytest.approx([1.5, 3.0])
+    assert plot.bars.data["model"] == pytest.approx([0.5, 0.5])
+    assert "2.00 nats, as of a choice among 7.4 equal classes" in plot.alt
+    assert "would remove 25% of it" in plot.alt

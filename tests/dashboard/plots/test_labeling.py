@@ -1,0 +1,84 @@
+"""Plots of the clamp page: the pool, scores by labels, pictures with boxes, images in colour."""
+
+from __future__ import annotations
+
+import numpy as np
+from scant.dashboard.pages.clamp.label_efficiency import LabelEfficiencyPlot
+from scant.dashboard.plots.base import NOTHING
+from scant.dashboard.plots.boxes import BoxesPlot
+from scant.dashboard.plots.images import GalleryPlot, PhotographsPlot, rgba
+from scant.dashboard.plots.pool import PoolPlot
+
+CLASSES = ["no clamp", "clamp"]
+
+
+def test_the_pool_marks_what_was_labelled_and_what_comes_next() -> None:
+    picked: list[int] = []
+    plot = PoolPlot("Pool", picked.append)
+    xy = np.arange(8.0).reshape(4, 2)
+    p = np.array([0.1, 0.5, 0.9, 0.3])
+    plot.show(xy, p, np.array([10, 11, 12, 13]), [[10], [12]], [11, 99], CLASSES)
+    assert "2 of 4 patches are labelled" in plot.alt
+    assert "1 are thought to show clamp, and 2 lie between" in plot.alt
+    assert plot.given[1].data["x"].tolist() == [4.0]
+    assert plot.next.data["y"].tolist() == [3.0]  # 99 is not in the pool
+    assert plot.items[1].label.value == "labelled clamp"
+    assert [item.visible for item in plot.items] == [True, True, True]
+    assert plot.bar.title == "p, the probability of clamp"
+    plot.rows.selected.indices = [2]
+    assert picked == [12]
+    plot.show(xy, p, np.array([10, 11, 12, 13]), [[], []], [], CLASSES)
+    assert len(plot.next.data["x"]) == 0
+    assert not any(item.visible for item in plot.items)  # nothing is marked, nothing explained
+    plot.clear()
+    assert plot.alt == NOTHING
+
+
+def test_scores_by_labels_are_compared_and_unknown_ones_left_out() -> None:
+    plot = LabelEfficiencyPlot("Labels")
+    labels = np.array([10.0, 20.0, 30.0])
+    scores = np.array([[0.5, 0.7, 0.9], [0.4, 0.5, 0.6], [np.nan] * 3])
+    spread = np.array([[0.0] * 3, [0.1] * 3, [np.nan] * 3])
+    plot.show(labels, scores, ["active", "random", "none"], "F1", spread)
+    assert "F1 by labels: active 0.90 with 30, random 0.60 with 30." in plot.alt
+    assert "On average active is 0.20 above random." in plot.alt
+    assert plot.sources[1].data["low"].tolist() == np.float32([0.3, 0.4, 0.5]).tolist()
+    assert len(plot.sources[2].data["x"]) == 0
+    assert plot.key.names[:3] == ["active", "random", ""]
+    plot.show(labels[:0], scores[:, :0], ["active", "random", "none"], "F1")
+    assert plot.alt == NOTHING
+    assert len(plot.sources[0].data["x"]) == 0
+
+
+def test_boxes_lie_where_their_shares_say_in_the_pictures_own_proportions() -> None:
+    picked: list[int] = []
+    plot = BoxesPlot("Picture", picked.append)
+    image = np.zeros((90, 160, 3), np.uint8)
+    box = np.array([[0.0, 0.0, 0.5, 1.0], [0.5, 0.0, 0.5, 1.0]])
+    plot.show(image, box, np.array([0.2, 0.8]), np.array([4, 7]), "Two patches.")
+    assert plot.figures[0].aspect_ratio == 160 / 90
+    assert plot.boxes.data["x"].tolist() == [40.0, 120.0]
+    assert plot.boxes.data["width"].tolist() == [2.0, 4.0]
+    assert plot.words.data["text"] == ["0.20", "0.80"]
+    plot.boxes.selected.indices = [1]
+    assert picked == [7]
+    plot.clear()
+    assert plot.alt == NOTHING
+
+
+def test_a_gallery_in_colour_keeps_every_pixels_colour() -> None:
+    plot = PhotographsPlot("Queue", least=100, most=100, lines=1)
+    red, blue = np.zeros((24, 24, 3)), np.zeros((24, 24, 3))
+    red[..., 0], blue[..., 2] = 1, 1
+    plot.show(np.stack([red, blue]), [["a"], ["b"]], "Two images.", bars=np.array([0.2, 0.7]))
+    sheet = plot.picture.data["image"][0]
+    assert sheet.dtype == np.uint32
+    colours = set(sheet.ravel().tolist())
+    assert colours == {0, 0xFF0000FF, 0xFFFF0000}  # nothing, red, blue: bytes R, G, B, A
+    grey = GalleryPlot("Grey")
+    grey.show(np.ones((1, 4, 4)), [["a"]], "One image.")
+    assert grey.picture.data["image"][0].dtype == np.uint8
+
+
+def test_pixels_travel_as_one_number() -> None:
+    assert rgba(np.array([[[1, 2, 3]]], np.uint8)).tolist() == [[0xFF030201]]

@@ -1,0 +1,39 @@
+"""The table that a full run of `scant reproduce` left, on the page of its study."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from typing import Any
+
+import pandas as pd
+import pytest
+from scant.dashboard.study_page import published_table
+from scant.reproduce.tables import STAND_IN, read
+from scant.studies import STUDIES
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_every_figure_of_the_file_stands_on_the_page(study: str) -> None:
+    rows = read(study)
+    assert rows is not None
+    markup = published_table.whole_table(study)
+    said = unescape(re.sub("<[^>]+>", " ", markup))
+    for row in rows.itertuples():
+        assert str(row.method) in said
+        assert str(row.experiment) in said
+    assert len(re.findall(r"\d ± [\d.e-]+", said)) == rows["spread"].notna().sum()
+    assert len(re.findall(r"published -?[\d.]+ ", said)) == rows["published"].notna().sum()
+    for data in rows["data"].unique():
+        assert str(data) in said
+        if STAND_IN in str(data):
+            assert said.index("Not the publication's own data") < said.index(str(data))
+    assert str(rows["machine"].iloc[0]) in said
+    assert str(pd.Timestamp(rows["date"].iloc[0]).year) in said
+
+
+def test_a_study_without_a_file_shows_nothing(monkeypatch: Any) -> None:
+    published_table.whole_table.cache_clear()
+    monkeypatch.setattr(published_table, "read", lambda study: None)
+    assert published_table.whole_table("genes") == ""
+    published_table.whole_table.cache_clear()

@@ -1,0 +1,111 @@
+"""Gene expression and motion capture: what the downloads must look like, and the check data."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scant.data_sources import cmu_mocap, drosophila
+from scant.data_sources.fetch import DOWNLOADS
+from scant.errors import BadInput
+from scant.studies.genes import entry as genes
+from scant.studies.genes.table import of
+
+from tests.paths import REAL_DATA
+
+
+def answer(names: tuple[str, ...] = drosophila.FOUR, more: int = 0) -> bytes:
+    rng = np.random.default_rng(0)
+    rows = [*names, *(f"gene{i}" for i in range(more))]
+    return "".join(
+        ",".join([name, *(f"{v:.6f}" for v in rng.normal(3, 1, 56))]) + "\n" for name in rows
+    ).encode()
+
+
+def folder(name: str) -> Path:
+    found = Path(os.environ.get("SCANT_REAL_DATA", REAL_DATA)) / name
+    if not found.is_dir():
+        pytest.skip(f"SCANT_REAL_DATA names no folder {name}")
+    return found
+
+
+def test_four_genes_of_an_answer() -> None:
+    table = drosophila.read_four(answer(more=3), "drosophila")
+    data = of(table)
+    assert data.outputs == list(drosophila.FOUR)
+    assert [int((data.replica[data.output == 0] == r).sum()) for r in range(8)] == [
+        8, 8, 8, 8, 10, 5, 4, 5,
+    ]  # fmt: skip
+    per_gene = table.groupby("output")["y"]
+    np.testing.assert_allclose(per_gene.mean(), 0, atol=1e-12)
+    np.testing.assert_allclose(per_gene.std(ddof=0), 1)
+
+
+def test_many_genes_are_always_the_same() -> None:
+    data = answer(more=400)
+    first, again = (drosophila.read_many(data, "drosophila200") for _ in range(2))
+    pd.testing.assert_frame_equal(first, again)
+    assert first["output"].nunique() == 200
+    assert len(first) == 11_200
+    flat = answer() + b"still" + b",2.5" * 56 + b"\n"
+    assert "still" not in set(drosophila.read_many(flat, "drosophila200")["output"])
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"<html>busy</html>", "no table of genes"),
+        (b"", "no table of genes"),
+        (answer()[:-30], "cut short"),
+        (answer().replace(b",3.", b",x.", 1), "no numbers"),
+        (answer(("CG12723", "CG13196")), "lacks the gene CG13627"),
+    ],
+)
+def test_answers_that_are_not_the_data(data: bytes, said: str) -> None:
+    with pytest.raises(BadInput, match=said):
+        drosophila.read_four(data, "drosophila")
+
+
+def test_every_fetched_source_can_be_fetched() -> None:
+    fetched = [s.name for s in genes.ENTRY.sources if s.kind == "fetched"]
+    assert fetched
+    assert set(fetched) <= set(DOWNLOADS)
+
+
+def test_the_check_data_has_the_same_samples() -> None:
+    table = drosophila.read_folder(folder("gene_kalinka2010"))
+    assert list(dict.fromkeys(table["output"])) == list(drosophila.FOUR)
+    mine = table[table["output"] == "Osi15"]
+    assert list(zip(mine["replica"], mine["x"])) == drosophila.SAMPLES
+    np.testing.assert_allclose(table.groupby("output")["y"].std(ddof=0), 1)
+    many = drosophila.read_folder(folder("gene_kalinka2010"), "genes200_long.parquet")
+    assert many["output"].nunique() == 200
+    with pytest.raises(BadInput, match=r"no file five\.csv"):
+        drosophila.read_folder(folder("gene_kalinka2010"), "five.csv")
+
+
+def test_motion_capture() -> None:
+    run = cmu_mocap.read(folder("mocap_cmu") / "subject09_centred.npz", cmu_mocap.RUN, replicas=6)
+    data = of(run)
+    assert len(data.outputs) == 15
+    assert len(data.samples) == 6
+    assert len(run) == 15 * 6 * 100
+    np.testing.assert_allclose(run.groupby("output")["y"].std(ddof=0), 1)
+    walk = cmu_mocap.read(folder("mocap_cmu") / "subject07.npz", cmu_mocap.WALK, frames=200, seed=1)
+    assert set(walk["replica"]) == {"01", "02", "09", "10", "11"}
+    with pytest.raises(BadInput, match="none of the joints tail"):
+        cmu_mocap.read(folder("mocap_cmu") / "subject07.npz", ("tail",))
+
+
+def test_motion_capture_needs_its_file(tmp_path: Path) -> None:
+    made = {"channels": np.array(["arm_0", "leg_0"]), "trial_03": np.zeros((9, 2))}
+    made["trial_03"][:, 0] = np.arange(9)
+    np.savez(tmp_path / "toy.npz", **made)
+    toy = cmu_mocap.read(tmp_path / "toy.npz", ("arm", "leg"), frames=5)
+    assert set(toy["output"]) == {"arm_0"}  # the leg never moves
+    assert len(toy) == 5
+    with pytest.raises(BadInput, match=r"no file none\.npz"):
+        cmu_mocap.read(tmp_path / "none.npz", ("arm",))

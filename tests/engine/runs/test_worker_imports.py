@@ -1,0 +1,22 @@
+"""A worker imports the science in one thread, and nobody asks it anything meanwhile."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor, wait
+
+from scant.runs.worker import NOT_CACHED, ScantWorkerPlugin, _answer
+
+
+def test_a_question_waits_until_the_science_is_imported() -> None:
+    imported = threading.Event()
+    place = ScantWorkerPlugin()
+    place.studies = OrderedDict()
+    place.science = threading.Thread(target=imported.wait, daemon=True)
+    place.science.start()
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(_answer, place, {"run": "some"}, None)
+        assert not wait([asked], timeout=0.3).done
+        imported.set()
+        assert asked.result(timeout=60) == (NOT_CACHED, None)

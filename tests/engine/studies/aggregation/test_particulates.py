@@ -1,0 +1,88 @@
+"""The week of fine dust: what each instrument sees of one and the same air."""
+
+from __future__ import annotations
+
+import types
+
+import numpy as np
+import pandas as pd
+import pytest
+from scant.studies.aggregation.simulate import particulates
+from scant.studies.aggregation.simulate.particulates import COUNTER, FILTER, concentration, simulate
+from scant.studies.aggregation.table import TABLE, of
+from scant.studies.aggregation.thinning import coarsen
+from scant.tables.read import read_frame
+
+
+@pytest.fixture(scope="module")
+def week() -> pd.DataFrame:
+    return simulate(0)
+
+
+def part(table: pd.DataFrame, task: str, split: str) -> pd.DataFrame:
+    return table[(table["task"] == task) & (table["split"] == split)]
+
+
+def test_supports_cover_the_week(week: pd.DataFrame) -> None:
+    for task, split, width, rows in (
+        (FILTER, "train", 6, 28),
+        (FILTER, "test", 0.25, 672),
+        (COUNTER, "train", 1 / 12, 2016),
+    ):
+        found = part(week, task, split)
+        assert len(found) == rows
+        np.testing.assert_allclose(found["time_hi"] - found["time_lo"], width)
+        np.testing.assert_allclose(found["time_lo"], np.arange(rows) * width, atol=1e-9)
+    assert len(week) == 28 + 672 + 2016
+
+
+def test_all_instruments_breathe_the_same_air(week: pd.DataFrame) -> None:
+    air = concentration(7, seed=0)
+    fine = part(week, FILTER, "test")
+    np.testing.assert_allclose(fine["y"], air.reshape(-1, 15).mean(axis=1))
+    weighed = part(week, FILTER, "train")
+    np.testing.assert_allclose(coarsen(fine, {"time": 6})["y"], weighed["truth"])
+    error = weighed["y"] / weighed["truth"] - 1
+    assert 0.01 < error.std() < 0.03
+    exact = part(simulate(0, filter_noise=0.0), FILTER, "train")
+    np.testing.assert_array_equal(exact["y"], exact["truth"])
+
+
+def test_counter_is_biased_and_noisy_but_follows(week: pd.DataFrame) -> None:
+    counted = part(week, COUNTER, "train")
+    assert counted["y"].mean() > 1.3 * counted["truth"].mean()
+    assert 0.75 < np.corrcoef(counted["y"], counted["truth"])[0, 1] < 0.97
+    ratio = (counted["y"] / counted["truth"]).groupby(counted["time_lo"] % 24 // 6).mean()
+    assert ratio[0] > 1.15 * ratio[2]  # damp nights, dry afternoons
+    # Neighbouring readings scatter by a tenth each, beyond what the air does in five minutes.
+    log = np.log(counted["y"]).to_numpy() - np.log(counted["truth"]).to_numpy()
+    assert np.diff(log).std() / np.sqrt(2) == pytest.approx(0.1, rel=0.1)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_air_has_a_daily_cycle_and_spikes(seed: int) -> None:
+    air = concentration(28, seed)
+    assert (air > 0).all()
+    hour = air.reshape(28, 24, 60).mean(axis=(0, 2))
+    assert hour[20] > 1.5 * hour[15] < hour[7]
+    assert 25 < np.median(air) < 55
+    assert air.max() > 2.5 * np.quantile(air, 0.75)
+    fine = np.log(air.reshape(-1, 15).mean(axis=1))
+    hours = [float(np.corrcoef(fine[lag:], fine[:-lag])[0, 1]) for lag in (1, 16)]
+    assert hours[0] > 0.9  # what fifteen minutes keep
+    assert hours[1] < 0.7  # four hours do not
+
+
+def test_seeds_and_the_way_through_the_reader(week: pd.DataFrame) -> None:
+    pd.testing.assert_frame_equal(week, simulate(0))
+    assert not np.allclose(week["truth"], simulate(1)["truth"])
+    assert len(simulate(0, days=2)) == (28 + 672 + 2016) * 2 / 7
+    read = read_frame(week, TABLE)
+    assert read.notes == ()
+    found = of(read.frame)
+    assert found.tasks == (FILTER, COUNTER)
+    assert found.dims == ("time",)
+    assert found.test.sum() == 672
+    few = particulates.demo(types.SimpleNamespace(seed=0), 100)
+    assert len(few) == 100
+    assert set(few["task"]) == {FILTER, COUNTER}

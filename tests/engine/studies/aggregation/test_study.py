@@ -1,0 +1,245 @@
+"""The aggregation study: what it makes of a table, and what it answers once it is fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from scant.errors import BadInput
+from scant.events import Event, Finished, Fitted, Progress, Report
+from scant.studies.aggregation import preprocessing as space
+from scant.studies.aggregation import reproduce
+from scant.studies.aggregation.entry import ENTRY, AggregationSettings
+from scant.studies.aggregation.simulate import fertility, particulates, poisson
+from scant.studies.aggregation.study import Study
+from scant.training.api import fit, restore
+from scant.training.loop import train
+
+from tests.engine.studies.studying import gathered, resumed, run, value
+
+CPU = torch.device("cpu")
+QUICK: dict[str, Any] = {"n_inducing": 40, "max_steps": 60, "patience": 0, "fine_rows": 60}
+
+
+def settings(**values: Any) -> AggregationSettings:
+    made = AggregationSettings.parse({**QUICK, **values})
+    assert isinstance(made, AggregationSettings)
+    return made
+
+
+@pytest.fixture(scope="module")
+def births() -> pd.DataFrame:
+    return fertility.demo(settings())
+
+
+@pytest.fixture(scope="module")
+def fitted(births: pd.DataFrame) -> tuple[Study, Report]:
+    study = Study(settings(max_steps=150), births, CPU)
+    return study, run(study)
+
+
+def test_few_fine_rows_are_learnt_from_and_all_coarse_ones(births: pd.DataFrame) -> None:
+    study = Study(settings(fine_rows=17), births, CPU)
+    tasks = np.array(study.seen.tasks)[study.seen.task[study.rows]]
+    assert (tasks == "first births").sum() == 17
+    assert (tasks == "first births 5x5").sum() == 104
+    assert not (study.rows & study.seen.test).any()
+    assert study.words["scarce"] == "first births"
+
+
+def test_a_task_left_out_is_unknown_to_the_model(births: pd.DataFrame) -> None:
+    study = Study(settings(leave_out="first births 5x5"), births, CPU)
+    assert study.words["tasks"] == ["first births"]
+    assert int(study.data.task.max()) == 0
+    assert any("first births 5x5" in note for note in study.notes)
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"leave_out": "third births"}, "no task 'third births' for the setting 'leave_out'"),
+        ({"scarce": "deaths"}, "no task 'deaths' for the setting 'scarce'"),
+        ({"leave_out": "first births"}, "is asked about and cannot be left out"),
+        ({"likelihoods": "deaths=poisson"}, "has 'deaths=poisson'; give TASK=LIKELIHOOD"),
+        ({"likelihood": "poisson"}, "poisson likelihood of task 'first births' needs a count"),
+    ],
+)
+def test_what_cannot_be_is_said(births: pd.DataFrame, values: dict[str, str], said: str) -> None:
+    with pytest.raises(BadInput, match=said):
+        Study(settings(**values), births, CPU)
+
+
+def test_likelihoods_follow_the_values() -> None:
+    counts = Study(settings(), poisson.demo(settings()), CPU)
+    assert counts.kinds == ["poisson", "poisson"]
+    asked = settings(likelihoods="support 2=gaussian")
+    assert Study(asked, poisson.demo(asked), CPU).kinds == ["poisson", "gaussian"]
+    table = pd.DataFrame({"task": "rain", "x": np.arange(30.0), "y": np.arange(30) % 2.0})
+    assert Study(settings(), table, CPU).kinds == ["bernoulli"]
+
+
+def test_instruments_with_scales_of_their_own_are_scaled_apart(births: pd.DataFrame) -> None:
+    together = Study(settings(), births, CPU)
+    assert len({s.factor for s in together.scale}) == 1
+    apart = particulates.demo(settings())
+    apart.loc[apart["task"] == "counter", "y"] *= 40
+    assert len({s.factor for s in Study(settings(), apart, CPU).scale}) == 2
+
+
+def test_cells_cover_the_data_and_know_the_truth(births: pd.DataFrame) -> None:
+    study = Study(settings(), births, CPU)
+    ages, years = study.words["edges"]
+    assert (ages[0], ages[-1], years[0], years[-1]) == (15, 55, 1944, 2010)
+    lo, hi = space.cells([np.array(ages), np.array(years)])
+    truth = np.array(study.words["truth"])
+    whole = births[births["task"] == "first births"]
+    first = whole[(whole["age_lo"] == lo[7, 0]) & (whole["year_lo"] == lo[7, 1])]
+    assert truth[7] == pytest.approx(first["truth"].iloc[0])
+    assert np.allclose(hi - lo, 1)
+
+
+def test_coarse_averages_help_and_the_bands_hold(fitted: tuple[Study, Report]) -> None:
+    _, report = fitted
+    ours = value(report, "SMSE")
+    alone = value(report, "SMSE", "area-to-point kriging, this task alone")
+    assert ours < 0.7 * alone
+    assert value(report, "SNLP") < value(report, "SNLP", "area-to-point kriging, this task alone")
+    assert 88 <= value(report, "coverage of the 95% interval") <= 99.5
+    assert value(report, "observed averages inside their 95% interval") > 85
+
+
+def test_the_report_holds_what_the_catalog_promises(fitted: tuple[Study, Report]) -> None:
+    study, report = fitted
+    assert {spec.name for spec in ENTRY.report} == set(report.arrays)
+    assert {spec.name for spec in ENTRY.snapshot} == set(study.snapshot())
+    for question, specs in ENTRY.explore.items():
+        asked = {"lo": [20, 1960], "hi": [30, 1970]} if question == "box" else {}
+        assert {spec.name for spec in specs} == set(study.explore(question, **asked)), question
+
+
+def test_the_average_over_a_box_agrees_with_prediction_and_cells(
+    fitted: tuple[Study, Report],
+) -> None:
+    study, report = fitted
+    asked = study.explore("box", lo=[30, 1970], hi=[20, 1960])  # upside down is no matter
+    row = {"task": "first births", "age_lo": 20, "age_hi": 30, "year_lo": 1960, "year_hi": 1970}
+    told = study.predict(pd.DataFrame([row]))
+    assert asked["moments"] == pytest.approx(told[["mean", "std", "std_y"]].iloc[0].to_numpy())
+    lo, hi = space.cells([np.array(e) for e in study.words["edges"]])
+    inside = ((lo >= [20, 1960]) & (hi <= [30, 1970])).all(1)
+    assert inside.sum() == 100
+    assert report.arrays["mean"][inside].mean() == pytest.approx(asked["moments"][0], rel=1e-4)
+    # The average is better known than its parts.
+    assert asked["moments"][1] < report.arrays["std_f"][inside].mean()
+    area = np.trapezoid(asked["density"], asked["grid"])
+    assert area == pytest.approx(1, abs=1e-3)
+
+
+def test_the_curve_over_fine_rows_falls_and_is_lower_with_all_tasks(
+    fitted: tuple[Study, Report],
+) -> None:
+    found = fitted[0].explore("scarcity")
+    together, alone = found["smse"][:, 0]
+    assert together[0] < 0.5 * alone[0]
+    assert alone[-1] < alone[0]
+    assert abs(together[-1] - alone[-1]) < 0.05
+
+
+def test_training_on_with_fewer_fine_rows_agrees_with_the_exact_posterior(
+    fitted: tuple[Study, Report],
+) -> None:
+    study, _ = fitted
+    before = {k: v.clone() for k, v in study.model.state_dict().items()}
+    whole = study.explore("scarcity")
+    place = list(whole["n"]).index(20)
+    found = [study.explore("retrain", n=20, repeat=repeat)["smse"] for repeat in range(3)]
+    together, alone = np.array(found).mean(0)
+    assert together < 0.7 * alone
+    assert together == pytest.approx(whole["smse"][0, 0, place], abs=0.1)
+    again = study.explore("retrain", n=20, repeat=0)
+    assert np.array_equal(again["smse"], found[0])
+    assert all(torch.equal(v, before[k]) for k, v in study.model.state_dict().items())
+
+
+@pytest.mark.parametrize(
+    ("question", "asked", "said"),
+    [
+        ("retrain", {"n": 1}, "Between 2 and"),
+        ("box", {"lo": [1], "hi": [2]}, "A box needs a lower and an upper bound of age, year"),
+        ("box", {"lo": [1, 2], "hi": [2, 3], "task": "x"}, "There is no task 'x'"),
+        ("weather", {}, "Nothing is known of 'weather'"),
+    ],
+)
+def test_questions_that_cannot_be_answered_are_said(
+    fitted: tuple[Study, Report], question: str, asked: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(BadInput, match=said):
+        fitted[0].explore(question, **asked)
+
+
+def test_a_fitted_study_comes_back_from_its_model(
+    fitted: tuple[Study, Report], births: pd.DataFrame
+) -> None:
+    study, _ = fitted
+    tensors, meta = study.fitted()
+    back = Study.restore(study.settings, tensors, meta, CPU)
+    table = births.head(40)
+    assert np.array_equal(back.predict(table)["mean"], study.predict(table)["mean"])
+    assert np.array_equal(back.explore("scarcity")["snlp"], study.explore("scarcity")["snlp"])
+
+
+@pytest.mark.parametrize("optimiser", ["natural", "adam", "em"])
+def test_a_resumed_run_ends_bit_by_bit_where_an_uninterrupted_one_ends(
+    births: pd.DataFrame, optimiser: str
+) -> None:
+    values = settings(optimizer=optimiser, max_steps=30, batch_size=50)
+    resumed(lambda: Study(values, births, CPU), 13)
+
+
+def test_minibatches_stop_by_the_bound_on_all_rows(births: pd.DataFrame) -> None:
+    study = Study(settings(batch_size=30, max_steps=60), births, CPU)
+    scores = [e.score for e in train(study) if isinstance(e, Progress)]
+    assert len(set(scores)) == 3  # taken anew every 25 steps
+
+
+def test_values_in_one_dimension_and_points_are_taken() -> None:
+    x = np.linspace(0, 10, 40)
+    table = pd.DataFrame({"task": "level", "x": x, "y": np.sin(x)})
+    values = {**QUICK, "n_inducing": 20}
+    *_, model, last = fit("aggregation", table, device="cpu", **values)
+    assert isinstance(model, Fitted)
+    assert isinstance(last, Finished)
+    assert "No row is held out" in last.report.notes[0]
+    assert len(last.report.arrays["mean"]) == 100
+    study = restore("aggregation", values, model.blob, "cpu")
+    asked = study.predict(pd.DataFrame({"task": "level", "x_lo": [1.0], "x_hi": [2.0]}))
+    assert asked["mean"].iloc[0] == pytest.approx(np.cos(1) - np.cos(2), abs=0.05)
+
+
+def test_every_published_experiment_is_run_and_stands_beside_its_figure(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def briefly(study: str, table: pd.DataFrame, **values: Any) -> Iterator[Event]:
+        return fit(study, table, device="cpu", **{**values, "max_steps": 2, "n_inducing": 8})
+
+    monkeypatch.setattr(reproduce, "fit", briefly)
+    monkeypatch.setattr(reproduce, "COUNTS", (50,))
+    found = gathered(reproduce.reproduce(quick=True, data=None))
+    published = found.dropna(subset="published").set_index(["experiment", "method", "metric"])
+    assert published["published"].to_dict() == reproduce.PUBLISHED
+    births = found[found["experiment"] == "births, 50 cells"]
+    assert {"with 5x5 boxes", "with 2x2 boxes", "cells alone"} <= set(births["method"])
+    for rival in ("ICM on centroids", "dependent GPs on centroids"):
+        assert births["method"].str.startswith(rival).any()
+    orders = found[found["experiment"] == "four outputs, 200 cells"]
+    assert {"one noise", "noise varies"} <= set(orders["method"])
+    assert np.isfinite(found["ours"]).all()
+
+
+@pytest.mark.parametrize(("asked", "tasks", "found"), [(0, 1, 1), (0, 2, 1), (0, 5, 3), (4, 2, 4)])
+def test_more_tasks_share_more_functions(asked: int, tasks: int, found: int) -> None:
+    assert space.ranks(settings(n_latent=asked, rank=2), tasks) == (2,) * found

@@ -1,0 +1,258 @@
+"""Tables of boxes: what a file may hold, the way to arrays and back, averages over larger boxes."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scant.errors import BadInput
+from scant.studies.aggregation.table import TABLE, Supports, check_values, of
+from scant.studies.aggregation.thinning import coarsen, scarce, thinned
+from scant.tables.read import inspect_table, read_frame, read_table
+
+from tests.paths import TEMPLATES
+
+TEMPLATE = TEMPLATES / "aggregation.csv"
+GOOD = pd.DataFrame(
+    {
+        "task": ["fine", "fine", "coarse", "coarse"],
+        "age_lo": [15.0, 16.0, 15.0, 20.0],
+        "age_hi": [16.0, 17.0, 20.0, 25.0],
+        "year_lo": [1944.0] * 4,
+        "year_hi": [1945.0, 1945.0, 1949.0, 1949.0],
+        "y": [0.1, 0.25, 0.3, 0.4],
+    }
+)
+
+
+def csv(frame: pd.DataFrame) -> bytes:
+    return frame.to_csv(index=False).encode()
+
+
+def broken(column: str, row: int, text: object) -> bytes:
+    """The good table with one cell replaced; `row` as a spreadsheet counts."""
+    cells = GOOD.assign(y_err=0.1, exposure=2.0, split="train").astype(object)
+    cells.loc[row - 2, column] = text
+    return csv(cells)
+
+
+def same(one: Supports, other: Supports) -> None:
+    assert one.tasks == other.tasks
+    assert one.dims == other.dims
+    for name in ("task", "lo", "hi", "y", "y_err", "exposure", "truth", "test"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
+
+
+def test_a_file_becomes_arrays() -> None:
+    found = of(read_table(csv(GOOD), TABLE).frame)
+    assert found.tasks == ("fine", "coarse")
+    assert found.dims == ("age", "year")
+    assert found.task.tolist() == [0, 0, 1, 1]
+    np.testing.assert_array_equal(found.lo[:, 1], 1944)  # a bound that is constant is kept
+    np.testing.assert_array_equal(found.width[2], [5, 5])
+    np.testing.assert_array_equal(found.centre[0], [15.5, 1944.5])
+    assert np.isnan(found.y_err).all()
+    assert (found.exposure == 1).all()
+    assert not found.test.any()
+
+
+def test_the_template_can_be_fitted() -> None:
+    table = read_table(TEMPLATE, TABLE)
+    assert table.notes == ()
+    found = of(table.frame)
+    assert found.tasks == ("first births", "first births 5x5")
+    assert found.dims == ("age", "year")
+    assert {tuple(w) for w in found.width} == {(1.0, 1.0), (5.0, 5.0)}
+    same(found, of(read_table(csv(found.frame()), TABLE).frame))
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 3), st.integers(4, 12), st.randoms(use_true_random=False))
+def test_round_trip(d: int, n: int, random: object) -> None:
+    rng = np.random.default_rng(random.getrandbits(32))
+    lo = rng.normal(size=(n, d)) * 10.0 ** rng.integers(-3, 6, d)
+    width = rng.exponential(size=(n, d)) * (rng.random((n, d)) < 0.7)
+    y = rng.normal(size=n)
+    some = rng.random(n) < 0.5
+    made = Supports(
+        tasks=("b", "a"),
+        dims=tuple("xyz_"[i] + "dim" for i in range(d)),
+        task=np.r_[0, 1, rng.integers(0, 2, n - 2)],
+        lo=lo,
+        hi=lo + width,
+        y=y,
+        y_err=np.where(some, rng.exponential(size=n) + 1e-9, np.nan),
+        exposure=np.where(some, 1.0, rng.exponential(size=n) + 1e-9),
+        truth=np.where(some, y, np.nan),
+        test=rng.random(n) < 0.3,
+    )
+    same(made, of(read_table(csv(made.frame()), TABLE).frame))
+
+
+def test_points_and_boxes() -> None:
+    points = pd.DataFrame({"task": ["a"] * 4, "t": [0.0, 1, 2, 3], "y": [1.0, 2, 3, 5]})
+    found = of(read_frame(points, TABLE).frame)
+    assert found.dims == ("t",)
+    assert (found.width == 0).all()
+    assert list(found.frame()) == ["task", "t", "y"]
+    mixed = of(points.rename(columns={"t": "t_lo"}).assign(t_hi=[0.0, 1, 2.5, 3]))
+    assert (mixed.width[:, 0] > 0).tolist() == [False, False, True, False]
+    # What was trained on boxes can be asked at points, and the order of dimensions is the model's.
+    asked = pd.DataFrame({"task": ["fine"], "year": [1950.0], "age_lo": [20.0], "age_hi": [30.0]})
+    read = read_table(csv(asked), TABLE, purpose="predict").frame
+    wanted = of(read, dims=("age", "year"), tasks=("fine", "coarse"))
+    assert wanted.lo.tolist() == [[20, 1950]]
+    assert wanted.hi.tolist() == [[30, 1950]]
+    assert np.isnan(wanted.y).all()
+
+
+@pytest.mark.parametrize(
+    ("column", "row", "text", "said"),
+    [
+        ("age_hi", 4, 14, "14 is below age_lo = 15.0; swap"),
+        ("age_lo", 3, "young", "'young', which is not a number"),
+        ("year_hi", 5, "", "the cell is empty"),
+        ("y", 2, "=cmd", "'=cmd', which is not a number"),
+        ("y", 2, "inf", "infinite"),
+        ("y_err", 3, 0, "got 0, but it is above zero by nature; correct it or leave"),
+        ("exposure", 4, -3, "got -3, but"),
+        ("split", 5, "maybe", "'maybe'; write train or test"),
+        ("task", 4, "", "the cell is empty; name it"),
+    ],
+)
+def test_a_bad_cell_is_named(column: str, row: int, text: object, said: str) -> None:
+    data = broken(column, row, text)
+    with pytest.raises(BadInput) as caught:
+        read_table(data, TABLE, name="mine.csv")
+    assert f"mine.csv, column {column!r}, row {row}: " in str(caught.value)
+    assert said in str(caught.value)
+    assert inspect_table(data, TABLE, name="mine.csv").problems[0] in str(caught.value)
+
+
+def test_columns_that_are_lacking() -> None:
+    with pytest.raises(BadInput, match="there is no column 'age_hi'; give both ends"):
+        read_table(csv(GOOD.drop(columns="age_hi")), TABLE)
+    with pytest.raises(BadInput, match="no column 'task'"):
+        read_table(csv(GOOD.drop(columns="task")), TABLE)
+    with pytest.raises(BadInput, match="no feature column"):
+        read_table(csv(GOOD[["task", "y"]]), TABLE)
+    with pytest.raises(BadInput, match=r"'age_lo', row 2: the cell is empty"):
+        read_table(csv(GOOD.assign(age_lo="")), TABLE)
+    # An optional column may be there and say nothing.
+    assert len(read_table(csv(GOOD.assign(y_err="", exposure="", split="")), TABLE).frame) == 4
+
+
+def test_names_that_people_give() -> None:
+    theirs = GOOD.rename(columns={"task": "Sensor", "y": "mean"}).assign(y_error=0.5)
+    read = read_table(csv(theirs), TABLE)
+    assert {"task", "y", "y_err"} <= set(read.frame)
+    assert of(read.frame).dims == ("age", "year")
+
+
+def test_arrays_of_a_frame_that_no_reader_saw() -> None:
+    with pytest.raises(BadInput, match="row 3: 'coarse' was not trained on; the tasks are fine"):
+        of(GOOD, tasks=("fine",), rows=(1, 2, 3, 4))
+    with pytest.raises(BadInput, match="lacks the dimension 'height'"):
+        of(GOOD, dims=("age", "height"))
+    with pytest.raises(BadInput, match="lacks the dimension 'age'; give the column 'age' or both"):
+        of(GOOD.drop(columns="age_hi"))
+    with pytest.raises(BadInput, match=r"'age_hi', row 1: 0 is below age_lo = 16"):
+        of(GOOD.assign(age_hi=[16.0, 0, 20, 25]))
+    with pytest.raises(BadInput, match=r"'age_lo', row 2: there is no finite number"):
+        of(GOOD.assign(age_lo=[15.0, 16, np.nan, 20]))
+    with pytest.raises(BadInput, match="no column 'task'"):
+        of(GOOD.drop(columns="task"))
+    with pytest.raises(BadInput, match="no input dimension"):
+        of(GOOD[["task", "y"]])
+
+
+def test_values_must_suit_the_likelihood() -> None:
+    counts = of(GOOD.assign(y=[0.0, 3.0, 0.3, np.nan]))
+    check_values(counts, {"fine": "poisson", "coarse": "gaussian"})
+    with pytest.raises(BadInput, match=r"row 4: got 0\.3 where the poisson .* 'coarse' needs a co"):
+        check_values(counts, {"coarse": "poisson"}, rows=(2, 3, 4, 5))
+    with pytest.raises(BadInput, match=r"row 1: got 3 where the bernoulli .* needs 0 or 1"):
+        check_values(counts, {"fine": "bernoulli"})
+    with pytest.raises(BadInput, match=r"got -1 \(and 1 more\)"):
+        check_values(of(GOOD.assign(y=[-1.0, 0.5, 1, 1])), {"fine": "poisson"})
+
+
+def grid(side: int = 6) -> pd.DataFrame:
+    a, b = (g.ravel().astype(float) for g in np.meshgrid(np.arange(side), np.arange(side)))
+    y = np.random.default_rng(0).normal(size=len(a))
+    return pd.DataFrame({"task": "t", "a_lo": a, "a_hi": a + 1, "b_lo": b, "b_hi": b + 1, "y": y})
+
+
+def test_averages_over_larger_boxes() -> None:
+    table = grid().assign(y_err=0.3, truth=1.0)
+    made = coarsen(table, {"a": 2, "b": 3})
+    assert len(made) == 6
+    first = table[(table["a_lo"] < 2) & (table["b_lo"] < 3)]
+    assert made["y"][0] == pytest.approx(first["y"].mean())
+    assert made.loc[0, ["a_lo", "a_hi", "b_lo", "b_hi"]].tolist() == [0, 2, 0, 3]
+    np.testing.assert_allclose(made["y_err"], 0.3 / np.sqrt(6))
+    np.testing.assert_allclose(made["truth"], 1.0)
+    # Averages of averages are averages, whatever the way, and the mean of all is kept.
+    np.testing.assert_allclose(
+        coarsen(made, {"a": 6, "b": 6})["y"], coarsen(table, {"a": 6, "b": 6})["y"]
+    )
+    np.testing.assert_allclose(coarsen(table, {"a": 6, "b": 6})["y"], table["y"].mean())
+
+
+def test_averages_weigh_by_volume_and_keep_tasks_apart() -> None:
+    table = pd.DataFrame(
+        {
+            "task": ["p", "p", "q"],
+            "t_lo": [0.0, 1.0, 0.0],
+            "t_hi": [1.0, 4.0, 4.0],
+            "y": [8.0, 4.0, 1.0],
+        }
+    )
+    assert coarsen(table, {"t": 4})["y"].tolist() == [5.0, 1.0]
+
+
+def test_boxes_that_are_not_covered_are_left_out() -> None:
+    table = grid(5)
+    assert len(coarsen(table, {"a": 2, "b": 2})) == 4
+    assert len(coarsen(table, {"a": 2, "b": 2}, covered=0.5)) == 8
+    assert len(coarsen(table, {"a": 2, "b": 2}, origin={"a": -1.0})) == 4
+    gap = table.assign(y=table["y"].where(table.index != 0))
+    assert len(coarsen(gap, {"a": 2, "b": 2})) == 3
+    assert len(coarsen(table[:0], {"a": 2, "b": 2})) == 0
+
+
+def test_what_cannot_be_averaged() -> None:
+    with pytest.raises(BadInput, match="crosses into the next"):
+        coarsen(grid().assign(a_hi=lambda t: t["a_lo"] + 1.5), {"a": 2, "b": 2})
+    with pytest.raises(BadInput, match="overlap"):
+        coarsen(pd.concat([grid(), grid()], ignore_index=True), {"a": 2, "b": 2})
+    with pytest.raises(BadInput, match="Points cannot"):
+        coarsen(grid().assign(a_hi=lambda t: t["a_lo"]), {"a": 2, "b": 2})
+
+
+def test_scarcity_is_nested_and_spares_tests_and_other_tasks() -> None:
+    other = grid().assign(task="other", y=lambda t: -t["y"])
+    table = pd.concat([grid(), other], ignore_index=True)
+    table["split"] = np.where(np.arange(len(table)) % 3 == 0, "test", "train")
+    few, more = scarce(table, "t", 5, seed=1), scarce(table, "t", 9, seed=1)
+    kept = few[(few["task"] == "t") & (few["split"] == "train")]
+    assert len(kept) == 5
+    assert len(few) == len(table) - 24 + 5
+    assert kept["y"].isin(more["y"]).all()
+    assert not few["y"].equals(scarce(table, "t", 5, seed=2)["y"])
+    assert len(scarce(table, "t", 10**6)) == len(table)
+
+
+def test_thinning_spreads_evenly() -> None:
+    assert thinned(grid(), None) is not None
+    assert thinned(grid(), 3)["y"].tolist() == grid()["y"].iloc[[0, 18, 35]].tolist()
+    assert len(thinned(grid(), 100)) == 36
+
+
+def test_csv_of_a_frame_with_a_byte_order_mark() -> None:
+    buffer = io.BytesIO(b"\xef\xbb\xbf" + csv(GOOD))
+    assert of(read_table(buffer.getvalue(), TABLE).frame).tasks == ("fine", "coarse")

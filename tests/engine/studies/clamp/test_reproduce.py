@@ -1,0 +1,68 @@
+"""Label-efficiency beside Table 4.1."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scant.errors import BadInput
+from scant.studies.clamp import reproduce as tables
+from scant.studies.clamp.entry import COMPARED
+from scant.studies.clamp.study import Study
+
+from tests.engine.studies.clamp.test_study import clouds
+from tests.engine.studies.studying import gathered
+from tests.paths import REAL_DATA
+
+needs_data = pytest.mark.skipif(
+    not (REAL_DATA / "clamp_standin_screws").is_dir(),
+    reason="SCANT_REAL_DATA names no folder clamp_standin_screws",
+)
+SMALL = {"start": 20, "budget": 40, "n_components": 5}
+
+
+def test_every_experiment_is_run_with_every_method(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables.simulate, "patches", lambda seed, count: clouds())
+    monkeypatch.setattr(tables, "SESSION", {**tables.SESSION, **SMALL})
+    found = gathered(tables.reproduce(quick=True, data=None))
+    assert list(found["experiment"].unique()) == ["trenches, 1 : 4", "trenches, 1 : 20"]
+    scores = found[found["metric"].isin(["F1", "precision", "recall"])]
+    assert set(scores["method"]) == {*COMPARED, "fine-tuned CNN (not here)"}
+    assert scores["ours"].dropna().between(0, 1).all()
+    theirs = found.set_index(["experiment", "method", "metric"])["published"]
+    assert theirs["trenches, 1 : 4", "GP, active", "F1"] == 0.78
+    assert np.isnan(theirs["trenches, 1 : 4", COMPARED[3], "F1"])
+    gains = found[found["metric"].str.startswith(tables.GAIN)]
+    assert len(gains) == 4
+
+
+def test_curves_are_those_of_the_sessions() -> None:
+    table = clouds()
+    found = tables.curves(Study, table, 2, **SMALL)
+    assert list(found["labels"].unique()) == [20, 30, 40]
+    values = [
+        tables.session(Study, table, {**tables.SESSION, **SMALL, "seed": s})[1][0, 2, 0]
+        for s in (0, 1)
+    ]
+    last = found[(found["method"] == COMPARED[0]) & (found["labels"] == 40)]
+    assert last["F1"].item() == pytest.approx(np.mean(values))
+    assert last["spread"].item() == pytest.approx(np.std(values))
+
+
+def test_a_folder_without_the_file_is_said(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"no file site_crops_48\.npz"):
+        tables.screws(tmp_path)
+
+
+@needs_data
+def test_holes_are_found_with_few_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SCANT_DATA_DIR", str(tmp_path))
+    table = tables.screws(REAL_DATA)
+    assert table["label"].value_counts()["hole"] == pytest.approx(140, abs=8)
+    assert isinstance(table, pd.DataFrame)
+    values = {"positive_class": "hole", "imbalance": 4.0, "start": 20, "budget": 60, "seed": 0}
+    labels, scores = tables.session(Study, table, {**tables.SESSION, **values})
+    assert labels[-1] == 60
+    assert scores[0, -1, 0] > 0.7

@@ -1,0 +1,308 @@
+"""The clamp study: sessions with a simulated expert, and what a person's session is answered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from scant.errors import BadInput
+from scant.events import Progress, Report, Snapshot, State
+from scant.models.laplace import acquisition
+from scant.models.laplace.classifier import LaplaceGPC, Prior
+from scant.studies.clamp import entry as catalog
+from scant.studies.clamp import report as clamp_report
+from scant.studies.clamp import splits
+from scant.studies.clamp.entry import ClampSettings
+from scant.studies.clamp.study import Study
+from scant.studies.clamp.table import cut, table_of
+from scant.training.loop import train
+
+from tests.engine.studies.clamp.pools import CPU, clouds, settings
+from tests.engine.studies.studying import resumed, run, value
+
+
+@pytest.fixture(scope="module")
+def table() -> pd.DataFrame:
+    return clouds()
+
+
+@pytest.fixture(scope="module")
+def session(table: pd.DataFrame) -> tuple[Study, Report]:
+    study = Study(settings(), table, CPU)
+    return study, run(study)
+
+
+@pytest.fixture(scope="module")
+def photographs(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
+    """Ten pictures of noise with red squares here and there."""
+    rng = np.random.default_rng(0)
+    cuts, labels = [], []
+    for i in range(10):
+        image = rng.integers(60, 120, (160, 240, 3)).astype(np.uint8)
+        image[:40, 80 * (i % 3) : 80 * (i % 3) + 40] = (250, 30, 30)
+        for one in cut(image, f"photo {i}", 80):
+            cuts.append(one)
+            labels.append("clamp" if (one.image[..., 0] > 200).mean() > 0.1 else "no clamp")
+    return table_of(cuts, labels)
+
+
+# --- rows ---------------------------------------------------------------------------------------
+
+
+def test_the_catalog_names_what_the_models_know() -> None:
+    assert tuple(catalog.ACQUISITIONS) == acquisition.METHODS
+    assert tuple(catalog.DIVERSITY) == acquisition.DIVERSITY
+    for values in catalog.ENTRY.presets.values():
+        ClampSettings.parse(values)
+    seconds, held = catalog.estimate(ClampSettings(), 756, 6, {})
+    assert 2 < seconds < 120
+    assert held < 2e9
+
+
+def test_pictures_are_held_out_as_a_whole(table: pd.DataFrame) -> None:
+    rows = Study(settings(), table, CPU).data.rows
+    owners = [set(rows.pool.picture[rows.role == role]) for role in range(3)]
+    assert all(owners)
+    assert not owners[0] & owners[1]
+    assert not owners[0] & owners[2]
+    assert not owners[1] & owners[2]
+    assert np.bincount(rows.pool.label[rows.scored], minlength=2).all()
+    other = Study(settings(seed=1), table, CPU).data.rows
+    assert not np.array_equal(other.role, rows.role)
+
+
+@pytest.mark.parametrize("ratio", [2.0, 20.0])
+def test_imbalance_is_that_of_the_setting(table: pd.DataFrame, ratio: float) -> None:
+    study = Study(settings(imbalance=ratio, test_share=0.4, validation_share=0.0), table, CPU)
+    other, wanted = np.bincount(study.data.rows.pool.label)
+    assert other / wanted == pytest.approx(ratio, rel=0.1)
+    assert any("were left out, so that" in note for note in study.notes)
+    assert np.array_equal(
+        table["label"].to_numpy()[study.data.rows.row] == "clamp", study.data.rows.pool.label == 1
+    )
+
+
+def test_components_are_those_of_scikit_learn() -> None:
+    from sklearn.decomposition import PCA
+
+    x = np.random.default_rng(1).normal(size=(50, 7)) @ np.diag([5, 4, 3, 2, 1, 1, 0])
+    found = splits.scaled(x, 4)
+    z = (x - x.mean(0)) / np.where(x.std(0) > 0, x.std(0), 1)
+    theirs = PCA(4).fit(z)
+    np.testing.assert_allclose(found.share[:4], theirs.explained_variance_ratio_, atol=1e-10)
+    own = found.of(x)
+    assert (own**2).mean() == pytest.approx(1)
+    assert np.abs(np.corrcoef(own.T, theirs.transform(z).T)[:4, 4:]).diagonal() == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("change", "values", "said"),
+    [
+        (lambda t: t.assign(label=None), {}, "no labels, from which a simulated expert"),
+        (lambda t: t.assign(label="clamp"), {}, "only labels 'clamp'"),
+        (lambda t: t.assign(label=[f"c{i % 3}" for i in range(240)]), {}, "there are 3 classes"),
+        (lambda t: t, {"features": "InceptionV3"}, "the table has no images"),
+        (lambda t: t[["label", "picture"]], {}, "neither images nor feature columns"),
+        (lambda t: t, {"positive_class": "leak"}, "Setting 'positive_class' is 'leak'"),
+        (lambda t: t, {"start": 51}, "'start' already takes 51"),
+        (lambda t: t, {"test_share": 0.6, "validation_share": 0.5}, "leave no pictures"),
+        (lambda t: t.assign(picture=t["label"]), {"test_share": 0.6}, "no row is 'no clamp'"),
+    ],
+)
+def test_what_cannot_be_is_said(
+    table: pd.DataFrame, change: Any, values: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(BadInput, match=said):
+        Study(settings(**values), change(table), CPU)
+
+
+# --- a simulated expert -------------------------------------------------------------------------
+
+
+def test_a_session_asks_for_batches_until_the_budget_is_spent(table: pd.DataFrame) -> None:
+    events = list(train(Study(settings(patience=0, baselines=False), table, CPU)))
+    steps = [e for e in events if isinstance(e, Progress)]
+    assert len(steps) == 4
+    last = [e.arrays for e in events if isinstance(e, Snapshot)][-1]
+    assert last["labels"].tolist() == [20, 30, 40, 50]
+    assert last["f1"].shape == last["precision"].shape == last["recall"].shape == (2, 4)
+    assert len(set(last["asked"].tolist())) == 50
+    assert (last["role"][last["asked"]] == 0).all()
+    assert np.array_equal(last["truth"][last["asked"]], last["asked_label"])
+    assert last["pool_p"].shape == (240,)
+    assert events[-1].state is State.HIT_LIMIT
+    assert len(last["queue"]) == 0  # the budget is spent
+    first = next(e.arrays for e in events if isinstance(e, Snapshot))
+    assert np.array_equal(first["queue_p"], first["pool_p"][first["queue"]])
+
+
+def test_arrays_are_those_of_the_catalog(session: tuple[Study, Report]) -> None:
+    study, report = session
+    assert set(study.snapshot()) == {a.name for a in catalog.ENTRY.snapshot}
+    assert set(report.arrays) == {a.name for a in catalog.ENTRY.report}
+    for question, asked in (("ask", {}), ("patch", {"row": 3}), ("picture", {"row": 3})):
+        specs = {a.name for a in catalog.ENTRY.explore[question]}
+        assert set(study.explore(question, **asked)) == specs
+
+
+def test_the_report_compares_methods_on_the_same_labels(session: tuple[Study, Report]) -> None:
+    study, report = session
+    for name in catalog.COMPARED:
+        for score in clamp_report.SCORES:
+            assert 0 <= value(report, score, name) <= 1
+    assert value(report, "F1") == report.arrays["f1"][0, -1]
+    assert value(report, "F1") > 0.3
+    rounds = len(report.arrays["labels"])
+    assert report.arrays["compare_f1"].shape == (4, rounds)
+    random = np.array(study.measured["GP, random"])[:, :, 0]
+    np.testing.assert_allclose(report.arrays["compare_f1"][1], random.mean(1))
+    np.testing.assert_allclose(report.arrays["compare_sd"][1], random.std(1))
+    assert value(report, "F1", "GP, active (published, other pictures)") == 0.78
+    assert report.arrays["reliability"][2].sum() == len(report.arrays["test_row"])
+    gain = report.arrays["compare_f1"][0] - report.arrays["compare_f1"][1]
+    expected = np.trapezoid(gain, report.arrays["labels"]) / 30
+    told = value(report, "mean gain of F1 over random", "GP, active")
+    assert told == pytest.approx(expected) if rounds == 4 else True
+    assert any("F1 is" in note for note in report.notes)
+
+
+def test_sessions_begin_alike_and_random_ones_go_on_at_random(table: pd.DataFrame) -> None:
+    study = Study(settings(patience=0, baselines=False), table, CPU)
+    run(study)
+    active, same, other = study.active, *study.random
+    assert active.rows[:20] == same.rows[:20]
+    assert active.rows[20:] != same.rows[20:]
+    assert same.rows[:20] != other.rows[:20]
+    assert same.rows == same.order[:50].tolist()
+    assert len(active.rows) == len(same.rows) == len(other.rows)
+
+
+def test_patches_that_are_asked_about_lie_between_the_classes(table: pd.DataFrame) -> None:
+    study = Study(settings(patience=0, diverse="none", acquisition="least confident"), table, CPU)
+    study.begin(0, 0, None)
+    study.step()
+    free = study.active.free().numpy()
+    p = study.active.p.numpy()
+    own = np.abs(p[study.active.pending] - 0.5)
+    left = np.setdiff1d(free, study.active.pending)
+    assert own.max() <= np.abs(p[left] - 0.5).min()
+
+
+def test_it_stops_when_nothing_changes() -> None:
+    """Two clouds far apart are learnt at once."""
+    table = clouds()
+    table.loc[table["label"] == "clamp", [f"f{i}" for i in range(6)]] += 20
+    events = list(train(Study(settings(budget=150, patience=3, baselines=False), table, CPU)))
+    assert events[-1].state is State.CONVERGED
+    assert "0.005 in 3 batches" in events[-1].reason
+    assert any(note.startswith("You may stop: F1 has not") for note in events[-1].report.notes)
+    assert len([e for e in events if isinstance(e, Progress)]) < 14
+
+
+def test_labels_told_apart_without_an_error_do_not_break_the_fit() -> None:
+    x = torch.cat([torch.zeros(30, 2), torch.full((30, 2), 9.0)]).double()
+    x += 0.01 * torch.randn(60, 2, generator=torch.Generator().manual_seed(0)).double()
+    label = (x[:, 0] > 4).long()
+    model = LaplaceGPC.build(x, label, prior=Prior())
+    model.fit(100)
+    assert 1 < float(model.kernel.outputscale.detach()) < 1000
+    assert (model.probability(x)[:30] < 0.1).all()
+    more = model.again(torch.cat([x, x[:1]]), torch.cat([label, label[:1]]))
+    assert torch.equal(more.a[:60], model.a)
+    assert more.fit(5) < 0
+
+
+def test_a_pause_changes_nothing(table: pd.DataFrame) -> None:
+    resumed(lambda: Study(settings(patience=0, baselines=False), table, CPU), 2)
+
+
+def test_an_expert_who_takes_his_time_gives_the_same_labels(
+    table: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[float] = []
+    monkeypatch.setattr("scant.studies.clamp.study.time.sleep", waited.append)
+    slow = Study(settings(patience=0, pace=12.0, baselines=False), table, CPU)
+    rows = [len(e.arrays["asked"]) for e in train(slow, clock=iter(range(10**6)).__next__)
+            if isinstance(e, Snapshot)]  # fmt: skip
+    assert sum(waited) == pytest.approx(30 / 12)
+    assert max(waited) <= 0.25
+    assert rows[:6] == [20, 23, 26, 29, 30, 33]
+    quick = Study(settings(patience=0, baselines=False), table, CPU)
+    run(quick)
+    assert slow.active.rows == quick.active.rows
+    assert torch.equal(slow.active.p, quick.active.p)
+
+
+def test_one_row_of_a_class_is_found_however_small_the_start() -> None:
+    rare = clouds(400)
+    wanted = np.flatnonzero(rare["label"] == "clamp")
+    rare = rare.drop(index=wanted[12:]).reset_index(drop=True)
+    study = Study(settings(start=2, budget=300, repeats=1, baselines=False), rare, CPU)
+    study.begin(0, 0, None)
+    study.step()
+    assert set(study.active.labels) == {0, 1}
+
+
+@pytest.mark.parametrize(
+    ("question", "asked", "said"),
+    [
+        ("ask", {"labels": [[999, 0]]}, "labels: got '999'; send a whole number from 0 to 239"),
+        ("ask", {"labels": [[1, 2]]}, "class: got '2'"),
+        ("ask", {"labels": "x"}, "list of pairs"),
+        ("ask", {"labels": [], "batch": 0}, "batch: got '0'"),
+        ("patch", {}, "row: got 'None'"),
+        ("picture", {"row": -1}, "row: got '-1'"),
+        ("weather", {}, "Nothing is known of 'weather'"),
+    ],
+)
+def test_questions_that_cannot_be_answered_are_said(
+    session: tuple[Study, Report], question: str, asked: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(BadInput, match=said):
+        session[0].explore(question, **asked)
+
+
+# --- pictures -----------------------------------------------------------------------------------
+
+
+def test_pictures_are_put_together_from_their_patches(
+    photographs: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SCANT_DATA_DIR", str(tmp_path))
+    wanted = settings(start=10, budget=30, picture_width=200, n_components=8, baselines=False)
+    made = Study(wanted, photographs, CPU)
+    report = run(made)
+    assert value(report, "F1 of whole pictures") >= 0
+    study = Study.restore(made.settings, *made.fitted(), CPU)
+    told = study.explore("picture", row=0)
+    assert told["image"].shape == (133, 200, 3)  # 160 x 240, reduced
+    assert told["rows"].tolist() == list(range(15))
+    assert told["boxes"][0] == pytest.approx([0, 0, 80 / 1.2, 80 / 1.2])
+    red = told["image"][5:25, 5:25]
+    assert red[..., 0].mean() > 180 > 100 > red[..., 1].mean()
+    assert told["verdict"][0] == told["p"].max()
+    patch = study.explore("patch", row=0)["image"]
+    assert patch.shape == (67, 67, 3)
+    np.testing.assert_array_equal(patch, told["image"][:67, :67])
+    predicted = study.predict(photographs)
+    np.testing.assert_allclose(predicted["p(clamp)"], made.active.p, atol=1e-9)
+    assert (predicted["predicted"] == photographs["label"]).mean() > 0.8
+    with pytest.raises(BadInput, match="the table has none"):
+        study.predict(photographs.drop(columns="image").assign(f=1.0))
+
+
+def test_patches_without_a_place_are_pictures_of_their_own(
+    photographs: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SCANT_DATA_DIR", str(tmp_path))
+    alone = photographs[["label", "image"]]
+    study = Study(settings(start=10, budget=20, baselines=False), alone, CPU)
+    assert any("held out one by one" in note for note in study.notes)
+    told = study.explore("picture", row=7)
+    assert told["rows"].tolist() == [7]
+    assert told["image"].shape == (80, 80, 3)
+    assert told["boxes"].tolist() == [[0, 0, 80, 80]]

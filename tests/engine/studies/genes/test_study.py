@@ -1,0 +1,307 @@
+"""The genes study: what it makes of a table, and what it answers once it is fitted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from scant import metrics
+from scant.errors import BadInput
+from scant.events import Finished, Note, Progress, Report
+from scant.studies.genes import simulate
+from scant.studies.genes.entry import ENTRY, MODELS, GenesSettings
+from scant.studies.genes.study import Study
+from scant.training.loop import metadata, train
+
+from tests.engine.studies.studying import resumed, run, value
+
+CPU = torch.device("cpu")
+QUICK: dict[str, Any] = {
+    "n_inducing_inputs": 36,
+    "max_steps": 40,
+    "patience": 0,
+    "baselines": False,
+}
+
+
+def settings(**values: Any) -> GenesSettings:
+    made = GenesSettings.parse({**QUICK, **values})
+    assert isinstance(made, GenesSettings)
+    return made
+
+
+@pytest.fixture(scope="module")
+def genes() -> pd.DataFrame:
+    return simulate.demo(settings())
+
+
+@pytest.fixture(scope="module")
+def fitted(genes: pd.DataFrame) -> tuple[Study, Report]:
+    study = Study(settings(max_steps=60), genes, CPU)
+    return study, run(study)
+
+
+def test_what_is_hidden_is_not_learnt_from(genes: pd.DataFrame) -> None:
+    study = Study(settings(hidden="gene B/embryo 1, */embryo 6"), genes, CPU)
+    seen = study.seen
+    names = np.array([seen.replicas[d][r] for d, r in zip(seen.output, seen.replica)])
+    hidden = (names == "embryo 6") | (genes["output"] == "gene B") & (names == "embryo 1")
+    assert not study.learnt[hidden].any()
+    assert study.test[hidden].all()
+    assert study.test[genes["test"] == 1].all()
+    assert len(study.data.y) == study.learnt.sum() == len(genes) - study.test.sum()
+
+
+def test_a_share_is_kept_and_the_rest_neither_learnt_nor_scored(genes: pd.DataFrame) -> None:
+    whole, part = (Study(settings(keep=share), genes, CPU) for share in (1.0, 0.5))
+    assert part.learnt.sum() == pytest.approx(0.5 * whole.learnt.sum(), abs=6)
+    assert not (part.learnt & ~whole.learnt).any()
+    assert np.array_equal(part.test, whole.test)
+    assert len(part.words["observed"]["x"]) == part.learnt.sum() + part.test.sum()
+
+
+def test_each_output_is_scaled_by_what_is_learnt_of_it(genes: pd.DataFrame) -> None:
+    stretched = genes.assign(
+        y=np.where(genes["output"] == "gene A", 1000 * genes["y"] + 5, genes["y"])
+    )
+    plain, wide = (
+        Study(settings(model="hgp", max_steps=15), table, CPU) for table in (genes, stretched)
+    )
+    assert torch.allclose(plain.data.y, wide.data.y)
+    reports = [run(study) for study in (plain, wide)]
+    for name in ("NMSE", "NLPD"):
+        assert value(reports[0], name) == pytest.approx(value(reports[1], name), rel=1e-4)
+    mine = reports[0].arrays["test_output"] == 0
+    means = [report.arrays["test_mean"][mine] for report in reports]
+    assert means[1] == pytest.approx(1000 * means[0] + 5, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"hidden": "gene Z/embryo 1"}, "there is no output 'gene Z'"),
+        ({"hidden": "gene A/embryo 9"}, "gene A has no replica 'embryo 9'"),
+        ({"hidden": "gene A"}, "write output/replica"),
+        ({"model": "dhgp", "batch_size": 2}, "dhgp takes all outputs at once"),
+        ({"batch_size": 2}, "L-BFGS takes all outputs at once; set it to 0"),
+    ],
+)
+def test_what_cannot_be_is_said(genes: pd.DataFrame, values: dict[str, Any], said: str) -> None:
+    with pytest.raises(BadInput, match=said):
+        Study(settings(**values), genes, CPU)
+
+
+def test_too_few_rows_are_refused() -> None:
+    table = pd.DataFrame({"output": "a", "replica": list("ssttt"), "x": range(5), "y": range(5)})
+    with pytest.raises(BadInput, match="Only 3 rows are left to learn from; at least 4"):
+        Study(settings(hidden="a/s"), table, CPU)
+
+
+@pytest.mark.parametrize("model", list(MODELS))
+def test_every_model_trains_and_says_what_the_catalog_promises(
+    genes: pd.DataFrame, model: str
+) -> None:
+    study = Study(settings(model=model, max_steps=12), genes, CPU)
+    events = list(train(study))
+    curve = [e.elbo for e in events if isinstance(e, Progress)]
+    assert curve[-1] > curve[0]
+    last = events[-1]
+    assert isinstance(last, Finished)
+    arrays = last.report.arrays
+    assert {spec.name for spec in ENTRY.report} == set(arrays)
+    assert {spec.name for spec in ENTRY.snapshot} == set(study.snapshot())
+    for question, specs in ENTRY.explore.items():
+        asked = {"output": "gene B", "replica": "embryo 2", "outputs": "gene A, gene F"}
+        assert {spec.name for spec in specs} == set(study.explore(question, **asked)), question
+    assert arrays["mean"].shape == arrays["std_y"].shape == (6, 6, 64)
+    assert np.isfinite(arrays["mean"]).all()
+    assert (arrays["std_y"] > arrays["std_f"]).all()
+    assert arrays["share"].sum(1) == pytest.approx(np.ones(6))
+    assert np.diag(arrays["K"]) == pytest.approx(np.ones(6))
+    assert np.isfinite(arrays["shared_mean"]).all()
+    places = (6, 2) if model in ("hmogp-lv", "lvmogp") else (0, 0)
+    assert arrays["latent"].shape == arrays["latent_std"].shape == places
+    tensors, meta = study.fitted()
+    back = Study.restore(study.settings, tensors, meta, CPU)
+    told, again = (s.predict(genes.head(30)) for s in (study, back))
+    assert np.array_equal(told["mean"], again["mean"])
+    assert np.array_equal(told["std_y"], again["std_y"])
+    assert np.array_equal(study.snapshot()["mean"], back.snapshot()["mean"])
+
+
+def test_missing_replicas_come_back_within_honest_bands(fitted: tuple[Study, Report]) -> None:
+    _, report = fitted
+    assert value(report, "NMSE") < 0.06
+    assert value(report, "NLPD") < 0
+    arrays = report.arrays
+    assert len(arrays["test_y"]) == 26
+    y, mean, std = (arrays[f"test_{name}"] for name in ("y", "mean", "std_y"))
+    inside = np.abs(y - mean) <= 1.96 * std
+    assert inside.mean() >= 0.85
+    assert value(report, "coverage of the 95% interval") == pytest.approx(100 * inside.mean())
+    pairs = set(zip(arrays["test_output"].tolist(), arrays["test_replica"].tolist()))
+    assert pairs == {(0, 1), (2, 3), (3, 0)}
+
+
+def test_scores_are_the_publications() -> None:
+    rng = np.random.default_rng(0)
+    y, mean, variance = rng.normal(size=20), rng.normal(size=20), rng.uniform(0.5, 2, 20)
+    nmse = ((y - mean) ** 2).mean() / ((y - y.mean()) ** 2).mean()
+    assert metrics.nmse(y, mean) == pytest.approx(nmse)
+    nlpd = 0.5 * ((y - mean) ** 2 / variance + np.log(variance) + np.log(2 * np.pi)).mean()
+    assert metrics.nlpd(y, mean, variance) == pytest.approx(nlpd)
+
+
+def test_the_other_models_stand_beside_it_on_the_same_rows(
+    genes: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scant.studies.genes.report.FIT_STEPS", 15)
+    study = Study(settings(model="hgp", baselines=True, n_inducing_inputs=8), genes, CPU)
+    report = run(study)
+    methods = list(dict.fromkeys(m.method for m in report.metrics))
+    assert methods == ["this run", *(v for k, v in MODELS.items() if k != "hgp")]
+    for method in methods:
+        assert np.isfinite(value(report, "NMSE", method))
+    assert value(report, "NMSE", "pooled GP") > 0.6  # genes that are not alike
+    assert report.arrays["compare_mean"].shape == (7, 6, 64)
+    own = study.posterior.curves([study.posterior.output(study.words["shown"][0])])
+    assert not np.allclose(report.arrays["compare_mean"][0], own["mean"][0])
+
+
+def test_exact_models_are_left_out_where_rows_are_many(
+    genes: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scant.studies.genes.models.MOST_ROWS", 20)
+    monkeypatch.setattr("scant.studies.genes.report.FIT_STEPS", 2)
+    study = Study(settings(baselines=True, max_steps=3), genes, CPU)
+    report = run(study)
+    assert [m.method for m in report.metrics if m.name == "NMSE"] == [
+        "this run",
+        "LVMOGP",
+        "HGPInd",
+    ]
+    assert sum("left out of the comparison" in note for note in report.notes) == 5
+    assert any(note.startswith("DHGP is left out") for note in report.notes)
+
+
+def test_rows_to_predict_are_answered_in_their_order(fitted: tuple[Study, Report]) -> None:
+    study, _ = fitted
+    table = pd.DataFrame(
+        {
+            "output": ["gene C", "gene A", "gene A"],
+            "replica": ["embryo 4", "a new one", "embryo 2"],
+            "x": [7.0, 9.0, 9.0],
+        },
+        index=[5, 3, 9],
+    )
+    told = study.predict(table)
+    assert list(told.index) == [5, 3, 9]
+    assert (told["std_y"] > told["std"]).all()
+    new = study.explore("new", output="gene A")
+    assert told["mean"].iloc[1] == pytest.approx(np.interp(9, new["grid"], new["mean"]), abs=0.02)
+    assert told["std"].iloc[1] > told["std"].iloc[2]  # that one's other genes were measured
+    with pytest.raises(BadInput, match="row 3: 'gene Q' was not trained on"):
+        study.predict(table.assign(output=["gene A", "gene Q", "gene A"]))
+
+
+def test_a_sample_that_only_other_outputs_have_is_known() -> None:
+    table = simulate.demo(settings())
+    without = table[(table["output"] != "gene A") | (table["replica"] != "embryo 2")]
+    study = Study(settings(max_steps=60), without.drop(columns="test"), CPU)
+    run(study)
+    assert "embryo 2" not in study.words["replicas"][0]
+    asked = table[(table["output"] == "gene A") & (table["replica"] == "embryo 2")]
+    known, new = (study.predict(asked.assign(replica=r)) for r in ("embryo 2", "another"))
+    assert known["std"].mean() < 0.8 * new["std"].mean()
+    errors = [np.abs(told["mean"] - asked["y"]).mean() for told in (known, new)]
+    assert errors[0] < errors[1]
+
+
+def test_a_replica_that_is_hidden_comes_back(fitted: tuple[Study, Report]) -> None:
+    study, _ = fitted
+    kept = {k: v.clone() for k, v in study.model.state_dict().items()}
+    told = study.explore("hide", output="gene B", replica="embryo 3")
+    assert told["nmse"][0] < 0.2
+    assert 0.7 * len(told["y"]) <= told["inside"][0] <= len(told["y"])
+    assert told["after_std_f"].mean() > told["before_std_f"].mean()
+    before, after = (
+        np.abs(told["y"] - np.interp(told["x"], told["grid"], told[f"{when}_mean"])).mean()
+        for when in ("before", "after")
+    )
+    assert before < after
+    assert all(torch.equal(v, study.model.state_dict()[k]) for k, v in kept.items())
+    # What was never learnt from looks the same without it, but for a few more steps of training.
+    missing = study.explore("hide", output="gene A", replica="embryo 2")
+    assert missing["after_mean"] == pytest.approx(missing["before_mean"], abs=0.15)
+
+
+def test_curves_are_given_with_their_points(fitted: tuple[Study, Report]) -> None:
+    study, report = fitted
+    told = study.explore("curves", outputs=["gene F", "gene A"])
+    assert told["mean"][1] == pytest.approx(report.arrays["mean"][0])
+    mine = told["seen_output"] == 1
+    assert mine.sum() == (study.seen.output == 0).sum()
+    assert told["seen_test"][mine].sum() == 8
+
+
+def test_outputs_with_fewer_replicas_end_in_nothing() -> None:
+    table = simulate.demo(settings())
+    fewer = table[(table["output"] != "gene D") | table["replica"].isin(["embryo 2", "embryo 3"])]
+    study = Study(settings(model="hgp"), fewer, CPU)
+    study.begin(0, 0, None)
+    mean = study.snapshot()["mean"]
+    assert np.isnan(mean[3, 2:]).all()
+    assert np.isfinite(mean[3, :2]).all()
+
+
+@pytest.mark.parametrize(
+    ("question", "asked", "said"),
+    [
+        ("curves", {"outputs": ""}, "There is no output ''"),
+        ("curves", {"outputs": ["gene A"] * 13}, "Ask for 1 to 12 outputs at once; got 13"),
+        ("hide", {"output": "gene A", "replica": "x"}, "There is no replica 'x' of gene A"),
+        ("new", {"output": "gene Z"}, "There is no output 'gene Z'; there is"),
+        ("weather", {}, "Nothing is known of 'weather'"),
+    ],
+)
+def test_questions_that_cannot_be_answered_are_said(
+    fitted: tuple[Study, Report], question: str, asked: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(BadInput, match=said):
+        fitted[0].explore(question, **asked)
+
+
+def test_the_only_replica_learnt_from_cannot_be_hidden(genes: pd.DataFrame) -> None:
+    others = ", ".join(f"gene E/embryo {i}" for i in range(2, 7))
+    study = Study(settings(model="hgp", hidden=others), genes, CPU)
+    study.begin(0, 0, None)
+    with pytest.raises(BadInput, match="Nothing of 'gene E' would be left"):
+        study.explore("hide", output="gene E", replica="embryo 1")
+
+
+def test_an_output_that_is_wholly_held_out_is_named(genes: pd.DataFrame) -> None:
+    table = genes.assign(test=genes["test"].where(genes["output"] != "gene F", 1))
+    study = Study(settings(), table, CPU)
+    notes = [e.text for e in train(study) if isinstance(e, Note)]
+    assert any(note.startswith("No row of gene F is learnt from") for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("model", "optimiser", "batch"),
+    [
+        ("hmogp-lv", "lbfgs", 0),
+        ("hmogp-lv", "natural", 3),
+        ("lvmogp", "adam", 0),
+        ("dhgp", "lbfgs", 0),
+        ("lmc", "adam", 0),
+    ],
+)
+def test_a_resumed_run_ends_bit_by_bit_where_an_uninterrupted_one_ends(
+    genes: pd.DataFrame, model: str, optimiser: str, batch: int
+) -> None:
+    values = settings(model=model, optimizer=optimiser, batch_size=batch, max_steps=8, restarts=2)
+    blob = resumed(lambda: Study(values, genes, CPU), 11)
+    assert metadata(blob, "meta")["words"]["shown"] == [f"gene {c}" for c in "ABCDEF"]

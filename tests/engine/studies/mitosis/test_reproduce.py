@@ -1,0 +1,120 @@
+"""The publication's comparison: all methods are scored alike, nothing is chosen on test rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scant.errors import BadInput
+from scant.studies.mitosis import published_data as cases
+from scant.studies.mitosis import reproduce as tables
+from scant.studies.mitosis.simulate import cells
+from sklearn.metrics import f1_score
+
+from tests.engine.studies.studying import gathered
+from tests.paths import REAL_DATA
+
+needs_data = pytest.mark.skipif(
+    not (REAL_DATA / cases.PATCHES).is_file(),
+    reason="SCANT_REAL_DATA names no folder mitosis_amibr",
+)
+
+
+def small() -> cases.Case:
+    made = cells(0, 12, (6, 25))
+    sizes = {"learn": (30, 100), "test": (10, 40)}
+    return cases.Case(
+        made.x, made.label == 0, made.group, **sizes, splits=2, sets=3, steps=4, inducing=4
+    )
+
+
+def test_no_slide_is_in_two_parts() -> None:
+    case = small()
+    parts = cases.split(case, 0)
+    slides = [set(case.slide[rows]) for rows in (parts.learn, parts.choose, parts.test)]
+    assert not slides[0] & slides[1]
+    assert not (slides[0] | slides[1]) & slides[2]
+    assert case.rare[parts.learn].sum() == 30
+    assert len(parts.learn) == 130
+    few = cases.split(replace(case, learn=(5, 200)), 0)
+    assert case.rare[few.choose].sum() == 5
+    for own in cases.sets_of(case, parts.test, 0):
+        assert len(np.unique(own)) == 50
+        assert case.rare[parts.test][own].sum() == 10
+
+
+def test_too_few_rows_to_test_are_said() -> None:
+    with pytest.raises(BadInput, match="not 5000"):
+        cases.split(replace(small(), test=(5000, 1)), 0)
+
+
+def test_every_method_is_scored_on_every_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cases, "drawn", small)
+    monkeypatch.setattr(tables, "COMPONENTS", 6)
+    monkeypatch.setattr(tables, "WIDER", (6,))
+    found = gathered(tables.reproduce(quick=True, data=None))
+    assert len(found["method"].unique()) == 10
+    assert {method for method, _ in tables.THEIRS} < set(found["method"])
+    assert found["published"].isna().all()  # of invented cells nothing is published
+    assert found["ours"].between(0, 1).all()
+    assert found["spread"].notna().all()
+
+
+def test_eight_turns_are_all_there_are() -> None:
+    made = np.arange(18.0).reshape(2, 9)
+    turned = tables._turned(made).reshape(8, 2, 9)
+    assert np.array_equal(turned[0], made)
+    assert len({tuple(one) for one in turned[:, 0]}) == 8
+    assert set(map(tuple, np.sort(turned[:, 1]))) == {tuple(made[1])}
+
+
+def test_threshold_is_the_best_where_rows_are_as_rare_as_asked_for() -> None:
+    rng = np.random.default_rng(0)
+    rare = rng.random(4000) < 0.5
+    score = rng.normal(0, 1, 4000) + 2.0 * rare
+    level, promised = tables.threshold(score, rare, ratio=8.0)
+    kept = rare & (rng.random(4000) < 1 / 8) | ~rare
+    got = f1_score(rare[kept], score[kept] > level)
+    assert got == pytest.approx(promised, abs=0.05)
+    assert got > f1_score(rare[kept], score[kept] > 1.0)  # best where both are as frequent
+
+
+def test_measures_are_those_above_the_level() -> None:
+    score = np.array([0.9, 0.8, 0.3, 0.2])
+    found = tables.measures(score, np.array([True, False, True, False]), 0.5)
+    assert found == pytest.approx(
+        {"precision": 0.5, "recall": 0.5, "F1": 0.5, "average precision": 5 / 6}
+    )
+
+
+def test_a_folder_without_the_file_is_said(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"no file patches_gray30\.npz in"):
+        list(cases.real(tmp_path))
+
+
+@needs_data
+def test_the_measured_data_are_as_imbalanced_as_published() -> None:
+    found = dict(cases.real(REAL_DATA))
+    published = found["AMi-Br, 440 + 5,000"]
+    parts = cases.split(published, 0)
+    assert np.bincount(published.rare[parts.learn]).tolist() == [5000, 440]
+    assert 0.0 <= published.x.min() < published.x.max() <= 1.0
+    rarest = cases.split(found["AMi-Br, 3 + 1,000"], 0)
+    assert np.bincount(published.rare[rarest.learn]).tolist() == [1000, 3]
+    for case in found.values():
+        assert len(list(cases.sets_of(case, cases.split(case, 0).test, 0))) == 10
+
+
+@needs_data
+def test_sclvm_finds_mitoses_on_slides_it_has_not_seen() -> None:
+    """With a tenth of the rows; by chance F1 would be 0.2."""
+    case = dict(cases.real(REAL_DATA))["AMi-Br, 440 + 5,000"]
+    case = replace(case, learn=(150, 450), steps=60)
+    rows = tables.Rows(case, cases.split(case, 0))
+    columns = rows.columns(20)
+    model = tables._sclvm(rows, columns(rows.learn), tables.SPACES, 15, 0)
+    own = next(cases.sets_of(case, rows.index[2], 0))
+    score = tables._odds(model, columns(rows.test[own]))
+    assert tables.measures(score, rows.rare[2][own], 0.0)["F1"] > 0.6

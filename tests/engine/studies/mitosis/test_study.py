@@ -1,0 +1,312 @@
+"""The mitosis study: what it makes of a table, how it trains, what it is afterwards."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from scant.errors import BadInput
+from scant.events import Finished, Progress, Report
+from scant.studies.mitosis.entry import ENTRY
+from scant.studies.mitosis.settings import MODELS, MitosisSettings
+from scant.studies.mitosis.study import Study
+from scant.training.loop import train
+
+from tests.engine.studies.mitosis.nuclei import CPU, clouds, patches, settings
+from tests.engine.studies.studying import resumed, run, value
+
+
+@pytest.fixture(scope="module")
+def cells() -> pd.DataFrame:
+    return patches()
+
+
+@pytest.fixture(scope="module")
+def fitted(cells: pd.DataFrame) -> tuple[Study, Report]:
+    study = Study(settings(max_steps=60, n_inducing=10), cells, CPU)
+    return study, run(study)
+
+
+# --- rows ---------------------------------------------------------------------------------------
+
+
+def test_slides_are_held_out_whole(cells: pd.DataFrame) -> None:
+    study = Study(settings(), cells, CPU)
+    group = cells["group"].to_numpy()[study.data.places]
+    parts = (study.data.split.pool, study.data.split.validation, study.data.test)
+    owners = [set(group[rows]) for rows in parts]
+    assert all(owners)
+    assert not owners[0] & owners[1]
+    assert not owners[0] & owners[2]
+    assert not owners[1] & owners[2]
+    assert sum(map(len, parts)) == len(cells)
+    assert set(study.data.learnt) <= set(study.data.split.pool)
+    assert study.words["rows"] == {
+        "training": len(study.data.learnt),
+        "validation": len(study.data.split.validation),
+        "test": len(study.data.test),
+    }
+    other = Study(settings(seed=1), cells, CPU)
+    assert set(group[other.data.test]) != owners[2]
+
+
+def test_the_rarest_class_comes_first_and_imbalance_thins_out_the_others(
+    cells: pd.DataFrame,
+) -> None:
+    studies = [Study(settings(imbalance=r), cells, CPU) for r in (0, 3, 1)]
+    counts = [s.words["counts"] for s in studies]
+    assert all(s.words["classes"] == ["mitosis", "other"] for s in studies)
+    assert all(s.words["rare"] == "mitosis" for s in studies)
+    rare = counts[0][0]
+    assert counts == [[rare, 4 * rare], [rare, 3 * rare], [rare, rare]]
+    assert set(studies[2].data.learnt) < set(studies[1].data.learnt) < set(studies[0].data.learnt)
+    assert all(np.array_equal(s.data.test, studies[0].data.test) for s in studies)
+    scarce = Study(settings(imbalance=20), cells, CPU)
+    assert scarce.words["counts"] == [3, 4 * rare] == [3, scarce.words["pool"][1]]
+    few = Study(settings(rare_rows=3, imbalance=0), cells, CPU)
+    assert few.words["counts"] == [3, 4 * rare]
+    turned = Study(settings(positive_class="other", imbalance=0), cells, CPU)
+    assert turned.words["classes"] == ["other", "mitosis"]
+    assert turned.words["ratio"] == pytest.approx(0.25)
+
+
+def test_rows_without_groups_are_held_out_by_class() -> None:
+    table = clouds({"few": 20, "many": 100})
+    study = Study(settings(test_share=0.25), table, CPU)
+    assert np.bincount(study.data.label[study.data.test]).tolist() == [5, 25]
+    assert np.bincount(study.data.label[study.data.split.validation]).tolist() == [4, 19]
+    assert np.bincount(study.data.label[study.data.split.pool]).tolist() == [11, 56]
+    assert not study.words["grouped"]
+
+
+def test_a_class_on_one_slide_only_is_split_by_rows_with_a_note(cells: pd.DataFrame) -> None:
+    own = cells["label"] == "mitosis"
+    lonely = cells[~own | (cells["group"] == cells["group"][own].iloc[0])]
+    lonely = pd.concat([lonely, cells[own].head(8).assign(group="slide x")])
+    study = Study(settings(), lonely.reset_index(drop=True), CPU)
+    assert any("Groups could not be held out whole" in note for note in study.notes)
+
+
+def test_many_held_out_rows_are_scored_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scant.studies.mitosis.splits.MOST_TEST", 30)
+    study = Study(settings(), clouds({"few": 30, "many": 300}), CPU)
+    assert np.bincount(study.data.label[study.data.test]).tolist() == [12, 18]
+    assert any("Of 132 rows held out, 30 are scored" in note for note in study.notes)
+
+
+@pytest.mark.parametrize(
+    ("change", "values", "said"),
+    [
+        (lambda t: t.assign(label="x"), {}, "only one class"),
+        (lambda t: t.assign(label=["x", *["y"] * (len(t) - 1)]), {}, "'x' has 1 row, too few"),
+        (lambda t: t, {"positive_class": "cancer"}, "classes are other, mitosis"),
+        (lambda t: t.drop(columns="p7"), {}, "no column 'p7'"),
+        (lambda t: t.drop(columns="p99"), {}, "99 pixels are no square image"),
+        (lambda t: t, {"width": 7}, "do not fit 100 pixels"),
+        (lambda t: t.assign(p3=np.nan), {}, "none has a value in feature 4"),
+        (lambda t: t.assign(p3=np.inf), {}, "column 'p3', row 0: got 'inf'"),
+        (lambda t: t.assign(**{f"p{i}": 0.5 for i in range(100)}), {}, "all the same"),
+        (lambda t: t[["label", "group"]], {}, "0 columns of numbers"),
+    ],
+)
+def test_tables_that_cannot_be_are_said(
+    cells: pd.DataFrame, change: Any, values: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(BadInput, match=said):
+        Study(settings(**values), change(cells), CPU)
+
+
+def test_images_are_brought_to_size_and_to_grey_of_one(cells: pd.DataFrame) -> None:
+    small = Study(settings(size=5), cells, CPU)
+    assert small.data.image == (5, 5)
+    assert any("10 x 10 pixels were brought to 5 x 5" in note for note in small.notes)
+    pixels = [c for c in cells if c[0] == "p"]
+    bytes_ = cells.assign(**{c: (cells[c] * 255).round() for c in pixels})
+    study, whole = Study(settings(), cells, CPU), Study(settings(), bytes_, CPU)
+    assert any("whole parts of 255" in note for note in whole.notes)
+    assert np.array_equal(study.data.images, whole.data.images)
+
+
+# --- training -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", list(MODELS))
+@pytest.mark.parametrize("kind", ["patches", "clouds"])
+def test_every_model_trains_and_says_what_the_catalog_promises(
+    cells: pd.DataFrame, model: str, kind: str
+) -> None:
+    table = cells if kind == "patches" else clouds({"few": 15, "some": 30, "many": 60})
+    study = Study(settings(model=model, max_steps=12), table, CPU)
+    events = list(train(study))
+    curve = [e.score for e in events if isinstance(e, Progress)]
+    assert curve[-1] > curve[0]
+    last = events[-1]
+    assert isinstance(last, Finished)
+    arrays, c = last.report.arrays, study.data.n_classes
+    assert {spec.name for spec in ENTRY.report} == set(arrays)
+    assert {spec.name for spec in ENTRY.snapshot} == set(study.snapshot())
+    q = study.words["n_shared"] + study.words["n_private"]
+    assert q == 3
+    assert arrays["latent_mean"].shape == arrays["latent_std"].shape == (len(study.data.learnt), 3)
+    assert arrays["relevance"].shape == (3,)
+    assert (np.diff(arrays["latent_class"]) >= 0).all()
+    shared, private, whole = arrays["covariance"]
+    np.testing.assert_allclose(shared + private, whole, atol=2e-3)
+    apart = arrays["covariance_class"][:, None] != arrays["covariance_class"]
+    assert (private[apart] == 0).all()
+    assert (private[~apart] > 0).any() == (model == "sclvm")
+    assert arrays["test_p"].shape == (len(study.data.test), c)
+    assert arrays["test_p"].sum(1) == pytest.approx(np.ones(len(study.data.test)))
+    if kind == "patches":
+        assert arrays["generated"].shape == (16, 10, 10)
+        assert arrays["real_class"].tolist() == arrays["generated_class"].tolist()
+        assert 0 <= arrays["generated"].min() <= arrays["generated"].max() <= 1
+    else:
+        assert arrays["generated"].size == arrays["real"].size == 0
+
+
+def test_it_learns(fitted: tuple[Study, Report], cells: pd.DataFrame) -> None:
+    study, report = fitted
+    share = float((study.data.label[study.data.test] == 0).mean())
+    assert value(report, "average precision") > 1.5 * share
+    assert value(report, "balanced accuracy") > 0.55
+    arrays = report.arrays
+    words = np.array(study.words["classes"], dtype=object)
+    told = cells["label"].to_numpy()[arrays["test_index"]]
+    assert (told == words[arrays["test_label"]]).all()
+    assert arrays["reliability"][2].sum() == len(study.data.test)
+
+
+def test_curves_agree_with_the_metrics(fitted: tuple[Study, Report]) -> None:
+    study, report = fitted
+    arrays, rare = report.arrays, study.data.label[study.data.test] == 0
+    thresholds, precision, recall = arrays["pr"][0]
+    hit, wrong, missed, left = arrays["confusion"][0]
+    assert (hit + missed == rare.sum()).all()
+    assert (wrong + left == (~rare).sum()).all()
+    assert recall[0] == 1.0
+    assert precision[0] == pytest.approx(rare.mean())
+    assert (np.diff(recall) <= 0).all()
+    taken = arrays["test_p"][:, 0] >= arrays["threshold"][0]
+    assert value(report, "recall") == pytest.approx((taken & rare).sum() / rare.sum())
+    at = int(arrays["test_p"][:, 0].max() * 50)  # half of the highest, in hundredths
+    assert hit[at] == ((arrays["test_p"][:, 0] >= thresholds[at]) & rare).sum()
+    assert precision[at] == pytest.approx(hit[at] / (hit[at] + wrong[at]))
+
+
+def test_a_resumed_run_ends_bit_by_bit_where_an_uninterrupted_one_ends(
+    cells: pd.DataFrame,
+) -> None:
+    values = settings(restarts=2, max_steps=9)
+    for step in (4, 8, 12):  # in Adam, in L-BFGS, in the second restart
+        resumed(lambda: Study(values, cells, CPU), step)
+
+
+def test_snapshots_draw_from_no_generator(cells: pd.DataFrame) -> None:
+    curves = []
+    for often in (False, True):
+        study = Study(settings(), cells, CPU)
+        study.begin(0, 0, None)
+        before = torch.get_rng_state()
+        curves.append([])
+        for _ in range(4):
+            curves[-1].append(study.step().elbo)
+            if often:
+                study.snapshot()
+        assert torch.equal(torch.get_rng_state(), before)
+    assert curves[0] == curves[1]
+
+
+def test_shown_positions_move_while_it_trains(cells: pd.DataFrame) -> None:
+    study = Study(settings(), cells, CPU)
+    study.begin(0, 0, None)
+    study.step()
+    before = study.snapshot()["latent_mean"]
+    for _ in range(3):
+        study.step()
+    assert np.abs(study.snapshot()["latent_mean"] - before).mean() > 0.01
+
+
+# --- the fitted model ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", list(MODELS))
+@pytest.mark.parametrize("kind", ["patches", "pixels", "clouds"])
+def test_a_restored_study_is_the_same(cells: pd.DataFrame, model: str, kind: str) -> None:
+    table = clouds({"few": 15, "some": 30, "many": 60}) if kind == "clouds" else cells
+    study = Study(settings(model=model, n_components=0 if kind == "pixels" else 8), table, CPU)
+    run(study)
+    tensors, meta = study.fitted()
+    back = Study.restore(study.settings, {k: v.clone() for k, v in tensors.items()}, meta, CPU)
+    pd.testing.assert_frame_equal(study.predict(table.head(30)), back.predict(table.head(30)))
+    for name, array in study.snapshot().items():
+        assert np.array_equal(array, back.snapshot()[name]), name
+    one, other = (s.explore("row", index=2) for s in (study, back))
+    assert all(np.array_equal(one[name], other[name]) for name in one)
+
+
+def test_predictions_name_the_class_and_keep_the_rows(
+    fitted: tuple[Study, Report], cells: pd.DataFrame
+) -> None:
+    study, report = fitted
+    asked = cells.iloc[report.arrays["test_index"][[3, 9, 5]]]
+    told = study.predict(asked.drop(columns=["label", "group"]))
+    assert list(told.index) == list(asked.index)
+    columns = ["p(mitosis)", "p(other)"]
+    np.testing.assert_allclose(told[columns], report.arrays["test_p"][[3, 9, 5]], atol=1e-6)
+    for _, row in told.iterrows():
+        assert row["probability"] == row[f"p({row['label']})"]
+        assert (row["label"] == "mitosis") == (row["p(mitosis)"] >= report.arrays["threshold"][0])
+    labelled = study.predict(asked)
+    assert labelled["label"].tolist() == asked["label"].tolist()
+    assert labelled["predicted"].tolist() == told["label"].tolist()
+    with pytest.raises(BadInput, match="no pixels"):
+        study.predict(asked[["label", "p1"]])
+    with pytest.raises(BadInput, match="have 9 x 9 pixels, and the model has learnt 10 x 10"):
+        study.predict(asked[["label", *(f"p{i}" for i in range(81))]])
+    plain = Study(settings(), clouds({"few": 15, "many": 60}), CPU)
+    run(plain)
+    with pytest.raises(BadInput, match="lacks the column 'f2'"):
+        plain.predict(clouds({"few": 2, "many": 2}).drop(columns="f2"))
+
+
+def test_nothing_can_be_asked_of_a_run_that_has_not_ended(cells: pd.DataFrame) -> None:
+    study = Study(settings(), cells, CPU)
+    study.begin(0, 0, None)
+    with pytest.raises(BadInput, match="has not ended yet"):
+        study.predict(cells)
+
+
+# --- beside others ------------------------------------------------------------------------------
+
+
+def test_slow_ones_are_left_out_with_a_note(
+    cells: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scant.studies.mitosis.baselines.MOST_ROWS", 10)
+    monkeypatch.setattr("scant.studies.mitosis.baselines.MOST_DGPLVM", 10)
+    study = Study(settings(baselines=True), cells, CPU)
+    report = run(study)
+    assert [note.split(" is left out")[0] for note in report.notes] == [
+        "BGPLVM + SVM",
+        "DGPLVM + SVM",
+    ]
+    assert np.isnan(report.arrays["pr"][1, 1:]).all()
+    assert np.isfinite(report.arrays["pr"][3, 2]).all()
+
+
+def test_dgplvm_learns_from_fewer_rows(
+    cells: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scant.studies.mitosis.study.MOST", 30)
+    study = Study(settings(model="dgplvm"), cells, CPU)
+    assert len(study.data.learnt) == 30
+    assert any("DGPLVM learns from 30 of" in note for note in study.notes)
+
+
+def test_defaults_are_the_demonstration() -> None:
+    assert ENTRY.presets["demo"] == {}
+    assert MitosisSettings().values()["model"] == "sclvm"

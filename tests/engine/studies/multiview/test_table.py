@@ -1,0 +1,217 @@
+"""Tables of rows in views: what is read, what is learnt of it, and what is refused."""
+
+from __future__ import annotations
+
+import zipfile
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scant.errors import BadInput
+from scant.studies.multiview.table import TABLE, of
+from scant.tables.read import inspect_table, read_frame, read_table
+
+from tests.paths import TEMPLATES
+
+TEMPLATE = TEMPLATES / "multiview.csv"
+N = 14
+RNG = np.random.default_rng(0)
+X = pd.DataFrame(RNG.normal(size=(N, 4)).round(3), columns=["a.x", "b.x", "a.y", "pm2.5"])
+CLASSES = X.assign(label=["u", "v", "v", "v"] * 3 + ["u", "v"], group=list("ggggggghhhhhhh"))
+VALUES = X.assign(y=np.arange(N) * 1.0)
+LIVES = X.assign(
+    time=np.repeat([3.0, 5.0, 8.0, 13.0], [4, 4, 3, 3]),
+    event=np.repeat([1, 0, 1, 1], [4, 4, 3, 3]),
+    patient=np.repeat(["p", "q", "r", "s"], [4, 4, 3, 3]),
+)
+
+
+def csv(frame: pd.DataFrame) -> bytes:
+    return frame.to_csv(index=False).encode()
+
+
+def refused(data: bytes, *words: str) -> None:
+    """The reader and the wizard refuse a file in the same sentence."""
+    with pytest.raises(BadInput) as caught:
+        read_table(data, TABLE, name="mine.csv")
+    said = str(caught.value)
+    for word in words:
+        assert word in said, said
+    assert "\n" not in said
+    assert inspect_table(data, TABLE, name="mine.csv").problems[0] in said
+
+
+def test_columns_are_gathered_in_views() -> None:
+    data = of(read_table(csv(CLASSES), TABLE).frame)
+    assert data.task == "classification"
+    assert data.names == ["a", "b", "features"]  # pm2.5 has a decimal point, and is no view
+    assert data.features == ["a.x", "a.y", "b.x", "pm2.5"]
+    assert data.view.tolist() == [0, 0, 1, 2]
+    np.testing.assert_array_equal(data.x, X[data.features].to_numpy())
+    assert data.classes == ["v", "u"]
+    assert data.target[:5].tolist() == [1, 0, 0, 0, 1]
+    assert data.groups == ["g", "h"]
+    assert data.group.tolist() == [0] * 7 + [1] * 7
+    some = data.take(np.array([7, 0]))
+    assert some.group.tolist() == [1, 0]
+    assert some.x.tolist() == data.x[[7, 0]].tolist()
+    fewer = data.only(["features", "a"])
+    assert fewer.names == ["a", "features"]
+    assert fewer.features == ["a.x", "a.y", "pm2.5"]
+    assert fewer.view.tolist() == [0, 0, 1]
+    for names, said in ((["a", "c"], "no view 'c'"), ([], "nothing to look through")):
+        with pytest.raises(BadInput, match=said):
+            data.only(names)
+
+
+def test_values_and_lives() -> None:
+    values = of(VALUES)
+    assert (values.task, values.classes) == ("regression", [])
+    assert values.target.tolist() == VALUES["y"].tolist()
+    assert len(values.groups) == N
+    for frame in (LIVES, read_table(csv(LIVES), TABLE).frame):
+        lives = of(frame)
+        assert lives.task == "survival"
+        assert lives.patients == ["p", "q", "r", "s"]
+        assert lives.group.tolist() == lives.patient.tolist()
+        assert lives.event.tolist() == [True] * 4 + [False] * 4 + [True] * 6
+    assert of(LIVES.drop(columns="event")).event.all()
+    assert len(of(LIVES.drop(columns="patient")).patients) == N
+
+
+def test_classes_in_question() -> None:
+    three = CLASSES.assign(label=["u", "v", "w", "w"] * 3 + ["u", "v"])
+    both = of(three, positive="u, v")
+    assert both.classes == ["w", "u or v"]
+    assert both.target.mean() == 8 / N
+    one = of(three, positive="w")
+    assert one.classes == ["others", "w"]
+    assert np.isnan(of(CLASSES.assign(label=["u", "v", None] + ["v"] * 11)).target[2])
+    for frame, positive, said in (
+        (three, "", r"3 classes \(u, v, w\), and two are told apart"),
+        (three, "x", "names 'x', and the classes are u, v, w"),
+        (three, "u,v,w", "names all classes"),
+        (CLASSES.assign(label="u"), "", "only one class, 'u'"),
+    ):
+        with pytest.raises(BadInput, match=said):
+            of(frame, positive=positive)
+
+
+@pytest.mark.parametrize(
+    ("frame", "task", "said"),
+    [
+        (X, "auto", "none of the columns label, y and time"),
+        (CLASSES.assign(y=1.0), "auto", "has label and y; set 'task'"),
+        (CLASSES, "survival", "learns a column 'time', and the table has none"),
+        (CLASSES[["label", "group"]], "auto", "no feature column"),
+        (VALUES.assign(**{"a.x": np.nan}), "auto", "'a.x', row 0: there is no finite number"),
+        (LIVES.assign(time=np.arange(N) + 1.0), "auto", "patient 'p' has another time or event"),
+        (LIVES.assign(event=[1, 0] * 7), "auto", "row 1: patient 'p' has another"),
+        (LIVES.assign(time=0.0), "auto", "got 0; it is above zero"),
+    ],
+)
+def test_tables_that_cannot_be_are_said(frame: pd.DataFrame, task: str, said: str) -> None:
+    with pytest.raises(BadInput, match=said):
+        of(frame, task)
+
+
+def test_several_targets_are_allowed_where_one_is_chosen() -> None:
+    both = CLASSES.assign(y=np.arange(N) * 1.0)
+    assert of(both, "regression").target.tolist() == both["y"].tolist()
+    assert of(both, "classification").features == of(CLASSES).features
+
+
+def test_a_table_to_predict() -> None:
+    trained = of(CLASSES)
+    asked = X.iloc[:3][["pm2.5", "b.x", "a.y", "a.x"]].assign(more=1.0)
+    read = read_table(csv(asked), TABLE, purpose="predict")
+    found = of(read.frame, "classification", features=trained.features, classes=trained.classes)
+    assert found.features == trained.features
+    np.testing.assert_array_equal(found.x, trained.x[:3])
+    assert np.isnan(found.target).all()
+    with pytest.raises(BadInput, match=r"lacks the column 'b\.x' that the model was trained on"):
+        of(asked.drop(columns="b.x"), "classification", features=trained.features)
+
+
+def test_the_template_can_be_fitted() -> None:
+    table = read_table(TEMPLATE, TABLE)
+    assert table.notes == ()
+    found = of(table.frame)
+    assert found.names == ["intensity", "gradient", "texture"]
+    assert found.classes == ["other", "event"]
+    assert len(found.groups) == 2
+
+
+def test_names_that_people_give() -> None:
+    theirs = LIVES.rename(
+        columns={"time": "Survival_months", "event": "status", "patient": "Patient ID"}
+    )
+    for name in ("Survival_months", "months"):
+        named = theirs.rename(columns={"Survival_months": name})
+        assert of(read_table(csv(named), TABLE).frame).patients == ["p", "q", "r", "s"]
+    assert of(read_table(csv(CLASSES.rename(columns={"label": "class"})), TABLE).frame).classes
+
+
+@pytest.mark.parametrize(
+    ("frame", "column", "text", "said"),
+    [
+        (CLASSES, "a.x", "bright", "'bright', which is not a number"),
+        (CLASSES, "a.x", "", "the cell is empty"),
+        (CLASSES, "b.x", "-inf", "infinite"),
+        (CLASSES, "group", "", "the cell is empty; name it"),
+        (VALUES, "y", "=cmd|' /C calc'!A0", "which is not a number"),
+        (LIVES, "time", "-2", "above zero by nature"),
+        (LIVES, "event", "maybe", "'maybe'; write 0 or 1"),
+        (LIVES, "patient", "", "the cell is empty; name it"),
+    ],
+)
+def test_a_bad_cell_is_named(frame: pd.DataFrame, column: str, text: str, said: str) -> None:
+    cells = frame.astype(object)
+    cells.loc[3, column] = text
+    refused(csv(cells), f"mine.csv, column {column!r}, row 5: ", said)
+
+
+def test_files_that_cannot_be_fitted(tmp_path: Path) -> None:
+    refused(b"", "mine.csv")
+    refused(csv(CLASSES[:0]), "mine.csv")
+    refused(csv(CLASSES[:5]), "5 usable rows and at least 12 are needed")
+    refused(csv(CLASSES.assign(label="u")), "'label': only 1 different value, 'u'; at least 2")
+    refused(csv(VALUES.assign(y=0.5)), "'y': every value is 0.5; choose a target that varies")
+    refused(csv(CLASSES[["label", "group"]]), "no feature column")
+    refused(csv(LIVES.drop(columns="time")), "none of the columns label, y and time; say which")
+    refused((",".join(f"c{i}" for i in range(10_000)) + "\n").encode(), "10,000 columns", "4,096")
+    refused(bytes(range(256)) * 40, "mine.csv")
+    archive = BytesIO()
+    with zipfile.ZipFile(archive, "w") as out:
+        out.writestr("../../etc/passwd", "x" * 100_000)
+    refused(archive.getvalue(), "mine.csv", "ZIP")
+    large = tmp_path / "mine.csv"
+    with large.open("wb") as file:
+        file.truncate(200_000_000)  # sparse: takes no room
+    with pytest.raises(BadInput, match=r"mine\.csv has 200 MB and the limit is 100 MB"):
+        read_table(large, TABLE)
+
+
+def test_files_that_are_understood() -> None:
+    plain = of(read_table(csv(CLASSES), TABLE).frame)
+    for data in (
+        b"\xef\xbb\xbf" + csv(CLASSES),
+        CLASSES.to_csv(index=False, sep=";").encode(),
+        CLASSES.to_csv(index=False, sep=";", decimal=",").encode(),
+        CLASSES.to_csv(index=False, sep="\t").encode("utf-16"),
+    ):
+        np.testing.assert_array_equal(of(read_table(data, TABLE).frame).x, plain.x)
+    named = CLASSES.assign(label=CLASSES["label"].replace("u", "größer"))
+    latin = of(read_table(named.to_csv(index=False).encode("latin-1"), TABLE).frame)
+    assert latin.classes == ["v", "größer"]
+    table = read_table(csv(pd.concat([CLASSES, CLASSES[:2]])), TABLE)
+    assert any("2 rows repeat an earlier one" in note for note in table.notes)
+    evil: dict[str, Any] = {"<script>alert(1)</script>": 1.0, "=cmd": "x", "c.z": 2.0}
+    left = read_table(csv(CLASSES.assign(**evil)), TABLE)
+    assert set(left.ignored) == set(evil)
+    assert of(left.frame).names == plain.names  # a view whose columns are constant is gone
+    gap = of(read_frame(VALUES.assign(y=[None, *VALUES["y"][1:]]), TABLE).frame)
+    assert np.isnan(gap.target).tolist() == [True] + [False] * (N - 1)

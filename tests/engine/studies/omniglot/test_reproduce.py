@@ -1,0 +1,127 @@
+"""The publication's experiments: all are run, every model is scored, figures stand side by side."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scant.errors import BadInput
+from scant.studies.omniglot import published_data as cases
+from scant.studies.omniglot import reproduce as tables
+
+from tests.engine.studies.studying import gathered
+from tests.paths import REAL_DATA
+
+needs_data = pytest.mark.skipif(
+    not (REAL_DATA / "omniglot").is_dir(), reason="SCANT_REAL_DATA names no folder omniglot"
+)
+
+
+def smaller(case: cases.Case, steps: int) -> cases.Case:
+    """Three classes of each output, fewer rows and steps."""
+    kept = np.flatnonzero(case.label < 3)[::2]
+    rows = {"x": case.x[kept], "output": case.output[kept], "label": case.label[kept]}
+    return replace(case, **rows, steps=steps, n_latent=2, inducing=5, batch=20)
+
+
+def test_every_experiment_is_run_with_every_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = tables.fit
+
+    def briefly(*args: Any, **values: Any) -> Any:
+        return real(*args, **{**values, "steps": 2})
+
+    kept = [(name, smaller(case, 2)) for name, case in tables._cases(None)]
+    monkeypatch.setattr(tables, "_cases", lambda _: kept)
+    monkeypatch.setattr(tables, "fit", briefly)
+    found = gathered(tables.reproduce(quick=True, data=None))
+    strokes = "two alphabets of strokes"
+    images = [strokes, f"{strokes}: first", f"{strokes}: second"]
+    assert list(found["experiment"].unique()) == ["Balance", "S-20", *images]
+    plain = {"nearest neighbour", "logistic regression"}
+    for name, part in found.groupby("experiment"):
+        expected = set(tables.MODELS) | plain
+        if name in images:
+            published = set(tables.MODELS) - tables.LEFT_OUT
+            expected = published | plain | {f"{model}, patches" for model in published}
+        assert set(part["method"]) == expected
+        scores = set() if name in images[:1] else {"recall", "precision", "F1"}
+        assert set(part["metric"]) == scores | (set() if name in images[1:] else {tables.SECONDS})
+    shares = found[found["metric"] != tables.SECONDS]["ours"]
+    assert shares.between(0, 1).all()
+    theirs = found.dropna(subset="published")
+    assert set(theirs["experiment"]) == {"Balance"}
+    assert set(theirs["metric"]) == {"recall"}
+
+
+def test_folds_hold_every_row_out_once_and_scores_are_those_of_the_held_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    case = cases.balance()
+    held: list[np.ndarray] = []
+
+    def methods(case: cases.Case, learnt: np.ndarray, seed: int) -> Any:
+        held.append(np.setdiff1d(np.arange(len(case.x)), learnt))
+        truth = {tuple(x): label for x, label in zip(case.x, case.label)}
+        yield "all right", lambda: lambda x, output: np.array([truth[tuple(row)] for row in x])
+        yield "all left", lambda: lambda x, output: np.zeros(len(x), dtype=int)
+
+    monkeypatch.setattr(tables, "_methods", methods)
+    found = [one for fold in range(5) for scored in tables.scores(case, fold) for one in scored]
+    assert sorted(np.concatenate(held)) == list(range(625))
+    assert [v for m, _, metric, v in found if (m, metric) == ("all right", "recall")] == [1.0] * 5
+    recall = [v for m, _, metric, v in found if (m, metric) == ("all left", "recall")]
+    assert np.mean(recall) == pytest.approx(288 / 625)  # one of three classes, 0 for the others
+    precision = [v for m, _, metric, v in found if (m, metric) == ("all left", "precision")]
+    assert np.mean(precision) == pytest.approx((288 / 625) ** 2, abs=1e-4)
+
+
+def test_generated_experiments_are_what_the_publication_says() -> None:
+    balance = cases.balance()
+    assert np.bincount(balance.label).tolist() == [288, 49, 288]
+    heavy = balance.x[:, 0] * balance.x[:, 1]
+    tips_left = heavy > balance.x[:, 2] * balance.x[:, 3]
+    assert set(balance.label[tips_left]) == {2}
+    s20 = cases.s20()
+    assert s20.x.shape == (2000, 5)
+    assert abs(np.bincount(s20.label) - 100).max() <= 5  # one row in a hundred is given another
+    drawn = cases.drawn()
+    assert drawn.x.shape == (560, 400)
+    assert np.bincount(drawn.output * 14 + drawn.label).tolist() == [20] * 28
+
+
+def test_a_folder_without_the_files_is_said(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"no file cnae9\.npz in"):
+        list(cases.real(tmp_path))
+    with pytest.raises(BadInput, match=r"no file training\.parquet"):
+        cases._floors(tmp_path, 0)
+
+
+@needs_data
+def test_the_measured_data_are_those_of_the_publication() -> None:
+    found = dict(cases.real(REAL_DATA))
+    assert found["CNAE-9"].x.shape == (1080, 856)
+    assert np.bincount(found["CNAE-9"].label).tolist() == [120] * 9
+    floors = found["UJIIndoorLoc"]
+    assert np.bincount(floors.output).tolist() == [800, 800, 1000]
+    assert abs(floors.x[floors.output == 1].mean(0)).max() < 1e-12
+    both = found["Ojibwe and Blackfoot, as published"]
+    assert set(both.outputs) == {"Ojibwe", "Blackfoot"}
+    assert np.unique(both.x).tolist() == [0.0, 1.0]
+    assert both.x.mean() < 0.15  # ink is 1
+
+
+@needs_data
+def test_patches_reach_the_published_recall_of_blackfoot() -> None:
+    """As the authors made the images small; one fold, and no more steps than that needs."""
+    both = dict(cases.alphabets(REAL_DATA))["Ojibwe and Blackfoot, as published"]
+    case = replace(both, steps=150)
+    wanted = "MOGPs-AR, patches"
+    learnt = np.flatnonzero(np.arange(len(case.x)) % 5 != 0)
+    test = np.setdiff1d(np.arange(len(case.x)), learnt)
+    predict = dict(tables._methods(case, learnt, 0))[wanted]()
+    right = predict(case.x[test], case.output[test]) == case.label[test]
+    blackfoot = case.output[test] == case.outputs.index("Blackfoot")
+    assert right[blackfoot].mean() > 0.714

@@ -1,0 +1,350 @@
+"""The omniglot study: what it makes of a table, and what it answers once it is fitted."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from PIL import Image
+from scant.data_sources.omniglot import PUBLISHED
+from scant.data_sources.open import open_to_predict
+from scant.errors import BadInput
+from scant.events import Finished, Note, Progress, Report
+from scant.studies.omniglot import simulate
+from scant.studies.omniglot.entry import ENTRY, MODELS
+from scant.studies.omniglot.study import Study
+from scant.studies.omniglot.table import of
+from scant.training.api import fit
+from scant.training.loop import train
+
+from tests.engine.studies.omniglot.alphabets import CPU, QUICK, SIZES, TIDY, settings
+from tests.engine.studies.studying import resumed, run, value
+
+# --- rows ---------------------------------------------------------------------------------------
+
+
+def test_every_class_is_learnt_and_scored_and_fewer_shots_are_among_more(
+    drawings: pd.DataFrame,
+) -> None:
+    studies = [Study(settings(shots=k), drawings, CPU) for k in (0, 5, 2)]
+    for study, each in zip(studies, (8, 5, 2)):
+        assert np.bincount(study.data.seen.number[study.data.learnt]).tolist() == [each] * 7
+        assert np.bincount(study.data.seen.number[study.data.test]).tolist() == [2] * 7
+        assert not set(study.data.learnt) & set(study.data.test)
+        assert np.array_equal(study.data.test, studies[0].data.test)
+    assert set(studies[2].data.learnt) < set(studies[1].data.learnt) < set(studies[0].data.learnt)
+    assert studies[2].words["shots_most"] == 8
+    other = Study(settings(seed=1), drawings, CPU)
+    assert not np.array_equal(other.data.test, studies[0].data.test)
+
+
+def test_outputs_and_classes_can_be_fewer(drawings: pd.DataFrame) -> None:
+    one = Study(settings(n_outputs=1), drawings, CPU)
+    assert one.words["outputs"] == ["Anu"]
+    assert len(one.data.seen) == 30
+    two = Study(settings(n_classes=2), drawings, CPU)
+    assert two.words["classes"] == [["Anu 1", "Anu 2"], ["Bel 1", "Bel 2"]]
+    assert two.words["shown"][2] == ["Bel", "Bel 1"]
+
+
+def test_images_are_brought_to_size_and_to_black_and_white(drawings: pd.DataFrame) -> None:
+    bw = Study(settings(size=6), drawings, CPU)
+    assert bw.data.image == (6, 6)
+    assert set(np.unique(bw.data.seen.x)) == {0.0, 1.0}
+    assert any("12 x 12 pixels were brought to 6 x 6" in note for note in bw.notes)
+    grey = Study(settings(pixels="grey"), drawings, CPU)
+    own = of(drawings).x
+    assert np.abs(grey.data.seen.x - own).max() <= 0.5 / 255 + 1e-9
+    tall = drawings.drop(columns=[f"p{i}" for i in range(132, 144)])
+    assert Study(settings(height=11), tall, CPU).data.image == (11, 12)
+
+
+def test_kernels_follow_the_columns(drawings: pd.DataFrame, features: pd.DataFrame) -> None:
+    assert Study(settings(), drawings, CPU).words["kernel"] == "patch"
+    assert Study(settings(kernel="rbf-ard"), drawings, CPU).words["kernel"] == "rbf-ard"
+    study = Study(settings(), features, CPU)
+    assert study.words["kernel"] == "rbf-ard"
+    assert study.words["size"] == []
+    assert study.words["features"] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("change", "values", "said"),
+    [
+        (lambda t: t[t["label"] != "Bel 1"][:50].assign(label="x"), {}, "only one class"),
+        (lambda t: t.drop(columns="p7"), {}, "no column 'p7'"),
+        (lambda t: t.drop(columns="p143"), {}, "143 pixels are no square image"),
+        (lambda t: t, {"width": 7}, "do not fit 144 pixels"),
+        (
+            lambda t: t.rename(columns=lambda c: f"w{c}" if c[0] == "p" else c),
+            {"kernel": "patch"},
+            "no pix",
+        ),
+        (lambda t: t.assign(p3=np.nan), {}, "column 'p3', row 0: there is no finite number"),
+        (lambda t: t.drop(columns="output"), {}, "no column 'output'"),
+    ],
+)
+def test_tables_that_cannot_be_are_said(
+    drawings: pd.DataFrame, change: Any, values: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(BadInput, match=said):
+        Study(settings(**values), change(drawings), CPU)
+
+
+def test_one_row_a_class_is_learnt_and_nothing_scored(drawings: pd.DataFrame) -> None:
+    once = drawings.groupby("label", sort=False).head(1).reset_index(drop=True)
+    study = Study(settings(baselines=True), once, CPU)
+    events = list(train(study))
+    notes = [e.text for e in events if isinstance(e, Note)]
+    assert any("7 classes have a single row" in note for note in notes)
+    assert any("No row is held out" in note for note in notes)
+    last = events[-1]
+    assert isinstance(last, Finished)
+    assert [m.name for m in last.report.metrics] == ["bound (nats a row)"]
+    assert np.isnan(last.report.arrays["accuracy"]).all()
+    assert last.report.arrays["examples"].shape == (0, 12, 12)
+    with pytest.raises(BadInput, match="No row is held out"):
+        study.explore("shots", k=1)
+
+
+def test_light_pages_and_rows_without_a_label_are_noticed(drawings: pd.DataFrame) -> None:
+    pixels = [c for c in drawings if c.startswith("p")]
+    turned = drawings.assign(**{c: 1 - drawings[c] for c in pixels})
+    turned.loc[0, "label"] = None
+    study = Study(settings(), turned, CPU)
+    assert any("light and dark exchanged" in note for note in study.notes)
+    assert len(study.data.seen) == len(drawings) - 1
+
+
+# --- training -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", list(MODELS))
+@pytest.mark.parametrize("kind", ["drawings", "features"])
+def test_every_model_trains_and_says_what_the_catalog_promises(
+    request: pytest.FixtureRequest, model: str, kind: str
+) -> None:
+    table = request.getfixturevalue(kind)
+    study = Study(settings(model=model, max_steps=12), table, CPU)
+    events = list(train(study))
+    curve = [e.score for e in events if isinstance(e, Progress)]
+    assert curve[-1] > curve[0]
+    last = events[-1]
+    assert isinstance(last, Finished)
+    arrays = last.report.arrays
+    assert {spec.name for spec in ENTRY.report} == set(arrays)
+    assert {spec.name for spec in ENTRY.snapshot} == set(study.snapshot())
+    c = int(study.data.sizes.sum())
+    assert arrays["shown_B"].shape[1:] == arrays["correlation"].shape == (c, c)
+    assert np.diag(arrays["correlation"]) == pytest.approx(np.ones(c))
+    assert sorted(arrays["order"].tolist()) == list(range(c))
+    assert arrays["global"].shape == (2, 2)
+    assert (arrays["test_p"] > 0).all()
+    assert (arrays["test_information"] <= arrays["test_entropy"] + 1e-9).all()
+    own = np.nansum(arrays["confusion"], axis=1)
+    assert own == pytest.approx(np.ones(c))
+    assert arrays["confusion_across"].sum(1) == pytest.approx(np.ones(2))
+    if model in ("g-m", "g-a"):
+        assert arrays["global"][0, 1] == 0.0  # outputs with models of their own share nothing
+    if kind == "drawings":
+        assert arrays["patches"].shape[1:] == (3, 3)
+        assert (np.diff(arrays["patches_weight"]) <= 0).all()
+
+
+def test_every_question_is_answered_as_the_catalog_promises(
+    alphabets: tuple[Study, Report], features: pd.DataFrame
+) -> None:
+    plain = Study(settings(), features, CPU)
+    run(plain)
+    for study in (alphabets[0], plain):
+        for question, specs in ENTRY.explore.items():
+            if question == "draw" and study is plain:
+                continue
+            asked = {"pixels": [0.0] * 144, "row": 3, "k": 2, "outputs": "", "latent": 1}
+            assert {s.name for s in specs} == set(study.explore(question, **asked)), question
+
+
+def test_it_learns(alphabets: tuple[Study, Report], drawings: pd.DataFrame) -> None:
+    study, report = alphabets
+    assert value(report, "recall") > 0.5  # two of seven by chance
+    assert value(report, "mean log probability (nats)") > np.log(2 / 7)
+    right = report.arrays["test_right"]
+    assert value(report, "recall") == pytest.approx(right.mean())
+    assert np.nansum(report.arrays["accuracy"] * [3, 4]) == pytest.approx(7 * right.mean())
+    assert report.arrays["reliability"][2].sum() == len(study.data.test)
+    told = pd.DataFrame({k: v for k, v in report.arrays.items() if k.startswith("test_")})
+    assert drawings["output"].iloc[told["test_row"]].tolist() == ["Anu"] * 6 + ["Bel"] * 8
+    names = [label for labels in study.data.seen.classes for label in labels]
+    assert drawings["label"].iloc[told["test_row"]].tolist() == [
+        names[c] for c in told["test_class"]
+    ]
+    assert (told["test_right"] == (told["test_class"] == told["test_predicted"])).all()
+
+
+def test_a_resumed_run_ends_bit_by_bit_where_an_uninterrupted_one_ends(
+    drawings: pd.DataFrame,
+) -> None:
+    values = settings(sampled_classes=1, restarts=2)
+    resumed(lambda: Study(values, drawings, CPU), 9)
+
+
+def test_snapshots_do_not_draw_from_the_generator(drawings: pd.DataFrame) -> None:
+    curves = []
+    for often in (False, True):
+        study = Study(settings(sampled_classes=1), drawings, CPU)
+        study.begin(0, 0, None)
+        before = torch.get_rng_state()
+        curves.append([])
+        for _ in range(4):
+            curves[-1].append(study.step().elbo)
+            if often:
+                study.snapshot()
+        assert torch.equal(torch.get_rng_state(), before)
+    assert curves[0] == curves[1]
+
+
+def test_a_bound_of_some_rows_stands_for_that_of_all(
+    drawings: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = Study(settings(), drawings, CPU)
+    study.begin(0, 0, None)
+    for _ in range(5):
+        study.step()
+    whole = study._whole()
+    at = torch.as_tensor(study.data.learnt)
+    exact = study.model.bound(study.prepared, study.data.output[at], study.data.label[at]) / len(at)
+    assert whole == pytest.approx(float(exact))
+    monkeypatch.setattr("scant.studies.omniglot.study.MOST_SCORED", 28)
+    study._scored = study._scored[::2]
+    assert study._whole() == pytest.approx(whole, abs=0.3)
+
+
+# --- the fitted model ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", ["mogp-ar", "g-a"])
+@pytest.mark.parametrize("kind", ["drawings", "features"])
+def test_a_restored_study_is_the_same(
+    request: pytest.FixtureRequest, model: str, kind: str
+) -> None:
+    table = request.getfixturevalue(kind)
+    study = Study(settings(model=model, pixels="grey"), table, CPU)
+    run(study)
+    tensors, meta = study.fitted()
+    back = Study.restore(study.settings, {k: v.clone() for k, v in tensors.items()}, meta, CPU)
+    pd.testing.assert_frame_equal(study.predict(table.head(30)), back.predict(table.head(30)))
+    for name, array in study.snapshot().items():
+        assert np.array_equal(array, back.snapshot()[name]), name
+
+
+def test_predictions_name_the_class_and_keep_the_rows(
+    alphabets: tuple[Study, Report], drawings: pd.DataFrame
+) -> None:
+    study, _ = alphabets
+    asked = drawings.iloc[[3, 60, 10]].drop(columns="label").set_index(pd.Index([5, 3, 9]))
+    told = study.predict(asked)
+    assert list(told.index) == [5, 3, 9]
+    assert all(label.split()[0] == output for label, output in zip(told["label"], told["output"]))
+    own = [c for c in told if c.startswith("p(Anu/")]
+    assert own == ["p(Anu/Anu 1)", "p(Anu/Anu 2)", "p(Anu/Anu 3)"]
+    assert told[own].iloc[0].sum() == pytest.approx(1.0)
+    assert told[own].iloc[1].isna().all()
+    best = told[[f"p(Anu/{label})" for label in told["label"][told["output"] == "Anu"]]]
+    assert told["probability"].iloc[0] == pytest.approx(best.iloc[0].max())
+    labelled = study.predict(drawings.iloc[[3, 60]])
+    assert labelled["label"].tolist() == drawings["label"].iloc[[3, 60]].tolist()
+    assert set(labelled["predicted"]) <= {c for names in study.data.seen.classes for c in names}
+    with pytest.raises(BadInput, match="row 4: 'Cor' was not trained on"):
+        study.predict(asked.assign(output=["Anu", "Bel", "Cor"]))
+
+
+def test_images_of_another_size_are_brought_to_the_models(drawings: pd.DataFrame) -> None:
+    study = Study(settings(size=6), drawings, CPU)
+    run(study)
+    small = simulate.alphabets(0, 6, sizes=SIZES, drawers=10, variation=TIDY).frame()
+    columns = ["predicted", "probability"]
+    pd.testing.assert_frame_equal(study.predict(drawings)[columns], study.predict(small)[columns])
+    whole = Study(settings(), drawings, CPU)
+    run(whole)
+    with pytest.raises(BadInput, match="have 6 x 6 pixels, and the model has learnt 12 x 12"):
+        whole.predict(small)
+
+
+def test_a_zip_goes_all_the_way(tmp_path: Path) -> None:
+    """Pages are light: ink is found, learnt from, and predicted, as the command line does it."""
+    data = simulate.alphabets(
+        1, 20, sizes={"Uno": (0, 3), "Due": (0, 3)}, drawers=8, variation=TIDY
+    )
+    names = [data.classes[d][c] for d, c in zip(data.output, data.label)]
+    for file, new in (("learn.zip", False), ("new.zip", True)):
+        with zipfile.ZipFile(tmp_path / file, "w") as archive:
+            for i, image in enumerate(data.x.reshape(-1, 20, 20)):
+                if (i % 8 == 7) != new:
+                    continue
+                page = io.BytesIO()
+                Image.fromarray((255 * (1 - image)).astype(np.uint8)).save(page, "PNG")
+                label = "unknown" if new else names[i]
+                path = f"{data.outputs[data.output[i]]}/{label}/{i:02}.png"
+                archive.writestr(path, page.getvalue())
+    values = {**QUICK, "max_steps": 60, "n_latent": 5, "n_inducing": 20, "size": 12}
+    fitted = fit("omniglot", tmp_path / "learn.zip", **values)
+    notes = [event.text for event in fitted if isinstance(event, Note)]
+    assert any("what is dark was taken as ink" in note for note in notes)
+    asked = open_to_predict(ENTRY, tmp_path / "new.zip", fitted.study.settings)
+    told = fitted.study.predict(asked)
+    own = [names[i] for i in (31, 39, 47, 7, 15, 23)]  # by path: Due comes before Uno
+    assert np.mean([a == b for a, b in zip(told["predicted"], own)]) >= 0.5
+    assert all(told["predicted"].str.split().str[0] == told["output"])
+
+
+# --- beside others ------------------------------------------------------------------------------
+
+
+def test_other_classifiers_stand_beside_it(
+    features: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scant.studies.omniglot.baselines.SINGLE_STEPS", 80)
+    study = Study(settings(baselines=True, max_steps=60), features, CPU)
+    report = run(study)
+    methods = list(dict.fromkeys(m.method for m in report.metrics if m.source == "baseline"))
+    assert methods == ["nearest neighbour", "logistic regression", "G-M", "G-A"]
+    assert report.arrays["compare_accuracy"].shape == (4, 2)
+    for method in ("this run", *methods):
+        assert value(report, "recall", method) > 0.5
+    assert {m.name for m in report.metrics if m.method == "nearest neighbour"} == {
+        "recall",
+        "precision",
+        "F1",
+    }
+
+
+def test_slow_ones_are_left_out_with_a_note(
+    drawings: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scant.studies.omniglot.baselines.MOST_ROWS", 10)
+    monkeypatch.setattr("scant.studies.omniglot.baselines.MOST_NUMBERS", 10)
+    report = run(Study(settings(baselines=True), drawings, CPU))
+    assert {m.method for m in report.metrics} == {"this run", "nearest neighbour"}
+    assert [note.split(" is left")[0] for note in report.notes] == [
+        "logistic regression",
+        "G-M",
+        "G-A",
+    ]
+
+
+def test_published_figures_stand_only_beside_the_published_data(drawings: pd.DataFrame) -> None:
+    sizes = {PUBLISHED[0]: (0, 14), PUBLISHED[1]: (0, 14)}
+    table = simulate.alphabets(0, 8, sizes=sizes, drawers=5).frame()
+    report = run(Study(settings(max_steps=2), table, CPU))
+    theirs = {m.method: m.value for m in report.metrics if m.source == "published"}
+    assert theirs["MOCGPs-AR (published)"] == 0.714
+    assert any(m.name == "recall of Blackfoot" and m.source == "run" for m in report.metrics)
+    for other in (settings(max_steps=2, shots=1), settings(max_steps=2, n_classes=3)):
+        report = run(Study(other, table, CPU))
+        assert not any(m.source == "published" for m in report.metrics)

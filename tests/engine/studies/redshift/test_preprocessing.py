@@ -1,0 +1,101 @@
+"""Features: the two coordinate systems, missing bands, wild values."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from scant.studies.redshift.entry import RedshiftSettings
+from scant.studies.redshift.preprocessing import TAME, Features, colour_matrix
+
+BANDS = ["u", "g", "r", "i"]
+
+
+@pytest.fixture
+def table() -> pd.DataFrame:
+    generator = np.random.default_rng(0)
+    base = generator.normal(20, 1, (500, 1))
+    data = pd.DataFrame(base + generator.normal(0, 0.4, (500, 4)), columns=BANDS)
+    for band in BANDS:
+        data[f"{band}_err"] = np.exp(generator.normal(-3, 0.5, 500))
+    return data
+
+
+def fit(table: pd.DataFrame, **values) -> Features:
+    return Features.fit(table, BANDS, RedshiftSettings(**values))
+
+
+def test_coordinates_are_standardised_and_named(table):
+    features = fit(table)
+    x = features.inputs(table)
+    assert x.shape == (500, 8)
+    assert features.names[:5] == ["u", "g", "r", "i", "log u_err"]
+    assert x.mean(0).abs().max() < 1e-10
+    assert (x.std(0, correction=0) - 1).abs().max() < 1e-10
+
+
+def test_colours_are_differences_of_neighbours_and_one_reference(table):
+    features = fit(table, robust=False, errors="ignore")
+    z = features.inputs(table) @ torch.as_tensor(features.T).T
+    colours = table[BANDS].to_numpy() @ colour_matrix(4).T
+    assert np.allclose(colours[:, 1], table["u"] - table["g"])
+    assert np.allclose(z, (colours - colours.mean(0)) / colours.std(0), atol=1e-10)
+
+
+def test_usual_values_are_left_as_they_are(table):
+    usual = table.iloc[:100]
+    plain, robust = fit(table, robust=False), fit(table)
+    away = np.abs((robust.combined(robust.measured(usual)) - robust.centre) / robust.width)
+    calm = (away < TAME).all(axis=1)
+    assert calm.sum() > 60
+    assert np.allclose(
+        plain.measured(usual[calm]), robust.tamed(robust.measured(usual[calm])), atol=1e-10
+    )
+
+
+def test_a_wild_value_stays_finite_and_extreme(table):
+    features = fit(table)
+    wild = table.iloc[:1].copy()
+    wild["g"] = 35.0
+    assert features.inputs(wild).abs().max() < 60
+    unruly = fit(table, robust=False).inputs(wild).abs().max()
+    assert features.inputs(wild).abs().max() < unruly
+
+
+def test_a_missing_band_takes_its_error_along_and_nothing_else(table):
+    features = fit(table)
+    x = features.inputs(table, off=["g"])
+    assert x[:, [1, 5]].isnan().all()
+    assert not x[:, [0, 2, 3, 4, 6, 7]].isnan().any()
+    hollow = table.assign(g=np.nan)
+    assert torch.equal(x.isnan(), features.inputs(hollow).isnan())
+
+
+def test_other_bands_do_not_move_when_one_is_missing(table):
+    features = fit(table)
+    calm = table.iloc[[i for i in range(50) if features.inputs(table.iloc[[i]]).abs().max() < 2]]
+    whole, less = features.inputs(calm), features.inputs(calm, off=["u"])
+    seen = ~less.isnan()
+    assert torch.allclose(whole[seen], less[seen], atol=1e-8)
+
+
+def test_a_column_that_is_not_there_is_missing(table):
+    features = fit(table)
+    assert features.inputs(table.drop(columns=["i", "i_err"]))[:, [3, 7]].isnan().all()
+
+
+def test_errors_become_noise_in_units_of_the_coordinates(table):
+    features = fit(table, errors="as noise", robust=False)
+    noise = features.noise(table)
+    assert noise.shape == (500, 4)
+    expected = (table["u_err"] / table["u"].std(ddof=0)) ** 2
+    assert np.allclose(noise[:, 0], expected)
+
+
+def test_a_constant_column_does_no_harm(table):
+    assert torch.isfinite(fit(table.assign(u=20.0)).inputs(table.assign(u=20.0))).all()
+
+
+def test_the_fingerprint_brings_the_same_features_back(table):
+    features = fit(table)
+    again = Features.of(features.fingerprint())
+    assert torch.equal(features.inputs(table), again.inputs(table))

@@ -1,0 +1,31 @@
+"""The redshift study on real galaxies; skipped where they are not."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scant
+from scant.events import Finished
+
+from tests.paths import REAL_DATA
+
+GALAXIES = REAL_DATA / "photoz_sdss" / "galaxies.parquet"
+
+
+@pytest.mark.skipif(not GALAXIES.is_file(), reason="SCANT_REAL_DATA names no photoz_sdss galaxies")
+def test_boss_galaxies_are_placed_better_than_by_a_forest_also_with_bands_missing():
+    galaxies = pd.read_parquet(GALAXIES)
+    galaxies = galaxies[galaxies["sample"] == "boss_dr10"].sample(6000, random_state=0)
+    table = pd.DataFrame({"z": galaxies["z_spec"].astype(float)})
+    for band in "ugriz":
+        table[f"mag_{band}"] = galaxies[band].astype(float)
+        table[f"mag_{band}_err"] = galaxies[f"err_{band}"].astype(float)
+    sizes = {"training_size": 3000, "validation_size": 800, "test_size": 2200}
+    *_, last = scant.fit("redshift", table.reset_index(drop=True), device="cpu", **sizes)
+    assert isinstance(last, Finished)
+    found = {(m.method, m.name): m.value for m in last.report.metrics}
+    assert found["this run", "RMSE"] < 0.95 * found["random forest", "RMSE"]
+    assert found["this run", "mean log-likelihood"] > 1.75
+    assert 93 <= found["this run", "coverage of the 95% interval"] <= 97
+    missing = last.report.arrays["missing"]
+    assert np.array_equal(missing[0], [0, 1, 2, 3, 4])
+    assert missing[1, 2] < 0.7 * missing[2, 2]  # two bands: about .08 against .15

@@ -1,0 +1,61 @@
+"""The publication's table: every structure is run, baselines count once, figures stand beside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scant.errors import BadInput
+from scant.events import Event
+from scant.studies.redshift import reproduce as tables
+from scant.studies.redshift.report import NAMES
+from scant.training.api import fit
+
+from tests.engine.studies.studying import gathered
+
+BRIEF = {"training_size": 80, "validation_size": 20, "test_size": 40, "n_basis": 3, "max_steps": 2}
+
+
+@pytest.fixture
+def briefly(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fit_briefly(study: str, data: pd.DataFrame | None, **values: Any) -> Iterator[Event]:
+        return fit(study, data, device="cpu", **{**values, **BRIEF, "restarts": 1})
+
+    monkeypatch.setattr(tables, "fit", fit_briefly)
+
+
+@pytest.mark.usefixtures("briefly")
+def test_every_variant_is_run_and_baselines_count_once_a_seed() -> None:
+    found = gathered(tables.reproduce(quick=True, data=None))
+    assert set(found["experiment"]) == {tables.EXPERIMENT, tables.MISSING}
+    ours = found[found["ours"].notna()]
+    assert {"GPVL m=25", "GPVD m=25", "GPVC m=25", "GPVC m=25, as published"} < set(ours["method"])
+    assert (ours["repeats"] == 1).all()
+    assert ours["data"].str.contains("stand-in for SDSS").all()
+    published = found.set_index(["method", "metric"])["published"].dropna()
+    assert published["GPVC m=25", "RMSE"] == 0.0540
+    for method in ("ANNz2", "TPZ", "SPGP"):
+        assert set(published[f"{method} (not here)"].index) == set(NAMES)
+
+
+@pytest.mark.usefixtures("briefly")
+def test_surveys_are_mixed_and_a_forest_stands_beside() -> None:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {f"mag_{band}": rng.uniform(17, 22, 140) for band in "ugriz"}
+        | {f"mag_{band}_err": rng.uniform(0.01, 0.1, 140) for band in "ugriz"}
+    )
+    found = gathered(tables.mixed(table.assign(z=0.05 * (table["mag_u"] - 15)), 0))
+    assert set(found["experiment"]) == {tables.MIXED}
+    ours = {f"GPVC m={m}, five starts" for m in (25, 100)}
+    assert set(found["method"]) == {*ours, "random forest", "linear regression"}
+    assert not found.duplicated(["method", "metric"]).any()
+
+
+def test_a_folder_without_the_file_is_said(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"no file galaxies\.parquet"):
+        next(tables.reproduce(quick=True, data=tmp_path))

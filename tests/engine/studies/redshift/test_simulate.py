@@ -1,0 +1,114 @@
+"""The simulated survey: physics where it can be checked, and what a model finds in it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scant.studies.redshift import simulate as photometry
+from scant.studies.redshift.simulate import BANDS, CLASSES, distance_modulus, simulate, spectrum
+from scipy.integrate import quad
+from sklearn.ensemble import RandomForestRegressor
+
+
+@pytest.fixture(scope="module")
+def survey() -> pd.DataFrame:
+    return simulate(6000, seed=1)
+
+
+def colours(kind: str, z: float) -> np.ndarray:
+    """u-g, g-r, r-i, i-z of a dust-free galaxy without noise."""
+    blend = np.eye(len(CLASSES))[[list(CLASSES).index(kind)]]
+    flux = photometry._mixed_flux(blend, np.zeros(1), np.array([z]))
+    return -np.diff(-2.5 * np.log10(flux[0]))
+
+
+def test_distances() -> None:
+    """Flat LCDM, H0 = 70 km/s/Mpc, Omega_m = 0.3 (Hogg 1999), by another quadrature."""
+    redshifts = np.array([0.02, 0.5, 1.0])
+    comoving = [
+        299_792.458 / 70 * quad(lambda z: (0.3 * (1 + z) ** 3 + 0.7) ** -0.5, 0, end)[0]
+        for end in redshifts
+    ]
+    expected = 5 * np.log10((1 + redshifts) * comoving) + 25
+    np.testing.assert_allclose(distance_modulus(redshifts), expected, atol=1e-4)
+
+
+def test_colours_of_known_types() -> None:
+    """Nearby colours of Fukugita et al. (1995), and the 4000 A break crossing g at z = 0.35."""
+    np.testing.assert_allclose(colours("elliptical", 0.0)[:3], [1.75, 0.75, 0.40], atol=0.2)
+    assert colours("elliptical", 0.0)[1] > colours("spiral", 0.0)[1] > colours("starburst", 0.0)[1]
+    assert colours("elliptical", 0.35)[1] == pytest.approx(1.6, abs=0.2)
+    passing = [(0.0, 0.35), (0.4, 0.75), (0.75, 1.1)]  # the break goes from g to r, i and z
+    grown = [colours("elliptical", b)[1:] - colours("elliptical", a)[1:] for a, b in passing]
+    assert [int(g.argmax()) for g in grown] == [0, 1, 2]
+
+
+def test_dust_reddens_and_breaks_break() -> None:
+    wavelength = np.array([350.0, 380.0, 420.0, 700.0])
+    clean = spectrum("elliptical", wavelength)
+    dusty = spectrum("elliptical", wavelength, 1.0)
+    assert np.all(np.diff(dusty / clean) > 0)
+    assert clean[2] / clean[1] > 1.7
+
+
+def test_survey_is_limited_in_magnitude_and_reaches_redshift_one(survey: pd.DataFrame) -> None:
+    assert survey.columns.tolist() == [
+        *(f"mag_{b}" for b in BANDS),
+        *(f"mag_{b}_err" for b in BANDS),
+        "z",
+    ]
+    assert np.isfinite(survey.to_numpy()).all()
+    assert 0.3 < survey["z"].median() < 0.6
+    assert survey["z"].quantile(0.99) > 1.0
+    assert survey["z"].between(0, 1.2).all()
+    assert survey["mag_r"].quantile(0.9) < photometry.MAGNITUDE_LIMIT + 0.2
+
+
+@pytest.mark.parametrize("band", BANDS)
+def test_errors_grow_with_magnitude(survey: pd.DataFrame, band: str) -> None:
+    magnitude, error = survey[f"mag_{band}"], survey[f"mag_{band}_err"]
+    assert (error > 0).all()
+    means = error.groupby(pd.qcut(magnitude, 8)).median().to_numpy()
+    assert np.all(np.diff(means) > 0)
+    # At the depth of a five-sigma detection the error is a fifth of a flux, by definition.
+    near = (magnitude - photometry.DEPTHS[BANDS.index(band)]).abs() < 0.2
+    if near.sum() > 20:
+        assert error[near].median() == pytest.approx(2.5 / np.log(10) / 5, rel=0.25)
+
+
+def test_noise_is_what_the_errors_say() -> None:
+    rng = np.random.default_rng(0)
+    flux = np.tile(10 ** (-0.4 * np.array([22.0, 22.0, 21.0, 20.5, 20.0])), (4000, 1))
+    magnitude, error, _ = photometry._observe(flux, rng)
+    standard = (magnitude - magnitude.mean(axis=0)) / error
+    np.testing.assert_allclose(standard.std(axis=0), 1.0, atol=0.08)
+
+
+def test_redshift_can_be_learnt_but_not_exactly(survey: pd.DataFrame) -> None:
+    bands = survey[[f"mag_{b}" for b in BANDS]].to_numpy()
+    inputs = np.column_stack([bands, -np.diff(bands)])
+    forest = RandomForestRegressor(60, min_samples_leaf=5, random_state=0)
+    wrong = (
+        forest.fit(inputs[:3000], survey["z"][:3000]).predict(inputs[3000:]) - survey["z"][3000:]
+    )
+    assert 0.8 < 1 - wrong.var() / survey["z"][3000:].var() < 0.98
+    # Degenerate colours: some galaxies are wrong by far more than their like.
+    assert 0.002 < (wrong.abs() > 5 * 1.48 * wrong.abs().median()).mean() < 0.1
+
+
+def test_seed_repeats_and_a_larger_survey_only_adds() -> None:
+    small, large = simulate(100, seed=5), simulate(3000, seed=5)
+    pd.testing.assert_frame_equal(small, large[:100])
+    assert not np.allclose(small["z"], simulate(100, seed=6)["z"])
+    assert len(simulate(0)) == 0
+
+
+def test_missing_bands() -> None:
+    survey = simulate(3000, seed=2, missing=0.2, detection=3.0)
+    magnitudes = survey[[f"mag_{b}" for b in BANDS]].isna().to_numpy()
+    errors = survey[[f"mag_{b}_err" for b in BANDS]].isna().to_numpy()
+    np.testing.assert_array_equal(magnitudes, errors)
+    assert not magnitudes.all(axis=1).any()
+    assert magnitudes[:, 2].mean() == pytest.approx(0.2, abs=0.05)
+    assert magnitudes[:, 0].mean() > magnitudes[:, 2].mean() + 0.03  # faint in u

@@ -1,0 +1,284 @@
+"""The list "Bad input" of DESIGN.md on every page: one sentence, from wizard and command alike.
+
+`taken` and `refused` go through `inspect_table`, which the upload wizard calls, and `open_table`,
+which the command line and the workers call; the files are each page's own template, spoilt.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scant.data_sources.open import open_table
+from scant.errors import BadInput
+from scant.studies import STUDIES, entry
+from scant.tables.images.image_table import read_image_table
+from scant.tables.read import inspect_table
+from scant.tables.schema import Preview
+
+from tests.paths import TEMPLATES
+
+# A column of numbers that the page learns from, and the column that it learns.
+NUMBERS = {"aggregation": "age_lo", "redshift": "mag_g", "genes": "x"}
+LEARNT = {"aggregation": "y", "redshift": "z", "genes": "y", "multiview": "time"}
+IMAGES = [study for study in STUDIES if entry(study).table.images]
+
+every_study = pytest.mark.parametrize("study", STUDIES)
+# What is said of a file before its columns are looked at is the same for every table, but for those
+# that may come as archives of images.
+each_kind_of_file = pytest.mark.parametrize("study", ["redshift", "mitosis"])
+
+
+@cache
+def _template(study: str) -> pd.DataFrame:
+    return pd.read_csv(TEMPLATES / f"{study}.csv", dtype=object, keep_default_na=False)
+
+
+def template(study: str) -> pd.DataFrame:
+    """As text, with a few of the features where those are pixels."""
+    return _template(study).iloc[:, :12].copy()
+
+
+def number(study: str) -> str:
+    """A column of numbers in the template."""
+    own, frame = {c.name for c in entry(study).table.columns}, template(study)
+    return NUMBERS.get(study) or next(
+        c for c in frame if c not in own and pd.to_numeric(frame[c], errors="coerce").notna().all()
+    )
+
+
+def learnt(study: str) -> str:
+    return LEARNT.get(study, "label")
+
+
+def csv(frame: pd.DataFrame, **how: object) -> bytes:
+    return frame.to_csv(index=False, **how).encode()
+
+
+def spoilt(study: str, column: str, text: str) -> bytes:
+    """The template with one cell of row 5 replaced."""
+    frame = template(study)
+    frame.loc[3, column] = text
+    return csv(frame)
+
+
+def seen(data: bytes, study: str) -> Preview:
+    target = "z" if study == "redshift" else None
+    return inspect_table(data, entry(study).table, name="mine.csv", target=target)
+
+
+def opened(data: bytes, study: str, folder: Path) -> pd.DataFrame:
+    file = folder / "mine.csv"
+    file.write_bytes(data)
+    found = entry(study)
+    return open_table(found, file, found.settings())
+
+
+def refused(data: bytes, study: str, folder: Path, *words: str) -> None:
+    """One sentence with these words, the same from both."""
+    with pytest.raises(BadInput) as caught:
+        opened(data, study, folder)
+    said = str(caught.value)
+    assert "\n" not in said
+    for word in ("mine.csv", *words):
+        assert word in said, said
+    assert seen(data, study).problems[0] in said
+
+
+def taken(data: bytes, study: str, folder: Path, *noted: str) -> pd.DataFrame:
+    """Read by both, with notes that have these words."""
+    preview = seen(data, study)
+    assert not preview.problems, preview.problems
+    for words in noted:
+        assert any(words in note for note in preview.warnings), preview.warnings
+    return opened(data, study, folder)
+
+
+@every_study
+def test_the_template_itself(study: str, tmp_path: Path) -> None:
+    assert len(taken(csv(template(study)), study, tmp_path)) == len(template(study))
+
+
+@each_kind_of_file
+@pytest.mark.parametrize("data", [b"", b"\n \r\n", b"\xef\xbb\xbf"])
+def test_empty(study: str, data: bytes, tmp_path: Path) -> None:
+    refused(data, study, tmp_path, "empty")
+
+
+@every_study
+def test_header_only(study: str, tmp_path: Path) -> None:
+    refused(csv(template(study)[:0]), study, tmp_path, "no rows")
+
+
+@every_study
+def test_wrong_delimiter(study: str, tmp_path: Path) -> None:
+    whole = opened(csv(template(study)), study, tmp_path)
+    other = taken(csv(template(study), sep=";"), study, tmp_path, "separated by semicolons")
+    pd.testing.assert_frame_equal(other, whole)
+    refused(csv(template(study), sep="~"), study, tmp_path)
+
+
+@each_kind_of_file
+def test_byte_order_mark(study: str, tmp_path: Path) -> None:
+    whole = opened(csv(template(study)), study, tmp_path)
+    marked = taken(b"\xef\xbb\xbf" + csv(template(study)), study, tmp_path)
+    pd.testing.assert_frame_equal(marked, whole)
+
+
+@each_kind_of_file
+def test_latin_1(study: str, tmp_path: Path) -> None:
+    data = template(study).assign(größe="ß").to_csv(index=False).encode("latin-1")
+    taken(data, study, tmp_path, "Latin-1")
+
+
+@every_study
+def test_ten_thousand_columns(study: str, tmp_path: Path) -> None:
+    head = ",".join(f"c{i}" for i in range(10_000)).encode()
+    row = b",".join([b"1.5"] * 10_000)
+    limited = entry(study).table.maximum_columns < 10_000
+    words = "10,000 columns" if limited else "has no column"
+    refused(b"\n".join([head, row, row]), study, tmp_path, words)
+    wide = ",".join(f"c{i}" for i in range(12_001)).encode() + b"\n1"
+    refused(wide, study, tmp_path, "12,001 columns")
+
+
+@every_study
+@pytest.mark.parametrize("word", ["12,3O", "1e999", "-inf", "=cmd|' /C calc'!A0", "<b>3</b>"])
+def test_cells_that_are_no_finite_numbers(study: str, word: str, tmp_path: Path) -> None:
+    refused(spoilt(study, number(study), word), study, tmp_path, number(study), "row 5", word[:9])
+
+
+@every_study
+def test_constant_columns(study: str, tmp_path: Path) -> None:
+    schema = entry(study).table
+    data = csv(template(study).assign(same="1"))
+    if not schema.features:
+        taken(data, study, tmp_path, "not used: same")
+    elif schema.images:  # a pixel may be the same everywhere
+        assert "same" in taken(data, study, tmp_path)
+    else:
+        assert "same" not in taken(data, study, tmp_path, "every value is 1; it was left out")
+
+
+@every_study
+def test_duplicate_rows(study: str, tmp_path: Path) -> None:
+    frame = template(study)
+    taken(csv(pd.concat([frame, frame[:2]])), study, tmp_path, "rows repeat")
+
+
+@every_study
+def test_one_value_or_one_class_only(study: str, tmp_path: Path) -> None:
+    column = learnt(study)
+    data = csv(template(study).assign(**{column: "3"}))
+    if study == "clamp":  # a pool may begin with one class, or none; the study says what it lacks
+        from scant.training.api import fit
+
+        with pytest.raises(BadInput, match=r"class|label"):
+            fit("clamp", opened(data, study, tmp_path), device="cpu")
+    else:
+        refused(data, study, tmp_path, repr(column))
+
+
+@every_study
+def test_one_replica_only(study: str, tmp_path: Path) -> None:
+    data = csv(template(study).assign(replica="1"))
+    if study == "genes":
+        refused(data, study, tmp_path, "'replica'", "only 1 different value")
+    else:  # a column like any other
+        taken(data, study, tmp_path)
+
+
+@every_study
+def test_all_values_missing(study: str, tmp_path: Path) -> None:
+    data = csv(template(study).assign(**{number(study): ""}))
+    if study in ("genes", "aggregation"):  # what every row needs
+        refused(data, study, tmp_path)
+    else:
+        taken(data, study, tmp_path, "every cell is empty")
+    own, nothing = {c.name for c in entry(study).table.columns}, template(study)
+    nothing[[c for c in nothing if c not in own]] = ""
+    if entry(study).table.features:
+        refused(csv(nothing), study, tmp_path)
+
+
+@every_study
+def test_boxes_upside_down(study: str, tmp_path: Path) -> None:
+    frame = template(study).assign(t_lo="2", t_hi="3")
+    frame.loc[3, "t_hi"] = "1"
+    if entry(study).table.boxes:
+        refused(csv(frame), study, tmp_path, "'t_hi', row 5", "below t_lo")
+    else:
+        taken(csv(frame), study, tmp_path)
+
+
+@every_study
+def test_markup_in_a_name_is_a_name(study: str, tmp_path: Path) -> None:
+    evil = "<script>alert(1)</script>"
+    rng = np.random.default_rng(0)
+    frame = template(study)
+    frame[evil] = rng.normal(size=len(frame)).round(3).astype(str)
+    read = taken(csv(frame), study, tmp_path)
+    assert (evil in read) == entry(study).table.features
+
+
+@each_kind_of_file
+def test_two_hundred_megabytes(study: str, tmp_path: Path) -> None:
+    large = tmp_path / "mine.csv"
+    with large.open("wb") as out:
+        out.truncate(200_000_001)  # sparse: takes no room
+    found = entry(study)
+    with pytest.raises(BadInput, match=r"mine\.csv has 200 MB and the limit is 100 MB"):
+        open_table(found, large, found.settings())
+
+
+def packed(name: str, content: bytes) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(name, content)
+    return out.getvalue()
+
+
+@each_kind_of_file
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        (b"\x89PNG\r\n\x1a\n" + bytes(50), "PNG image"),
+        (b"%PDF-1.7" + bytes(50), "PDF"),
+        (packed("xl/workbook.xml", b"x"), "Excel workbook"),
+        (b"<!DOCTYPE html><html></html>", "web page"),
+        (np.random.default_rng(0).bytes(5000), "binary"),
+    ],
+)
+def test_no_csv_at_all(study: str, data: bytes, kind: str, tmp_path: Path) -> None:
+    refused(data, study, tmp_path, kind)
+
+
+@every_study
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("a/b/c.png", bytes(20_000_000), "times its size"),
+        ("../../a/b.png", b"x", "leads out of the archive"),
+        ("/etc/a/b.png", b"x", "leads out of the archive"),
+        ("a/b/readme.txt", b"x", "no images"),
+    ],
+)
+def test_archives_that_do_harm(
+    study: str, name: str, content: bytes, words: str, tmp_path: Path
+) -> None:
+    data, found = packed(name, content), entry(study)
+    if study not in IMAGES:
+        refused(data, study, tmp_path, "ZIP archive")
+        return
+    file = tmp_path / "mine.zip"
+    file.write_bytes(data)
+    with pytest.raises(BadInput, match=words) as caught:
+        open_table(found, file, found.settings())
+    assert "mine.zip" in str(caught.value)
+    with pytest.raises(BadInput, match=words):
+        read_image_table(data, found.table, name="mine.zip")  # as the wizard does

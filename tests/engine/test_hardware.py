@@ -1,0 +1,28 @@
+"""A process that trains keeps what its steps free."""
+
+import os
+import platform
+import subprocess
+import sys
+
+import pytest
+from toy import memory
+
+ASK = "from toy.memory import pages_of_steps; print(pages_of_steps())"
+KEEP = "from scant.hardware import keep_freed_memory; keep_freed_memory();"
+
+
+def _pages(code: str) -> int:
+    # With Dask's setting, which fixes what glibc would learn from what is freed.
+    env = os.environ | {"MALLOC_TRIM_THRESHOLD_": "65536", "MALLOC_ARENA_MAX": "1"}
+    env["PYTHONPATH"] = os.pathsep.join(sys.path)
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=env, check=True, capture_output=True, text=True
+    )
+    return int(done.stdout)
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library")
+def test_freed_memory_is_kept_for_the_next_step() -> None:
+    assert _pages(ASK) > memory.STEPS * memory.PAGES_OF_ONE * 0.9
+    assert _pages(KEEP + ASK) < memory.PAGES_OF_ONE
