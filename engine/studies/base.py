@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -135,6 +137,21 @@ class ArraySpec:
     shape: str
     unit: str
     doc: str
+
+
+def array_specs(table: str) -> tuple[ArraySpec, ...]:
+    """The specs in a table: a line `name (shape) [unit] doc` each, which indented lines go on.
+
+    Raises:
+        ValueError: A line has another form.
+    """
+    specs = []
+    for line in re.split(r"\n(?! )", textwrap.dedent(table).strip()):
+        found = re.fullmatch(r"(\S+) \((.+?)\) \[(.+?)\] (.+)", " ".join(line.split()))
+        if found is None:
+            raise ValueError(f"the spec of an array is no `name (shape) [unit] doc`: {line!r}")
+        specs.append(ArraySpec(*found.groups()))
+    return tuple(specs)
 
 
 @dataclass(frozen=True)

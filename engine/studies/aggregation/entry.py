@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import param
 from scant.studies.aggregation.table import TABLE
-from scant.studies.base import ArraySpec, Citation, Counts, Entry, Settings, Source, until_rest
+from scant.studies.base import Citation, Counts, Entry, Settings, Source, array_specs, until_rest
 
 MOST_LATENT = 8  # functions that many tasks share, where nobody says how many
 
@@ -30,7 +30,6 @@ class AggregationSettings(Settings):
         doc="Tasks that are not learnt from, with commas between: the cheap sensor switched off.",
     )
     likelihood = param.Selector(
-        default="auto",
         objects=["auto", "gaussian", "heteroscedastic", "poisson", "bernoulli"],
         doc="How observations scatter: auto takes Poisson for counts, Bernoulli for 0 and 1, else "
         "Gaussian; heteroscedastic lets the noise vary over the inputs by a second function.",
@@ -41,7 +40,6 @@ class AggregationSettings(Settings):
         "other=gaussian.",
     )
     standardize = param.Selector(
-        default="auto",
         objects=["auto", "together", "each task"],
         doc="Scale values by mean and deviation of all tasks, for one quantity in one unit, or of "
         "each task, for instruments with scales of their own; auto looks how far they differ.",
@@ -58,7 +56,6 @@ class AggregationSettings(Settings):
         doc="Rank R of each coregionalization matrix B_q = A_q A_qᵀ + diag(kappa).",
     )
     kernel = param.Selector(
-        default="eq",
         objects=["eq", "matern12", "matern32", "matern52"],
         doc="Covariance of the latent functions; eq is averaged over boxes exactly, the others by "
         "quadrature.",
@@ -83,7 +80,6 @@ class AggregationSettings(Settings):
     )
     learn_inducing = param.Boolean(False, doc="Move the inducing points with the rest.")
     optimizer = param.Selector(
-        default="natural",
         objects=["natural", "adam", "em"],
         doc="Natural gradients for q(u) with Adam for the rest, Adam for all, or variational EM as "
         "published.",
@@ -135,15 +131,15 @@ def estimate(
     return 0.8 + steps * functions * part, held
 
 
-_FIELD = (
-    ArraySpec("mean", "g", "y", "posterior means of the cells' averages, of one task"),
-    ArraySpec("std_f", "g", "y", "their deviations"),
-    ArraySpec("std_y", "g", "y", "deviations of new observations of the cells"),
-)
-_PRIOR = (
-    ArraySpec("B", "t t", "1", "sum over q of the coregionalization matrices B_q"),
-    ArraySpec("lengthscale", "q d", "input", "lengthscales of the latent functions"),
-)
+_FIELD = array_specs("""
+    mean (g) [y] posterior means of the cells' averages, of one task
+    std_f (g) [y] their deviations
+    std_y (g) [y] deviations of new observations of the cells
+""")
+_PRIOR = array_specs("""
+    B (t t) [1] sum over q of the coregionalization matrices B_q
+    lengthscale (q d) [input] lengthscales of the latent functions
+""")
 
 ENTRY = Entry(
     name="aggregation",
@@ -190,34 +186,32 @@ ENTRY = Entry(
     report=(
         *_FIELD,
         *_PRIOR,
-        ArraySpec("test_y", "n_test", "y", "held-out observations"),
-        ArraySpec("test_mean", "n_test", "y", "their predictive means"),
-        ArraySpec("test_std", "n_test", "y", "their predictive deviations"),
-        ArraySpec("coverage", "2 c", "share", "nominal and observed coverage of intervals"),
-        ArraySpec(
-            "check",
-            "5 n",
-            "y",
-            "the aggregate check of each training row: task, observed value, posterior average "
-            "over its own box, deviation of a new observation, 1 where the 95% interval holds it",
-        ),
+        *array_specs("""
+            test_y (n_test) [y] held-out observations
+            test_mean (n_test) [y] their predictive means
+            test_std (n_test) [y] their predictive deviations
+            coverage (2 c) [share] nominal and observed coverage of intervals
+            check (5 n) [y] the aggregate check of each training row: task, observed value,
+                posterior average over its own box, deviation of a new observation, 1 where the 95%
+                interval holds it
+        """),
     ),
     explore={
-        "box": (
-            ArraySpec("grid", "k", "y", "values of the average over the box asked for"),
-            ArraySpec("density", "k", "1/y", "their posterior density"),
-            ArraySpec("moments", "3", "y", "mean, deviation, deviation of a new observation"),
-        ),
-        "scarcity": (
-            ArraySpec("n", "k", "rows", "fine observations"),
-            ArraySpec("smse", "2 3 k", "1", "all tasks, the scarce one alone: mean, low, high"),
-            ArraySpec("snlp", "2 3 k", "nats", "the same of the standardised negative log density"),
-        ),
-        "retrain": (
-            ArraySpec("n", "1", "rows", "fine observations that were trained on"),
-            ArraySpec("smse", "2", "1", "all tasks, the scarce one alone"),
-            ArraySpec("snlp", "2", "nats", "the same of the standardised negative log density"),
-        ),
+        "box": array_specs("""
+            grid (k) [y] values of the average over the box asked for
+            density (k) [1/y] their posterior density
+            moments (3) [y] mean, deviation, deviation of a new observation
+        """),
+        "scarcity": array_specs("""
+            n (k) [rows] fine observations
+            smse (2 3 k) [1] all tasks, the scarce one alone: mean, low, high
+            snlp (2 3 k) [nats] the same of the standardised negative log density
+        """),
+        "retrain": array_specs("""
+            n (1) [rows] fine observations that were trained on
+            smse (2) [1] all tasks, the scarce one alone
+            snlp (2) [nats] the same of the standardised negative log density
+        """),
         "field": _FIELD,
     },
     presets={

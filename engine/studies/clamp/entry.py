@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import param
 from scant.errors import BadInput
-from scant.studies.base import ArraySpec, Citation, Counts, Entry, Settings, Source
+from scant.studies.base import ArraySpec, Citation, Counts, Entry, Settings, Source, array_specs
 from scant.studies.clamp.table import TABLE
 
 EXPERTS = ["simulated", "you"]
@@ -25,7 +25,6 @@ class ClampSettings(Settings):
     essential = ("expert", "acquisition", "imbalance", "start", "budget", "batch_size")
 
     expert = param.Selector(
-        default=EXPERTS[0],
         objects=EXPERTS,
         doc="simulated: the labels of the table answer. you: the run prepares the pool and waits "
         "for your labels.",
@@ -47,7 +46,6 @@ class ClampSettings(Settings):
     delta = param.Number(0.05, bounds=(0.0, 0.5), doc="Half width of the band about p = 0.5.")
     batch_size = param.Integer(10, bounds=(1, 1000), doc="Labels between two fits.")
     diverse = param.Selector(
-        default=DIVERSITY[0],
         objects=DIVERSITY,
         doc="How a batch is kept from repeating itself: patches far from one another, the largest "
         "determinant of their posterior covariance, or not at all.",
@@ -75,7 +73,6 @@ class ClampSettings(Settings):
         0.25, bounds=(0.0, 0.6), doc="Share of the pictures that only the scores are taken from."
     )
     features = param.Selector(
-        default=FEATURES[0],
         objects=FEATURES,
         doc="What the classifier is given. auto: the table's numeric columns where there are such, "
         "else colour, HOG and LBP of the images.",
@@ -83,9 +80,7 @@ class ClampSettings(Settings):
     n_components = param.Integer(
         20, bounds=(1, 500), doc="Principal components of the features, fitted to the whole pool."
     )
-    link = param.Selector(
-        default="logistic", objects=["logistic", "probit"], doc="From latent function to p."
-    )
+    link = param.Selector(objects=["logistic", "probit"], doc="From latent function to p.")
     ard = param.Boolean(False, doc="One lengthscale for each component in place of one for all.")
     patience = param.Integer(
         5,
@@ -156,27 +151,27 @@ def estimate(
     return 0.6 + making + fits + waiting, held
 
 
-_SESSION = (
-    ArraySpec("labels", "r", "1", "labels given at each round so far"),
-    ArraySpec("f1", "m r", "1", "F1 of what is looked for on the held-out patches (validation "
-              "where no test is held out): asked actively, and at random (mean)"),
-    ArraySpec("precision", "m r", "1", "precision, likewise"),
-    ArraySpec("recall", "m r", "1", "recall, likewise"),
-    ArraySpec("f1_random_sd", "r", "1", "standard deviation of F1 over the random sessions"),
-    ArraySpec("validation_f1", "r", "1", "F1 on the validation patches; NaN where there are none"),
-    ArraySpec("evidence", "r", "nats", "log evidence of the labels"),
-    ArraySpec("flips", "r", "share", "of the pool's predictions that the round changed"),
-    ArraySpec("expected", "r", "patches", "predictions that the next round is expected to change"),
-    ArraySpec("pool_xy", "n 2", "1", "the first two principal components of every row"),
-    ArraySpec("pool_p", "n", "probability", "of the class that is looked for, of every row"),
-    ArraySpec("role", "n", "1", "0: may be asked about, 1: validation, 2: test"),
-    ArraySpec("row", "n", "1", "of the table, counted from 0"),
-    ArraySpec("truth", "n", "1", "label in the table; -1 where it has none"),
-    ArraySpec("asked", "k", "1", "rows labelled, in the order in which they were asked about"),
-    ArraySpec("asked_label", "k", "1", "their labels"),
-    ArraySpec("queue", "q", "1", "rows to be asked about next"),
-    ArraySpec("queue_p", "q", "probability", "of them"),
-)  # fmt: skip
+_SESSION = array_specs("""
+    labels (r) [1] labels given at each round so far
+    f1 (m r) [1] F1 of what is looked for on the held-out patches (validation where no test is held
+        out): asked actively, and at random (mean)
+    precision (m r) [1] precision, likewise
+    recall (m r) [1] recall, likewise
+    f1_random_sd (r) [1] standard deviation of F1 over the random sessions
+    validation_f1 (r) [1] F1 on the validation patches; NaN where there are none
+    evidence (r) [nats] log evidence of the labels
+    flips (r) [share] of the pool's predictions that the round changed
+    expected (r) [patches] predictions that the next round is expected to change
+    pool_xy (n 2) [1] the first two principal components of every row
+    pool_p (n) [probability] of the class that is looked for, of every row
+    role (n) [1] 0: may be asked about, 1: validation, 2: test
+    row (n) [1] of the table, counted from 0
+    truth (n) [1] label in the table; -1 where it has none
+    asked (k) [1] rows labelled, in the order in which they were asked about
+    asked_label (k) [1] their labels
+    queue (q) [1] rows to be asked about next
+    queue_p (q) [probability] of them
+""")
 
 ENTRY = Entry(
     name="clamp",
@@ -205,73 +200,52 @@ ENTRY = Entry(
     snapshot=_SESSION,
     report=(
         *_SESSION,
-        ArraySpec("eigenvalues", "e", "share", "of the features' variance by component"),
-        ArraySpec(
-            "compare_f1",
-            "c r",
-            "1",
-            "F1 of the methods compared (words: compared), mean over the repeated sessions",
-        ),
-        ArraySpec("compare_sd", "c r", "1", "its standard deviation over them"),
-        ArraySpec(
-            "reliability",
-            "3 b",
-            "share",
-            "mean p, share of the class looked for and number of the held-out patches, by bin of p",
-        ),
-        ArraySpec("picture", "n", "1", "of every row, by its number in words['pictures']"),
-        ArraySpec("test_row", "t", "1", "held-out rows, of the pool"),
-        ArraySpec("test_p", "t", "probability", "of the class that is looked for"),
-        ArraySpec("test_label", "t", "1", "their labels"),
+        *array_specs("""
+            eigenvalues (e) [share] of the features' variance by component
+            compare_f1 (c r) [1] F1 of the methods compared (words: compared), mean over the
+                repeated sessions
+            compare_sd (c r) [1] its standard deviation over them
+            reliability (3 b) [share] mean p, share of the class looked for and number of the
+                held-out patches, by bin of p
+            picture (n) [1] of every row, by its number in words['pictures']
+            test_row (t) [1] held-out rows, of the pool
+            test_p (t) [probability] of the class that is looked for
+            test_label (t) [1] their labels
+        """),
     ),
     explore={
-        "ask": (
-            ArraySpec("queue", "k", "1", "rows to be asked about next, in this order"),
-            ArraySpec("queue_p", "k", "probability", "of the class that is looked for"),
-            ArraySpec("reason", "k", "words", "why each is asked about"),
-            ArraySpec("p", "n", "probability", "of every row"),
-            ArraySpec("evidence", "1", "nats", "log evidence of the labels; NaN without any"),
-            ArraySpec(
-                "f1",
-                "1",
-                "1",
-                "on the held-out patches; of the labels themselves by "
-                "cross-validation where none is held out; NaN where neither can be",
-            ),
-            ArraySpec("precision", "1", "1", "likewise"),
-            ArraySpec("recall", "1", "1", "likewise"),
-            ArraySpec("held_out", "1", "1", "1 where the scores are of held-out patches, else 0"),
-            ArraySpec("flips", "1", "share", "of the pool, changed since the fit before"),
-            ArraySpec(
-                "expected",
-                "1",
-                "patches",
-                "predictions that the queue's labels are expected to change",
-            ),
-            ArraySpec("stop", "1", "1", "1 where one may stop"),
-            ArraySpec("advice", "1", "words", "whether to go on, and why"),
-        ),
+        "ask": array_specs("""
+            queue (k) [1] rows to be asked about next, in this order
+            queue_p (k) [probability] of the class that is looked for
+            reason (k) [words] why each is asked about
+            p (n) [probability] of every row
+            evidence (1) [nats] log evidence of the labels; NaN without any
+            f1 (1) [1] on the held-out patches; of the labels themselves by cross-validation where
+                none is held out; NaN where neither can be
+            precision (1) [1] likewise
+            recall (1) [1] likewise
+            held_out (1) [1] 1 where the scores are of held-out patches, else 0
+            flips (1) [share] of the pool, changed since the fit before
+            expected (1) [patches] predictions that the queue's labels are expected to change
+            stop (1) [1] 1 where one may stop
+            advice (1) [words] whether to go on, and why
+        """),
         "model": (ArraySpec("file", "n", "bytes", "the model of these labels, as safetensors"),),
         "patch": (ArraySpec("image", "h w 3", "0-255", "the patch; empty where there is none"),),
-        "patches": (
-            ArraySpec(
-                "image",
-                "k h w 3",
-                "0-255",
-                "patches, all of one size; empty where there are no images",
-            ),
-            ArraySpec("thumb", "k a b 3", "0-255", "the pictures that they are parts of, small"),
-            ArraySpec("box", "k 4", "share", "left, top, width and height of each in its picture"),
-            ArraySpec("x", "k d", "1", "features of the table where there are no images"),
-        ),
-        "picture": (
-            ArraySpec("image", "h w 3", "0-255", "the whole picture, reduced"),
-            ArraySpec("boxes", "b 4", "pixels", "left, top, right, bottom of its patches in it"),
-            ArraySpec("p", "b", "probability", "of each"),
-            ArraySpec("rows", "b", "1", "of the pool"),
-            ArraySpec("truth", "b", "1", "labels in the table; -1 where it has none"),
-            ArraySpec("verdict", "1", "probability", "of the picture: the largest of its patches"),
-        ),
+        "patches": array_specs("""
+            image (k h w 3) [0-255] patches, all of one size; empty where there are no images
+            thumb (k a b 3) [0-255] the pictures that they are parts of, small
+            box (k 4) [share] left, top, width and height of each in its picture
+            x (k d) [1] features of the table where there are no images
+        """),
+        "picture": array_specs("""
+            image (h w 3) [0-255] the whole picture, reduced
+            boxes (b 4) [pixels] left, top, right, bottom of its patches in it
+            p (b) [probability] of each
+            rows (b) [1] of the pool
+            truth (b) [1] labels in the table; -1 where it has none
+            verdict (1) [probability] of the picture: the largest of its patches
+        """),
     },
     presets={
         "demo": {},

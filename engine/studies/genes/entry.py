@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 import param
-from scant.studies.base import ArraySpec, Citation, Counts, Entry, Settings, Source, until_rest
+from scant.studies.base import (
+    ArraySpec,
+    Citation,
+    Counts,
+    Entry,
+    Settings,
+    Source,
+    array_specs,
+    until_rest,
+)
 from scant.studies.genes.table import SPLITS, TABLE
 
 MOST_EXACT = 1500  # rows regressed together for comparison, where a step costs their cube
@@ -71,11 +80,8 @@ class GenesSettings(Settings):
     kernel_replica = param.Selector(
         default="matern32", objects=KERNELS, doc="Covariance k_f of what each replica adds."
     )
-    noise = param.Selector(
-        default="shared", objects=["shared", "each output"], doc="One variance of noise, or many."
-    )
+    noise = param.Selector(objects=["shared", "each output"], doc="One variance of noise, or many.")
     optimizer = param.Selector(
-        default="lbfgs",
         objects=["lbfgs", "adam", "natural"],
         doc="L-BFGS on the whole bound, Adam as published, or natural gradients for q(U) with Adam "
         "for the rest. Models without inducing variables take L-BFGS or Adam.",
@@ -121,30 +127,28 @@ def estimate(
     return 0.4 + steps * step + others, held
 
 
-_CURVES = (
-    ArraySpec("grid", "g", "x", "inputs of the curves"),
-    ArraySpec("mean", "s r g", "y", "posterior means of the shown outputs' replicas; NaN beyond "
-              "an output's own number of them"),
-    ArraySpec("std_f", "s r g", "y", "deviations of the curves f"),
-    ArraySpec("std_y", "s r g", "y", "deviations of new measurements y"),
-    ArraySpec("shared_mean", "s g", "y", "posterior mean of what an output's replicas share, the "
-              "curve g; NaN where the model has none"),
-    ArraySpec("shared_std", "s g", "y", "its deviation"),
-)  # fmt: skip
-_OUTPUTS = (
-    ArraySpec("latent", "d q", "1", "means of the outputs' latent places; empty where the model "
-              "has none"),
-    ArraySpec("latent_std", "d q", "1", "their deviations"),
-    ArraySpec("K", "d d", "1", "correlation of the outputs under the prior, of 60 at most"),
-    ArraySpec("share", "s 3", "share", "of the prior variance: shared by the replicas, of each "
-              "replica, noise"),
-)  # fmt: skip
-_ONE = (
-    ArraySpec("grid", "g", "x", "inputs"),
-    ArraySpec("mean", "g", "y", "posterior mean"),
-    ArraySpec("std_f", "g", "y", "deviation of the curve f"),
-    ArraySpec("std_y", "g", "y", "deviation of a new measurement y"),
-)
+_CURVES = array_specs("""
+    grid (g) [x] inputs of the curves
+    mean (s r g) [y] posterior means of the shown outputs' replicas; NaN beyond an output's own
+        number of them
+    std_f (s r g) [y] deviations of the curves f
+    std_y (s r g) [y] deviations of new measurements y
+    shared_mean (s g) [y] posterior mean of what an output's replicas share, the curve g; NaN where
+        the model has none
+    shared_std (s g) [y] its deviation
+""")
+_OUTPUTS = array_specs("""
+    latent (d q) [1] means of the outputs' latent places; empty where the model has none
+    latent_std (d q) [1] their deviations
+    K (d d) [1] correlation of the outputs under the prior, of 60 at most
+    share (s 3) [share] of the prior variance: shared by the replicas, of each replica, noise
+""")
+_ONE = array_specs("""
+    grid (g) [x] inputs
+    mean (g) [y] posterior mean
+    std_f (g) [y] deviation of the curve f
+    std_y (g) [y] deviation of a new measurement y
+""")
 
 ENTRY = Entry(
     name="genes",
@@ -196,32 +200,31 @@ ENTRY = Entry(
     report=(
         *_CURVES,
         *_OUTPUTS,
-        ArraySpec("test_y", "n_test", "y", "held-out values"),
-        ArraySpec("test_mean", "n_test", "y", "their predictive means"),
-        ArraySpec("test_std_f", "n_test", "y", "deviations of the curve there"),
-        ArraySpec("test_std_y", "n_test", "y", "deviations of a new measurement there"),
-        ArraySpec("test_output", "n_test", "1", "index of their outputs"),
-        ArraySpec("test_replica", "n_test", "1", "index of their replicas in their outputs"),
-        ArraySpec("test_std_noise", "n_test", "y", "what of it is noise, which no data remove"),
-        ArraySpec("pit", "n_test", "probability", "probability integral transform of the values"),
-        ArraySpec("coverage", "2 c", "share", "nominal and observed coverage of intervals"),
-        ArraySpec(
-            "compare_mean",
-            "k r g",
-            "y",
-            "curves of the first shown output by each of the "
-            "compared models, in the order of the word `compared`",
-        ),
-        ArraySpec("compare_std", "k r g", "y", "deviations of a new measurement by each"),
+        *array_specs("""
+            test_y (n_test) [y] held-out values
+            test_mean (n_test) [y] their predictive means
+            test_std_f (n_test) [y] deviations of the curve there
+            test_std_y (n_test) [y] deviations of a new measurement there
+            test_output (n_test) [1] index of their outputs
+            test_replica (n_test) [1] index of their replicas in their outputs
+            test_std_noise (n_test) [y] what of it is noise, which no data remove
+            pit (n_test) [probability] probability integral transform of the values
+            coverage (2 c) [share] nominal and observed coverage of intervals
+            compare_mean (k r g) [y] curves of the first shown output by each of the compared
+                models, in the order of the word `compared`
+            compare_std (k r g) [y] deviations of a new measurement by each
+        """),
     ),
     explore={
         "curves": (
             *_CURVES,
-            ArraySpec("seen_x", "n", "x", "inputs of the data of the outputs asked for"),
-            ArraySpec("seen_y", "n", "y", "their values"),
-            ArraySpec("seen_output", "n", "1", "which of the outputs asked for"),
-            ArraySpec("seen_replica", "n", "1", "which of its replicas"),
-            ArraySpec("seen_test", "n", "1", "1 where a row was kept out of training"),
+            *array_specs("""
+                seen_x (n) [x] inputs of the data of the outputs asked for
+                seen_y (n) [y] their values
+                seen_output (n) [1] which of the outputs asked for
+                seen_replica (n) [1] which of its replicas
+                seen_test (n) [1] 1 where a row was kept out of training
+            """),
         ),
         "hide": (
             *_ONE[:1],
@@ -233,10 +236,12 @@ ENTRY = Entry(
                 )
                 for spec in _ONE[1:]
             ),
-            ArraySpec("x", "n", "x", "inputs of the replica's own points"),
-            ArraySpec("y", "n", "y", "its points, hidden from the second model"),
-            ArraySpec("nmse", "1", "1", "NMSE of the hidden points (5.43)"),
-            ArraySpec("inside", "1", "1", "how many of them lie in the 95% band without it"),
+            *array_specs("""
+                x (n) [x] inputs of the replica's own points
+                y (n) [y] its points, hidden from the second model
+                nmse (1) [1] NMSE of the hidden points (5.43)
+                inside (1) [1] how many of them lie in the 95% band without it
+            """),
         ),
         "new": _ONE,
     },

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scant.studies.base import ArraySpec, Citation, Entry, Source
+from scant.studies.base import Citation, Entry, Source, array_specs
 from scant.studies.mitosis.cost import MOST_DGPLVM, estimate
 from scant.studies.mitosis.settings import MitosisSettings
 from scant.studies.mitosis.table import TABLE
@@ -14,36 +14,34 @@ STRIP = 8  # generated images of a class, and as many real ones
 PRECISIONS = 101  # points of a precision-recall curve
 RATIOS = (1, 300)  # of the imbalance that can be asked for afterwards
 
-_MODEL = (
-    ArraySpec("latent_mean", "n q", "1", "positions of some of the rows learnt from: shared "
-              "dimensions first, then private ones"),
-    ArraySpec("latent_std", "n q", "1", "their standard deviations under q(X)"),
-    ArraySpec("latent_class", "n", "1", "class of each"),
-    ArraySpec("relevance", "q", "1", "1 / lengthscale^2 of each dimension; about 0 where it is not "
-              "needed"),
-    ArraySpec("covariance", "3 k k", "1", "between some of the rows, sorted by class: the shared "
-              "part of the kernel, the private one, their sum"),
-    ArraySpec("covariance_apart", "3 k k", "1", "the same without what all rows, or of the private "
-              "part all of a class, have in common"),
-    ArraySpec("covariance_class", "k", "1", "class of each of these"),
-    ArraySpec("generated", "g h w", "grey", "new images of each class, drawn from where its rows "
-              "lie; none where the columns are no pixels"),
-    ArraySpec("generated_class", "g", "1", "class of each"),
-    ArraySpec("real", "g h w", "grey", "images that were learnt from"),
-    ArraySpec("real_class", "g", "1", "class of each"),
-)  # fmt: skip
-_PLACED = (
-    ArraySpec("p", "c", "probability", "of each class"),
-    ArraySpec("mean", "c q", "1", "where the row lies if it is of that class"),
-    ArraySpec("std", "c q", "1", "how surely"),
-    ArraySpec("evidence", "c", "nats", "bound on its log density under each class, not tempered; "
-              "the SVM's decision where there is no such bound"),
-    ArraySpec("reconstruction", "c h w", "grey", "what the model makes of it under each class; "
-              "`c d` features where the columns are no pixels"),
-    ArraySpec("image", "h w", "grey", "the image in question; its features, `1 d`, where the "
-              "columns are no pixels"),
-    ArraySpec("label", "1", "1", "its class where the table says it, else -1"),
-)  # fmt: skip
+_MODEL = array_specs("""
+    latent_mean (n q) [1] positions of some of the rows learnt from: shared dimensions first, then
+        private ones
+    latent_std (n q) [1] their standard deviations under q(X)
+    latent_class (n) [1] class of each
+    relevance (q) [1] 1 / lengthscale^2 of each dimension; about 0 where it is not needed
+    covariance (3 k k) [1] between some of the rows, sorted by class: the shared part of the kernel,
+        the private one, their sum
+    covariance_apart (3 k k) [1] the same without what all rows, or of the private part all of a
+        class, have in common
+    covariance_class (k) [1] class of each of these
+    generated (g h w) [grey] new images of each class, drawn from where its rows lie; none where the
+        columns are no pixels
+    generated_class (g) [1] class of each
+    real (g h w) [grey] images that were learnt from
+    real_class (g) [1] class of each
+""")
+_PLACED = array_specs("""
+    p (c) [probability] of each class
+    mean (c q) [1] where the row lies if it is of that class
+    std (c q) [1] how surely
+    evidence (c) [nats] bound on its log density under each class, not tempered; the SVM's decision
+        where there is no such bound
+    reconstruction (c h w) [grey] what the model makes of it under each class; `c d` features where
+        the columns are no pixels
+    image (h w) [grey] the image in question; its features, `1 d`, where the columns are no pixels
+    label (1) [1] its class where the table says it, else -1
+""")
 
 ENTRY = Entry(
     name="mitosis",
@@ -95,88 +93,45 @@ ENTRY = Entry(
     snapshot=_MODEL,
     report=(
         *_MODEL,
-        ArraySpec("test_p", "n_test c", "probability", "of each class, of the held-out rows"),
-        ArraySpec("test_label", "n_test", "1", "their classes"),
-        ArraySpec("test_index", "n_test", "1", "their rows in the table, counted from 0"),
-        ArraySpec(
-            "pr",
-            "m 3 t",
-            "share",
-            "threshold on the rare class's probability, precision and recall of each method, in "
-            "the order of words['methods']; NaN in precision where nothing is above",
-        ),
-        ArraySpec(
-            "confusion",
-            "m 4 t",
-            "rows",
-            "at each of these thresholds: rare rows found, others taken for rare, rare rows "
-            "missed, others left",
-        ),
-        ArraySpec(
-            "threshold",
-            "m",
-            "probability",
-            "of the rare class, from which a row is of it, by each method; NaN: a row has its most "
-            "probable class",
-        ),
-        ArraySpec(
-            "reliability",
-            "3 b",
-            "share",
-            "of the run's probabilities of the predicted class: mean confidence, accuracy and "
-            "number of rows of each bin",
-        ),
+        *array_specs("""
+            test_p (n_test c) [probability] of each class, of the held-out rows
+            test_label (n_test) [1] their classes
+            test_index (n_test) [1] their rows in the table, counted from 0
+            pr (m 3 t) [share] threshold on the rare class's probability, precision and recall of
+                each method, in the order of words['methods']; NaN in precision where nothing is
+                above
+            confusion (m 4 t) [rows] at each of these thresholds: rare rows found, others taken for
+                rare, rare rows missed, others left
+            threshold (m) [probability] of the rare class, from which a row is of it, by each
+                method; NaN: a row has its most probable class
+            reliability (3 b) [share] of the run's probabilities of the predicted class: mean
+                confidence, accuracy and number of rows of each bin
+        """),
     ),
     explore={
-        "decode": (
-            ArraySpec(
-                "image",
-                "h w",
-                "grey",
-                "what the model expects at a latent position; "
-                "features, `1 d`, where the columns are no pixels",
-            ),
-            ArraySpec("std", "h w", "grey", "its standard deviation, noise included"),
-        ),
+        "decode": array_specs("""
+            image (h w) [grey] what the model expects at a latent position; features, `1 d`, where
+                the columns are no pixels
+            std (h w) [grey] its standard deviation, noise included
+        """),
         "place": _PLACED,
         "row": _PLACED,
-        "generate": (
-            ArraySpec(
-                "generated",
-                "g h w",
-                "grey",
-                "new images of the class; features, `g d`, where the columns are no pixels",
-            ),
-        ),
-        "redraw": (
-            ArraySpec(
-                "rows", "g", "1", "rows of the class in the table, held-out ones if there are any"
-            ),
-            ArraySpec(
-                "real",
-                "g h w",
-                "grey",
-                "their images; features, `g d`, where the columns are no pixels",
-            ),
-            ArraySpec(
-                "redrawn",
-                "g h w",
-                "grey",
-                "what the model makes of each from where it lies under its class, likewise",
-            ),
-        ),
-        "imbalance": (
-            ArraySpec("ratio", "1", "1", "other rows for each rare one, as learnt from"),
-            ArraySpec("rows", "2", "rows", "of the rare class and of the others, learnt from"),
-            ArraySpec(
-                "scores",
-                "m 4",
-                "share",
-                "precision, recall, F1 and average precision of "
-                "the rare class, by each method of words['methods']; NaN where it is left "
-                "out",
-            ),
-        ),
+        "generate": array_specs("""
+            generated (g h w) [grey] new images of the class; features, `g d`, where the columns are
+                no pixels
+        """),
+        "redraw": array_specs("""
+            rows (g) [1] rows of the class in the table, held-out ones if there are any
+            real (g h w) [grey] their images; features, `g d`, where the columns are no pixels
+            redrawn (g h w) [grey] what the model makes of each from where it lies under its class,
+                likewise
+        """),
+        "imbalance": array_specs("""
+            ratio (1) [1] other rows for each rare one, as learnt from
+            rows (2) [rows] of the rare class and of the others, learnt from
+            scores (m 4) [share] precision, recall, F1 and average precision of the rare class, by
+                each method of words['methods']; NaN where it is left out
+        """),
     },
     presets={
         "demo": {},

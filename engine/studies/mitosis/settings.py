@@ -62,7 +62,6 @@ class MitosisSettings(Settings):
         "better than every pixel does; 0: the columns themselves, as published.",
     )
     prior = param.Selector(
-        default=PRIORS[0],
         objects=PRIORS,
         doc="Shares of the classes before a row is seen, in Bayes' rule: those of the rows learnt "
         "from, of the whole table, or equal ones.",

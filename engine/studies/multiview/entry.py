@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import param
 from scant.errors import BadInput
-from scant.studies.base import ArraySpec, Citation, Counts, Entry, Settings, Source
+from scant.studies.base import Citation, Counts, Entry, Settings, Source, array_specs
 from scant.studies.multiview.table import TABLE
 
 TASKS = ["auto", "classification", "regression", "survival"]
@@ -40,7 +40,6 @@ class MultiviewSettings(Settings):
         "Wishart process), sgp is one sparse GP on all features, student-t a Student-t process.",
     )
     bound = param.Selector(
-        default=BOUNDS[0],
         objects=BOUNDS,
         doc="Published: inducing outputs of hidden neurons are points. Closed: they are uncertain, "
         "which makes it a bound on the evidence. Stochastic: hidden values are drawn in every "
@@ -68,7 +67,6 @@ class MultiviewSettings(Settings):
         "else 10 as published.",
     )
     inducing_init = param.Selector(
-        default="auto",
         objects=["auto", "learnt", "fixed"],
         doc="Of hidden neurons. Fixed: they stay a random part of the rows, as published. Learnt: "
         "they move, which tells classes better and overfits values; auto: learnt with classes.",
@@ -88,7 +86,6 @@ class MultiviewSettings(Settings):
     )
     ard = param.Boolean(True, doc="A lengthscale of every feature; otherwise one of each view.")
     log_target = param.Selector(
-        default="auto",
         objects=["auto", "yes", "no"],
         doc="Learn the logarithm of 1 + y: for values that are never below zero and skewed, which "
         "auto looks for. Times of survival are learnt as logarithms in any case.",
@@ -190,59 +187,55 @@ def estimate(
     return seconds, 500e6 + 8 * rows * (3 * columns + 6 * m * neurons)
 
 
-_MODEL = (
-    ArraySpec("shown", "n", "1", "rows of the table that are shown (from 0): held-out ones"),
-    ArraySpec("hidden", "n v", "1", "means of the hidden neurons at these rows; no columns where "
-              "the model has none"),
-    ArraySpec("hidden_std", "n v", "1", "their deviations"),
-    ArraySpec("influence", "v", "share", "of each neuron in the output kernel's relevance: squared "
-              "inverse lengthscale times the neuron's variance over the rows"),
-    ArraySpec("predicted", "n", "y", "probability of the class in question, value, or time"),
-    ArraySpec("predicted_std", "n", "y", "deviation of a new value, or of the log of a time; with "
-              "classes, of the class (0 or 1) itself"),
-    ArraySpec("predicted_low", "n", "y", "lower end of the 95% interval; NaN with classes"),
-    ArraySpec("predicted_high", "n", "y", "its upper end"),
-    ArraySpec("truth", "n", "y", "1 or 0, value, or time"),
-    ArraySpec("km_time", "t", "time", "times of the survival curves of the held-out patients; "
-              "empty where no survival is learnt, as all that follows"),
-    ArraySpec("km_true", "3 t", "share", "Kaplan-Meier estimate of survival, lower and upper end "
-              "of its 95% interval"),
-    ArraySpec("km_predicted", "t", "share", "the same of the predicted times, as published"),
-    ArraySpec("km_expected", "t", "share", "mean of the patients' predicted survival functions, "
-              "which know that predictions are uncertain"),
-    ArraySpec("patient_time", "p", "time", "how long each held-out patient is known to have lived"),
-    ArraySpec("patient_event", "p", "1", "1 where he died then, 0 where he was last seen alive"),
-    ArraySpec("patient_pred", "p", "time", "predicted time: the median, averaged over his rows on "
-              "the log scale"),
-    ArraySpec("patient_std", "p", "1", "deviation of its logarithm"),
-    ArraySpec("patient_low", "p", "time", "lower end of the 95% interval"),
-    ArraySpec("patient_high", "p", "time", "its upper end"),
-)  # fmt: skip
-_TEST = (
-    ArraySpec("test_index", "n_test", "1", "rows of the table that were held out"),
-    ArraySpec("test_truth", "n_test", "y", "1 or 0, value, or time"),
-    ArraySpec("test_predicted", "n_test", "y", "probability, value, or time"),
-    ArraySpec("test_std", "n_test", "y", "as `predicted_std`"),
-    ArraySpec("test_low", "n_test", "y", "lower end of the 95% interval; NaN with classes"),
-    ArraySpec("test_high", "n_test", "y", "its upper end"),
-    ArraySpec("test_entropy", "n_test", "nats", "of the predicted classes; empty without classes"),
-    ArraySpec("test_information", "n_test", "nats", "the part of it that more data would remove"),
-    ArraySpec("test_std_model", "n_test", "y", "the part of `test_std` that more data would "
-              "remove; empty with classes, and with models that do not tell it"),
-    ArraySpec("test_std_noise", "n_test", "y", "and the part that they would not; their squares "
-              "add up"),
-    ArraySpec("pit", "n_test", "probability", "probability integral transform of the held-out "
-              "values; of the patients that died, where survival is learnt; empty with classes"),
-    ArraySpec("coverage", "2 c", "share", "nominal and observed coverage of intervals, likewise"),
-    ArraySpec("reliability", "3 b", "share", "mean probability of the class in question, its "
-              "share and the number of rows, of each bin; empty without classes"),
-    ArraySpec("pr", "m 3 t", "share", "threshold, precision and recall of each method (word "
-              "`methods`); empty without classes"),
-    ArraySpec("scores", "m r", "1", "score of each method on each random split (word `score`): "
-              "F1 or NMSE; one column, the run's own, where there is no repetition"),
-    ArraySpec("t_test", "m", "probability", "p of a paired t-test of the run's model against each "
-              "method over these splits; NaN where there are fewer than three, or for itself"),
-)  # fmt: skip
+_MODEL = array_specs("""
+    shown (n) [1] rows of the table that are shown (from 0): held-out ones
+    hidden (n v) [1] means of the hidden neurons at these rows; no columns where the model has none
+    hidden_std (n v) [1] their deviations
+    influence (v) [share] of each neuron in the output kernel's relevance: squared inverse
+        lengthscale times the neuron's variance over the rows
+    predicted (n) [y] probability of the class in question, value, or time
+    predicted_std (n) [y] deviation of a new value, or of the log of a time; with classes, of the
+        class (0 or 1) itself
+    predicted_low (n) [y] lower end of the 95% interval; NaN with classes
+    predicted_high (n) [y] its upper end
+    truth (n) [y] 1 or 0, value, or time
+    km_time (t) [time] times of the survival curves of the held-out patients; empty where no
+        survival is learnt, as all that follows
+    km_true (3 t) [share] Kaplan-Meier estimate of survival, lower and upper end of its 95% interval
+    km_predicted (t) [share] the same of the predicted times, as published
+    km_expected (t) [share] mean of the patients' predicted survival functions, which know that
+        predictions are uncertain
+    patient_time (p) [time] how long each held-out patient is known to have lived
+    patient_event (p) [1] 1 where he died then, 0 where he was last seen alive
+    patient_pred (p) [time] predicted time: the median, averaged over his rows on the log scale
+    patient_std (p) [1] deviation of its logarithm
+    patient_low (p) [time] lower end of the 95% interval
+    patient_high (p) [time] its upper end
+""")
+_TEST = array_specs("""
+    test_index (n_test) [1] rows of the table that were held out
+    test_truth (n_test) [y] 1 or 0, value, or time
+    test_predicted (n_test) [y] probability, value, or time
+    test_std (n_test) [y] as `predicted_std`
+    test_low (n_test) [y] lower end of the 95% interval; NaN with classes
+    test_high (n_test) [y] its upper end
+    test_entropy (n_test) [nats] of the predicted classes; empty without classes
+    test_information (n_test) [nats] the part of it that more data would remove
+    test_std_model (n_test) [y] the part of `test_std` that more data would remove; empty with
+        classes, and with models that do not tell it
+    test_std_noise (n_test) [y] and the part that they would not; their squares add up
+    pit (n_test) [probability] probability integral transform of the held-out values; of the
+        patients that died, where survival is learnt; empty with classes
+    coverage (2 c) [share] nominal and observed coverage of intervals, likewise
+    reliability (3 b) [share] mean probability of the class in question, its share and the number of
+        rows, of each bin; empty without classes
+    pr (m 3 t) [share] threshold, precision and recall of each method (word `methods`); empty
+        without classes
+    scores (m r) [1] score of each method on each random split (word `score`): F1 or NMSE; one
+        column, the run's own, where there is no repetition
+    t_test (m) [probability] p of a paired t-test of the run's model against each method over these
+        splits; NaN where there are fewer than three, or for itself
+""")
 
 ENTRY = Entry(
     name="multiview",
@@ -280,40 +273,39 @@ ENTRY = Entry(
     snapshot=_MODEL,
     report=(*_MODEL, *_TEST),
     explore={
-        "views": (
-            ArraySpec("on", "v", "1", "1 for each view (word `views`) that is looked through"),
-            ArraySpec("score", "1", "1", "F1 or NMSE of the held-out rows by the run's model, "
-                      "trained anew on these views"),
-            ArraySpec("averaged", "1", "1", "the same by a support vector machine, or kernel "
-                      "regression, with the average of these views' kernels"),
-            ArraySpec("influence", "v", "share", "of each view; 0 where it is off"),
-        ),
-        "row": (
-            ArraySpec("index", "1", "1", "the row of the table"),
-            ArraySpec("predicted", "1", "y", "probability, value, or time"),
-            ArraySpec("predicted_std", "1", "y", "as in the snapshot"),
-            ArraySpec("predicted_low", "1", "y", "lower end of the 95% interval; NaN with classes"),
-            ArraySpec("predicted_high", "1", "y", "its upper end"),
-            ArraySpec("truth", "1", "y", "1 or 0, value, or time"),
-            ArraySpec("hidden", "v", "1", "means of the hidden neurons"),
-            ArraySpec("hidden_std", "v", "1", "their deviations"),
-        ),
-        "scarcity": (
-            ArraySpec("n", "1", "1", "groups, patients or rows (word `counted`) learnt from"),
-            ArraySpec("rows", "1", "rows", "that they have"),
-            ArraySpec("scores", "m", "1", "score of the held-out rows by each method (word "
-                      "`scarce`): F1 or NMSE"),
-        ),
-        "patient": (
-            ArraySpec("time", "1", "time", "how long the patient is known to have lived"),
-            ArraySpec("event", "1", "1", "1 where he died then"),
-            ArraySpec("predicted", "1", "time", "predicted time"),
-            ArraySpec("low", "1", "time", "lower end of its 95% interval"),
-            ArraySpec("high", "1", "time", "its upper end"),
-            ArraySpec("rows", "n", "time", "what each of his rows says"),
-            ArraySpec("curve_time", "t", "time", "times of his survival function"),
-            ArraySpec("curve", "t", "probability", "that he lives longer"),
-        ),
+        "views": array_specs("""
+            on (v) [1] 1 for each view (word `views`) that is looked through
+            score (1) [1] F1 or NMSE of the held-out rows by the run's model, trained anew on these
+                views
+            averaged (1) [1] the same by a support vector machine, or kernel regression, with the
+                average of these views' kernels
+            influence (v) [share] of each view; 0 where it is off
+        """),
+        "row": array_specs("""
+            index (1) [1] the row of the table
+            predicted (1) [y] probability, value, or time
+            predicted_std (1) [y] as in the snapshot
+            predicted_low (1) [y] lower end of the 95% interval; NaN with classes
+            predicted_high (1) [y] its upper end
+            truth (1) [y] 1 or 0, value, or time
+            hidden (v) [1] means of the hidden neurons
+            hidden_std (v) [1] their deviations
+        """),
+        "scarcity": array_specs("""
+            n (1) [1] groups, patients or rows (word `counted`) learnt from
+            rows (1) [rows] that they have
+            scores (m) [1] score of the held-out rows by each method (word `scarce`): F1 or NMSE
+        """),
+        "patient": array_specs("""
+            time (1) [time] how long the patient is known to have lived
+            event (1) [1] 1 where he died then
+            predicted (1) [time] predicted time
+            low (1) [time] lower end of its 95% interval
+            high (1) [time] its upper end
+            rows (n) [time] what each of his rows says
+            curve_time (t) [time] times of his survival function
+            curve (t) [probability] that he lives longer
+        """),
     },
     presets={
         "demo": {},

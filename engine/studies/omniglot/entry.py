@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import param
 from scant.errors import BadInput
-from scant.studies.base import ArraySpec, Citation, Counts, Entry, Settings, Source, until_rest
+from scant.studies.base import Citation, Counts, Entry, Settings, Source, array_specs, until_rest
 from scant.studies.omniglot.table import TABLE
 
 MODELS = {
@@ -32,7 +32,6 @@ class OmniglotSettings(Settings):
         "in every step, g-m and g-a are one model an output, by softmax and by augment-and-reduce.",
     )
     kernel = param.Selector(
-        default="auto",
         objects=["auto", "patch", "rbf-ard"],
         doc="auto: patches where the columns are pixels, else an RBF kernel with a lengthscale "
         "for every feature.",
@@ -70,7 +69,6 @@ class OmniglotSettings(Settings):
         doc="Side in pixels to which larger images are brought, by averages over area.",
     )
     pixels = param.Selector(
-        default="black and white",
         objects=["black and white", "grey"],
         doc="Black and white: a pixel is ink or paper, so that equal patches recur and the patch "
         "kernel is ten times faster. Grey keeps the shades of averages.",
@@ -96,7 +94,6 @@ class OmniglotSettings(Settings):
         "its output, which learns better and costs little more. The publication draws 1.",
     )
     covariance = param.Selector(
-        default=COVARIANCES[0],
         objects=COVARIANCES,
         doc="Classes share the latent functions, so that their values covary. Kept: the bound is "
         "tighter and costs the same. The publication drops it.",
@@ -174,36 +171,34 @@ def estimate(
     return 0.5 + steps * step + others, 550e6 + held
 
 
-_MODEL = (
-    ArraySpec("accuracy", "d", "share", "recall of each output's held-out rows (of some hundred "
-              "while it trains); NaN where an output has none"),
-    ArraySpec("latent", "q", "1", "numbers of the latent functions that are shown: those with the "
-              "largest share of the prior variance, the largest first"),
-    ArraySpec("shown_B", "q c c", "1", "their coregionalisation matrices among the shown classes"),
-    ArraySpec("correlation", "c c", "1", "prior correlation of the shown classes: the sum of all "
-              "B_q, scaled to a diagonal of 1"),
-    ArraySpec("order", "c", "1", "the shown classes in an order in which those that are alike "
-              "stand together"),
-    ArraySpec("global", "d d", "1", "global absolute coregionalisation matrix of the outputs, over "
-              "all classes (Ma 2023, 3.42-3.43)"),
-    ArraySpec("patches", "k h w", "ink", "the inducing patches of largest influence; none where "
-              "there are no patches"),
-    ArraySpec("patches_weight", "k", "1", "their influence: the size of the posterior weights"),
-    ArraySpec("examples", "s h w", "ink", "some held-out images; none where there are no images"),
-    ArraySpec("examples_true", "s", "1", "their classes, counted through all outputs"),
-    ArraySpec("examples_predicted", "s", "1", "the classes they are taken for"),
-    ArraySpec("examples_p", "s", "probability", "of the class they are taken for"),
-)  # fmt: skip
-_DRAWN = (
-    ArraySpec("p", "c", "probability", "of every class within its output"),
-    ArraySpec("map", "h w", "nats", "what each patch adds to the mean of the class in question; "
-              "empty where there are no patches"),
-    ArraySpec("class", "1", "1", "the class that the map is of, counted through all outputs"),
-    ArraySpec("image", "h w", "ink", "the image in question; empty where there are no images"),
-    ArraySpec("top", "d 3", "1", "the three most probable classes of each output, counted through "
-              "all; -1 where it has fewer"),
-    ArraySpec("top_image", "d 3 h w", "ink", "an image of each that was learnt from"),
-)  # fmt: skip
+_MODEL = array_specs("""
+    accuracy (d) [share] recall of each output's held-out rows (of some hundred while it trains);
+        NaN where an output has none
+    latent (q) [1] numbers of the latent functions that are shown: those with the largest share of
+        the prior variance, the largest first
+    shown_B (q c c) [1] their coregionalisation matrices among the shown classes
+    correlation (c c) [1] prior correlation of the shown classes: the sum of all B_q, scaled to a
+        diagonal of 1
+    order (c) [1] the shown classes in an order in which those that are alike stand together
+    global (d d) [1] global absolute coregionalisation matrix of the outputs, over all classes (Ma
+        2023, 3.42-3.43)
+    patches (k h w) [ink] the inducing patches of largest influence; none where there are no patches
+    patches_weight (k) [1] their influence: the size of the posterior weights
+    examples (s h w) [ink] some held-out images; none where there are no images
+    examples_true (s) [1] their classes, counted through all outputs
+    examples_predicted (s) [1] the classes they are taken for
+    examples_p (s) [probability] of the class they are taken for
+""")
+_DRAWN = array_specs("""
+    p (c) [probability] of every class within its output
+    map (h w) [nats] what each patch adds to the mean of the class in question; empty where there
+        are no patches
+    class (1) [1] the class that the map is of, counted through all outputs
+    image (h w) [ink] the image in question; empty where there are no images
+    top (d 3) [1] the three most probable classes of each output, counted through all; -1 where it
+        has fewer
+    top_image (d 3 h w) [ink] an image of each that was learnt from
+""")
 
 ENTRY = Entry(
     name="omniglot",
@@ -247,79 +242,43 @@ ENTRY = Entry(
     snapshot=_MODEL,
     report=(
         *_MODEL,
-        ArraySpec(
-            "confusion",
-            "c c",
-            "share",
-            "of the held-out rows of each shown class: the "
-            "classes of its output they are taken for; NaN between outputs",
-        ),
-        ArraySpec(
-            "confusion_across",
-            "d d",
-            "share",
-            "of the held-out rows of each output: the "
-            "outputs they land in where all classes compete in one softmax, which is not "
-            "what was trained",
-        ),
-        ArraySpec("test_row", "n_test", "1", "of the table, counted from 0"),
-        ArraySpec("test_class", "n_test", "1", "its class, counted through all outputs"),
-        ArraySpec("test_predicted", "n_test", "1", "the class it is taken for"),
-        ArraySpec("test_p", "n_test", "probability", "of the true class of each held-out row"),
-        ArraySpec("test_confidence", "n_test", "probability", "of the class it is taken for"),
-        ArraySpec("test_right", "n_test", "1", "1 where that is the true one"),
-        ArraySpec("test_output", "n_test", "1", "index of its output"),
-        ArraySpec("test_entropy", "n_test", "nats", "of the predicted probabilities"),
-        ArraySpec(
-            "test_information",
-            "n_test",
-            "nats",
-            "the part of it that more data would remove: mutual information of class and model",
-        ),
-        ArraySpec(
-            "reliability",
-            "3 b",
-            "share",
-            "mean confidence, accuracy and number of the rows of each bin of confidence",
-        ),
-        ArraySpec(
-            "compare_accuracy",
-            "m d",
-            "share",
-            "recall of each output by each of the "
-            "baselines, in the order of their metrics; NaN where one is left out",
-        ),
+        *array_specs("""
+            confusion (c c) [share] of the held-out rows of each shown class: the classes of its
+                output they are taken for; NaN between outputs
+            confusion_across (d d) [share] of the held-out rows of each output: the outputs they
+                land in where all classes compete in one softmax, which is not what was trained
+            test_row (n_test) [1] of the table, counted from 0
+            test_class (n_test) [1] its class, counted through all outputs
+            test_predicted (n_test) [1] the class it is taken for
+            test_p (n_test) [probability] of the true class of each held-out row
+            test_confidence (n_test) [probability] of the class it is taken for
+            test_right (n_test) [1] 1 where that is the true one
+            test_output (n_test) [1] index of its output
+            test_entropy (n_test) [nats] of the predicted probabilities
+            test_information (n_test) [nats] the part of it that more data would remove: mutual
+                information of class and model
+            reliability (3 b) [share] mean confidence, accuracy and number of the rows of each bin
+                of confidence
+            compare_accuracy (m d) [share] recall of each output by each of the baselines, in the
+                order of their metrics; NaN where one is left out
+        """),
     ),
     explore={
         "draw": _DRAWN,
         "response": _DRAWN,
-        "block": (
-            ArraySpec(
-                "matrix",
-                "c c",
-                "1",
-                "B_q of the classes asked for, or the mean of its "
-                "absolute values by output where they are too many",
-            ),
-            ArraySpec(
-                "class",
-                "c",
-                "1",
-                "the classes, counted through all outputs; or the outputs, where `aggregated` is 1",
-            ),
-            ArraySpec("aggregated", "1", "1", "1 where an entry is an output, 0 where a class"),
-        ),
-        "shots": (
-            ArraySpec("shots", "1", "1", "examples of each class that were learnt from"),
-            ArraySpec(
-                "accuracy",
-                "d",
-                "share",
-                "recall of each output's held-out rows by the "
-                "model trained on from the run's with those examples alone",
-            ),
-            ArraySpec("nearest", "d", "share", "recall by the nearest of the same examples"),
-        ),
+        "block": array_specs("""
+            matrix (c c) [1] B_q of the classes asked for, or the mean of its absolute values by
+                output where they are too many
+            class (c) [1] the classes, counted through all outputs; or the outputs, where
+                `aggregated` is 1
+            aggregated (1) [1] 1 where an entry is an output, 0 where a class
+        """),
+        "shots": array_specs("""
+            shots (1) [1] examples of each class that were learnt from
+            accuracy (d) [share] recall of each output's held-out rows by the model trained on from
+                the run's with those examples alone
+            nearest (d) [share] recall by the nearest of the same examples
+        """),
     },
     presets={
         "demo": {},

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import param
 from scant.errors import BadInput
-from scant.studies.base import ArraySpec, Citation, Counts, Entry, Settings, Source, until_rest
+from scant.studies.base import (
+    ArraySpec,
+    Citation,
+    Counts,
+    Entry,
+    Settings,
+    Source,
+    array_specs,
+    until_rest,
+)
 from scant.tables.schema import Column, TableSchema
 
 
@@ -41,20 +50,17 @@ class RedshiftSettings(Settings):
         False, doc="Model log(target), for strictly positive targets (3.13)."
     )
     features = param.Selector(
-        default="colours",
         objects=["colours", "as given"],
         doc="Feed neighbouring differences of the features (colours, for magnitudes) "
         "and one reference feature, or the features as they are.",
     )
     errors = param.Selector(
-        default="as features",
         objects=["as features", "as noise", "ignore"],
         doc="What <feature>_err columns do: their logarithms join the features, they become input "
         "noise in training and prediction (5.71), or nothing.",
     )
     robust = param.Boolean(True, doc="Tame wild values: scale by median and quartiles, then asinh.")
     weights = param.Selector(
-        default="normal",
         objects=["normal", "normalised", "balanced"],
         doc="Cost of an error: equal, (1+z)^-2, or evened out over the target's range (6.3).",
     )
@@ -68,13 +74,11 @@ class RedshiftSettings(Settings):
         "another split of training and validation rows.",
     )
     start = param.Selector(
-        default="coarse to fine",
         objects=["coarse to fine", "direct"],
         doc="Free the basis functions' covariances in stages (GD, GC, VC), each from the best of "
         "the one before, or all at once as published.",
     )
     incomplete = param.Selector(
-        default="leave out",
         objects=["leave out", "use"],
         doc="Training rows with a missing value: leave them out, or learn from what they have "
         "(5.82; slower).",
@@ -157,14 +161,14 @@ ENTRY = Entry(
             kind="fetched",
         ),
     ),
-    snapshot=(
-        ArraySpec("z_true", "k", "target", "true values of the k test rows shown while training"),
-        ArraySpec("z_mean", "k", "target", "their predictive means"),
-        ArraySpec("std_model", "k", "target", "deviation that more data would remove (nu)"),
-        ArraySpec("std_noise", "k", "target", "deviation that better features would remove"),
-        ArraySpec("relevance", "m", "share", "each basis function's share of the signal, sorted"),
-        ArraySpec("feature_relevance", "d", "share", "each feature's share of the sensitivity"),
-    ),
+    snapshot=array_specs("""
+        z_true (k) [target] true values of the k test rows shown while training
+        z_mean (k) [target] their predictive means
+        std_model (k) [target] deviation that more data would remove (nu)
+        std_noise (k) [target] deviation that better features would remove
+        relevance (m) [share] each basis function's share of the signal, sorted
+        feature_relevance (d) [share] each feature's share of the sensitivity
+    """),
     report=(
         ArraySpec("z_true", _TEST, "target", "true values of the test rows"),
         ArraySpec("z_mean", _TEST, "target", "predictive means"),
@@ -180,27 +184,15 @@ ENTRY = Entry(
         ArraySpec("every_pit", _EVERY, "probability", "probability integral transform of each"),
         ArraySpec("every_features", f"{_EVERY} b", "as given", "their features, NaN if missing"),
         ArraySpec("pit", _TEST, "probability", "probability integral transform of the truth"),
-        ArraySpec("coverage", "2 c", "share", "nominal and observed coverage of intervals"),
-        ArraySpec(
-            "bins",
-            "6 q",
-            "target",
-            "per bin of truth: low edge, high edge, bias, sigma_MAD, outlier rate, rows",
-        ),
-        ArraySpec(
-            "kept",
-            "6 p",
-            "share",
-            "share kept by confidence, then RMSE, mean log-"
-            "likelihood, FR15, FR05, bias of what is kept",
-        ),
-        ArraySpec(
-            "missing",
-            "3 5",
-            "target",
-            "0 to 4 bands removed at random: how many, RMSE of"
-            " this model, RMSE of the forest with mean imputation",
-        ),
+        *array_specs("""
+            coverage (2 c) [share] nominal and observed coverage of intervals
+            bins (6 q) [target] per bin of truth: low edge, high edge, bias, sigma_MAD, outlier
+                rate, rows
+            kept (6 p) [share] share kept by confidence, then RMSE, mean log-likelihood, FR15, FR05,
+                bias of what is kept
+            missing (3 5) [target] 0 to 4 bands removed at random: how many, RMSE of this model,
+                RMSE of the forest with mean imputation
+        """),
     ),
     explore={
         "without": (
@@ -210,11 +202,11 @@ ENTRY = Entry(
             ArraySpec("std_input", _TEST, "target", "part from the missing bands"),
             ArraySpec("metrics", "4", "mixed", "RMSE, mean log-likelihood, FR15, FR05"),
         ),
-        "density": (
-            ArraySpec("grid", "g", "target", "where p(z) is evaluated"),
-            ArraySpec("density", "g", "1/target", "p(z) of test row `row` with `off` removed"),
-            ArraySpec("components", "c g", "1/target", "the mixture's parts, times weight"),
-        ),
+        "density": array_specs("""
+            grid (g) [target] where p(z) is evaluated
+            density (g) [1/target] p(z) of test row `row` with `off` removed
+            components (c g) [1/target] the mixture's parts, times weight
+        """),
     },
     presets={
         "demo": {},
