@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -122,6 +122,23 @@ class DataView(PlotView):
 
     def update(self, told: Snapshot | Report, words: Mapping[str, Any]) -> None:
         self.feed(told, words)
+
+
+def shown(
+    plot: Any, *arrays: str, labels: Sequence[str] = (), needs: str = "", without: str = NOTHING
+) -> DataView:
+    """A plot as a view: its `show` takes `arrays` of what is told, and then `labels` of its words.
+
+    Where the array `needs` is empty, the plot says `without` in place of a reading.
+    """
+
+    def feed(told: Any, words: Mapping[str, Any]) -> None:
+        if needs and not np.size(told.arrays[needs]):
+            plot.describe(without)
+        else:
+            plot.show(*(told.arrays[name] for name in arrays), *(words[name] for name in labels))
+
+    return DataView(plot, feed)
 
 
 def put(source: Any, **columns: object) -> None:

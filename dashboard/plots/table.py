@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 from scant.dashboard.frame.template import text
-from scant.dashboard.plots.base import NOTHING, View
+from scant.dashboard.plots.base import NOTHING, DataView, View
 from scant.dashboard.plots.metric_glossary import PERCENT, explained
 from scant.events import Metric
 
@@ -36,6 +36,12 @@ class MetricsTable(View):
     def clear(self) -> None:
         """Forget what is shown."""
         self.panel.object, self.alt = "", NOTHING
+
+
+def figures(*notes: str) -> DataView:
+    """The table of a report's metrics as a view of a page; `notes` stand below the report's own."""
+    shown = MetricsTable()
+    return DataView(shown, lambda told, words: shown.show(told.metrics, (*told.notes, *notes)))
 
 
 def table(metrics: Sequence[Metric]) -> str:

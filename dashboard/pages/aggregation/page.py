@@ -9,12 +9,12 @@ from scant.dashboard.controls.guess_first import GuessFirst
 from scant.dashboard.pages.aggregation.box import BoxAsked
 from scant.dashboard.pages.aggregation.curve import Scarcity
 from scant.dashboard.pages.aggregation.field import Field
-from scant.dashboard.plots.base import DataView
+from scant.dashboard.plots.base import DataView, shown
 from scant.dashboard.plots.calibration import CoveragePlot
 from scant.dashboard.plots.elbo import ElboPlot
 from scant.dashboard.plots.hinton import HintonPlot
 from scant.dashboard.plots.scatter import ScatterPlot
-from scant.dashboard.plots.table import MetricsTable
+from scant.dashboard.plots.table import figures
 from scant.dashboard.study_page.hidden_until_revealed import (
     HiddenUntilRevealed,
     ask_coverage,
@@ -63,24 +63,17 @@ def views(page: PageContext) -> Views:
 def _live() -> tuple[Any, ...]:
     hinton = HintonPlot("How the tasks go together", "task", "task", "covariances")
     return (
-        DataView(hinton, lambda told, words: hinton.show(told.arrays["B"], words["tasks"])),
+        shown(hinton, "B", labels=("tasks",)),
         Field(PICTURE),
     )
 
 
 def _result(page: PageContext) -> tuple[Any, ...]:
-    table, covered = MetricsTable(), GuessFirst(first=page.guessing)
-    figures = DataView(table, lambda told, words: table.show(told.metrics, told.notes))
+    covered = GuessFirst(first=page.guessing)
 
     def held_out() -> DataView:
         plot = ScatterPlot("value", outlier=None, title="Held-out values", against="held-out")
-
-        def feed(told: Report, words: Any) -> None:
-            a = told.arrays
-            if len(a["test_y"]):
-                plot.show(a["test_y"], a["test_mean"], a["test_std"])
-
-        return DataView(plot, feed)
+        return shown(plot, "test_y", "test_mean", "test_std", needs="test_y")
 
     def check() -> DataView:
         plot = ScatterPlot("average", outlier=None, title=CHECK, against="recorded")
@@ -92,16 +85,11 @@ def _result(page: PageContext) -> tuple[Any, ...]:
         return DataView(plot, feed)
 
     def coverage() -> HiddenUntilRevealed:
-        plot = CoveragePlot()
-
-        def feed(told: Report, words: Any) -> None:
-            if told.arrays["coverage"].shape[1]:
-                plot.show(told.arrays["coverage"])
-
-        return HiddenUntilRevealed(page, DataView(plot, feed), covered, above=True)
+        plot = shown(CoveragePlot(), "coverage", needs="coverage")
+        return HiddenUntilRevealed(page, plot, covered, above=True)
 
     return (
-        HiddenUntilRevealed(page, figures, covered, less=without_coverage, ask=ask_coverage),
+        HiddenUntilRevealed(page, figures(), covered, less=without_coverage, ask=ask_coverage),
         LazyView("Held-out values", held_out),
         LazyView(CHECK, check),
         LazyView("Coverage of intervals", coverage),

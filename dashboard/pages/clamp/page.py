@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from scant.dashboard.pages.clamp.label_efficiency import LabelEfficiencyPlot
 from scant.dashboard.pages.clamp.labeling_view import LabelingView, Labels
 from scant.dashboard.pages.clamp.picture import Picture
 from scant.dashboard.pages.clamp.pool import Efficiency, Pool
 from scant.dashboard.pages.clamp.queue import Queue
-from scant.dashboard.plots.base import DataView
+from scant.dashboard.plots.base import DataView, shown
 from scant.dashboard.plots.elbo import ElboPlot
 from scant.dashboard.plots.relevance import BasisPlot
 from scant.dashboard.plots.reliability import ReliabilityPlot
-from scant.dashboard.plots.table import MetricsTable
+from scant.dashboard.plots.table import figures
 from scant.dashboard.study_page.lazy_view import LazyView
 from scant.dashboard.study_page.prose import read_prose
 from scant.dashboard.study_page.variants import Alternatives, Variant
@@ -89,8 +88,6 @@ def hidden(run: RunState) -> set[str]:
 
 
 def _result() -> tuple[Any, ...]:
-    table = MetricsTable()
-
     def compared() -> DataView:
         plot = LabelEfficiencyPlot(COMPARED, "compared")
 
@@ -109,11 +106,10 @@ def _result() -> tuple[Any, ...]:
         )
 
     def shares() -> DataView:
-        plot = BasisPlot(SHARES, "components", "variance")
-        return DataView(plot, lambda told, words: plot.show(np.asarray(told.arrays["eigenvalues"])))
+        return shown(BasisPlot(SHARES, "components", "variance"), "eigenvalues")
 
     return (
-        DataView(table, lambda told, words: table.show(told.metrics, told.notes)),
+        figures(),
         LazyView(COMPARED, compared, height=420),
         LazyView(TRUST, reliability),
         LazyView(SHARES, shares),

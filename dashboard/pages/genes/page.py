@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from scant.dashboard.pages.genes.browse import Browse
 from scant.dashboard.pages.genes.compare import Compare
 from scant.dashboard.pages.genes.grid import Grid
 from scant.dashboard.pages.genes.held_out_replica import HeldOutReplica
-from scant.dashboard.plots.base import DataView
+from scant.dashboard.plots.base import DataView, shown
 from scant.dashboard.plots.calibration import CoveragePlot, PitPlot
 from scant.dashboard.plots.elbo import ElboPlot
 from scant.dashboard.plots.hinton import HintonPlot
 from scant.dashboard.plots.latent import LatentPlot
 from scant.dashboard.plots.scatter import ScatterPlot
-from scant.dashboard.plots.table import MetricsTable
+from scant.dashboard.plots.table import figures
 from scant.dashboard.plots.variance import VariancePlot
 from scant.dashboard.plots.variance_components import LevelsPlot
 from scant.dashboard.study_page.lazy_view import LazyView
@@ -27,7 +28,6 @@ from scant.studies.genes.entry import MODELS
 if TYPE_CHECKING:
     from scant.dashboard.live.run_state import RunState
     from scant.dashboard.study_page.context import PageContext
-    from scant.events import Report
 
 STORY, EQUATIONS = read_prose(__package__)
 PICTURE = "Replicas, seen and never taken"
@@ -35,6 +35,7 @@ LATENT = "Where the outputs lie"
 TOGETHER = "How the outputs go together"
 LEVELS = "What each level explains"
 REDUCIBLE = "What more data would remove"
+NONE_HELD_OUT = "No row was held out; hide a replica, or choose a split."
 WORTH = "What do hierarchy and correlation each contribute?"
 SIDEWAYS = ":host { overflow-x: auto !important; min-width: 0; }"  # outputs with long names
 KNOWS = {
@@ -73,63 +74,42 @@ def views(page: PageContext) -> Views:
 
 
 def _live() -> tuple[Any, ...]:
-    latent, levels = LatentPlot(LATENT), LevelsPlot(LEVELS)
     hinton = HintonPlot(TOGETHER, "output", "output", "correlations")
     hinton.panel.stylesheets = [SIDEWAYS]
     return (
-        DataView(
-            latent,
-            lambda told, words: latent.show(
-                told.arrays["latent"], told.arrays["latent_std"], words["outputs"]
-            ),
-        ),
+        shown(LatentPlot(LATENT), "latent", "latent_std", labels=("outputs",)),
         Grid(PICTURE),
-        DataView(hinton, lambda told, words: hinton.show(told.arrays["K"], words["outputs"])),
-        DataView(levels, lambda told, words: levels.show(told.arrays["share"], words["shown"])),
+        shown(hinton, "K", labels=("outputs",)),
+        shown(LevelsPlot(LEVELS), "share", labels=("shown",)),
     )
 
 
 def _result() -> tuple[Any, ...]:
-    table = MetricsTable()
-
-    def held_out() -> DataView:
-        plot = ScatterPlot("value", outlier=None, title="Held-out values", against="held-out")
-        return _of_test(plot, lambda a: plot.show(a["test_y"], a["test_mean"], a["test_std_y"]))
-
-    def coverage() -> DataView:
-        plot = CoveragePlot()
-        return _of_test(plot, lambda a: plot.show(a["coverage"]))
-
-    def pit() -> DataView:
-        plot = PitPlot(bins=10)
-        return _of_test(plot, lambda a: plot.show(a["pit"]))
-
-    def reducible() -> DataView:
-        plot = VariancePlot("y", bins=10, title=REDUCIBLE, inputs=False)
-        return _of_test(
-            plot, lambda a: plot.show(a["test_y"], a["test_std_f"], a["test_std_noise"])
-        )
-
+    held_out = partial(
+        _of_test,
+        lambda: ScatterPlot("value", outlier=None, title="Held-out values", against="held-out"),
+        "test_y", "test_mean", "test_std_y",
+    )  # fmt: skip
+    reducible = partial(
+        _of_test,
+        lambda: VariancePlot("y", bins=10, title=REDUCIBLE, inputs=False),
+        "test_y", "test_std_f", "test_std_noise",
+    )  # fmt: skip
     return (
-        DataView(table, lambda told, words: table.show(told.metrics, told.notes)),
+        figures(),
         LazyView(Compare.title, Compare, height=700),
         LazyView("Held-out values", held_out),
-        LazyView("Coverage of intervals", coverage),
-        LazyView("Probability integral transform", pit),
+        LazyView("Coverage of intervals", partial(_of_test, CoveragePlot, "coverage")),
+        LazyView(
+            "Probability integral transform", partial(_of_test, lambda: PitPlot(bins=10), "pit")
+        ),
         LazyView(REDUCIBLE, reducible),
     )
 
 
-def _of_test(plot: Any, show: Any) -> DataView:
+def _of_test(make: Callable[[], Any], *arrays: str) -> DataView:
     """A view of held-out rows, which says nothing where none was held out."""
-
-    def feed(told: Report, words: Mapping[str, Any]) -> None:
-        if len(told.arrays["test_y"]):
-            show(told.arrays)
-        else:
-            plot.describe("No row was held out; hide a replica, or choose a split.")
-
-    return DataView(plot, feed)
+    return shown(make(), *arrays, needs="test_y", without=NONE_HELD_OUT)
 
 
 def other_models(run: RunState) -> tuple[str, list[Variant]]:

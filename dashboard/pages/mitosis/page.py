@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from scant.dashboard.pages.mitosis.cells import Covariances, Strips
@@ -13,11 +12,11 @@ from scant.dashboard.pages.mitosis.latent_traversal import Walk
 from scant.dashboard.pages.mitosis.spaces import Private, Space
 from scant.dashboard.pages.mitosis.tabs import tabs
 from scant.dashboard.pages.mitosis.threshold import Threshold
-from scant.dashboard.plots.base import DataView
+from scant.dashboard.plots.base import shown
 from scant.dashboard.plots.elbo import ElboPlot
 from scant.dashboard.plots.relevance import DimensionsPlot
 from scant.dashboard.plots.reliability import ReliabilityPlot
-from scant.dashboard.plots.table import MetricsTable
+from scant.dashboard.plots.table import figures
 from scant.dashboard.study_page.lazy_view import LazyView
 from scant.dashboard.study_page.prose import read_prose
 from scant.dashboard.study_page.variants import Alternatives, Variant
@@ -27,7 +26,6 @@ from scant.studies.mitosis.settings import MODELS
 if TYPE_CHECKING:
     from scant.dashboard.live.run_state import RunState
     from scant.dashboard.study_page.context import PageContext
-    from scant.events import Report
 
 STORY, EQUATIONS = read_prose(__package__)
 PUBLISHED = (
@@ -88,34 +86,20 @@ def hidden(run: RunState) -> set[str]:
 
 
 def _live() -> tuple[Any, ...]:
-    dimensions = DimensionsPlot(RELEVANCE)
     return (
         Space(),
         Private(),
-        DataView(
-            dimensions,
-            lambda told, words: dimensions.show(told.arrays["relevance"], int(words["n_shared"])),
-        ),
+        shown(DimensionsPlot(RELEVANCE), "relevance", labels=("n_shared",)),
         Strips(),
         Covariances(),
     )
 
 
 def _result() -> tuple[Any, ...]:
-    table = MetricsTable()
-
-    def reliability() -> DataView:
-        plot = ReliabilityPlot()
-
-        def feed(told: Report, words: Mapping[str, Any]) -> None:
-            plot.show(told.arrays["reliability"])
-
-        return DataView(plot, feed)
-
-    return (
-        DataView(table, lambda told, words: table.show(told.metrics, (*told.notes, PUBLISHED))),
-        LazyView("Can its probabilities be trusted?", reliability),
+    trust = LazyView(
+        "Can its probabilities be trusted?", lambda: shown(ReliabilityPlot(), "reliability")
     )
+    return figures(PUBLISHED), trust
 
 
 def otherwise(run: RunState) -> tuple[str, list[Variant]]:

@@ -21,7 +21,7 @@ from scant.dashboard.pages.multiview.row_explanation import RowExplanation, targ
 from scant.dashboard.pages.multiview.scarcity import Scarcity
 from scant.dashboard.pages.multiview.variants import otherwise
 from scant.dashboard.pages.multiview.view_ablation import ViewsOn
-from scant.dashboard.plots.base import DataView
+from scant.dashboard.plots.base import DataView, shown
 from scant.dashboard.plots.cohort import CohortPlot
 from scant.dashboard.plots.elbo import ElboPlot
 from scant.dashboard.plots.hidden_units import HiddenPlot
@@ -107,47 +107,17 @@ def hides(run: RunState) -> set[str]:
 
 
 def _live() -> tuple[Any, ...]:
-    return (_probabilities(), _truth(), _survival(), _patients(), _neurons(), _shares())
-
-
-def _probabilities() -> DataView:
-    plot = SeparationPlot(PROBABILITIES)
-    return DataView(
-        plot,
-        lambda told, words: plot.show(
-            told.arrays["predicted"], told.arrays["truth"], words["classes"]
-        ),
+    truth = ScatterPlot("value", outlier=None, title=TRUTH)
+    known = [f"km_{name}" for name in ("time", "true", "predicted", "expected")]
+    lived = [f"patient_{name}" for name in ("time", "event", "pred", "low", "high")]
+    return (
+        shown(SeparationPlot(PROBABILITIES), "predicted", "truth", labels=("classes",)),
+        shown(truth, "truth", "predicted", "predicted_std"),
+        shown(SurvivalPlot(CURVES), *known),
+        shown(CohortPlot(PATIENTS), *lived),
+        _neurons(),
+        shown(InfluencePlot(SHARES), "influence", labels=("neurons",)),
     )
-
-
-def _truth() -> DataView:
-    plot = ScatterPlot("value", outlier=None, title=TRUTH)
-
-    def feed(told: Snapshot, words: Mapping[str, Any]) -> None:
-        a = told.arrays
-        plot.show(a["truth"], a["predicted"], a["predicted_std"])
-
-    return DataView(plot, feed)
-
-
-def _patients() -> DataView:
-    plot = CohortPlot(PATIENTS)
-
-    def feed(told: Snapshot, words: Mapping[str, Any]) -> None:
-        a = told.arrays
-        plot.show(*(a[f"patient_{name}"] for name in ("time", "event", "pred", "low", "high")))
-
-    return DataView(plot, feed)
-
-
-def _survival() -> DataView:
-    plot = SurvivalPlot(CURVES)
-
-    def feed(told: Snapshot, words: Mapping[str, Any]) -> None:
-        a = told.arrays
-        plot.show(*(a[f"km_{name}"] for name in ("time", "true", "predicted", "expected")))
-
-    return DataView(plot, feed)
 
 
 def _neurons() -> DataView:
@@ -165,8 +135,3 @@ def _neurons() -> DataView:
         )
 
     return DataView(plot, feed)
-
-
-def _shares() -> DataView:
-    plot = InfluencePlot(SHARES)
-    return DataView(plot, lambda told, words: plot.show(told.arrays["influence"], words["neurons"]))

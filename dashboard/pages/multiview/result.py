@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scant.dashboard.plots.base import DataView
+from scant.dashboard.plots.base import DataView, shown
 from scant.dashboard.plots.calibration import CoveragePlot, PitPlot
 from scant.dashboard.plots.entropy import EntropyPlot
 from scant.dashboard.plots.methods import MethodsPlot
 from scant.dashboard.plots.precision_recall import PrecisionRecallPlot
 from scant.dashboard.plots.reliability import ReliabilityPlot
-from scant.dashboard.plots.table import MetricsTable
+from scant.dashboard.plots.table import figures
 from scant.dashboard.plots.variance import VariancePlot
 from scant.dashboard.study_page.lazy_view import LazyView
 
@@ -31,27 +31,36 @@ NONE = "No row was held out; choose a smaller share to train on."
 
 def result() -> tuple[Any, ...]:
     """The views of a report; those of other tasks are kept off the page by the frame."""
-    table = MetricsTable()
     return (
-        DataView(table, lambda told, words: table.show(told.metrics, told.notes)),
-        LazyView(BESIDE, _beside),
+        figures(),
+        LazyView(
+            BESIDE,
+            lambda: shown(MethodsPlot(BESIDE), "scores", "t_test", labels=("methods", "score")),
+        ),
         LazyView(RELIABLE, _reliable),
         LazyView(TRADES, _trades),
-        LazyView(DOUBT, _doubt),
-        LazyView(WITHIN, _within),
-        LazyView(PIT, _pit),
-        LazyView(SPLIT, _split),
+        LazyView(
+            DOUBT,
+            lambda: shown(
+                EntropyPlot(DOUBT),
+                "test_entropy",
+                "test_information",
+                "test_truth",
+                labels=("classes",),
+            ),
+        ),
+        LazyView(WITHIN, lambda: shown(CoveragePlot(WITHIN), "coverage")),
+        LazyView(PIT, lambda: shown(PitPlot(bins=10, title=PIT), "pit")),
+        LazyView(
+            SPLIT,
+            lambda: shown(
+                VariancePlot("target", bins=10, title=SPLIT, inputs=False),
+                "test_truth",
+                "test_std_model",
+                "test_std_noise",
+            ),
+        ),
     )
-
-
-def _beside() -> DataView:
-    plot = MethodsPlot(BESIDE)
-
-    def feed(told: Report, words: Mapping[str, Any]) -> None:
-        a = told.arrays
-        plot.show(a["scores"], a["t_test"], words["methods"], str(words["score"]))
-
-    return DataView(plot, feed)
 
 
 def _reliable() -> DataView:
@@ -85,35 +94,5 @@ def _trades() -> DataView:
                 f"Where four in five of {name} are found, of the finds are right: {said}. Dotted: "
                 "what guessing comes to."
             )
-
-    return DataView(plot, feed)
-
-
-def _doubt() -> DataView:
-    plot = EntropyPlot(DOUBT)
-
-    def feed(told: Report, words: Mapping[str, Any]) -> None:
-        a = told.arrays
-        plot.show(a["test_entropy"], a["test_information"], a["test_truth"], words["classes"])
-
-    return DataView(plot, feed)
-
-
-def _within() -> DataView:
-    plot = CoveragePlot(WITHIN)
-    return DataView(plot, lambda told, words: plot.show(told.arrays["coverage"]))
-
-
-def _pit() -> DataView:
-    plot = PitPlot(bins=10, title=PIT)
-    return DataView(plot, lambda told, words: plot.show(told.arrays["pit"]))
-
-
-def _split() -> DataView:
-    plot = VariancePlot("target", bins=10, title=SPLIT, inputs=False)
-
-    def feed(told: Report, words: Mapping[str, Any]) -> None:
-        a = told.arrays
-        plot.show(a["test_truth"], a["test_std_model"], a["test_std_noise"])
 
     return DataView(plot, feed)

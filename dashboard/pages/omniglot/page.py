@@ -13,7 +13,7 @@ from scant.dashboard.pages.omniglot.matrices import Confused, Matrices
 from scant.dashboard.pages.omniglot.rows import LOOKED, held_out
 from scant.dashboard.pages.omniglot.shots import Shots
 from scant.dashboard.pages.omniglot.submatrix import Zoom
-from scant.dashboard.plots.base import DataView
+from scant.dashboard.plots.base import DataView, shown
 from scant.dashboard.plots.elbo import ElboPlot
 from scant.dashboard.plots.entropy import EntropyPlot
 from scant.dashboard.plots.hinton import HintonPlot
@@ -77,9 +77,7 @@ def _live(recall: DataView) -> tuple[Any, ...]:
     return (
         recall,
         Matrices(ALIKE, "correlation", single=True),
-        DataView(
-            between, lambda told, words: between.show(told.arrays["global"], words["outputs"])
-        ),
+        shown(between, "global", labels=("outputs",)),
         Matrices(DIAGRAMS, "shown_B"),
         Examples(),
         Patches(),
@@ -130,26 +128,17 @@ def _result(recall: DataView) -> tuple[Any, ...]:
 
         return DataView(plot, feed)
 
-    def reliability() -> DataView:
-        plot = ReliabilityPlot()
-        return DataView(plot, lambda told, words: plot.show(told.arrays["reliability"]))
-
     def reducible() -> DataView:
-        plot = EntropyPlot(REDUCIBLE)
-
-        def feed(told: Report, words: Mapping[str, Any]) -> None:
-            a = told.arrays
-            if len(a["test_entropy"]):
-                plot.show(a["test_entropy"], a["test_information"], a["test_output"],
-                          words["outputs"])  # fmt: skip
-
-        return DataView(plot, feed)
+        arrays = ("test_entropy", "test_information", "test_output")
+        return shown(EntropyPlot(REDUCIBLE), *arrays, labels=("outputs",), needs=arrays[0])
 
     beside = "Beside other classifiers"
     return (
         DataView(table, figures),
         LazyView(beside, lambda: _recall(beside, beside=True)),
-        LazyView("Can its probabilities be trusted?", reliability),
+        LazyView(
+            "Can its probabilities be trusted?", lambda: shown(ReliabilityPlot(), "reliability")
+        ),
         LazyView(Confused.title, Confused, height=480),
         LazyView(ACROSS, across),
         LazyView(REDUCIBLE, reducible),

@@ -10,13 +10,13 @@ from scant.dashboard.controls.guess_first import GuessFirst
 from scant.dashboard.pages.redshift.bands import BandsOff
 from scant.dashboard.pages.redshift.missing import MissingPlot
 from scant.dashboard.pages.redshift.rejection import KEPT, KeptSlider
-from scant.dashboard.plots.base import DataView
+from scant.dashboard.plots.base import DataView, shown
 from scant.dashboard.plots.bins import BinsPlot
 from scant.dashboard.plots.calibration import CoveragePlot, PitPlot
 from scant.dashboard.plots.elbo import ElboPlot
 from scant.dashboard.plots.relevance import BasisPlot, FeaturePlot
 from scant.dashboard.plots.scatter import ScatterPlot
-from scant.dashboard.plots.table import MetricsTable
+from scant.dashboard.plots.table import figures
 from scant.dashboard.plots.variance import VariancePlot
 from scant.dashboard.study_page.hidden_until_revealed import (
     HiddenUntilRevealed,
@@ -71,52 +71,42 @@ def views(page: PageContext) -> Views:
 
 
 def _live() -> tuple[Any, ...]:
-    scatter, variance = ScatterPlot("redshift z"), VariancePlot("z")
-    basis, features = BasisPlot(), FeaturePlot()
+    scatter, features = ScatterPlot("redshift z"), FeaturePlot()
 
     def show_scatter(told: Snapshot, words: Mapping[str, Any]) -> None:
         a = told.arrays
         scatter.show(a["z_true"], a["z_mean"], np.hypot(a["std_model"], a["std_noise"]))
-
-    def show_variance(told: Snapshot, words: Mapping[str, Any]) -> None:
-        a = told.arrays
-        variance.show(a["z_true"], a["std_model"], a["std_noise"])
 
     def show_features(told: Snapshot, words: Mapping[str, Any]) -> None:
         features.show(told.arrays["feature_relevance"], words.get("features", ()))
 
     return (
         DataView(scatter, show_scatter),
-        DataView(variance, show_variance),
-        DataView(basis, lambda told, words: basis.show(told.arrays["relevance"])),
+        shown(VariancePlot("z"), "z_true", "std_model", "std_noise"),
+        shown(BasisPlot(), "relevance"),
         DataView(features, show_features),
     )
 
 
 def _result(page: PageContext) -> tuple[Any, ...]:
-    table, covered = MetricsTable(), GuessFirst(first=page.guessing)
-    figures = DataView(table, lambda told, words: table.show(told.metrics, told.notes))
-
-    def feed(plot: Any, *names: str) -> DataView:
-        return DataView(plot, lambda told, words: plot.show(*(told.arrays[name] for name in names)))
-
+    covered = GuessFirst(first=page.guessing)
     return (
-        HiddenUntilRevealed(page, figures, covered, less=without_coverage, ask=ask_coverage),
-        LazyView("Probability integral transform", lambda: feed(PitPlot(), "pit")),
+        HiddenUntilRevealed(page, figures(), covered, less=without_coverage, ask=ask_coverage),
+        LazyView("Probability integral transform", lambda: shown(PitPlot(), "pit")),
         LazyView(
             "Coverage of intervals",
             lambda: HiddenUntilRevealed(
-                page, feed(CoveragePlot(), "coverage"), covered, above=True
+                page, shown(CoveragePlot(), "coverage"), covered, above=True
             ),
         ),
         LazyView(
             SPLIT,
-            lambda: feed(
+            lambda: shown(
                 VariancePlot("z", title=SPLIT), "z_true", "std_model", "std_noise", "std_input"
             ),
         ),
-        LazyView("Bands missing", lambda: feed(MissingPlot("z"), "missing")),
-        LazyView("Bin by bin", lambda: feed(BinsPlot("z"), "bins")),
+        LazyView("Bands missing", lambda: shown(MissingPlot("z"), "missing")),
+        LazyView("Bin by bin", lambda: shown(BinsPlot("z"), "bins")),
     )
 
 
