@@ -72,35 +72,38 @@ class Sweep:
 
 # 8 inputs where scikit-learn is among the methods: its gradient is a matrix a lengthscale.
 NARROW = 8
+GALAXIES = {"n": 4000, "m": 25}
+CELLS = {"n": 740, "m": 100}
+CURVES = {"n": 2000, "m": 32}
+ROWS = {"n": 512}
+MIXED = {"n": 200, "m": 100, "classes": 20}
+FEATURES = {"n": 1000, "m": 10}
+LABELS = {"n": 500}
+POINTS = {"n": 4000, "m": 50}
 OVER_GPZ = {"n": (1000, 16_000), "m": (100, 50, 200)}
 OVER_CURVES = {"n": (400, 10_000), "m": (16, 64)}
 OVER_ROWS = {"n": (128, 256, 1024)}
 OVER_MIXED = {"n": (50, 800), "m": (50, 200), "classes": (100, 400)}
 OVER_FEATURES = {"n": (500, 4000), "m": (25, 50)}
 OVER_LABELS = {"n": (100, 250, 1000)}
+OVER_CLASSES = {"classes": (100, 400)}
+OVER_POINTS = {"n": (1000, 16_000), "m": (10, 100)}
 TWO = {"n": 500, "classes": 2}
 
 SWEEPS = (
-    Sweep("gpz", "Scant VC", LBFGS, steps.gpz("VC"), {"n": 4000, "m": 25}, OVER_GPZ),
-    Sweep("gpz", "Scant VD", LBFGS, steps.gpz("VD"), {"n": 4000, "m": 25}, {"m": (100,)}),
-    Sweep("gpz", "Scant VL", LBFGS, steps.gpz("VL"), {"n": 4000, "m": 25}, {"m": (100,)}),
-    Sweep("gpz", "Scant VC, bands missing", "predict", steps.missing_bands, {"n": 4000, "m": 25}),
-    Sweep("gpz", "GPyTorch SVGP", ADAM, steps.galaxies_sparse, {"n": 4000, "m": 25}, OVER_GPZ),
-    Sweep(
-        "mtgpa",
-        "Scant",
-        ADAM,
-        steps.mtgpa(),
-        {"n": 740, "m": 100},
-        {"n": (240, 2080), "m": (50, 25, 200)},
-    ),
-    Sweep("mtgpa", "Scant, natural", NATURAL, steps.mtgpa("natural"), {"n": 740, "m": 100}),
+    Sweep("gpz", "Scant VC", LBFGS, steps.gpz("VC"), GALAXIES, OVER_GPZ),
+    Sweep("gpz", "Scant VD", LBFGS, steps.gpz("VD"), GALAXIES, {"m": (100,)}),
+    Sweep("gpz", "Scant VL", LBFGS, steps.gpz("VL"), GALAXIES, {"m": (100,)}),
+    Sweep("gpz", "Scant VC, bands missing", "predict", steps.missing_bands, GALAXIES),
+    Sweep("gpz", "GPyTorch SVGP", ADAM, steps.galaxies_sparse, GALAXIES, OVER_GPZ),
+    Sweep("mtgpa", "Scant", ADAM, steps.mtgpa(), CELLS, {"n": (240, 2080), "m": (50, 25, 200)}),
+    Sweep("mtgpa", "Scant, natural", NATURAL, steps.mtgpa("natural"), CELLS),
     Sweep(
         "mtgpa",
         "Scant, natural, 50 rows",
         NATURAL,
         steps.mtgpa("natural", 50),
-        {"n": 740, "m": 100},
+        CELLS,
         {"n": (2080, 99_280)},
     ),
     Sweep(
@@ -108,23 +111,23 @@ SWEEPS = (
         "GPyTorch LMC, cells' centres",
         ADAM,
         steps.centres,
-        {"n": 740, "m": 100},
+        CELLS,
         {"n": (240,), "m": (50,)},
     ),
-    Sweep("hmogp_lv", "Scant", LBFGS, steps.hmogp(), {"n": 2000, "m": 32}, OVER_CURVES),
-    Sweep("hmogp_lv", "Scant, same inputs", LBFGS, steps.hmogp(same=True), {"n": 2000, "m": 32}),
+    Sweep("hmogp_lv", "Scant", LBFGS, steps.hmogp(), CURVES, OVER_CURVES),
+    Sweep("hmogp_lv", "Scant, same inputs", LBFGS, steps.hmogp(same=True), CURVES),
     Sweep(
         "hmogp_lv",
         "Scant, natural, 50 outputs",
         NATURAL,
         steps.hmogp("natural", 50),
-        {"n": 2000, "m": 32},
+        CURVES,
         {"n": (10_000, 40_000)},
     ),
     Sweep("hmogp_lv", "Scant, Adam as published", ADAM, steps.published_hmogp, {"n": 128, "m": 28}),
-    Sweep("lvmogp", "Scant", LBFGS, steps.lvmogp, {"n": 2000, "m": 32}, OVER_CURVES),
-    Sweep("hgp", "Scant DHGP", GRADIENT, steps.hgp("DHGP"), {"n": 512}, OVER_ROWS),
-    Sweep("hgp", "Scant HGP", GRADIENT, steps.hgp("HGP"), {"n": 512}, OVER_ROWS),
+    Sweep("lvmogp", "Scant", LBFGS, steps.lvmogp, CURVES, OVER_CURVES),
+    Sweep("hgp", "Scant DHGP", GRADIENT, steps.hgp("DHGP"), ROWS, OVER_ROWS),
+    Sweep("hgp", "Scant HGP", GRADIENT, steps.hgp("HGP"), ROWS, OVER_ROWS),
     Sweep(
         "hgp",
         "Scant HGPInd",
@@ -133,34 +136,13 @@ SWEEPS = (
         {"n": 512, "m": 12},
         {**OVER_ROWS, "m": (6, 24)},
     ),
-    Sweep(
-        "hgp",
-        "GPyTorch ExactGP, DHGP's kernel",
-        GRADIENT,
-        steps.gpytorch_dhgp,
-        {"n": 512},
-        OVER_ROWS,
-    ),
-    Sweep("mogp_ar", "Scant", ADAM, steps.mogp(), {"n": 200, "m": 100, "classes": 20}, OVER_MIXED),
-    Sweep(
-        "mogp_ar",
-        "Scant, a class drawn",
-        ADAM,
-        steps.mogp(sampled=1),
-        {"n": 200, "m": 100, "classes": 20},
-        {"classes": (100, 400)},
-    ),
+    Sweep("hgp", "GPyTorch ExactGP, DHGP's kernel", GRADIENT, steps.gpytorch_dhgp, ROWS, OVER_ROWS),
+    Sweep("mogp_ar", "Scant", ADAM, steps.mogp(), MIXED, OVER_MIXED),
+    Sweep("mogp_ar", "Scant, a class drawn", ADAM, steps.mogp(sampled=1), MIXED, OVER_CLASSES),
     Sweep(
         "mogp_ar", "Scant, 3 functions", ADAM, steps.mogp(3, 4), {"n": 200, "m": 100, "classes": 3}
     ),
-    Sweep(
-        "mogp_ar",
-        "Scant MG-M",
-        ADAM,
-        steps.mogp(name="mg-m"),
-        {"n": 200, "m": 100, "classes": 20},
-        {"classes": (100, 400)},
-    ),
+    Sweep("mogp_ar", "Scant MG-M", ADAM, steps.mogp(name="mg-m"), MIXED, OVER_CLASSES),
     Sweep(
         "mogp_ar",
         "Scant, a class drawn, fifty alphabets",
@@ -173,7 +155,7 @@ SWEEPS = (
         "GPyTorch LMC, softmax",
         ADAM,
         steps.gpytorch_lmc(),
-        {"n": 200, "m": 100, "classes": 20},
+        MIXED,
         {"m": (50,), "classes": (100,)},
     ),
     Sweep(
@@ -241,40 +223,23 @@ SWEEPS = (
         {"n": 400, "classes": 2},
         {"n": (100, 200, 800), "classes": (5, 10)},
     ),
-    Sweep("dfgp", "Scant", ADAM, steps.dfgp("published"), {"n": 1000, "m": 10}, OVER_FEATURES),
+    Sweep("dfgp", "Scant", ADAM, steps.dfgp("published"), FEATURES, OVER_FEATURES),
+    Sweep("dfgp", "Scant, closed bound", ADAM, steps.dfgp("closed"), FEATURES, {"m": (50,)}),
     Sweep(
-        "dfgp",
-        "Scant, closed bound",
-        ADAM,
-        steps.dfgp("closed"),
-        {"n": 1000, "m": 10},
-        {"m": (50,)},
-    ),
-    Sweep(
-        "dfgp",
-        "Scant, stochastic bound",
-        ADAM,
-        steps.dfgp("stochastic"),
-        {"n": 1000, "m": 10},
-        {"m": (50,)},
+        "dfgp", "Scant, stochastic bound", ADAM, steps.dfgp("stochastic"), FEATURES, {"m": (50,)}
     ),
     Sweep("dfgp", "Scant, eight views of classes", ADAM, steps.eight_views, {"n": 420, "m": 10}),
     Sweep(
-        "dfgp",
-        "GPyTorch SVGP (one layer)",
-        ADAM,
-        steps.gpytorch_sparse,
-        {"n": 1000, "m": 10},
-        OVER_FEATURES,
+        "dfgp", "GPyTorch SVGP (one layer)", ADAM, steps.gpytorch_sparse, FEATURES, OVER_FEATURES
     ),
-    Sweep("student_t", "Scant", GRADIENT, steps.student_t(NARROW), {"n": 500}, OVER_LABELS),
-    Sweep("student_t", "GPyTorch ExactGP", GRADIENT, steps.exact(NARROW), {"n": 500}, OVER_LABELS),
+    Sweep("student_t", "Scant", GRADIENT, steps.student_t(NARROW), LABELS, OVER_LABELS),
+    Sweep("student_t", "GPyTorch ExactGP", GRADIENT, steps.exact(NARROW), LABELS, OVER_LABELS),
     Sweep(
         "student_t",
         "scikit-learn GPR",
         GRADIENT,
         steps.regressor(NARROW),
-        {"n": 500},
+        LABELS,
         OVER_LABELS,
         cuda=False,
     ),
@@ -300,22 +265,8 @@ SWEEPS = (
         {"n": (100, 250)},
         cuda=False,
     ),
-    Sweep(
-        "svgp",
-        "Scant",
-        ADAM,
-        steps.svgp,
-        {"n": 4000, "m": 50},
-        {"n": (1000, 16_000), "m": (10, 100)},
-    ),
-    Sweep(
-        "svgp",
-        "GPyTorch SVGP",
-        ADAM,
-        steps.gpytorch_sparse,
-        {"n": 4000, "m": 50},
-        {"n": (1000, 16_000), "m": (10, 100)},
-    ),
+    Sweep("svgp", "Scant", ADAM, steps.svgp, POINTS, OVER_POINTS),
+    Sweep("svgp", "GPyTorch SVGP", ADAM, steps.gpytorch_sparse, POINTS, OVER_POINTS),
 )
 MODELS = tuple(dict.fromkeys(sweep.model for sweep in SWEEPS))
 
