@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 import numpy as np
 import pandas as pd
@@ -22,17 +23,32 @@ MOST_PROBLEMS = 20
 _HEAD = 8  # rows of a preview
 
 
+class Reading(TypedDict, total=False):
+    """How a table is read.
+
+    Attributes:
+        mapping: The table's column names to the schema's, "" to leave one out; names that it lacks
+            stay as they are. None: as `inspect_table` suggests.
+        target: The target column where the schema leaves it to a setting.
+        purpose: "fit", or "predict": then no target is needed, no row or column is dropped.
+        features: For "predict": the columns that the model was trained on.
+        missing_codes: Numbers that mean "not measured", such as -99.
+    """
+
+    mapping: Mapping[str, str] | None
+    target: str | None
+    purpose: str
+    features: Sequence[str] | None
+    missing_codes: Sequence[float]
+
+
 def read_table(
     source: Path | bytes,
     schema: TableSchema,
     *,
     name: str | None = None,
-    mapping: Mapping[str, str] | None = None,
-    target: str | None = None,
-    purpose: str = "fit",
-    features: Sequence[str] | None = None,
-    missing_codes: Sequence[float] = (),
     limit_bytes: int = LIMIT_BYTES,
+    **reading: Unpack[Reading],
 ) -> Table:
     """A CSV file as a table that can be fitted, or predicted.
 
@@ -40,13 +56,8 @@ def read_table(
         source: A path or the file's bytes.
         schema: What the study takes.
         name: What messages call the file; a path's own name by default.
-        mapping: The file's column names to the schema's, "" to leave one out; names that it lacks
-            stay as they are. None: as `inspect_table` suggests.
-        target: The target column where the schema leaves it to a setting.
-        purpose: "fit", or "predict": then no target is needed, no row or column is dropped.
-        features: For "predict": the columns that the model was trained on.
-        missing_codes: Numbers that mean "not measured", such as -99.
         limit_bytes: Larger files are refused before they are read.
+        **reading: How it is read.
 
     Raises:
         BadInput: The first problem, and how many more there are.
@@ -54,9 +65,7 @@ def read_table(
     file = name or (source.name if isinstance(source, Path) else "file.csv")
     raw, cells, findings = _open(source, file, schema, limit_bytes)
     findings.rows = raw.rows
-    table = _assemble(
-        cells, schema.with_target(target), findings, mapping, purpose, features, missing_codes
-    )
+    table = _assemble(cells, schema, findings, **reading)
     _raise(findings)
     return table
 
@@ -66,11 +75,7 @@ def read_frame(
     schema: TableSchema,
     *,
     name: str = "the table",
-    mapping: Mapping[str, str] | None = None,
-    target: str | None = None,
-    purpose: str = "fit",
-    features: Sequence[str] | None = None,
-    missing_codes: Sequence[float] = (),
+    **reading: Unpack[Reading],
 ) -> Table:
     """A data frame, checked as a file is; messages count rows from 0.
 
@@ -90,9 +95,7 @@ def read_frame(
         )
     cells = {n: from_series(n, frame.iloc[:, i]) for i, n in enumerate(names)}
     findings = Diagnostics(name, np.arange(len(frame)))
-    table = _assemble(
-        cells, schema.with_target(target), findings, mapping, purpose, features, missing_codes
-    )
+    table = _assemble(cells, schema, findings, **reading)
     _raise(findings)
     return table
 
@@ -102,12 +105,8 @@ def inspect_table(
     schema: TableSchema,
     *,
     name: str | None = None,
-    mapping: Mapping[str, str] | None = None,
-    target: str | None = None,
-    purpose: str = "fit",
-    features: Sequence[str] | None = None,
-    missing_codes: Sequence[float] = (),
     limit_bytes: int = LIMIT_BYTES,
+    **reading: Unpack[Reading],
 ) -> Preview:
     """What the upload wizard shows: never raises for a bad file, says what is wrong instead.
 
@@ -118,16 +117,20 @@ def inspect_table(
         raw, cells, findings = _open(source, file, schema, limit_bytes)
     except BadInput as error:
         return Preview(problems=(str(error),))
-    aimed = schema.with_target(target)
-    suggested = dict(mapping) if mapping is not None else _suggested(cells, aimed, purpose)
+    aimed, mapping = schema.with_target(reading.get("target")), reading.get("mapping")
+    suggested = (
+        _suggested(cells, aimed, reading.get("purpose", "fit"))
+        if mapping is None
+        else dict(mapping)
+    )
     rival = column_matching.rival_target(raw.names, aimed) if mapping is None else None
     if rival is not None:  # what is suggested is on show, and can be agreed to
-        mapping = suggested
+        reading["mapping"] = suggested
         findings.notes.append(
             f"{file} has both {aimed.targets[0]!r}, which looks like a magnitude, and {rival!r}: "
             f"{rival!r} is taken for what is to be learnt; choose another column where it is not."
         )
-    table = _assemble(cells, aimed, findings, mapping, purpose, features, missing_codes)
+    table = _assemble(cells, schema, findings, **reading)
     head = [[str(v) for v in column[:_HEAD].to_pylist()] for column in raw.columns]
     return Preview(
         names=raw.names,
@@ -185,15 +188,16 @@ def _assemble(
     cells: Mapping[str, Cells],
     schema: TableSchema,
     findings: Diagnostics,
-    mapping: Mapping[str, str] | None,
-    purpose: str,
-    features: Sequence[str] | None,
-    missing_codes: Sequence[float],
+    mapping: Mapping[str, str] | None = None,
+    target: str | None = None,
+    purpose: str = "fit",
+    features: Sequence[str] | None = None,
+    missing_codes: Sequence[float] = (),
 ) -> Table:
     """The table, as far as it goes; what is wrong with it stands in the findings."""
     if purpose not in ("fit", "predict"):
         raise ValueError(f"purpose must be 'fit' or 'predict', got {purpose!r}")
-    predict = purpose == "predict"
+    predict, schema = purpose == "predict", schema.with_target(target)
     columns, ignored = _renamed(cells, schema, findings, mapping, purpose)
     for code in missing_codes:
         columns = {n: _without(c, code) for n, c in columns.items()}
@@ -260,16 +264,8 @@ def _finish(
                 f"{schema.minimum_rows:,} are needed; add rows."
             )
         checks.duplicates(frame, rows, findings)
-    return noted(
-        Table(
-            frame,
-            inputs,
-            aside,
-            rows,
-            tuple(findings.notes),
-            content_hash(frame),
-        )
-    )
+    notes = tuple(findings.notes)
+    return noted(Table(frame, inputs, aside, rows, notes, content_hash(frame)))
 
 
 def noted(table: Table) -> Table:
