@@ -11,16 +11,14 @@ import json
 import math
 from collections.abc import Mapping
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from scant.dashboard.live.run_state import RunState
+from scant.dashboard.study_page.views import Views
 from scant.errors import BadInput
 from scant.studies import ArraySpec, Entry, entry
-
-if TYPE_CHECKING:
-    from scant.dashboard.live.run_state import RunState
-    from scant.dashboard.study_page.views import Views
 
 NEEDS = (
     "It needs `pip install scant-gp` (until it is published, a wheel that `pip wheel --no-deps .` "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import panel as pn
@@ -13,12 +13,10 @@ from scant.dashboard.frame.template import text
 from scant.dashboard.live.run_state import RunState
 from scant.dashboard.plots.decimate import keep
 from scant.dashboard.plots.theme import models, new_figure
+from scant.dashboard.study_page.context import ControlsContext
 from scant.dashboard.study_page.widgets import column
 from scant.errors import NotFound
-
-if TYPE_CHECKING:
-    from scant.dashboard.study_page.context import ControlsContext
-    from scant.store import RunRecord
+from scant.store import RunRecord
 
 MOST = 6
 # Okabe and Ito's hues, each with its own dash, so that no run is known by its colour alone.

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import panel_material_ui as pmui
 from scant.dashboard.controls.fetch import FetchButton
 from scant.dashboard.controls.upload import Upload
 from scant.dashboard.frame.template import text
+from scant.dashboard.study_page.context import ControlsContext
 from scant.dashboard.study_page.widgets import column
 from scant.errors import NotFound
 from scant.store.trouble import StoreTrouble
-
-if TYPE_CHECKING:
-    from scant.dashboard.study_page.context import ControlsContext
 
 OWN = "upload"  # the choice that opens the wizard
 

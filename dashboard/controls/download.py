@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from inspect import iscoroutinefunction
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import panel_material_ui as pmui
+from scant.dashboard.study_page.context import PageContext
 from scant.errors import BadInput, NotFound, Unavailable
-
-if TYPE_CHECKING:
-    from scant.dashboard.study_page.context import PageContext
 
 Made = str | bytes
 REFUSED = (BadInput, NotFound, Unavailable)

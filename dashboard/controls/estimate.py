@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from scant.dashboard.controls.status import duration
 from scant.dashboard.frame.template import text
+from scant.dashboard.study_page.context import ControlsContext
 from scant.errors import BadInput
 from scant.runs.limits import Size, check_cost, cost_of, hours_words, size_of
 from scant.studies.base import Counts
@@ -14,7 +15,6 @@ from scant.tables.schema import counts
 
 if TYPE_CHECKING:
     import pandas as pd
-    from scant.dashboard.study_page.context import ControlsContext
 
 STEERED = "Who made the link to this lesson may pause and stop the runs that you start here."
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import panel as pn
 import panel_material_ui as pmui
@@ -13,11 +12,8 @@ from scant.dashboard.controls.download import download
 from scant.dashboard.controls.lesson import LessonLink
 from scant.dashboard.frame.template import text
 from scant.dashboard.live.run_state import RunState
+from scant.dashboard.study_page.context import ControlsContext
 from scant.dashboard.study_page.widgets import column
-
-if TYPE_CHECKING:
-    from scant.dashboard.study_page.context import ControlsContext
-
 
 _BESIDE = """
 :host { display: grid !important; grid-template-columns: minmax(0, 1fr) auto; gap: 10px; }

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import html
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import panel_material_ui as pmui
 from scant.dashboard.frame.template import text
+from scant.dashboard.study_page.context import ControlsContext
 from scant.dashboard.study_page.widgets import column
-
-if TYPE_CHECKING:
-    from scant.dashboard.study_page.context import ControlsContext
 
 EVERY = 500  # milliseconds between readings of the progress
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import html
 import time
-from typing import TYPE_CHECKING
 
 from bokeh.document import Document
 from scant.dashboard.frame.template import text
-
-if TYPE_CHECKING:
-    from scant.dashboard.server.site import Site
+from scant.dashboard.server.site import Site
 
 EVERY = 2000  # milliseconds between looks
 PATIENCE = 6.0  # seconds in which a lost worker is replaced, or a server's first ones come up

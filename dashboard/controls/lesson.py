@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode
 
 import panel as pn
 import panel_material_ui as pmui
 from scant.dashboard.frame.template import text
+from scant.dashboard.study_page.context import ControlsContext
 from scant.dashboard.study_page.lesson import LONGEST, SECTIONS, Lesson
 from scant.dashboard.study_page.widgets import collapsible, column, slug
 from scant.errors import BadInput
-
-if TYPE_CHECKING:
-    from scant.dashboard.study_page.context import ControlsContext
 
 SHOWN = "the run on show"
 FORM = "the form as it stands"

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import param
 from panel.custom import JSComponent
 from scant.dashboard.controls.compare import MOST, Comparison, name
 from scant.dashboard.frame.template import style
+from scant.dashboard.study_page.context import ControlsContext
 from scant.dashboard.study_page.widgets import column
+from scant.store import RunRecord
 from scant.store.trouble import StoreTrouble
-
-if TYPE_CHECKING:
-    from scant.dashboard.study_page.context import ControlsContext
-    from scant.store import RunRecord
 
 SHOWN = 30  # runs in the list, the newest first
 

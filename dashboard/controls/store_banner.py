@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import html
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import panel as pn
 from bokeh.document import Document
-
-if TYPE_CHECKING:
-    from scant.dashboard.server.site import Site
+from scant.dashboard.server.site import Site
 
 EVERY = 2000  # milliseconds between looks
 MEANWHILE = (

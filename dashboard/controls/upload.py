@@ -14,6 +14,7 @@ from scant.dashboard.controls.file_dropper import BoundedDropper
 from scant.dashboard.controls.upload_images import pictured
 from scant.dashboard.frame.template import text
 from scant.dashboard.limits.client import Client
+from scant.dashboard.study_page.context import ControlsContext
 from scant.dashboard.study_page.widgets import column
 from scant.data_sources.human_fertility import is_rates, read_births
 from scant.errors import NotFound
@@ -25,7 +26,6 @@ from scant.tables.images.image_table import SIDE, is_archive, read_image_table
 from scant.tables.read import inspect_table, read_table
 
 if TYPE_CHECKING:
-    from scant.dashboard.study_page.context import ControlsContext
     from scant.tables.schema import Preview, Table, TableSchema
 
 PROBLEMS = 5  # shown at once

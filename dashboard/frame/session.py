@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import panel as pn
 import panel_material_ui as pmui
@@ -29,12 +29,10 @@ from scant.dashboard.frame.template import (
     theme,
     variables,
 )
+from scant.dashboard.server.site import Site
 from scant.dashboard.upstream import busy_indicator, script_registry
 from scant.errors import BadInput, NotFound
 from scant.store.trouble import StoreTrouble
-
-if TYPE_CHECKING:
-    from scant.dashboard.server.site import Site
 
 log = logging.getLogger(__name__)
 

@@ -14,11 +14,11 @@ import numpy as np
 from bokeh.document import Document
 from bokeh.document.events import MessageSentEvent
 from bokeh.protocol import Protocol
+from scant.dashboard.live.run_state import TraceBuffer
 from scant.dashboard.plots.elbo import rows
 
 if TYPE_CHECKING:
     from bokeh.protocol.message import Message
-    from scant.dashboard.live.run_state import TraceBuffer
 
 NEWEST = 500  # points at most; more come with the next full update
 

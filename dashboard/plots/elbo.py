@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import panel as pn
 import panel_material_ui as pmui
 from bokeh.events import RangesUpdate, Reset
 from jaxtyping import Float
 from scant.dashboard.frame.template import text
+from scant.dashboard.live.run_state import RunState, TraceBuffer
 from scant.dashboard.plots.base import NOTHING, Plot, brief, columns, empty, put
 from scant.dashboard.plots.decimate import keep
 from scant.dashboard.plots.theme import BLUE, GREEN, VERMILION, models, new_figure, quiet_legend
-
-if TYPE_CHECKING:
-    from scant.dashboard.live.run_state import RunState, TraceBuffer
 
 WHAT = (
     "<details class='quiet'><summary>What is this curve?</summary><p>Training raises the "

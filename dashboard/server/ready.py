@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from scant.dashboard.server.site import Site
 from tornado.web import RequestHandler
-
-if TYPE_CHECKING:
-    from scant.dashboard.server.site import Site
 
 
 def reasons(site: Site) -> list[str]:

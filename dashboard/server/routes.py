@@ -8,7 +8,7 @@ against a built server.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 import panel
@@ -21,14 +21,12 @@ from scant.dashboard.frame.template import assets
 from scant.dashboard.server.answers import Answer, Missing, answering
 from scant.dashboard.server.headers import Policy
 from scant.dashboard.server.ready import Ready
+from scant.dashboard.server.site import Site
 from scant.data_sources.package_data import package_file
 from scant.studies import STUDIES
 from scant.studies.aliases import STUDIES as FORMER
 from scant.studies.aliases import current_run
 from tornado.web import HTTPError, RequestHandler, StaticFileHandler, URLSpec
-
-if TYPE_CHECKING:
-    from scant.dashboard.server.site import Site
 
 # The kinds of files that pages load.
 KINDS = frozenset(

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scant.dashboard.controls.guess_first import GuessFirst
+from scant.dashboard.live.run_state import RunState
 from scant.dashboard.plots.base import View
+from scant.dashboard.study_page.context import PageContext
 from scant.dashboard.study_page.widgets import column
-
-if TYPE_CHECKING:
-    from scant.dashboard.live.run_state import RunState
-    from scant.dashboard.study_page.context import PageContext
-    from scant.events import Report
+from scant.events import Report
 
 Words = Mapping[str, Any]
 LEVEL = 0.95  # of the interval that is asked about

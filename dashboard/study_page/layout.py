@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import panel as pn
 from panel.viewable import Viewable
+from scant.dashboard.controls.run_bar import RunBar
+from scant.dashboard.frame.session import SessionContext
 from scant.dashboard.frame.template import style, text
+from scant.dashboard.study_page.figure import Figure
+from scant.dashboard.study_page.lesson import Lesson
 from scant.dashboard.study_page.published_table import TITLE, whole_table
+from scant.dashboard.study_page.views import Views
 from scant.dashboard.study_page.widgets import (
     DeferredRenderer,
     collapsible,
@@ -18,13 +23,6 @@ from scant.dashboard.study_page.widgets import (
     section,
 )
 from scant.studies import Entry
-
-if TYPE_CHECKING:
-    from scant.dashboard.controls.run_bar import RunBar
-    from scant.dashboard.frame.session import SessionContext
-    from scant.dashboard.study_page.figure import Figure
-    from scant.dashboard.study_page.lesson import Lesson
-    from scant.dashboard.study_page.views import Views
 
 
 class Panelled(Protocol):

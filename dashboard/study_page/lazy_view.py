@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import panel as pn
 import param
 from panel.custom import JSComponent
+from scant.dashboard.live.run_state import RunState
 from scant.dashboard.plots.base import View
-
-if TYPE_CHECKING:
-    from scant.dashboard.live.run_state import RunState
-    from scant.events import Report, Snapshot
+from scant.events import Report, Snapshot
 
 
 class ViewportSentinel(JSComponent):

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from scant.dashboard.frame.template import text
-
-if TYPE_CHECKING:
-    from scant.dashboard.live.run_state import RunState
-    from scant.dashboard.study_page.context import PageContext
+from scant.dashboard.live.run_state import RunState
+from scant.dashboard.study_page.context import PageContext
 
 
 class Variant(NamedTuple):

@@ -28,12 +28,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from panel.viewable import Viewable
-    from scant.dashboard.live.run_state import RunState, TraceBuffer
-    from scant.events import Report, Snapshot
+from panel.viewable import Viewable
+from scant.dashboard.live.run_state import RunState, TraceBuffer
+from scant.events import Report, Snapshot
 
 Words = Mapping[str, Any]
 

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import panel as pn
 import panel_material_ui as pmui
 from bokeh.events import SelectionGeometry
 from scant.dashboard.frame.template import text
+from scant.dashboard.live.run_state import RunState
 from scant.dashboard.pages.aggregation.field import Field
 from scant.dashboard.plots.density import DensityPlot
+from scant.dashboard.study_page.context import PageContext
 from scant.dashboard.study_page.question_view import QuestionView
 from scant.dashboard.study_page.widgets import controls_row
-
-if TYPE_CHECKING:
-    from scant.dashboard.live.run_state import RunState
-    from scant.dashboard.study_page.context import PageContext
 
 HELP = (
     "<p>Draw a box on the posterior mean, or type its bounds: the posterior of the average over "

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import panel_material_ui as pmui
 from jaxtyping import Float
+from scant.dashboard.live.run_state import RunState
 from scant.dashboard.plots.score_curve import ScoreCurve
+from scant.dashboard.study_page.context import PageContext
 from scant.dashboard.study_page.on_demand import SliderCurve
-
-if TYPE_CHECKING:
-    from scant.dashboard.live.run_state import RunState
-    from scant.dashboard.study_page.context import PageContext
 
 WHOLE = "computing the whole curve from exact posteriors"
 REPEATS = 3  # trainings for each stop of the slider, each with other fine values

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import panel as pn
+from scant.dashboard.live.run_state import RunState
 from scant.dashboard.plots.base import View
 from scant.dashboard.plots.intervals import IntervalPlot
 from scant.dashboard.plots.surface import SurfacePlot
-
-if TYPE_CHECKING:
-    from scant.dashboard.live.run_state import RunState
-    from scant.events import Report, Snapshot
+from scant.events import Report, Snapshot
 
 DEEPER = (
     "These data lie in {} dimensions, too many for a picture; the held-out values below show how "

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scant.dashboard.controls.guess_first import GuessFirst
+from scant.dashboard.live.run_state import RunState
 from scant.dashboard.pages.aggregation.box import BoxAsked
 from scant.dashboard.pages.aggregation.curve import Scarcity
 from scant.dashboard.pages.aggregation.field import Field
@@ -15,6 +16,7 @@ from scant.dashboard.plots.elbo import ElboPlot
 from scant.dashboard.plots.hinton import HintonPlot
 from scant.dashboard.plots.scatter import ScatterPlot
 from scant.dashboard.plots.table import figures
+from scant.dashboard.study_page.context import PageContext
 from scant.dashboard.study_page.hidden_until_revealed import (
     HiddenUntilRevealed,
     ask_coverage,
@@ -24,11 +26,7 @@ from scant.dashboard.study_page.lazy_view import LazyView
 from scant.dashboard.study_page.prose import read_prose
 from scant.dashboard.study_page.variants import Alternatives, Variant
 from scant.dashboard.study_page.views import Views
-
-if TYPE_CHECKING:
-    from scant.dashboard.live.run_state import RunState
-    from scant.dashboard.study_page.context import PageContext
-    from scant.events import Report
+from scant.events import Report
 
 STORY, EQUATIONS = read_prose(__package__)
 PICTURE = "What the averages give away"

@@ -10,10 +10,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scant.dashboard.controls.labeling_widget import LabelingWidget, card
+from scant.dashboard.live.run_state import RunState
+from scant.dashboard.study_page.context import PageContext
 from scant.errors import BadInput, NotAllowed
 from scant.store.label_agreement import (
     NAMELESS,
@@ -24,10 +26,6 @@ from scant.store.label_agreement import (
     standing,
 )
 from scant.store.records import Label
-
-if TYPE_CHECKING:
-    from scant.dashboard.live.run_state import RunState
-    from scant.dashboard.study_page.context import PageContext
 
 Answer = Mapping[str, np.ndarray]
 AHEAD = 8  # patches that the browser holds before they are wanted

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from html import escape
 from itertools import combinations
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,16 +15,14 @@ import panel as pn
 import panel_material_ui as pmui
 from scant.dashboard.controls.download import download
 from scant.dashboard.frame.template import text
+from scant.dashboard.live.run_state import RunState
 from scant.dashboard.pages.clamp.labeling_session import MODEL, OTHERS, Answer, LabelingSession
 from scant.dashboard.plots.base import View
+from scant.dashboard.study_page.context import PageContext
 from scant.dashboard.study_page.widgets import stacked
+from scant.events import Report, Snapshot
 from scant.store.label_agreement import by_labeller, kappa
 from scant.store.records import Label
-
-if TYPE_CHECKING:
-    from scant.dashboard.live.run_state import RunState
-    from scant.dashboard.study_page.context import PageContext
-    from scant.events import Report, Snapshot
 
 INVITE = (
     "<p>In this run a simulated expert answers. You can take its place: a session of your own on "

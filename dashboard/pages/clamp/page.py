@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from scant.dashboard.live.run_state import RunState
 from scant.dashboard.pages.clamp.label_efficiency import LabelEfficiencyPlot
+from scant.dashboard.pages.clamp.labeling_session import Answer
 from scant.dashboard.pages.clamp.labeling_view import LabelingView, Labels
 from scant.dashboard.pages.clamp.picture import Picture
 from scant.dashboard.pages.clamp.pool import Efficiency, Pool
@@ -15,16 +17,14 @@ from scant.dashboard.plots.elbo import ElboPlot
 from scant.dashboard.plots.relevance import BasisPlot
 from scant.dashboard.plots.reliability import ReliabilityPlot
 from scant.dashboard.plots.table import figures
+from scant.dashboard.study_page.context import PageContext
 from scant.dashboard.study_page.lazy_view import LazyView
 from scant.dashboard.study_page.prose import read_prose
 from scant.dashboard.study_page.variants import Alternatives, Variant
 from scant.dashboard.study_page.views import Views
+from scant.events import Report
 
 if TYPE_CHECKING:
-    from scant.dashboard.live.run_state import RunState
-    from scant.dashboard.pages.clamp.labeling_session import Answer
-    from scant.dashboard.study_page.context import PageContext
-    from scant.events import Report
     from scant.store.records import Label
 
 STORY, EQUATIONS = read_prose(__package__)

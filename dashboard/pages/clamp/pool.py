@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import panel_material_ui as pmui
+from scant.dashboard.live.run_state import RunState
 from scant.dashboard.pages.clamp.label_efficiency import LabelEfficiencyPlot
 from scant.dashboard.plots.base import PlotView
 from scant.dashboard.plots.pool import PoolPlot
 from scant.dashboard.study_page.widgets import stacked
+from scant.events import Report, Snapshot
 
 if TYPE_CHECKING:
-    from scant.dashboard.live.run_state import RunState
-    from scant.events import Report, Snapshot
     from scant.store.records import Label
 
 SCORES = {"F1": "f1", "precision": "precision", "recall": "recall"}

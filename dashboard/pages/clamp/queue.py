@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scant.dashboard.controls.guess_first import GuessFirst
+from scant.dashboard.live.run_state import RunState
 from scant.dashboard.plots.base import PlotView
 from scant.dashboard.plots.images import PhotographsPlot
+from scant.dashboard.study_page.context import PageContext
 from scant.dashboard.study_page.widgets import column
-
-if TYPE_CHECKING:
-    from scant.dashboard.live.run_state import RunState
-    from scant.dashboard.study_page.context import PageContext
 
 MOST = 8
 MAY_BE_ASKED = 0  # a role

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import panel as pn
@@ -11,13 +11,11 @@ import panel_material_ui as pmui
 import param
 from panel.custom import JSComponent
 from scant.dashboard.frame.template import text
+from scant.dashboard.live.run_state import RunState
 from scant.dashboard.pages.genes.grid import FIELDS, draw, lay, replicas_of
 from scant.dashboard.plots.replicas import ReplicaGrid
+from scant.dashboard.study_page.context import PageContext
 from scant.dashboard.study_page.widgets import stacked
-
-if TYPE_CHECKING:
-    from scant.dashboard.live.run_state import RunState
-    from scant.dashboard.study_page.context import PageContext
 
 TOGETHER = 3  # outputs of a figure, and of a question
 FIGURES = 5  # drawn at most; one that is far is moved to where it is needed

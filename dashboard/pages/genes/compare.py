@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scant.dashboard.pages.genes.grid import replicas_of
 from scant.dashboard.plots.base import PlotView
 from scant.dashboard.plots.replicas import ReplicaGrid
-
-if TYPE_CHECKING:
-    from scant.events import Report
+from scant.events import Report
 
 
 class Compare(PlotView):

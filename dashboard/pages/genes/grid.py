@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from scant.dashboard.live.run_state import RunState
 from scant.dashboard.plots.base import PlotView
 from scant.dashboard.plots.replicas import ReplicaGrid
-
-if TYPE_CHECKING:
-    from scant.dashboard.live.run_state import RunState
-    from scant.events import Report, Snapshot
+from scant.events import Report, Snapshot
 
 # Controls above plots; a grid wider than the page scrolls in itself and does not widen the page.
 FIELDS = ("x", "y", "output", "replica", "test")

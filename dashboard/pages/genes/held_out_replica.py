@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import panel_material_ui as pmui
 from scant.dashboard.frame.template import text
+from scant.dashboard.live.run_state import RunState
 from scant.dashboard.pages.genes.grid import Grid, replicas_of
 from scant.dashboard.plots.replicas import ReplicaGrid
+from scant.dashboard.study_page.context import PageContext
 from scant.dashboard.study_page.question_view import QuestionView
 from scant.dashboard.study_page.widgets import controls_row, stacked
-
-if TYPE_CHECKING:
-    from scant.dashboard.live.run_state import RunState
-    from scant.dashboard.study_page.context import PageContext
 
 HELP = (
     "<p>Click a cell, or choose an output and one of its replicas: the model is trained on without "

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from scant.dashboard.live.run_state import RunState
 from scant.dashboard.pages.genes.browse import Browse
 from scant.dashboard.pages.genes.compare import Compare
 from scant.dashboard.pages.genes.grid import Grid
@@ -19,15 +20,12 @@ from scant.dashboard.plots.scatter import ScatterPlot
 from scant.dashboard.plots.table import figures
 from scant.dashboard.plots.variance import VariancePlot
 from scant.dashboard.plots.variance_components import LevelsPlot
+from scant.dashboard.study_page.context import PageContext
 from scant.dashboard.study_page.lazy_view import LazyView
 from scant.dashboard.study_page.prose import read_prose
 from scant.dashboard.study_page.variants import Alternatives, Variant
 from scant.dashboard.study_page.views import Views
 from scant.studies.genes.entry import MODELS
-
-if TYPE_CHECKING:
-    from scant.dashboard.live.run_state import RunState
-    from scant.dashboard.study_page.context import PageContext
 
 STORY, EQUATIONS = read_prose(__package__)
 PICTURE = "Replicas, seen and never taken"

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import panel as pn
 import panel_material_ui as pmui
 from jaxtyping import Float, Int
 from scant.dashboard.frame.template import text
+from scant.dashboard.live.run_state import RunState
 from scant.dashboard.pages.mitosis.spaces import HALVES
 from scant.dashboard.plots.base import BESIDE, PlotView
 from scant.dashboard.plots.images import GalleryPlot
 from scant.dashboard.plots.matrix import MatrixPlot
 from scant.dashboard.plots.theme import GROUPS
 from scant.dashboard.study_page.widgets import stacked
+from scant.events import Report, Snapshot
 from scant.studies.mitosis.entry import STRIP
-
-if TYPE_CHECKING:
-    from scant.dashboard.live.run_state import RunState
-    from scant.events import Report, Snapshot
 
 HEADS = ("shared", "private", "sum")
 NO_IMAGES = "This run learns from columns of numbers, not from images."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,15 +14,13 @@ from jaxtyping import Float
 from PIL import Image
 from scant.dashboard.controls.download import download
 from scant.dashboard.frame.template import text
+from scant.dashboard.live.run_state import RunState
 from scant.dashboard.pages.mitosis.cells import ink
 from scant.dashboard.plots.base import PlotView
 from scant.dashboard.plots.images import GalleryPlot
 from scant.dashboard.plots.table import comparison
+from scant.dashboard.study_page.context import PageContext
 from scant.dashboard.study_page.widgets import controls_row, stacked
-
-if TYPE_CHECKING:
-    from scant.dashboard.live.run_state import RunState
-    from scant.dashboard.study_page.context import PageContext
 
 MOST, BEGIN, PAIRS = 64, 16, 8
 ASIDE = (

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import panel as pn
 import panel_material_ui as pmui
 from jaxtyping import Float
 from scant.dashboard.frame.template import text
+from scant.dashboard.live.run_state import RunState
 from scant.dashboard.pages.mitosis.spaces import HALVES
 from scant.dashboard.plots.base import BESIDE
 from scant.dashboard.plots.score_curve import ScoreCurve, abridged
 from scant.dashboard.plots.table import comparison
 from scant.dashboard.plots.theme import models
+from scant.dashboard.study_page.context import PageContext
 from scant.dashboard.study_page.on_demand import SliderCurve
 from scant.studies.mitosis.entry import RATIOS
-
-if TYPE_CHECKING:
-    from scant.dashboard.live.run_state import RunState
-    from scant.dashboard.study_page.context import PageContext
 
 ASIDE = (
     "<p class='quiet'>Wherever the slider stops, every method is trained anew, briefly, on as many "

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from base64 import b64encode
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import panel as pn
 import panel_material_ui as pmui
 from scant.dashboard.frame.template import text
+from scant.dashboard.live.run_state import RunState
 from scant.dashboard.pages.mitosis.cells import colours, ink, short
 from scant.dashboard.pages.mitosis.spaces import HALVES, at
 from scant.dashboard.plots.base import BESIDE, NOTHING
@@ -17,13 +18,10 @@ from scant.dashboard.plots.images import GalleryPlot
 from scant.dashboard.plots.latent import ClassesPlot
 from scant.dashboard.plots.table import comparison
 from scant.dashboard.plots.theme import GREY
+from scant.dashboard.study_page.context import PageContext
 from scant.dashboard.study_page.widgets import controls_row, stacked
 from scant.errors import BadInput
 from scant.tables.images.archives import read_image
-
-if TYPE_CHECKING:
-    from scant.dashboard.live.run_state import RunState
-    from scant.dashboard.study_page.context import PageContext
 
 HELP = "Choose a cell that was held out, or bring an image of your own (PNG or JPEG, a cell on "
 HELP += "light ground); it is brought to the model's size, and its grey is taken as it is."

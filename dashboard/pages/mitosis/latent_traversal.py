@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import panel as pn
 import panel_material_ui as pmui
 from scant.dashboard.frame.template import text
+from scant.dashboard.live.run_state import RunState
 from scant.dashboard.pages.mitosis.cells import ink
 from scant.dashboard.pages.mitosis.spaces import HALVES, at
 from scant.dashboard.plots.base import BESIDE, NOTHING
 from scant.dashboard.plots.images import GalleryPlot
 from scant.dashboard.plots.latent import ClassesPlot
 from scant.dashboard.plots.table import comparison
+from scant.dashboard.study_page.context import PageContext
 from scant.dashboard.study_page.widgets import controls_row, stacked
-
-if TYPE_CHECKING:
-    from scant.dashboard.live.run_state import RunState
-    from scant.dashboard.study_page.context import PageContext
 
 HELP = "Click or drag in the plane, or move the sliders; the model draws what it expects there."
 STEPS = 100  # of a slider

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from scant.dashboard.live.run_state import RunState
 from scant.dashboard.pages.mitosis.cells import Covariances, Strips
 from scant.dashboard.pages.mitosis.generate import Generate
 from scant.dashboard.pages.mitosis.imbalance import Imbalance
@@ -17,15 +18,12 @@ from scant.dashboard.plots.elbo import ElboPlot
 from scant.dashboard.plots.relevance import DimensionsPlot
 from scant.dashboard.plots.reliability import ReliabilityPlot
 from scant.dashboard.plots.table import figures
+from scant.dashboard.study_page.context import PageContext
 from scant.dashboard.study_page.lazy_view import LazyView
 from scant.dashboard.study_page.prose import read_prose
 from scant.dashboard.study_page.variants import Alternatives, Variant
 from scant.dashboard.study_page.views import Views
 from scant.studies.mitosis.settings import MODELS
-
-if TYPE_CHECKING:
-    from scant.dashboard.live.run_state import RunState
-    from scant.dashboard.study_page.context import PageContext
 
 STORY, EQUATIONS = read_prose(__package__)
 PUBLISHED = (

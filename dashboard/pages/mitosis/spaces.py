@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import panel as pn
 import panel_material_ui as pmui
 from jaxtyping import Float
+from scant.dashboard.live.run_state import RunState
 from scant.dashboard.plots.base import BESIDE, PlotView
 from scant.dashboard.plots.latent import ClassesPlot
 from scant.dashboard.study_page.widgets import stacked
-
-if TYPE_CHECKING:
-    from scant.dashboard.live.run_state import RunState
-    from scant.events import Report, Snapshot
+from scant.events import Report, Snapshot
 
 HALVES = ":host { grid-template-columns: repeat(auto-fit, minmax(min(100%, 340px), 1fr)); }"
 CONTROLS = """

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING
 
 from panel.viewable import Viewable
 from scant.dashboard.frame.template import text
+from scant.dashboard.study_page.context import PageContext
 from scant.studies import STUDIES
-
-if TYPE_CHECKING:
-    from scant.dashboard.study_page.context import PageContext
 
 TABS = {"mitosis": "A rare class", "multiview": "Many views"}
 

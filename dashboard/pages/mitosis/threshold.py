@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import panel as pn
 import panel_material_ui as pmui
 from jaxtyping import Float
 from scant.dashboard.frame.template import text
+from scant.dashboard.live.run_state import RunState
 from scant.dashboard.pages.mitosis.spaces import HALVES
 from scant.dashboard.plots.base import BESIDE, PlotView
 from scant.dashboard.plots.precision_recall import PrecisionRecallPlot
 from scant.dashboard.plots.table import comparison
+from scant.dashboard.study_page.context import PageContext
 from scant.dashboard.study_page.widgets import stacked
-
-if TYPE_CHECKING:
-    from scant.dashboard.live.run_state import RunState
-    from scant.dashboard.study_page.context import PageContext
 
 NONE = "No row was held out, so there is nothing to count."
 ASIDE = (

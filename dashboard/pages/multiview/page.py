@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from scant.dashboard.live.run_state import RunState
 from scant.dashboard.pages.mitosis.tabs import tabs
 from scant.dashboard.pages.multiview.patient import Patient
 from scant.dashboard.pages.multiview.result import (
@@ -29,16 +30,13 @@ from scant.dashboard.plots.scatter import ScatterPlot
 from scant.dashboard.plots.score_distribution import SeparationPlot
 from scant.dashboard.plots.survival import SurvivalPlot
 from scant.dashboard.plots.view_contributions import InfluencePlot
+from scant.dashboard.study_page.context import PageContext
 from scant.dashboard.study_page.lazy_view import LazyView
 from scant.dashboard.study_page.prose import read_prose
 from scant.dashboard.study_page.variants import Alternatives
 from scant.dashboard.study_page.views import Views
+from scant.events import Snapshot
 from scant.studies.multiview.entry import LAYERED
-
-if TYPE_CHECKING:
-    from scant.dashboard.live.run_state import RunState
-    from scant.dashboard.study_page.context import PageContext
-    from scant.events import Snapshot
 
 STORY, EQUATIONS = read_prose(__package__)
 PROBABILITIES = "Probabilities by class"

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import panel as pn
 import panel_material_ui as pmui
+from scant.dashboard.live.run_state import RunState
 from scant.dashboard.plots.base import PlotView
 from scant.dashboard.plots.patient import PatientPlot
+from scant.dashboard.study_page.context import PageContext
 from scant.dashboard.study_page.widgets import stacked
 
 if TYPE_CHECKING:
     import numpy as np
-    from scant.dashboard.live.run_state import RunState
-    from scant.dashboard.study_page.context import PageContext
 
 HELP = "Choose a patient whom the model has not seen."
 CHOOSE = "none chosen"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scant.dashboard.plots.base import DataView, shown
@@ -15,9 +15,7 @@ from scant.dashboard.plots.reliability import ReliabilityPlot
 from scant.dashboard.plots.table import figures
 from scant.dashboard.plots.variance import VariancePlot
 from scant.dashboard.study_page.lazy_view import LazyView
-
-if TYPE_CHECKING:
-    from scant.events import Report
+from scant.events import Report
 
 BESIDE = "Beside other methods"
 RELIABLE = "Can its probabilities be trusted?"

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import panel_material_ui as pmui
+from scant.dashboard.live.run_state import RunState
 from scant.dashboard.plots.base import PlotView
 from scant.dashboard.plots.hidden_units import HiddenPlot
+from scant.dashboard.study_page.context import PageContext
 from scant.dashboard.study_page.widgets import stacked
-
-if TYPE_CHECKING:
-    from scant.dashboard.live.run_state import RunState
-    from scant.dashboard.study_page.context import PageContext
 
 
 def target_of(words: Mapping[str, Any]) -> str:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
+from scant.dashboard.live.run_state import RunState
 from scant.dashboard.plots.score_curve import ScoreCurve, abridged
 from scant.dashboard.plots.theme import models
+from scant.dashboard.study_page.context import PageContext
 from scant.dashboard.study_page.on_demand import SliderCurve
-
-if TYPE_CHECKING:
-    from scant.dashboard.live.run_state import RunState
-    from scant.dashboard.study_page.context import PageContext
 
 DRAWS = 3  # for each stop of the slider, but one where all are learnt from
 ASIDE = (

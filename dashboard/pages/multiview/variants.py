@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from scant.dashboard.live.run_state import RunState
 from scant.dashboard.study_page.variants import Variant
 from scant.studies.multiview.entry import LAYERED, MODELS
-
-if TYPE_CHECKING:
-    from scant.dashboard.live.run_state import RunState
 
 KNOWS = {
     "dfgp": "hidden neurons, and an output that bends what they say",

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import panel as pn
 import panel_material_ui as pmui
 from scant.dashboard.frame.template import text
+from scant.dashboard.live.run_state import RunState
 from scant.dashboard.plots.view_ablation import Tried, ViewsOnPlot
+from scant.dashboard.study_page.context import PageContext
 from scant.dashboard.study_page.on_demand import OnDemandView
 from scant.dashboard.study_page.widgets import stacked
-
-if TYPE_CHECKING:
-    from scant.dashboard.live.run_state import RunState
-    from scant.dashboard.study_page.context import PageContext
 
 ASIDE = (
     "<p class='quiet'>The model is trained anew with the views that are ticked, and a support "

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import panel_material_ui as pmui
 from scant.dashboard.frame.template import text
+from scant.dashboard.live.run_state import RunState
 from scant.dashboard.plots.base import View
+from scant.dashboard.study_page.context import PageContext
 from scant.dashboard.study_page.widgets import stacked
-
-if TYPE_CHECKING:
-    from scant.dashboard.live.run_state import RunState
-    from scant.dashboard.study_page.context import PageContext
 
 NAMED = 4  # alphabets that a sentence lists
 ONLY = "There is but one alphabet here; nothing can be taken from it."

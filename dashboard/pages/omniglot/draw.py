@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import panel as pn
 import panel_material_ui as pmui
 from scant.dashboard.controls.drawing_canvas import DrawingCanvas
 from scant.dashboard.frame.template import text
+from scant.dashboard.live.run_state import RunState
 from scant.dashboard.pages.omniglot.matrices import names_of, short
 from scant.dashboard.plots.base import BESIDE, NOTHING
 from scant.dashboard.plots.images import GalleryPlot, ResponsePlot
 from scant.dashboard.plots.theme import GREEN, GREY
+from scant.dashboard.study_page.context import PageContext
 from scant.dashboard.study_page.widgets import stacked
-
-if TYPE_CHECKING:
-    from scant.dashboard.live.run_state import RunState
-    from scant.dashboard.study_page.context import PageContext
 
 EMPTY = "nothing: empty paper"
 MOST = 6  # outputs whose answers are shown unless the visitor chooses others

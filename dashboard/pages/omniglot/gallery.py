@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scant.dashboard.pages.omniglot.matrices import names_of, short
 from scant.dashboard.plots.base import PlotView
 from scant.dashboard.plots.images import GalleryPlot
 from scant.dashboard.plots.theme import GREEN, VERMILION
-
-if TYPE_CHECKING:
-    from scant.events import Report, Snapshot
+from scant.events import Report, Snapshot
 
 NO_PATCHES = "This model has no patches: it sees a row as a whole."
 NO_IMAGES = "This run learns from columns of numbers, not from images."

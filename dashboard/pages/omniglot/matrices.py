@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import panel_material_ui as pmui
+from scant.dashboard.live.run_state import RunState
 from scant.dashboard.plots.base import PlotView
 from scant.dashboard.plots.hinton_grid import HintonGrid
 from scant.dashboard.study_page.widgets import stacked
-
-if TYPE_CHECKING:
-    from scant.dashboard.live.run_state import RunState
-    from scant.events import Report, Snapshot
+from scant.events import Report, Snapshot
 
 WHOLE = 460  # pixels of a single matrix at most
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from scant.dashboard.live.run_state import RunState
 from scant.dashboard.pages.omniglot.alphabets import Alphabets
 from scant.dashboard.pages.omniglot.draw import Draw
 from scant.dashboard.pages.omniglot.gallery import Examples, Patches
@@ -20,16 +21,13 @@ from scant.dashboard.plots.hinton import HintonPlot
 from scant.dashboard.plots.recall import RecallPlot, counted
 from scant.dashboard.plots.reliability import ReliabilityPlot
 from scant.dashboard.plots.table import MetricsTable
+from scant.dashboard.study_page.context import PageContext
 from scant.dashboard.study_page.lazy_view import LazyView
 from scant.dashboard.study_page.prose import read_prose
 from scant.dashboard.study_page.variants import Alternatives, Variant
 from scant.dashboard.study_page.views import Views
+from scant.events import Report
 from scant.studies.omniglot.entry import COVARIANCES, MODELS
-
-if TYPE_CHECKING:
-    from scant.dashboard.live.run_state import RunState
-    from scant.dashboard.study_page.context import PageContext
-    from scant.events import Report
 
 STORY, EQUATIONS = read_prose(__package__)
 RECALL = "Recall of each alphabet"

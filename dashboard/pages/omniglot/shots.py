@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
+from scant.dashboard.live.run_state import RunState
 from scant.dashboard.pages.omniglot.rows import SHOT_ROWS, held_out
 from scant.dashboard.plots.score_curve import ScoreCurve
 from scant.dashboard.plots.theme import models
+from scant.dashboard.study_page.context import PageContext
 from scant.dashboard.study_page.on_demand import SliderCurve
-
-if TYPE_CHECKING:
-    from scant.dashboard.live.run_state import RunState
-    from scant.dashboard.study_page.context import PageContext
 
 ASIDE = (
     "<p class='quiet'>Wherever the slider stops, what the model knows of labels is learnt anew "

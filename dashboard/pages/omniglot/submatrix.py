@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import panel_material_ui as pmui
 from scant.dashboard.frame.template import text
+from scant.dashboard.live.run_state import RunState
 from scant.dashboard.pages.omniglot.matrices import names_of, outputs_of
 from scant.dashboard.plots.base import PlotView
 from scant.dashboard.plots.hinton_grid import HintonGrid
+from scant.dashboard.study_page.context import PageContext
 from scant.dashboard.study_page.widgets import stacked
 from scant.studies.omniglot.entry import BLOCK
-
-if TYPE_CHECKING:
-    from scant.dashboard.live.run_state import RunState
-    from scant.dashboard.study_page.context import PageContext
 
 ASIDE = (
     f"<p class='quiet'>Up to {BLOCK} classes are shown one by one; beyond them a square stands for "

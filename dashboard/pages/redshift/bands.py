@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import panel as pn
 import panel_material_ui as pmui
 from scant.dashboard.controls.guess_first import GuessFirst
 from scant.dashboard.frame.template import text
+from scant.dashboard.live.run_state import RunState
 from scant.dashboard.plots.base import BESIDE
 from scant.dashboard.plots.density import DensityPlot
 from scant.dashboard.plots.scatter import ScatterPlot
 from scant.dashboard.plots.table import comparison
+from scant.dashboard.study_page.context import PageContext
 from scant.dashboard.study_page.question_view import QuestionView
 from scant.dashboard.study_page.widgets import controls_row
-
-if TYPE_CHECKING:
-    from scant.dashboard.live.run_state import RunState
-    from scant.dashboard.study_page.context import PageContext
 
 PLOTS = ":host { grid-template-columns: repeat(auto-fit, minmax(min(100%, 360px), 1fr)); }"
 SHOWN = 2500  # galaxies in the scatter at most; the metrics are of all

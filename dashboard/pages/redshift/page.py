@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scant.dashboard.controls.guess_first import GuessFirst
+from scant.dashboard.live.run_state import RunState
 from scant.dashboard.pages.redshift.bands import BandsOff
 from scant.dashboard.pages.redshift.missing import MissingPlot
 from scant.dashboard.pages.redshift.rejection import KEPT, KeptSlider
@@ -18,6 +19,7 @@ from scant.dashboard.plots.relevance import BasisPlot, FeaturePlot
 from scant.dashboard.plots.scatter import ScatterPlot
 from scant.dashboard.plots.table import figures
 from scant.dashboard.plots.variance import VariancePlot
+from scant.dashboard.study_page.context import PageContext
 from scant.dashboard.study_page.hidden_until_revealed import (
     HiddenUntilRevealed,
     ask_coverage,
@@ -27,11 +29,7 @@ from scant.dashboard.study_page.lazy_view import LazyView
 from scant.dashboard.study_page.prose import read_prose
 from scant.dashboard.study_page.variants import Alternatives, Variant
 from scant.dashboard.study_page.views import Views
-
-if TYPE_CHECKING:
-    from scant.dashboard.live.run_state import RunState
-    from scant.dashboard.study_page.context import PageContext
-    from scant.events import Snapshot
+from scant.events import Snapshot
 
 STORY, EQUATIONS = read_prose(__package__)
 

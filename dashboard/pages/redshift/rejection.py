@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import panel as pn
 import panel_material_ui as pmui
+from scant.dashboard.live.run_state import RunState
 from scant.dashboard.plots.base import PlotView
 from scant.dashboard.plots.rejection_curve import KeptPlot
-
-if TYPE_CHECKING:
-    from scant.dashboard.live.run_state import RunState
-    from scant.dashboard.study_page.context import PageContext
-
+from scant.dashboard.study_page.context import PageContext
 
 KEPT = "Keep only what it is sure of"
 
