@@ -38,6 +38,9 @@ def test_quick_fits(study: str, now: dict[str, Any]) -> None:
     if now["circumstances"] == GOLDEN["circumstances"]:
         assert made == golden
         return
-    # Another processor or another PyTorch rounds otherwise: names and states still agree.
+    # Another processor or another PyTorch rounds otherwise, and an optimizer amplifies it.
     assert [row[:3] for row in made["metrics"]] == [row[:3] for row in golden["metrics"]]
     assert (made["state"], made["columns"]) == (golden["state"], golden["columns"])
+    values = [float(row[3]) for row in made["metrics"]]
+    expected = [float(row[3]) for row in golden["metrics"]]
+    assert values == pytest.approx(expected, rel=0.02, abs=0.02, nan_ok=True)
