@@ -61,7 +61,10 @@ def study_page(visit: SessionContext, name: str) -> PageContent:
 
 
 class StudyPage:
-    """One browser session on a study's page. Everything it does runs on the session's document."""
+    """One browser session on a study's page. Everything it does runs on the session's document.
+
+    What the page offers to its parts is documented in `PageContext` and `ControlsContext`.
+    """
 
     def __init__(
         self, visit: SessionContext, study: Entry, views: Callable[[PageContext], Views]
@@ -100,7 +103,6 @@ class StudyPage:
 
     @property
     def present(self) -> bool:
-        """Whether controls are hidden and type is large."""
         return self.visit.present
 
     @property
@@ -110,25 +112,20 @@ class StudyPage:
 
     @property
     def guessing(self) -> bool:
-        """Whether the link asks for guesses before answers (`controls.guess_first`)."""
         return lesson.on(self.visit.query, "guess")
 
     @property
     def steps(self) -> list[tuple[str, str]]:
-        """What the keys of present mode step through: a figure's title, what to say."""
         return [*self.views.steps] or [(view.title, "") for view in self.views.every()]
 
     @property
     def mine(self) -> bool:
-        """Whether the run on show was started from this browser."""
         return self.run is not None and self.run.record.owner == self.visit.owner != ""
 
     def say(self, sentence: str, kind: str = "info") -> None:
-        """Say one sentence to the visitor (plain text); "" takes the last one back."""
         self.layout.message(sentence, kind)
 
     def link(self, **query: Any) -> str:
-        """This page's address with the run and settings on show, changed by `query`."""
         words: dict[str, Any] = {}
         if self.run is not None:
             words |= {"run": self.run.id, **self.run.record.settings}
@@ -146,10 +143,6 @@ class StudyPage:
         last: Callable[[], None] = lambda: None,
         **asked: Any,
     ) -> None:
-        """Ask the fitted model of the run on show; `then(answer)` is called on the document.
-
-        `last()` is called after it, and where there is no answer or it is not wanted any more.
-        """
         run = self.run
         if run is None:
             return
@@ -176,7 +169,6 @@ class StudyPage:
         self.background(work, answered, refused, last=ended)
 
     def unask(self, question: str) -> None:
-        """An answer that is still to come is not wanted any more."""
         self._turns.pop(question, None)
 
     def background(
@@ -186,12 +178,6 @@ class StudyPage:
         refused: Callable[[str], None] | None = None,
         last: Callable[[], None] = lambda: None,
     ) -> None:
-        """Await `work` off the document, then call `then(result)` and `last()` on it.
-
-        A refusal (`BadInput`, `NotAllowed`, `NotFound`, `Unavailable`) is said on the page or
-        given to `refused`.
-        """
-
         async def do() -> None:
             try:
                 result = await work
@@ -295,7 +281,6 @@ class StudyPage:
         self.read(at_once=not self.replay.moving)
 
     def read(self, at_once: bool = False) -> None:
-        """Have the captions say what the figures show by now; else they follow in their time."""
         for figure in self.figures.values():
             figure.read(at_once)
 
@@ -362,7 +347,6 @@ class StudyPage:
         self.list.refresh()
 
     def address(self) -> None:
-        """Let the browser's address name the run on show, without loading anything."""
         if pn.state.location is not None and self.run is not None:
             settings = self.entry.settings.parse(self.run.record.settings)
             words = {"run": self.run.id, **settings.changed(), "seed": settings.seed}

@@ -149,9 +149,6 @@ class Pool:
             if column in frame:
                 place[:, i] = finite(frame, [column], name, at)[:, 0].round().astype(np.int64)
         columns = _numeric(frame) if features is None else list(features)
-        absent = [c for c in columns if c not in frame]
-        if absent:
-            raise BadInput(f"{name} lacks the column {absent[0]!r} that the model learnt; add it.")
         matrix = finite(frame, columns, name, at)
         kept = np.ones(len(columns), dtype=bool)
         if features is None and len(frame):

@@ -15,10 +15,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
-from scant.errors import BadInput
 from scant.studies.aggregation.thinning import Seeded, thinned
 from scant.studies.omniglot.table import UNKNOWN, columns_of
-from scant.tables.column_matching import listed
+from scant.tables.as_finite import finite
 from scant.tables.schema import Column, RowNumbers, TableSchema
 
 TABLE = TableSchema(
@@ -118,14 +117,8 @@ class LabelledImages:
         groups, group = _levels(frame, "group", None)
         inputs = frame.drop(columns="group", errors="ignore")
         columns = columns_of(inputs, name) if features is None else list(features)
-        absent = [c for c in columns if c not in frame]
-        if absent:
-            raise BadInput(
-                f"{name} lacks the column {absent[0]!r} that the model was trained on; it has "
-                f"{listed(list(map(str, frame.columns)))}: rename or add it."
-            )
         own = np.maximum(group, 0)
-        return cls(labels, label, groups, own, _numbers(frame, columns, name, at), columns)
+        return cls(labels, label, groups, own, finite(frame, columns, name, at, gaps=True), columns)
 
 
 def breast_cancer(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
@@ -159,23 +152,3 @@ def _levels(
     place = {word: i for i, word in enumerate(found)}
     index = [UNKNOWN if w is None else place.get(w, UNKNOWN) for w in words]
     return found, np.array(index, dtype=np.int64)
-
-
-def _numbers(
-    frame: pd.DataFrame, columns: list[str], name: str, at: np.ndarray
-) -> Float[np.ndarray, "n d"]:
-    try:
-        x = frame[columns].to_numpy(dtype=np.float64, copy=True, na_value=np.nan)
-        wrong = np.isinf(x)
-    except (TypeError, ValueError):
-        cells = frame[columns]
-        x = cells.apply(pd.to_numeric, errors="coerce").to_numpy(dtype=np.float64)
-        wrong = np.isinf(x) | (np.isnan(x) & cells.notna().to_numpy())
-    if wrong.any():
-        row, column = np.argwhere(wrong)[0]
-        raise BadInput(
-            f"{name}, column {columns[column]!r}, row {at[row]}: got "
-            f"{str(frame[columns[column]].iloc[row])[:40]!r}, which is no finite number; give one, "
-            "or leave the cell empty."
-        )
-    return x

@@ -252,11 +252,6 @@ def _views(
     """Columns view by view, names of the views, and the view of each column."""
     own = {c.name for c in TABLE.columns}
     columns = list(features or [c for c in map(str, frame.columns) if c not in own])
-    lost = [c for c in columns if c not in frame]
-    if lost:
-        raise BadInput(
-            f"{name} lacks the column {lost[0]!r} that the model was trained on; add it."
-        )
     if not columns:
         raise BadInput(f"{name} has no feature column; name some <view>.<feature>.")
     pieces = [c.partition(".") for c in columns]

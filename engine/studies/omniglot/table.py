@@ -139,11 +139,6 @@ def of(
     output = np.array([place[word] for word in words], dtype=np.int64)
     own, label = _labels(frame, output, len(known), classes)
     columns = columns_of(frame, name) if features is None else list(features)
-    absent = [c for c in columns if c not in frame]
-    if absent:
-        raise BadInput(
-            f"{name} lacks the column {absent[0]!r} that the model was trained on; add it."
-        )
     return Characters(known, own, output, label, finite(frame, columns, name, at), columns)
 
 
