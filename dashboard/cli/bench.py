@@ -60,20 +60,20 @@ def _measure(model: str | None, out: Path | None, device: str, quick: bool) -> N
     on = tables.devices(device)
     with tqdm(total=100, unit="%", file=sys.stderr, disable=None) as bar:
 
-        def said(words: str, share: float) -> None:
-            bar.set_postfix_str(words, refresh=False)
+        def said(text: str, share: float) -> None:
+            bar.set_postfix_str(text, refresh=False)
             bar.update(round(100 * share) - bar.n)
 
         table = tables.measure(model, on, quick, said)
-    words = tables.circumstances(table, on, quick)
-    typer.echo("\n".join(words) + "\n\n" + tables.as_text(table))
+    lines = tables.circumstances(table, on, quick)
+    typer.echo("\n".join(lines) + "\n\n" + tables.as_text(table))
     if out is not None:
         from scant.dashboard.bench_page import page
 
-        html = page(table, tables.growth(table), words)
+        html = page(table, tables.growth(table), lines)
         with output(out):
             out.mkdir(parents=True, exist_ok=True)
-            tables.write_csv(table, words, out / "bench.csv")
+            tables.write_csv(table, lines, out / "bench.csv")
             (out / "bench.html").write_text(html, encoding="utf-8")
     failed = int(table["ms"].isna().sum())
     if failed:

@@ -68,9 +68,9 @@ def fit(
             except BadInput as error:  # of what the model has learnt, this table lacks something
                 refused = str(error)
         if out is not None:
-            words = result_folder.settings_words(study, parsed.values(), data)
+            record = result_folder.settings_record(study, parsed.values(), data)
             with output(out):
-                result_folder.write(out, words, end, steps, model, predictions)
+                result_folder.write(out, record, end, steps, model, predictions)
         if refused:
             _report(end, as_json)
             raise BadInput(
@@ -138,11 +138,11 @@ def _predictions(run: Fit, table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _report(end: Finished, as_json: bool) -> None:
-    from scant.training.result_folder import metrics_words
+    from scant.training.result_folder import metrics_record
 
     typer.echo(end.reason, err=True)
     if as_json:
-        typer.echo(json.dumps(metrics_words(end), indent=2))
+        typer.echo(json.dumps(metrics_record(end), indent=2))
         return
     for metric in end.report.metrics:
         spread = "" if metric.spread is None else f" ± {metric.spread:.4g}"

@@ -32,8 +32,8 @@ def studies() -> None:
             parameter = found.settings.param[setting]
             typer.echo(f"  {setting} = {parameter.default}  {_allowed(parameter)}{parameter.doc}")
         for preset, values in found.presets.items():
-            words = ", ".join(f"{k}={v}" for k, v in values.items()) or "the defaults"
-            typer.echo(f"  preset {preset}: {words}")
+            chosen = ", ".join(f"{k}={v}" for k, v in values.items()) or "the defaults"
+            typer.echo(f"  preset {preset}: {chosen}")
 
 
 def _allowed(parameter: Any) -> str:

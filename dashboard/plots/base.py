@@ -23,7 +23,7 @@ BESIDE = """
 
 
 class View:
-    """What all views share: colours hold on light and dark pages, so there is nothing to change."""
+    """What all views share: colors hold on light and dark pages, so there is nothing to change."""
 
     def restyle(self, dark: bool) -> None:
         """Follow the visitor to dark or light."""
@@ -118,23 +118,23 @@ class DataView(PlotView):
         """The plot's Bokeh figures."""
         return tuple(self.plot.figures)
 
-    def update(self, told: Snapshot | Report, words: Mapping[str, Any]) -> None:
-        self.feed(told, words)
+    def update(self, told: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
+        self.feed(told, metadata)
 
 
 def shown(
     plot: Any, *arrays: str, labels: Sequence[str] = (), needs: str = "", without: str = NOTHING
 ) -> DataView:
-    """A plot as a view: its `show` takes `arrays` of what is told, and then `labels` of its words.
+    """A plot as a view: its `show` takes `arrays` of what is told, then `labels` of the metadata.
 
     Where the array `needs` is empty, the plot says `without` in place of a reading.
     """
 
-    def feed(told: Any, words: Mapping[str, Any]) -> None:
+    def feed(told: Any, metadata: Mapping[str, Any]) -> None:
         if needs and not np.size(told.arrays[needs]):
             plot.describe(without)
         else:
-            plot.show(*(told.arrays[name] for name in arrays), *(words[name] for name in labels))
+            plot.show(*(told.arrays[name] for name in arrays), *(metadata[name] for name in labels))
 
     return DataView(plot, feed)
 
@@ -148,14 +148,14 @@ def put(source: Any, **columns: object) -> None:
     arrays = {k: _light(v) for k, v in columns.items()}
     lengths = {len(v) for v in arrays.values()}
     same = arrays.keys() == source.data.keys() and lengths == {_length(source)}
-    words = {k: a for k, a in arrays.items() if a.dtype.kind != "f"}
-    if not same or not all(np.array_equal(a, source.data[k]) for k, a in words.items()):
+    labels = {k: a for k, a in arrays.items() if a.dtype.kind != "f"}
+    if not same or not all(np.array_equal(a, source.data[k]) for k, a in labels.items()):
         source.data = arrays
         return
     changed = {
         k: [(slice(0, len(v)), brief(v))]
         for k, v in arrays.items()
-        if k not in words and not np.array_equal(v, source.data[k], equal_nan=True)
+        if k not in labels and not np.array_equal(v, source.data[k], equal_nan=True)
     }
     if changed:
         source.patch(changed)

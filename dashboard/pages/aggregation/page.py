@@ -76,7 +76,7 @@ def _result(page: PageContext) -> tuple[Any, ...]:
     def check() -> DataView:
         plot = ScatterPlot("average", outlier=None, title=CHECK, against="recorded")
 
-        def feed(told: Report, words: Any) -> None:
+        def feed(told: Report, metadata: Any) -> None:
             _, y, mean, std, _ = told.arrays["check"]
             plot.show(y, mean, std)
 
@@ -96,15 +96,15 @@ def _result(page: PageContext) -> tuple[Any, ...]:
 
 def without_a_task(run: RunState) -> tuple[str, list[Variant]]:
     """The other tasks, each one click away from being left out."""
-    words = run.words
-    others = [str(task) for task in words["tasks"] if task != words["scarce"]]
-    seen = np.asarray(words["observed"]["task"])
+    metadata = run.metadata
+    others = [str(task) for task in metadata["tasks"] if task != metadata["scarce"]]
+    tasks, seen = metadata["tasks"], np.asarray(metadata["observed"]["task"])
     before = str(run.record.settings.get("leave_out") or "")
     said = f"together with {', '.join(others)}" if others else "alone"
-    return f"This run learnt {words['scarce']} {said}.", [
+    return f"This run learnt {metadata['scarce']} {said}.", [
         Variant(
             f"the same without {task}",
-            f"{int((seen == words['tasks'].index(task)).sum())} fewer observations in the picture.",
+            f"{int((seen == tasks.index(task)).sum())} fewer observations in the picture.",
             {"leave_out": ",".join(filter(None, [before, task]))},
         )
         for task in others

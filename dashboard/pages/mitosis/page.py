@@ -75,10 +75,10 @@ def views(page: PageContext) -> Views:
 
 def hidden(run: RunState) -> set[str]:
     """Titles of the views that this run has nothing for."""
-    words, found = run.words, set()
-    if words and not words.get("size"):
+    metadata, found = run.metadata, set()
+    if metadata and not metadata.get("size"):
         found.add(Strips.title)
-    if words and not words.get("n_private"):
+    if metadata and not metadata.get("n_private"):
         found.add(Private.title)
     return found
 
@@ -103,7 +103,7 @@ def _result() -> tuple[Any, ...]:
 def otherwise(run: RunState) -> tuple[str, list[Variant]]:
     """Other models, rarer classes, every pixel, no temper: each one click away."""
     used = run.record.settings
-    learnt = run.words["rows"]["training"]
+    learnt = run.metadata["rows"]["training"]
     others = [
         Variant(f"the same with {said}", KNOWS[name], {"model": name})
         for name, said in MODELS.items()
@@ -115,7 +115,7 @@ def otherwise(run: RunState) -> tuple[str, list[Variant]]:
         for ratio in (1, 30, 100)
         if ratio != used["imbalance"]
     ]  # fmt: skip
-    if used["n_components"] and run.words.get("size"):
+    if used["n_components"] and run.metadata.get("size"):
         text = "as published: slower, and less sure of few rows."
         others.append(Variant("with every pixel", text, {"n_components": 0}))
     if used["tempered"] and used["model"] == "sclvm":

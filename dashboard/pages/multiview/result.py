@@ -65,8 +65,8 @@ def _reliable() -> DataView:
     """Of one class, where others show the class that is taken: half of 20% is no coin toss."""
     plot = ReliabilityPlot(RELIABLE)
 
-    def feed(told: Report, words: Mapping[str, Any]) -> None:
-        plot.show(told.arrays["reliability"], str(words["classes"][1]))
+    def feed(told: Report, metadata: Mapping[str, Any]) -> None:
+        plot.show(told.arrays["reliability"], str(metadata["classes"][1]))
 
     return DataView(plot, feed)
 
@@ -74,8 +74,8 @@ def _reliable() -> DataView:
 def _trades() -> DataView:
     plot = PrecisionRecallPlot(TRADES)
 
-    def feed(told: Report, words: Mapping[str, Any]) -> None:
-        name, methods = str(words["classes"][1]), list(words["methods"])
+    def feed(told: Report, metadata: Mapping[str, Any]) -> None:
+        name, methods = str(metadata["classes"][1]), list(metadata["methods"])
         truth, curves = told.arrays["test_truth"], told.arrays["pr"]
         if not len(curves):
             plot.describe(NONE)

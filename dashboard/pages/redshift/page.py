@@ -1,4 +1,4 @@
-"""Redshift: galaxies of which a few noisy colours were measured."""
+"""Redshift: galaxies of which a few noisy colors were measured."""
 
 from __future__ import annotations
 
@@ -71,12 +71,12 @@ def views(page: PageContext) -> Views:
 def _live() -> tuple[Any, ...]:
     scatter, features = ScatterPlot("redshift z"), FeaturePlot()
 
-    def show_scatter(told: Snapshot, words: Mapping[str, Any]) -> None:
+    def show_scatter(told: Snapshot, metadata: Mapping[str, Any]) -> None:
         a = told.arrays
         scatter.show(a["z_true"], a["z_mean"], np.hypot(a["std_model"], a["std_noise"]))
 
-    def show_features(told: Snapshot, words: Mapping[str, Any]) -> None:
-        features.show(told.arrays["feature_relevance"], words.get("features", ()))
+    def show_features(told: Snapshot, metadata: Mapping[str, Any]) -> None:
+        features.show(told.arrays["feature_relevance"], metadata.get("features", ()))
 
     return (
         DataView(scatter, show_scatter),

@@ -19,7 +19,7 @@ COLUMNS = 6  # of a table of patches that has no features of its own
 
 
 class ClampSettings(Settings):
-    """Settings of a labelling session."""
+    """Settings of a labeling session."""
 
     study = "clamp"
     essential = ("expert", "acquisition", "imbalance", "start", "budget", "batch_size")
@@ -80,7 +80,9 @@ class ClampSettings(Settings):
     n_components = param.Integer(
         20, bounds=(1, 500), doc="Principal components of the features, fitted to the whole pool."
     )
-    link = param.Selector(objects=["logistic", "probit"], doc="From latent function to p.")
+    link = param.Selector(
+        default="logistic", objects=["logistic", "probit"], doc="From latent function to p."
+    )
     ard = param.Boolean(False, doc="One lengthscale for each component in place of one for all.")
     patience = param.Integer(
         5,
@@ -202,12 +204,12 @@ ENTRY = Entry(
         *_SESSION,
         *array_specs("""
             eigenvalues (e) [share] of the features' variance by component
-            compare_f1 (c r) [1] F1 of the methods compared (words: compared), mean over the
+            compare_f1 (c r) [1] F1 of the methods compared (metadata['compared']), mean over the
                 repeated sessions
             compare_sd (c r) [1] its standard deviation over them
             reliability (3 b) [share] mean p, share of the class looked for and number of the
                 held-out patches, by bin of p
-            picture (n) [1] of every row, by its number in words['pictures']
+            picture (n) [1] of every row, by its number in metadata['pictures']
             test_row (t) [1] held-out rows, of the pool
             test_p (t) [probability] of the class that is looked for
             test_label (t) [1] their labels

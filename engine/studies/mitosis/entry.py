@@ -98,7 +98,7 @@ ENTRY = Entry(
             test_label (n_test) [1] their classes
             test_index (n_test) [1] their rows in the table, counted from 0
             pr (m 3 t) [share] threshold on the rare class's probability, precision and recall of
-                each method, in the order of words['methods']; NaN in precision where nothing is
+                each method, in the order of metadata['methods']; NaN in precision where nothing is
                 above
             confusion (m 4 t) [rows] at each of these thresholds: rare rows found, others taken for
                 rare, rare rows missed, others left
@@ -130,7 +130,7 @@ ENTRY = Entry(
             ratio (1) [1] other rows for each rare one, as learnt from
             rows (2) [rows] of the rare class and of the others, learnt from
             scores (m 4) [share] precision, recall, F1 and average precision of the rare class, by
-                each method of words['methods']; NaN where it is left out
+                each method of metadata['methods']; NaN where it is left out
         """),
     },
     presets={
