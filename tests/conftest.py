@@ -57,12 +57,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(trylast=True)  # folders mark their tests first
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Slow tests only where called for; fitted studies are shared within their package.
+    """Slow tests only where called for, and first, so that no process is left alone with them.
 
     Browser tests come last: Playwright keeps an event loop running in the thread that began.
     """
     slow.select(config, items)
-    for item in items:
-        shared = "studies" in item.path.parts
-        item.add_marker(pytest.mark.xdist_group(str(item.path.parent if shared else item.path)))
-    items.sort(key=lambda item: not {"browser", "deploy"}.isdisjoint(item.path.parts))
+    files = {item.path for item in items if item.get_closest_marker("slow")}
+    browsers = {"browser", "deploy"}
+    items.sort(key=lambda i: (not browsers.isdisjoint(i.path.parts), i.path not in files))
