@@ -71,7 +71,7 @@ def test_more_dimensions_than_outputs_have_components():
     assert math.isfinite(values[-1])
     assert values[-1] < values[0]
     few = DGPLVM.build(Y[:6], label[:6], 6)  # six rows of two classes scatter in four directions
-    assert not few.objective().isinf()
+    assert not few.elbo().isinf()
 
 
 def test_new_rows_are_placed_with_their_class():
@@ -115,7 +115,7 @@ def test_state_is_all_there_is():
     model = trained(1.0, 3)
     other = DGPLVM.build(*rows(seed=4), 3)
     other.load_state_dict(model.state_dict())
-    assert torch.equal(other.objective(), model.objective())
+    assert torch.equal(other.elbo(), model.elbo())
 
 
 def test_bad_input_is_said():
