@@ -18,8 +18,8 @@ import math
 
 import torch
 from jaxtyping import Float
-from linear_operator.utils.cholesky import psd_safe_cholesky
 from scant.errors import BadInput
+from scant.inference.exact import whitened
 from scant.inference.numerical_warnings import collect_numerical_warnings
 from scant.kernels.rbf import eq
 from scant.models.dfgp.hidden import Views
@@ -119,8 +119,7 @@ class StudentT(nn.Module):
         """L with L L' = K, and L^-1 y."""
         K = self._kernel(self.x, self.x) + self.noise * torch.eye(len(self.x)).to(self.x)
         with collect_numerical_warnings(self.notes):
-            lower = psd_safe_cholesky(K)
-        along = torch.linalg.solve_triangular(lower, self.y.unsqueeze(1), upper=False)
+            lower, along = whitened(K, self.y.unsqueeze(1))
         return lower, along.squeeze(1)
 
     def log_density(self) -> Float[Tensor, ""]:

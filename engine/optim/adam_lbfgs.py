@@ -87,11 +87,12 @@ class AdamLBFGS:
         self._first.zero_grad()
         with torch.enable_grad():
             value = self.elbo()
+            loss = -value / self.rows
         if not bool(torch.isfinite(value)):
             if self.adam < math.inf:
                 self.steps = int(self.adam)
             return math.nan
-        (-value / self.rows).backward()  # type: ignore[no-untyped-call]
+        loss.backward()  # type: ignore[no-untyped-call]
         self._first.step()
         return value.item()
 
