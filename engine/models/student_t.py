@@ -36,7 +36,7 @@ class StudentT(nn.Module):
 
     Args:
         views: Centres and scales of the inputs' columns.
-        x: Standardised inputs.
+        x: Standardized inputs.
         y: Targets.
         df: nu to start from, or to keep.
         learn_df: Whether nu is learned.
@@ -44,7 +44,7 @@ class StudentT(nn.Module):
     """
 
     x: Float[Tensor, "n d"]
-    y: Float[Tensor, " n"]  # standardised
+    y: Float[Tensor, " n"]  # standardized
     centre: Float[Tensor, ""]
     scale: Float[Tensor, ""]
 
@@ -78,7 +78,7 @@ class StudentT(nn.Module):
         df: float | None = None,
         ard: bool = True,
     ) -> StudentT:
-        """A process over standardised inputs and targets.
+        """A process over standardized inputs and targets.
 
         Args:
             X: Inputs.

@@ -34,7 +34,7 @@ class SVGP(gpytorch.models.ApproximateGP):
 
     Args:
         views: Centres and scales of the inputs' columns.
-        x: Standardised inputs.
+        x: Standardized inputs.
         y: Targets, or classes 0 and 1.
         classes: Whether the likelihood is Bernoulli.
         inducing: Inducing inputs to start from.
@@ -81,7 +81,7 @@ class SVGP(gpytorch.models.ApproximateGP):
         generator: torch.Generator | None = None,
         ard: bool = True,
     ) -> SVGP:
-        """A model over standardised inputs, from k-means inducing inputs.
+        """A model over standardized inputs, from k-means inducing inputs.
 
         Args:
             X: Inputs.
@@ -108,7 +108,7 @@ class SVGP(gpytorch.models.ApproximateGP):
         return MultivariateNormal(self.mean_module(x), self.covar_module(x))
 
     def row_elbo(self) -> Float[Tensor, ""]:
-        """The bound of a row, on the standardised target's scale; NaN without a factor."""
+        """The bound of a row, on the standardized target's scale; NaN without a factor."""
         bound = gpytorch.mlls.VariationalELBO(self.likelihood, self, len(self.y))
         try:
             with collect_numerical_warnings(self.notes):

@@ -24,7 +24,7 @@ class TrainedStudy:
     tolerance = 1e-4
     stages = 1
     settings: Settings
-    words: dict[str, Any]
+    metadata: dict[str, Any]
     model: nn.Module
     trainer: Trainer
     n_rows: float  # by which the ELBO is divided

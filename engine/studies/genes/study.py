@@ -42,7 +42,7 @@ class Study(TrainedStudy):
         seen = of(table)
         learnt, test = rows.split(settings, seen)
         self._follow(settings, seen, learnt, test, device)
-        self.words = rows.words_of(settings, seen, learnt, test)
+        self.metadata = rows.metadata_of(settings, seen, learnt, test)
         self.notes += models.check(settings, self.data)
         bare = [name for d, name in enumerate(seen.outputs) if not learnt[seen.output == d].any()]
         if bare:
@@ -64,7 +64,7 @@ class Study(TrainedStudy):
         self.replicas = rows.names(seen)
         raw = rows.data_of(seen, learnt, self.replicas, device)
         self.scale = Scale.of(raw)
-        self.data: Data = self.scale.standardise(raw)
+        self.data: Data = self.scale.standardize(raw)
 
     # --- training -------------------------------------------------------------------------------
 
@@ -101,7 +101,7 @@ class Study(TrainedStudy):
             tensors[f"rows.{name}"] = torch.tensor(getattr(self.seen, name))
         tensors["rows.learnt"] = torch.as_tensor(self.learnt)
         tensors["rows.test"] = torch.as_tensor(self.test)
-        return tensors, {"words": self.words, "samples": list(self.seen.samples)}
+        return tensors, {"words": self.metadata, "samples": list(self.seen.samples)}
 
     @classmethod
     def restore(
@@ -112,10 +112,10 @@ class Study(TrainedStudy):
         device: torch.device,
     ) -> Study:
         study = cls.__new__(cls)
-        study.words = meta["words"]
+        study.metadata = meta["words"]
         kept = arrays(tensors, "rows.")
         learnt, test = kept.pop("learnt"), kept.pop("test")
-        outputs, replicas = study.words["outputs"], study.words["replicas"]
+        outputs, replicas = study.metadata["outputs"], study.metadata["replicas"]
         seen = Replicas(outputs, replicas, meta["samples"], **kept, test=test)
         study._follow(settings, seen, learnt, test, device)
         own = part(tensors, "model.")

@@ -154,7 +154,7 @@ def threshold(
 ) -> tuple[float, float]:
     """The level above which F1 is best, and that F1, where there were so many others to a rare row.
 
-    The mean F1 of neighbouring levels counts, so that no single row decides.
+    The mean F1 of neighboring levels counts, so that no single row decides.
     """
     order = np.argsort(-score, kind="stable")
     hits = np.cumsum(rare[order])

@@ -22,7 +22,7 @@ from scant.studies.mitosis.fitted import Fitted, Prepared, pictured, settle
 from scant.studies.mitosis.preprocessing import Columns
 from scant.studies.mitosis.settings import MODELS, MitosisSettings
 from scant.studies.mitosis.splits import Split
-from scant.studies.mitosis.table import LabelledImages
+from scant.studies.mitosis.table import LabeledImages
 from scant.studies.protocol import Tensors, arrays, part, required
 from scant.studies.trained import TrainedStudy
 
@@ -39,7 +39,7 @@ class Study(TrainedStudy):
         self, settings: MitosisSettings, table: pd.DataFrame | None, device: torch.device
     ) -> None:
         table = required("mitosis", table)
-        s, told = settings, LabelledImages.of(table)
+        s, told = settings, LabeledImages.of(table)
         cells, places = rows.chosen(s, told)
         drawn = rows.shape(s, cells)
         x, image = rows.as_learnt(s, cells, drawn)
@@ -56,7 +56,7 @@ class Study(TrainedStudy):
         self._follow(
             Prepared(
                 settings=s,
-                words=rows.words_of(s, cells, image, split, methods),
+                metadata=rows.metadata_of(s, cells, image, split, methods),
                 label=cells.label,
                 z=columns.forward(x),
                 split=split,
@@ -73,7 +73,7 @@ class Study(TrainedStudy):
 
     def _follow(self, data: Prepared) -> None:
         self._configure(data.settings, data.device)
-        self.data, self.words = data, data.words
+        self.data, self.metadata = data, data.metadata
         self.reader: models.Reader | None = None
         self.chances: models.CalibratedClassifier | None = None
         self.how = models.USUAL
@@ -161,7 +161,7 @@ class Study(TrainedStudy):
         kept["columns.axes"] = kept["columns.axes"].astype(np.float32)
         tensors = {f"rows.{k}": torch.as_tensor(v) for k, v in kept.items()}
         tensors |= {f"model.{k}": v for k, v in self.model.state_dict().items()}
-        return tensors, {"words": self.words, "how": list(self.how)}
+        return tensors, {"words": self.metadata, "how": list(self.how)}
 
     @classmethod
     def restore(
@@ -181,7 +181,7 @@ class Study(TrainedStudy):
         columns |= {"left": float(columns["left"]), "axes": columns["axes"].astype(np.float64)}
         data = Prepared(
             settings=settings,
-            words=meta["words"],
+            metadata=meta["words"],
             label=label,
             z=z,
             split=Split(**split),

@@ -125,7 +125,7 @@ class Learner:
         """How unsure the model is of each row, and how much of it more data would remove.
 
         Of classes, entropy and mutual information with f, in nats; of values, variances on the
-        standardised scale. None of a model that does not tell the two apart.
+        standardized scale. None of a model that does not tell the two apart.
         """
         if not self.layered:
             return None

@@ -1,7 +1,7 @@
 """Redshift: GPz on photometry, with coarse-to-fine starts and a mixture of restarts.
 
 What the study adds to the model of `scant.models.gpz.model` (each a setting, each off under the
-preset "as published"): colours and tamed outliers (`preprocessing`), stages that free the basis
+preset "as published"): colors and tamed outliers (`preprocessing`), stages that free the basis
 functions' covariances step by step, and restarts on other splits of training and validation rows
 whose predictions are averaged.
 """
@@ -22,7 +22,7 @@ from scant.models.gpz.change_of_basis import full_gamma, in_coordinates
 from scant.models.gpz.input_density import fill, single_gaussian
 from scant.models.gpz.model import GPz
 from scant.models.gpz.training import GPzTrainer
-from scant.models.gpz.weights import balanced_weights, normal_weights, normalised_weights
+from scant.models.gpz.weights import balanced_weights, normal_weights, normalized_weights
 from scant.random import restart_generator
 from scant.studies.predicted_table import checked
 from scant.studies.protocol import Step, Tensors, required
@@ -38,7 +38,7 @@ from torch import Tensor
 SHOWN_LIVE = 600  # test rows in a snapshot: enough to see, cheap to send
 WEIGHTS = {
     "normal": normal_weights,
-    "normalised": normalised_weights,
+    "normalised": normalized_weights,
     "balanced": balanced_weights,
 }
 
@@ -62,7 +62,7 @@ class Study(TrainedStudy):
         if not self.learn[bands].isna().any(axis=None):
             T = torch.as_tensor(self.features.T)
         self.T = T.to(device)
-        self.words: dict[str, Any] = {
+        self.metadata: dict[str, Any] = {
             "bands": bands,
             "features": self.features.names,
             "target": settings.target,
@@ -140,7 +140,7 @@ class Study(TrainedStudy):
         x = self.features.inputs(self.learn).to(self.device)
         noise = self.features.noise(self.learn)
         z = self._z(self.learn)
-        y = self.target.standardise(z).to(self.device)
+        y = self.target.standardize(z).to(self.device)
         omega = WEIGHTS[self.settings.weights](z).to(self.device)
         X = x @ self.T.T
         self.X, self.y, self.omega = X[train], y[train], omega[train]
@@ -159,7 +159,7 @@ class Study(TrainedStudy):
         self.live_z = self._z(shown).numpy()
         self.model = self._model(self.structures[stage])
         generator = restart_generator(self.settings.seed, restart)
-        self.model.initialise(self.X, self.y, generator)
+        self.model.initialize(self.X, self.y, generator)
         if best is not None:
             self._take(best)
         self.trainer = GPzTrainer(self.model, self.X, self.y, self.omega, self.noise)
@@ -244,7 +244,7 @@ class Study(TrainedStudy):
             "target": self.target._asdict(),
             "members": len(posterior.members.models),
             "columns": list(shown.columns),
-            "words": self.words,
+            "words": self.metadata,
         }
         return tensors, meta
 
@@ -258,7 +258,7 @@ class Study(TrainedStudy):
     ) -> Study:
         study = cls.__new__(cls)
         study._configure(settings, device)
-        study.words = meta["words"]
+        study.metadata = meta["words"]
         study.features = Features.of(meta["features"])
         study.target = Target(**meta["target"])
         study.held = pd.DataFrame(tensors["shown"].cpu().numpy(), columns=meta["columns"])

@@ -25,7 +25,7 @@ from scant.events import (
 )
 from scant.studies.protocol import study_class
 from scant.training.control import Control
-from scant.training.loop import SNAPSHOT_SECONDS, choose_device, metadata, train
+from scant.training.loop import SNAPSHOT_SECONDS, choose_device, header, train
 
 pytestmark = pytest.mark.usefixtures("toy")
 
@@ -82,7 +82,7 @@ def test_a_run_paused_at_every_step_is_still_the_same_run() -> None:
 
 def test_a_checkpoint_of_an_older_format_is_refused_in_a_sentence() -> None:
     (checkpoint,) = of(Checkpoint, run_until(4, "pause", max_steps=12))
-    words = metadata(checkpoint.blob, "loop")
+    words = header(checkpoint.blob, "loop")
     del words["format"]  # as before it was written
     old = save(load(checkpoint.blob), metadata={"loop": json.dumps(words)})
     with pytest.raises(BadInput, match="under another version of Scant"):
