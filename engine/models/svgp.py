@@ -10,6 +10,7 @@ a Bernoulli one with a probit link.
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import gpytorch
@@ -24,9 +25,8 @@ from scant.errors import BadInput
 from scant.inference.kmeans import kmeans_centres
 from scant.inference.numerical_warnings import collect_numerical_warnings
 from scant.models.dfgp.hidden import Views
+from scant.optim.adam_lbfgs import RATE, AdamLBFGS
 from torch import Tensor
-
-RATE = 0.03
 
 
 class SVGP(gpytorch.models.ApproximateGP):
@@ -107,29 +107,25 @@ class SVGP(gpytorch.models.ApproximateGP):
         """The prior."""
         return MultivariateNormal(self.mean_module(x), self.covar_module(x))
 
-    def objective(self) -> Float[Tensor, ""]:
-        """Minus the bound of a row, on the standardized target's scale; NaN without a factor."""
+    def row_elbo(self) -> Float[Tensor, ""]:
+        """The bound of a row, on the standardized target's scale; NaN without a factor."""
         bound = gpytorch.mlls.VariationalELBO(self.likelihood, self, len(self.y))
         try:
             with collect_numerical_warnings(self.notes):
-                return -bound(self(self.x), self.y)
+                value: Tensor = bound(self(self.x), self.y)
+                return value
         except (NanError, NotPSDError):
             return self.centre * torch.nan
 
     def fit(self, steps: int = 300, rate: float = RATE) -> list[float]:
-        """Steps of Adam; the objective before each. Stops where it is not finite."""
-        self.train()
-        optimizer = torch.optim.Adam(self.parameters(), lr=rate)
+        """Steps of Adam; the bound before each, in nats. Stops where it is not finite."""
+        trainer = SVGPTrainer(self, rate)
         values: list[float] = []
         for _ in range(steps):
-            optimizer.zero_grad()
-            with torch.enable_grad():
-                value = self.objective()
-            if not bool(torch.isfinite(value)):
+            value = trainer.step()
+            if not math.isfinite(value):
                 break
-            value.backward()  # type: ignore[no-untyped-call]
-            optimizer.step()
-            values.append(value.item())
+            values.append(value)
         return values
 
     @torch.no_grad()
@@ -138,3 +134,23 @@ class SVGP(gpytorch.models.ApproximateGP):
         self.eval()
         found = self.likelihood(self(self.views([X])[0]))
         return found.mean * self.scale + self.centre, found.variance * self.scale.square()
+
+
+class SVGPTrainer(AdamLBFGS):
+    """Steps of Adam on GPyTorch's bound.
+
+    Args:
+        model: Trained in place.
+        rate: Of Adam.
+        horizon: Steps in which it falls to a hundredth; None keeps it.
+    """
+
+    def __init__(self, model: SVGP, rate: float = RATE, horizon: int | None = None) -> None:
+        # GPyTorch's bound is of a row already.
+        super().__init__(model, model.row_elbo, 1, None, rate, horizon)
+
+    def step(self) -> float:
+        """One step, and the bound in nats of the targets as given (see `AdamLBFGS.step`)."""
+        model: SVGP = self.model
+        model.train()
+        return len(model.y) * (super().step() - math.log(model.scale.item()))

@@ -7,8 +7,8 @@ may see its own view of a row: multiple kernel learning. A linear output kernel 
 
     generator = torch.Generator().manual_seed(seed)
     model = DFGP.build([view, other_view], y, "bernoulli", generator=generator)
-    training = Training(model)                  # scant.models.dfgp.training
-    training.step()                             # as often as wanted
+    trainer = DFGPTrainer(model)                # scant.models.dfgp.training
+    elbo = trainer.step()                         # as often as wanted
     model.probability([new_view, other_new_view])
 
 Three bounds. Rows enter the expectations of section 4.1 one at a time, so that q(a_r) may be
@@ -251,14 +251,14 @@ class DFGP(nn.Module):
             total = total - (~self.censored).sum() * self.scale.log()
         return total - weight_divergence(w, root) - self.hidden_layer.divergence()
 
-    def objective(
+    def elbo(
         self, generator: torch.Generator | None = None, batch: int | None = None
     ) -> Float[Tensor, ""]:
-        """Minus the bound of a row; NaN where kernel matrices have no factor."""
+        """`bound`, or a draw of the stochastic one; NaN where kernel matrices have no factor."""
         try:
             if self.kind == "stochastic" and generator is not None:
-                return -self.stochastic_bound(generator, batch) / len(self.y)
-            return -self.bound() / len(self.y)
+                return self.stochastic_bound(generator, batch)
+            return self.bound()
         except (NanError, NotPSDError, torch.linalg.LinAlgError):
             return self.log_noise * torch.nan
 

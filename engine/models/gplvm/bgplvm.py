@@ -6,8 +6,8 @@ and inducing inputs Z. SCLVM (`sclvm`) is the same with a kernel over (x, class)
 
     generator = torch.Generator().manual_seed(seed)
     model = BGPLVM.build(Y, 5, 50, generator)
-    training = Training(model)                  # scant.models.gplvm.training
-    value = training.step()                     # as often as wanted
+    trainer = GPLVMTrainer(model)              # scant.models.gplvm.training
+    elbo = trainer.step()                        # as often as wanted
     model.infer(Y_new).mean
 
 The cost of a step does not depend on the number of outputs where they have no missing values
@@ -128,10 +128,10 @@ class BGPLVM(TargetModel):
         scaled = collapsed(self.statistics(), targets) - values * targets.scale.log()
         return scaled - divergence(self.mean, (2 * self.log_std).exp()).sum()
 
-    def objective(self) -> Float[Tensor, ""]:
-        """Minus the bound of a row; NaN where kernel matrices have no factor."""
+    def elbo(self) -> Float[Tensor, ""]:
+        """`bound`; NaN where kernel matrices have no factor."""
         try:
-            return -self.bound() / len(self.mean)
+            return self.bound()
         except (NanError, NotPSDError):
             return self.log_noise * torch.nan
 

@@ -7,7 +7,7 @@ other way round, which would reward mixing; here they are as in Urtasun and Darr
 cubic in the rows. It has no posterior over classes: classify its positions by another model.
 
     model = DGPLVM.build(Y, label, 5, scale=1e-3)
-    optimizer = LBFGS(model.parameters(), model.objective)   # scant.optim.lbfgs
+    trainer = GPLVMTrainer(model, adam=0)                    # scant.models.gplvm.training
     model.infer(Y_new)                                       # positions of new rows
     model.decode(model.latent()[0])                          # what is expected there
 """
@@ -118,10 +118,10 @@ class DGPLVM(TargetModel):
         """ln p(X) (B.12), but for its constant."""
         return -1 / (self.scale * discrimination(self.position, self.label))
 
-    def objective(self) -> Float[Tensor, ""]:
-        """Minus ln p(Y | X) p(X), of a row; NaN where a matrix has no factor or no inverse."""
+    def elbo(self) -> Float[Tensor, ""]:
+        """ln p(Y | X) p(X), the log posterior; NaN where a matrix has no factor or no inverse."""
         try:
-            return -(self.log_likelihood() + self.log_prior()) / len(self.position)
+            return self.log_likelihood() + self.log_prior()
         except (NanError, NotPSDError, torch.linalg.LinAlgError):
             return self.log_noise * torch.nan
 

@@ -8,16 +8,15 @@ enter: a count's rate is the exponential of an average, not the average of an ex
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
 from scant.errors import BadInput
+from scant.inference.expectations import LOG_2PI
 from scant.inference.quadrature import gauss_hermite
 from torch import Tensor, nn
 
-LOG_2PI = math.log(2 * math.pi)
 LEAST_NOISE = 1e-6  # variance, in squared units of y: below it a bound is all rounding
 NODES = 32
 

@@ -13,10 +13,10 @@ How a study drives it:
 
     generator = torch.Generator().manual_seed(seed)
     model = MTGPA.build(data, ["gaussian", "poisson"], dimensions=2, generator=generator)
-    training = Training(model, data, generator)      # scant.models.mtgpa.training
-    elbo = training.step()                           # as often as wanted
+    trainer = MTGPATrainer(model, data, generator)    # scant.models.mtgpa.training
+    elbo = trainer.step()                            # as often as wanted
     model.predict(supports, task=0)                  # at any time; draws nothing
-    model.state_dict(); training.state()             # with both loaded, a run resumes bit by bit
+    model.state_dict(); trainer.state_dict()         # with both loaded, a run resumes bit by bit
 
 On a CPU the same seed gives the same run, bit by bit. y of Gaussian tasks is expected standardized
 roughly (start values and the least noise assume a scale near one); inputs may have any unit.

@@ -17,7 +17,6 @@ from scant.errors import BadInput
 from torch import Tensor
 
 NEW = -1  # the index of a replica that was never seen, and the label of its sampling
-LOG_2PI = 1.8378770664093453
 LEAST_NOISE = 1e-6  # variance, of standardized y: below it a bound is all rounding
 
 

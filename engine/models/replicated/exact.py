@@ -20,7 +20,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 from linear_operator.utils.cholesky import psd_safe_cholesky
 from scant.errors import BadInput
-from scant.models.replicated.data import LOG_2PI, NEW, Data, Prediction
+from scant.inference.exact import whitened
+from scant.inference.expectations import LOG_2PI
+from scant.models.replicated.data import NEW, Data, Prediction
 from torch import Tensor, nn
 
 LEAST_NOISE = 1e-4  # variance, of values with variance 1: noise below it is over-fitting
@@ -180,8 +182,7 @@ class ReplicaGP(nn.Module):
     def _known(self) -> Any:
         """The Cholesky factor of y's covariance, and that factor's inverse times y."""
         K, y = self._covariance()
-        lower = psd_safe_cholesky(K)
-        return lower, torch.linalg.solve_triangular(lower, y.unsqueeze(-1), upper=False)
+        return whitened(K, y.unsqueeze(-1))
 
     def elbo(self, data: Data | None = None) -> Float[Tensor, ""]:
         """ln p(y) in nats, of the rows it is conditioned on or of others."""

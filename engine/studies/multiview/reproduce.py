@@ -16,7 +16,7 @@ from scant.errors import BadInput
 from scant.metrics import nlpd, nmse
 from scant.models.dfgp.model import DFGP
 from scant.models.dfgp.output import Output
-from scant.models.dfgp.training import Training
+from scant.models.dfgp.training import DFGPTrainer
 from scant.models.student_t import StudentT
 from scant.models.svgp import SVGP
 from scant.reproduce.runner import Runs, Score
@@ -205,9 +205,9 @@ REGRESSIONS: dict[str, Regression] = {
 
 def train(model: DFGP, steps: int) -> None:
     """So many steps of Adam."""
-    training = Training(model, adam=steps, rate=RATE)
+    trainer = DFGPTrainer(model, adam=steps, rate=RATE)
     for _ in range(steps):
-        training.step()
+        trainer.step()
 
 
 # --- cell events ----------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
-from scant.models.replicated.data import LOG_2PI
+from scant.inference.expectations import LOG_2PI
 from torch import Tensor
 
 

@@ -14,8 +14,8 @@ How a study drives it:
 
     generator = torch.Generator().manual_seed(seed)
     model = HMOGPLV.build(data, generator=generator)     # x and y of `data` standardized
-    training = Training(model, data, generator)          # scant.models.replicated.hmogp_lv.training
-    elbo = training.step()                               # as often as wanted
+    trainer = HMOGPLVTrainer(model, data, generator)     # hmogp_lv.training
+    elbo = trainer.step()                                # as often as wanted
     model.predict(output, replica, x)                    # replica -1: one that was never seen
     model.condition(other)                               # q(U) anew, without training
 

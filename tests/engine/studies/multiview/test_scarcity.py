@@ -123,13 +123,12 @@ def test_a_kept_run_comes_back_whatever_is_now_meant_by_no_number(model: str) ->
 
 
 def test_the_rate_falls_to_a_hundredth(fitted: Study) -> None:
-    training = fitted.learner.training
     rates = []
     fitted.begin(0, 0, None)
-    training = fitted.learner.training
+    trainer = fitted.trainer
     for _ in range(25):
         fitted.step()
-        rates.append(training._first.param_groups[0]["lr"])  # type: ignore[attr-defined]
+        rates.append(trainer._first.param_groups[0]["lr"])  # type: ignore[attr-defined]
     assert rates[0] == 0.05
     assert (np.diff(rates) < 0).all()
     assert rates[-1] < 0.005
