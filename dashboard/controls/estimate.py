@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from scant.dashboard.study_page.context import ControlsContext
 
-STEERED = "Who made the link to this lesson may pause and stop the runs that you start here."
+STEERED = "The author of this lesson's link may pause and stop the runs that you start here."
 
 
 class Estimate:

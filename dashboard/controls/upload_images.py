@@ -84,7 +84,7 @@ def _patches(table: Table) -> str:
     )
     return (
         f"<p class='quiet'>{len(frame):,} patches of {frame['picture'].nunique():,} photographs, "
-        f"none of them labelled yet:</p><p aria-label='Some of the patches'>{made}</p>"
+        f"none of them labeled yet:</p><p aria-label='Some of the patches'>{made}</p>"
     )
 
 

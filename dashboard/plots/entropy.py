@@ -53,7 +53,8 @@ class EntropyPlot(Plot):
         plot.height = 110 + (ROW if len(names) <= MANY else TIGHT) * len(names)
         whole, part = float(np.mean(entropy)), float(np.mean(information))
         self.describe(
-            f"The mean entropy is {whole:.2f} nats, as of a choice among {np.exp(whole):.1f} equal "
+            f"The mean entropy is {whole:.2f} nats, equal to a choice among "
+            f"{np.exp(whole):.1f} equal "
             f"classes; more data of this kind would remove {part / max(whole, 1e-12):.0%} of it."
         )
 

@@ -33,7 +33,7 @@ class BasisPlot(Plot):
         ordered = np.sort(share)[::-1]
         put(self.bars, rank=np.arange(1, len(share) + 1), share=ordered)
         needed = int(np.searchsorted(np.cumsum(ordered), 0.9 * ordered.sum()) + 1)
-        self.describe(f"{needed} of {len(share)} {self._what} carry 90% of the {self._of}.")
+        self.describe(f"{needed} of {len(share)} {self._what} account for 90% of the {self._of}.")
 
 
 class FeaturePlot(Plot):
@@ -98,6 +98,6 @@ class DimensionsPlot(Plot):
         working = [n for n, r in zip(names, relevance) if r > 0.05 * top]
         best = names[int(np.argmax(relevance))]
         self.describe(
-            f"{len(working)} of {len(names)} dimensions have more than a twentieth of the greatest "
-            f"relevance, which {best} has."
+            f"{len(working)} of {len(names)} dimensions have more than a twentieth of the largest "
+            f"relevance, that of {best}."
         )

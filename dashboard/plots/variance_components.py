@@ -40,7 +40,8 @@ class LevelsPlot(Plot):
         shared, replica, noise = share.mean(axis=0)
         self.describe(
             f"On average {shared:.0%} of the variance is shared by an output's replicas, "
-            f"{replica:.0%} is each replica's own and {noise:.0%} is noise; {_most(share, names)}."
+            f"{replica:.0%} belongs to each replica and {noise:.0%} is noise; "
+            f"{_most(share, names)}."
         )
 
 

@@ -87,7 +87,7 @@ def _short(views: Sequence[str], every: Sequence[str]) -> str:
 def _in_words(tried: Tried, every: Sequence[str], metric: str) -> str:
     words = f"With {_named(tried.views, every)} {metric} is {tried.model:.3f}"
     if np.isfinite(tried.averaged):
-        words += f" against {tried.averaged:.3f} of averaged kernels"
+        words += f" against {tried.averaged:.3f} for averaged kernels"
     return words
 
 

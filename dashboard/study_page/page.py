@@ -49,7 +49,7 @@ from scant.studies import Entry, entry
 # Of the query; the rest are settings.
 OUR_WORDS = {"run", "present", "theme", "data", "compare", "hash", *lesson.WORDS}
 
-FAULT = "That did not work, and the server has noted why."
+FAULT = "That did not work; the reason is in the server's log."
 
 log = logging.getLogger(__name__)
 

@@ -90,7 +90,7 @@ def test_it_opens_alive_and_invites_to_label(visit: Callable[[str], Page]) -> No
 
 
 def test_axe_finds_nothing_against_it(visit: Callable[[str], Page]) -> None:
-    assert_accessible(visit("/clamp"), "What if it were asked otherwise?")
+    assert_accessible(visit("/clamp"), "What if the acquisition were different?")
 
 
 @pytest.mark.usefixtures("nothing_complains")

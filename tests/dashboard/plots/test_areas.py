@@ -61,7 +61,7 @@ def test_the_band_reads_where_least_is_known() -> None:
     std = np.ones(11)
     std[7] = 2
     plot.show(x, np.sin(x), std, std + 1, np.sin(x) + 0.5)
-    assert "known least at 7, within ± 3.9" in plot.alt
+    assert "most uncertain at 7, within ± 3.9" in plot.alt
     assert "truth off by 0.5" in plot.alt
 
 

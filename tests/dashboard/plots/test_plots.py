@@ -190,7 +190,7 @@ def test_fed_passes_on_what_the_page_chose() -> None:
     plot = BasisPlot()
     view = DataView(plot, lambda told, words: plot.show(told.arrays[words["which"]]))
     view.update(SimpleNamespace(arrays={"a": np.array([1.0])}), {"which": "a"})
-    assert view.alt == "1 of 1 basis functions carry 90% of the signal."
+    assert view.alt == "1 of 1 basis functions account for 90% of the signal."
 
 
 @pytest.mark.parametrize("colour", [*theme.GROUPS, theme.GREY, *theme.DEVIATION])

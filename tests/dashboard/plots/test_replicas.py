@@ -83,7 +83,7 @@ def test_bands_stay_in_their_cells_and_have_no_width_between_them() -> None:
 def test_the_grid_says_where_least_is_known_and_how_many_held_out_points_it_caught() -> None:
     plot = laid()
     plot.show(GRID, *curves())
-    assert "least is known of a, r3 at 7, within ± 0.78" in plot.alt
+    assert "the most uncertain is a, r3 at 7, within ± 0.78" in plot.alt
     assert "hold 1 of the 1 held-out points (green rings)" in plot.alt
     mean, std_f, std_y = curves()
     mean[0, 1] = 5.0
@@ -172,7 +172,7 @@ def test_latent_places_carry_ellipses_and_name_neighbours() -> None:
     # The second dimension says nothing, so the first and the third are shown.
     assert plot.places.data["y"].tolist() == [0, 0, 2]
     assert plot.places.data["width"][0] == pytest.approx(2 * 2.4477 * 0.1, rel=1e-3)
-    assert "the closest two are a and b, 0.1 apart; the place of c is known least" in plot.alt
+    assert "the closest two are a and b, 0.1 apart; the position of c is most uncertain" in plot.alt
     assert plot.figures[0].yaxis[0].axis_label == "latent dimension 3"
     plot.show(mean[:, :1], std[:, :1], ["a", "b", "c"])
     assert plot.places.data["y"].tolist() == [0, 0, 0]

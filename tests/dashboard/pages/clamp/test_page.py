@@ -71,7 +71,7 @@ def test_two_labellers_agreement_is_said() -> None:
     assert said.startswith("ada and bo both labelled 4 patches and agree on 75%")
     assert "kappa is 0.50" in said
     assert agreement({"ada": ada}) == ""
-    assert "have not labelled the same" in agreement({"ada": {1: "no"}, "bo": {2: "no"}})
+    assert "have not labeled the same" in agreement({"ada": {1: "no"}, "bo": {2: "no"}})
 
 
 def test_pool_and_scores_follow_snapshots_and_then_a_persons_labels() -> None:
@@ -132,7 +132,7 @@ def test_a_picture_shows_every_patch_and_a_verdict(frame: Any) -> None:
         }
     )
     assert "With p = 0.80 this picture shows clamp somewhere; of its 2 patches 1" in picture.alt
-    assert "By the table 1 of them do." in picture.alt
+    assert "In the table, 1 of them show it." in picture.alt
     assert picture.plot.boxes.data["right"].max() <= 160
     picture.which.value = 0
     assert frame.asked[-1][1]["row"] == 0
@@ -150,7 +150,7 @@ def test_what_a_run_has_nothing_for_is_hidden() -> None:
 
 def test_otherwise_offers_what_this_run_did_not_do() -> None:
     said, others = otherwise(run(expert="simulated"))
-    assert said == "This run asked by band."
+    assert said == "This run sampled by band."
     assert {"acquisition": "random"} in [o.settings for o in others]
     assert {"acquisition": "band"} not in [o.settings for o in others]
     for other in others:  # every link leads to settings that there are

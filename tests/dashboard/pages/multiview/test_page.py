@@ -197,7 +197,7 @@ def test_a_report_is_read_class_by_class() -> None:
         view.update(shown.report, shown.words)
     assert "DFGP 0.850 ± 0.050, SGP 0.700" in views[BESIDE].alt
     assert "DFGP from SGP (p 0.02)" in views[BESIDE].alt
-    assert "50% are stated to be event, 50% are" in views[RELIABLE].alt
+    assert "the mean probability of event is 50%, the share 50%" in views[RELIABLE].alt
     assert "the two are 20.0% apart" in views[RELIABLE].alt
     # at full recall half of the finds are right; what is found beyond is not four in five
     assert "Where four in five of event are found" in views[TRADES].alt
