@@ -86,5 +86,5 @@ class IntervalPlot(Plot):
             f"{x[widest]:.4g}, within ± {1.96 * std_f[widest]:.2g}"
         )
         if np.isfinite(truth).any():
-            words += f"; RMSE against the truth {np.sqrt(np.nanmean((mean - truth) ** 2)):.3g} "
+            words += f"; RMSE against the truth {np.sqrt(np.nanmean((mean - truth) ** 2)):.3g}"
         self.describe(words + ".")

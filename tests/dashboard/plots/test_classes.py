@@ -38,7 +38,7 @@ def test_rows_are_told_apart_by_colour_and_marker_the_rare_ones_on_top() -> None
 def test_the_scatter_says_how_far_classes_are_apart() -> None:
     plot = scattered()
     assert plot.alt.startswith("Rows: 3 other, 2 mitosis, each with its 95% ellipse")
-    assert "; the middle of mitosis is " in plot.alt
+    assert "; the mean of mitosis is " in plot.alt
     deviations = 4.0 / np.sqrt((np.var([4, 4.2]) + np.var([0, 0.2, 0.1])) / 2)
     assert f"is {deviations:.1f} deviations from the mean of the others" in plot.alt
     one = LABEL == 0
@@ -105,7 +105,7 @@ def test_relevance_tells_shared_from_private() -> None:
     assert plot.bars[1].data["relevance"].tolist() == [4]
     assert plot.figures[0].xaxis[0].major_label_overrides == {1: "s1", 2: "s2", 3: "p1"}
     assert plot.alt.startswith("2 of 3 dimensions")
-    assert "private 1 has" in plot.alt
+    assert "that of private 1" in plot.alt
 
 
 def test_thresholds_are_marked_on_every_curve() -> None:

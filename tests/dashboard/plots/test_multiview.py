@@ -122,7 +122,7 @@ def test_a_cohort_is_judged_by_those_who_died_and_by_what_the_others_allow() -> 
     plot = cohort()
     # factors 2, 2 and 1.025; the intervals reach half as far again
     assert "3 held-out patients died: their times are off by a factor of 2.00" in plot.alt
-    assert "interval holds 33% of them" in plot.alt
+    assert "interval contains 33% of them" in plot.alt
     assert "1 were last seen alive, consistent with 0% of the intervals" in plot.alt
     assert plot.figures[0].xaxis[0].ticker.ticks == [10, 20]
     assert plot.figures[0].yaxis[0].ticker.ticks == [5, 10, 20, 50]
@@ -204,7 +204,7 @@ def test_methods_are_ranked_by_what_is_better_and_tested_against_the_run() -> No
 def test_combinations_of_views_are_named_by_what_is_shorter() -> None:
     plot = views_on()
     assert plot.dots.data["label"] == ["1. all views", "2. texture"]
-    assert plot.alt.startswith("With texture F1 is 0.700 against 0.650 of averaged kernels")
+    assert plot.alt.startswith("With texture F1 is 0.700 against 0.650 for averaged kernels")
     assert "over 2 combinations the two differ by +0.075 on average" in plot.alt
     plot.show([Tried(("intensity", "texture"), 0.8, float("nan"))], VIEWS, "F1")
     assert plot.dots.data["label"] == ["1. all but noise"]

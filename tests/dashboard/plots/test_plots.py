@@ -117,7 +117,7 @@ def test_readings_hold_the_right_numbers() -> None:
 
 
 def test_split_without_missing_inputs_speaks_of_none() -> None:
-    assert split_in_words(1.0, 3.0).endswith("lessen.")
+    assert split_in_words(1.0, 3.0).endswith("reduce.")
     assert split_in_words(0.0, 0.0) == "No variance at all."
 
 

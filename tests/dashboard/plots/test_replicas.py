@@ -84,11 +84,11 @@ def test_the_grid_says_where_least_is_known_and_how_many_held_out_points_it_caug
     plot = laid()
     plot.show(GRID, *curves())
     assert "the most uncertain is a, r3 at 7, within ± 0.78" in plot.alt
-    assert "hold 1 of the 1 held-out points (green rings)" in plot.alt
+    assert "contain 1 of the 1 held-out points (green rings)" in plot.alt
     mean, std_f, std_y = curves()
     mean[0, 1] = 5.0
     plot.show(GRID, mean, std_f, std_y)
-    assert "hold 0 of the 1 held-out" in plot.alt
+    assert "contain 0 of the 1 held-out" in plot.alt
     plot.clear()
     assert plot.alt == NOTHING
     assert len(plot.curves.data["u"]) == 0
@@ -120,7 +120,7 @@ def test_points_that_every_row_shows_are_counted_once() -> None:
     plot.show(GRID, mean, np.full_like(mean, np.nan), np.full_like(mean, 0.1))
     assert plot.alt.startswith("2 models, one replica;")
     assert "of 2 held-out points (green rings, the same in each row)" in plot.alt
-    assert plot.alt.endswith("hold: this run 2, pooled 1.")
+    assert plot.alt.endswith("contain: this run 2, pooled 1.")
 
 
 def test_a_model_without_a_curve_leaves_the_grid_empty() -> None:
@@ -194,7 +194,7 @@ def test_levels_are_stacked_and_said() -> None:
     plot.show(np.array([[0.6, 0.3, 0.1], [0.2, 0.7, 0.1]]), ["a", "b"])
     np.testing.assert_allclose(plot.bars.data["replica"], [0.9, 0.9])
     np.testing.assert_allclose(plot.bars.data["noise"], [1, 1])
-    assert "40% of the variance is shared by an output's replicas, 50% is each" in plot.alt
+    assert "40% of the variance is shared by an output's replicas, 50% belongs to each" in plot.alt
     assert "replicas of b differ most" in plot.alt
 
 

@@ -39,7 +39,7 @@ def test_the_desk_opens_for_a_person_and_invites_beside_a_simulated_expert(frame
     assert not desk.invite.visible
     labels.open(run())
     assert desk.room.visible
-    assert desk.alt.startswith("0 of 6 patches labelled: 0 no clamp, 0 clamp.")
+    assert desk.alt.startswith("0 of 6 patches labeled: 0 no clamp, 0 clamp.")
 
 
 def test_labels_and_predictions_are_taken_home(frame: Any, store: Store) -> None:
@@ -60,7 +60,7 @@ def test_labels_and_predictions_are_taken_home(frame: Any, store: Store) -> None
     assert {p["label"] for p in pool} == {"no clamp", "clamp"}
     assert min(float(p["probability"]) for p in pool) >= 0.5
     assert "bo" in labels.table.object
-    assert "1 of 6 patches labelled" in desk.alt
+    assert "1 of 6 patches labeled" in desk.alt
     assert "F1 still rises" in desk.alt
 
 
@@ -78,14 +78,14 @@ def test_pool_and_scores_follow_snapshots_and_then_a_persons_labels() -> None:
     pool, scores = Pool(), Efficiency()
     for view in (pool, scores):
         view.update(Snapshot(1, arrays()), WORDS)
-    assert "2 of 6 patches are labelled" in pool.alt
+    assert "2 of 6 patches are labeled" in pool.alt
     assert "GP, active 0.80 with 4, GP, random 0.50 with 4" in scores.alt
     scores.score.value = "recall"
     assert "GP, active 0.70 with 4" in scores.alt
     answer = {name: np.array([v]) for name, v in (("f1", 0.7), ("precision", 0.8), ("recall", 0.6))}
     label: Any = SimpleNamespace(label="clamp")
     pool.learnt(answer | {"p": np.ones(N), "queue": np.array([1])}, {3: label})
-    assert "1 of 6 patches are labelled" in pool.alt
+    assert "1 of 6 patches are labeled" in pool.alt
     scores.learnt(answer, {3: label})
     assert "your labels 0.60 with 1" in scores.alt
     scores.learnt(answer, {})  # taken back
@@ -131,7 +131,7 @@ def test_a_picture_shows_every_patch_and_a_verdict(frame: Any) -> None:
             "verdict": np.array([0.8]),
         }
     )
-    assert "With p = 0.80 this picture shows clamp somewhere; of its 2 patches 1" in picture.alt
+    assert "This picture shows clamp with p = 0.80; 1 of its 2 patches" in picture.alt
     assert "In the table, 1 of them show it." in picture.alt
     assert picture.plot.boxes.data["right"].max() <= 160
     picture.which.value = 0

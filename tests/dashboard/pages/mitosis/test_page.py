@@ -274,7 +274,7 @@ def test_the_threshold_counts_what_is_found_and_what_is_taken_for_it(model: Any)
     assert "At the threshold 0.6, SCLVM finds 1 of 2 rows of mitosis" in view.alt
     assert "0 false positives: precision 75%, recall 50%" in view.alt
     view.slider.value = 0.12
-    assert "SCLVM finds 2 of 2 rows of mitosis, and 2 of the others" in view.alt
+    assert "SCLVM finds 2 of 2 rows of mitosis, with 2 false positives" in view.alt
     assert "weighted SVM" in view.table.object
     view.slider.value = 1.0
     assert "precision –" in view.alt
@@ -298,7 +298,7 @@ def test_the_curve_of_imbalance_grows_by_a_point_for_each_stop(model: Any) -> No
     model.then({"ratio": np.array([100.0]), "rows": np.array([3, 300]), "scores": scores})
     assert "F1 of SCLVM" in view.alt
     assert "1:100 0.44" in view.alt
-    assert "Learnt from 3 rare rows and 300 others" in view.table.object
+    assert "Trained on 3 rare rows and 300 others" in view.table.object
     view._ask(100)
     assert len(model.asked) == 1  # known already
     view.score.value = "average precision"

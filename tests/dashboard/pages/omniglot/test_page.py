@@ -149,7 +149,7 @@ def test_without_images_there_is_nothing_to_draw(model: Any) -> None:
     view = Draw(model)
     view.open(run({"size": []}))
     assert not view.whole.visible
-    assert "not from images" in view.reading.object
+    assert "not on images" in view.reading.object
 
 
 def test_ink_of_paper_that_was_replaced_is_not_taken() -> None:
@@ -192,7 +192,7 @@ def test_confusion_says_what_is_taken_for_what() -> None:
     view = Confused()
     view.update(Report((), arrays()), WORDS)
     assert (
-        "On average over 3 characters 83% are right; 50% of Greek/alpha are taken for Greek/beta"
+        "The mean recall of 3 characters is 83%; 50% of Greek/alpha are classified as Greek/beta"
         in view.alt
     )
 
