@@ -10,9 +10,8 @@ from html import escape
 from typing import Any
 
 import pandas as pd
-from bokeh.embed import components
 from bokeh.models import BasicTickFormatter, ColumnDataSource, HoverTool
-from scant.dashboard.export import standing_alone
+from scant.dashboard.export import embedded, standing_alone
 from scant.dashboard.plots.theme import GREY, GROUPS, Figure, new_figure, quiet_legend
 
 MARKERS = {"n": "circle", "m": "triangle", "classes": "square"}
@@ -34,8 +33,7 @@ def page(table: pd.DataFrame, growth: pd.DataFrame, words: Sequence[str]) -> str
     measured = table.assign(ms=table["cpu_ms"].fillna(table["ms"])).dropna(subset="ms")
     models = list(dict.fromkeys(measured["model"]))
     figures = [_panel(measured[measured["model"] == model], model) for model in models]
-    found: Any = components(figures, wrap_script=True) if figures else ("", ())
-    code, divs = found
+    code, divs = embedded(figures)
     body = "".join(f"<p>{escape(line)}</p>" for line in [*words, KEY])
     for model, div in zip(models, divs):
         reading = escape(_reading(model, measured, growth))

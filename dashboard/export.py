@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -147,14 +147,9 @@ def figures_html(run: RunState, views: Views) -> str:
 
     Each figure is still live: zoom, hover, and its tools to save it as PNG or SVG.
     """
-    from bokeh.embed import components
-
     shown = views.shown(run)
     figures = [(view, f) for view in shown for f in getattr(view, "figures", ())]
-    if figures:
-        code, divs = components([_copy(f) for _, f in figures], wrap_script=True)
-    else:
-        code, divs = "", ()
+    code, divs = embedded([_copy(figure) for _, figure in figures])
     body = ""
     for view in shown:
         mine = "".join(div for (owner, _), div in zip(figures, divs) if owner is view)
@@ -165,6 +160,21 @@ def figures_html(run: RunState, views: Views) -> str:
             f"<figcaption>{escape(view.alt)}</figcaption></figure></section>"
         )
     return standing_alone(_title(run), body, code)
+
+
+def embedded(figures: list[Any]) -> tuple[str, Sequence[str]]:
+    """What draws figures in a page of their own: one script in its tags, and an element each."""
+    from bokeh.document import Document
+    from bokeh.embed import components
+    from bokeh.io.doc import patch_curdoc
+
+    if not figures:
+        return "", ()
+    own = Document()  # `components` takes over the callbacks of the document that is current
+    with patch_curdoc(own):
+        found: Any = components(figures, wrap_script=True)
+    code, elements = found
+    return code, elements
 
 
 def standing_alone(title: str, body: str, code: str) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scant
+from bokeh.models import CustomJS
 from nbclient import NotebookClient
 from scant.dashboard import export
 from scant.dashboard.plots.elbo import ElboPlot
@@ -181,6 +182,22 @@ def test_exporting_leaves_the_page_its_figures() -> None:
     curve = ElboPlot("objective (nats)", "score (nats)")
     export.figures_html(run(), Views("", curve, live=[features]))
     assert features.figures[0].document is page
+
+
+def test_figures_stand_alone_whatever_document_is_current() -> None:
+    from bokeh.document import Document
+    from bokeh.io.doc import patch_curdoc
+
+    features = FeaturePlot()
+    features.show(np.array([1.0]), ["u"])
+    views = Views("", ElboPlot("objective (nats)", "score (nats)"), live=[features])
+    gone, theirs = Document(), Document()
+    theirs.js_on_event("document_ready", CustomJS(code="theirs()"))
+    with patch_curdoc(gone):
+        del gone  # so that `curdoc()` raises
+        assert "data-root-id" in export.figures_html(run(), views)
+    with patch_curdoc(theirs):
+        assert "theirs()" not in export.figures_html(run(), views)
 
 
 def test_exporting_imports_no_torch() -> None:
