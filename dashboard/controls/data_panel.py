@@ -1,4 +1,4 @@
-"""Choosing what to learn from: the demonstration, fetched data, the visitor's own table."""
+"""The choice of data: the demonstration, a fetched data set, or an uploaded table."""
 
 from __future__ import annotations
 

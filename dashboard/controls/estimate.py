@@ -1,4 +1,4 @@
-"""What a fit will take: said before Train, and again whenever settings or data change."""
+"""Estimated time and memory of a fit, updated with the settings and the data."""
 
 from __future__ import annotations
 

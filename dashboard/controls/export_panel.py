@@ -1,4 +1,4 @@
-"""What a visitor takes home: the link, the numbers, the figures, and code that does it again."""
+"""Exports of a run: its link, numbers, figures, and code that repeats it."""
 
 from __future__ import annotations
 

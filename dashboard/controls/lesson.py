@@ -1,4 +1,4 @@
-"""Making a lesson's link: what a class is to meet when it opens the page."""
+"""The form that writes a lesson's link."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The upload wizard: drop a table, see what is in it, say what its columns mean, keep it or not."""
+"""The upload wizard: drop a table, check it, map its columns, store it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the upload wizard shows of a ZIP of images: counts by folder, and a few of them."""
+"""Previews of an uploaded ZIP of images: counts by folder and a few images."""
 
 from __future__ import annotations
 

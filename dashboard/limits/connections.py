@@ -1,4 +1,4 @@
-"""Limits on open connections: how many an address may hold, and how long one may say nothing.
+"""Limits on open connections: their number per address, and their idle time.
 
 Every connection takes a file descriptor, of which a process has a fixed number (1,024 on many
 machines); without any left a server answers nobody and opens no database. A websocket is a

@@ -1,4 +1,4 @@
-"""The gallery: what the pages are about, each one click from its finished demonstration."""
+"""The gallery: a card for each page, with a link to its finished demonstration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Patients: the time predicted of each with its interval, against what is known of him."""
+"""Predicted survival times of patients with intervals, against the observed ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The objective while it is being raised, and the score that chooses what is kept."""
+"""The training objective, and the score that selects the parameters."""
 
 from __future__ import annotations
 

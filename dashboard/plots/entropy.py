@@ -1,4 +1,4 @@
-"""Where doubt about a class comes from: what more data would remove, and what would remain."""
+"""The entropy of class probabilities: its reducible and its irreducible part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the hidden neurons of a network make of each row."""
+"""The hidden neurons of a network at each row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All rows of a pool in a plane, coloured by what the model thinks; those asked are marked."""
+"""All rows of a pool in a plane, colored by the predicted probability, queries marked."""
 
 from __future__ import annotations
 

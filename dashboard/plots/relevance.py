@@ -1,4 +1,4 @@
-"""What the model leans on: shares as bars, sorted or named."""
+"""Relevance of basis functions, features or dimensions, as bars."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Predicted probabilities of held-out rows, by what they truly are."""
+"""Predicted probabilities of held-out rows, by true class."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Survival curves: what happened to the patients, and what was predicted of them."""
+"""Survival curves: observed and predicted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each level of a hierarchy explains: shares of an output's variance."""
+"""Shares of an output's variance by level of the hierarchy."""
 
 from __future__ import annotations
 

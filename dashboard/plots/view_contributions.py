@@ -1,4 +1,4 @@
-"""What each view of a row contributes to a model that takes several."""
+"""The relevance of each view in a model of several views."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all handlers of the server have in common: HEAD as GET, and faults as a sentence."""
+"""The base class of request handlers: HEAD as GET, and errors as one sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a study's page is laid out: head, run bar, controls, figures, and what comes after them."""
+"""The layout of a study's page: head, run bar, controls, figures, exports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a lesson's link says of a page besides its run and settings.
+"""The parts of a lesson's link besides run and settings.
 
 The words of the query are `hide` (names of sections and figures to leave out, with commas between),
 `text` (a short text to stand above the figures), `step` (the figure to begin at, counted from 1),

@@ -1,4 +1,4 @@
-"""The aggregation page's question to the model: what is the average over this box?"""
+"""The posterior of the average over a box that the visitor draws."""
 
 from __future__ import annotations
 

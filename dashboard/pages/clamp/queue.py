@@ -1,4 +1,4 @@
-"""The clamp page's queue: the patches about which the model wants to be told next."""
+"""The clamp page's queue: the patches that the model selects next."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The genes page's question to the model: what if this replica had never been taken?"""
+"""The prediction of a replica by a model that was trained without it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Genes: outputs measured in replicas, some of which were never taken."""
+"""Genes: outputs measured in replicas, some of them missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The mitosis page's question to the model: what is this cell, and where does it lie?"""
+"""The class and the latent position of a held-out or uploaded cell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The mitosis page's threshold: what is found, and what is taken for it, as it moves."""
+"""The decision threshold of the mitosis page: true and false positives as it moves."""
 
 from __future__ import annotations
 

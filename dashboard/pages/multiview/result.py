@@ -1,4 +1,4 @@
-"""What a run on the multiview page came to: figures, other methods, whether it can be trusted."""
+"""The results of a multiview run: metrics, other methods, calibration."""
 
 from __future__ import annotations
 

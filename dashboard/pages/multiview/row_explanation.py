@@ -1,4 +1,4 @@
-"""The multiview page's question: what do the hidden neurons make of this row?"""
+"""The hidden neurons and the prediction of one row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What else could be tried on the multiview page: each one click away."""
+"""Alternative settings of a multiview run, each with a link."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The multiview page's question: what is each view worth?"""
+"""Scores of a multiview model trained on a subset of the views."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The redshift page's question to the model: what if a band had not been measured?"""
+"""Predictions with bands removed from the test galaxies."""
 
 from __future__ import annotations
 

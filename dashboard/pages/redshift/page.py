@@ -1,4 +1,4 @@
-"""Redshift: galaxies of which a few noisy colours were measured."""
+"""Redshift: galaxies with a few noisy colors."""
 
 from __future__ import annotations
 

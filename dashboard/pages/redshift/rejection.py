@@ -1,4 +1,4 @@
-"""The redshift page's slider of how many galaxies are kept."""
+"""The redshift page's slider over the share of galaxies kept."""
 
 from __future__ import annotations
 

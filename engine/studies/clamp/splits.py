@@ -1,4 +1,4 @@
-"""Rows of a labelling session: which may be asked about, which are held out, what they look like.
+"""Rows of a labeling session: pool, validation and test, and their features.
 
 What is known of every row before the first label: its features, standardised, and their principal
 components over the whole pool (Yousefi 2021, section 4.4: to 20).

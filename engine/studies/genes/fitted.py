@@ -1,4 +1,4 @@
-"""A model of replicas beside its rows: what its curves, report and answers are made from."""
+"""A model of replicas and its rows, for curves, report and queries."""
 
 from __future__ import annotations
 

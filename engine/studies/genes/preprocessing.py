@@ -1,4 +1,4 @@
-"""What a genes study makes of a table: rows to learn from, scales, what a page shows at first."""
+"""Preprocessing of genes tables: training rows, scales, the outputs shown first."""
 
 from __future__ import annotations
 

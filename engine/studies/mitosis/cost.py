@@ -1,4 +1,4 @@
-"""What a fit of the mitosis study costs, and the limits that are set for cost's sake."""
+"""Estimated cost of a mitosis fit, and the limits that it sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the multiview study makes of a table: settings, rows to learn from, scales, words."""
+"""Preprocessing of multiview tables: settings, training rows, scales, metadata."""
 
 from __future__ import annotations
 
