@@ -34,7 +34,7 @@ def pictured(table: Table, schema: TableSchema) -> str:
         few, many = int(each.min()), int(each.max())
         spread = f"{few}" if few == many else f"{few} to {many}"
         rows.append((str(output), len(each), int(each.sum()), spread))
-    more = f", of which the first {LISTED} are" if len(outputs) > LISTED else ""
+    more = f" (the first {LISTED} are listed)" if len(outputs) > LISTED else ""
     said = (
         f"{len(table.frame):,} images of {len(counts):,} classes in {len(outputs):,} "
         f"{'folder' if len(outputs) == 1 else 'folders'}{more}:"

@@ -39,7 +39,7 @@ class EntropyPlot(Plot):
         output: Int[np.ndarray, " n"] | Rows,
         outputs: Sequence[str],
     ) -> None:
-        """Show the means over n rows, of which `output` says the output."""
+        """Show the means over n rows; `output` is the output of each."""
         place = np.asarray(output, int)
         count = np.maximum(np.bincount(place, minlength=len(outputs)), 1)
         total, model = (

@@ -80,7 +80,7 @@ class DimensionsPlot(Plot):
         super().__init__(title, plot)
 
     def show(self, relevance: Float[np.ndarray, " q"], shared: int) -> None:
-        """Show q relevances, of which the first `shared` are of the space of all classes."""
+        """Show q relevances; the first `shared` are of the shared dimensions."""
         place = np.arange(1, len(relevance) + 1)
         for source, part in zip(self.bars, (slice(None, shared), slice(shared, None))):
             put(source, dimension=place[part], relevance=relevance[part])

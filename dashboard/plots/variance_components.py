@@ -29,7 +29,7 @@ class LevelsPlot(Plot):
         super().__init__(title, plot)
 
     def show(self, share: Float[np.ndarray, "s 3"], names: Sequence[str]) -> None:
-        """Show s outputs' shares, each of which sums to 1; the first output on top."""
+        """Show the shares of s outputs (rows sum to 1); the first output on top."""
         ends = np.cumsum(share, axis=1)
         y = -np.arange(len(share), dtype=float)
         put(self.bars, y=y, zero=np.zeros(len(y)), **{n: e for (n, _, _), e in zip(LEVELS, ends.T)})

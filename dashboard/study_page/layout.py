@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Panelled(Protocol):
-    """A control, of which only its place matters."""
+    """A control in its place."""
 
     @property
     def panel(self) -> Viewable:

@@ -91,8 +91,7 @@ def read(
     text = " ".join(query.get("text", "").split())
     if len(text) > LONGEST:
         warnings.append(
-            f"The text of this lesson has {len(text)} characters, of which the first {LONGEST} "
-            "are shown."
+            f"The text of this lesson has {len(text)} characters; the first {LONGEST} are shown."
         )
         text = text[:LONGEST].rstrip() + "…"
     return Lesson(

@@ -26,7 +26,7 @@ LISTED = 12  # features that stand in sight; the others are folded away
 
 
 class Walk:
-    """A place in latent space, of which two dimensions are walked in, and what lies there."""
+    """A walk through two dimensions of the latent space, and the expected image there."""
 
     title = "Walk through the latent space"
 

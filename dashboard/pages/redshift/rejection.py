@@ -18,7 +18,7 @@ KEPT = "Keep only what it is sure of"
 
 
 class KeptSlider(PlotView):
-    """Drop the galaxies of which the model is least sure, and read the metrics of the rest."""
+    """Drop the least certain galaxies, and show the metrics of the rest."""
 
     def __init__(self, page: PageContext) -> None:
         self._page = page

@@ -50,7 +50,7 @@ class IntervalKernel(Kernel):
         super().__init__(ard_num_dims=dimensions, **kwargs)
         if shape not in SHAPES:
             raise BadInput(f"Kernel {shape!r} is unknown; use one of {SHAPES}.")
-        # GPyTorch would compare it with the number of columns, of which a box has two a dimension.
+        # GPyTorch would compare it with the number of columns; a box has two per dimension.
         self.ard_num_dims = None
         self.dimensions, self.shape, self.nodes = dimensions, shape, nodes
 

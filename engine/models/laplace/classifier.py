@@ -45,12 +45,12 @@ class Mode(NamedTuple):
 
 def _psi(a: Tensor, f: Tensor, y: Tensor, link: Link) -> Tensor:
     """ln p(y | f) p(f | X), but for a constant."""
-    return link(f, y).log_p.sum() - 0.5 * a @ f  # (3.12)
+    return link(f, y).log_p.sum() - 0.5 * a @ f  # GPML 3.12
 
 
 def _factor(K: Tensor, W_sqrt: Tensor) -> Tensor:
     B = W_sqrt[:, None] * K * W_sqrt
-    B.diagonal().add_(1)  # (3.26): B = I + W^1/2 K W^1/2
+    B.diagonal().add_(1)  # GPML 3.26: B = I + W^1/2 K W^1/2
     return torch.linalg.cholesky(B)
 
 
@@ -78,7 +78,7 @@ def mode(
         W_sqrt = here.curvature.sqrt()
         b = here.curvature * f + here.slope  # b = W f + grad ln p(y | f)
         solved = torch.cholesky_solve((W_sqrt * (K @ b))[:, None], _factor(K, W_sqrt)).squeeze(1)
-        da = b - W_sqrt * solved - a  # (3.18) by 3.27: a = b - W^1/2 B^-1 W^1/2 K b
+        da = b - W_sqrt * solved - a  # GPML 3.18 by 3.27: a = b - W^1/2 B^-1 W^1/2 K b
         df = K @ da
         for _ in range(HALVINGS):
             psi_new = _psi(a + da, f + df, y, link)
@@ -94,7 +94,7 @@ def mode(
     here = link(f, y)
     W_sqrt = here.curvature.sqrt()
     L = _factor(K, W_sqrt)
-    # (3.17): K^-1 f = grad ln p(y | f) at the mode; (3.32): the log evidence
+    # GPML 3.17: K^-1 f = grad ln p(y | f) at the mode; (3.32): the log evidence
     return Mode(here.slope, f, W_sqrt, L, psi - L.diagonal().log().sum())
 
 
@@ -115,10 +115,10 @@ class Evidence(torch.autograd.Function):
         R = W_sqrt[:, None] * B_inv * W_sqrt  # (K + W^-1)^-1
         # diag((K^-1 + W)^-1) = (1 - B^-1) / W; where W is zero, so is the third derivative.
         variance = (1 - B_inv.diagonal()) / W_sqrt.square().clamp(min=1e-30)
-        s2 = 0.5 * variance * here.third  # (5.23)
-        s3 = s2 - R @ (K @ s2)  # (5.24), transposed: (I + W K)^-1 s2
+        s2 = 0.5 * variance * here.third  # GPML 5.23
+        s3 = s2 - R @ (K @ s2)  # GPML 5.24, transposed: (I + W K)^-1 s2
         outer = torch.outer(s3, here.slope)
-        by_K = 0.5 * (torch.outer(here.slope, here.slope) - R + outer + outer.T)  # (5.22) + 5.21
+        by_K = 0.5 * (torch.outer(here.slope, here.slope) - R + outer + outer.T)  # GPML 5.22 + 5.21
         return grads[0] * by_K, None, None, None
 
 
@@ -273,8 +273,8 @@ class LaplaceGPC(nn.Module):
         for part in x.to(self.x).split(CHUNK):
             cross = self.covariance(self.x, part)
             v = torch.linalg.solve_triangular(found.L, found.W_sqrt[:, None] * cross, upper=False)
-            means.append(cross.T @ found.a)  # (3.21)
-            # (3.24), by line 6 of algorithm 3.2
+            means.append(cross.T @ found.a)  # GPML 3.21
+            # GPML 3.24, by line 6 of algorithm 3.2
             variances.append((self.kernel.outputscale - v.square().sum(0)).clamp(min=0))
         return torch.cat(means), torch.cat(variances)
 

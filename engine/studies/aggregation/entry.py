@@ -117,8 +117,8 @@ def estimate(
 ) -> tuple[float, float]:
     """Seconds and bytes that a fit takes on one core, good to a factor of two.
 
-    Counted: the report and the steps, of which 207 to all of 800 were taken before the bound rested
-    (`patience`). A step goes through the latent functions one by one: of them `n_latent`, or one
+    Counted: the report and the steps (207 to all of 800 were used before the bound settled
+    by `patience`). A step goes through the latent functions one by one: `n_latent`, or one
     for every two tasks, and two tasks where the table was not read. Rows held out are not learnt
     from, nor are more than `fine_rows` of a task that has such rows. Measured, one thread, a
     function's part of a step with 100 inducing points: 9 to 10 ms of 100 to 400 intervals.

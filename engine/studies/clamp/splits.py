@@ -18,7 +18,7 @@ from scant.tables.images.features import features
 from sklearn.metrics import precision_recall_fscore_support
 
 MAY_BE_ASKED, VALIDATION, TEST = range(len(ROLES))
-ENOUGH = 40  # labelled rows of which some are held out while a person labels the others
+ENOUGH = 40  # labeled rows; with more, some are held out while a person labels the others
 
 
 class Scaling(NamedTuple):

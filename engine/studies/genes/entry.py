@@ -108,7 +108,7 @@ def estimate(
 ) -> tuple[float, float]:
     """Seconds and bytes that a fit takes on one core, good to a factor of two.
 
-    Counted: the steps, of which half were taken before the bound rested; and the other models, some
+    Counted: the steps (half were used before the bound settled) and the other models, some
     60 steps each, the exact ones up to 1,500 rows. Marked rows are left out. Measured, one thread:
     a step of HMOGP-LV with 144 inducing points takes 6 to 8 ms of 180 rows and of 840; of DHGP 6 ms
     of 252 rows.

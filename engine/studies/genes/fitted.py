@@ -84,7 +84,7 @@ class FittedReplicas:
         return self.ask(seen.output[test], seen.replica[test], seen.x[test])
 
     def new(self, output: int) -> Float[np.ndarray, "3 g"]:
-        """The curve of a replica of which nothing was ever measured (see `ask`)."""
+        """The curve of a replica without measurements (see `ask`)."""
         grid = self.grid
         return self.ask(np.full(len(grid), output), np.full(len(grid), NEW), grid)
 

@@ -16,7 +16,7 @@ MODELS = {
 COVARIANCES = ["kept", "dropped as published"]
 SHOWN = 60  # classes whose coregionalisation travels to the page entry by entry
 BLOCK = 120  # classes of a block that is asked for
-DIAGRAMS = 8  # latent functions of which a Hinton diagram is shown
+DIAGRAMS = 8  # latent functions with a Hinton diagram
 
 
 class OmniglotSettings(Settings):

@@ -109,7 +109,7 @@ def estimate(
 ) -> tuple[float, float]:
     """Seconds and bytes that a fit takes on one core, good to a factor of two.
 
-    Counted: the report; all restarts' steps, of which 45 to 80% were taken before the score rested,
+    Counted: the report; the steps of all restarts (45 to 80% were used before the score settled),
     each with objective, gradient and score; the forest beside it. Measured, one thread, a full
     covariance: a step of 2,000 rows, ten inputs and 25 basis functions 6 ms, with 100 functions
     16 ms; with noisy inputs (5.71) 0.3 s of 2,000. 10,000 rows and 100 functions peak at 0.8 GB.

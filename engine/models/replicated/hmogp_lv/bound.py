@@ -2,7 +2,7 @@
 
 U is whitened: with K_UU^H = L_H L_H' and K_UU^X = L_X L_X', U = (L_H o L_X) V and p(V) is a
 standard Gaussian over M_H x M_X matrices. A row at x in output d depends on V through
-a(x) = L_X^-1 k_X(Z, x) and alpha_d = L_H^-1 k_H(Z, h_d), of which q(h_d) gives psi_d = E[alpha_d]
+a(x) = L_X^-1 k_X(Z, x) and alpha_d = L_H^-1 k_H(Z, h_d), and q(h_d) gives psi_d = E[alpha_d]
 and P_d = E[alpha_d alpha_d'], the psi statistics:
 
     E[f]   = a' w_d,                    w_d = E[V]' psi_d
