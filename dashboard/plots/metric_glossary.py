@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-NORMALISED = (
+NORMALIZED = (
     "mean squared error over the variance of the values; 0 is best, and predicting their mean "
     "gives 1."
 )
@@ -28,8 +28,8 @@ MEANINGS = {
     "ECE": "expected calibration error, the mean gap between a predicted probability "
     "and the observed "
     "frequency; 0 is best.",
-    "SMSE": NORMALISED,
-    "NMSE": NORMALISED,
+    "SMSE": NORMALIZED,
+    "NMSE": NORMALIZED,
     "RMSE": "root mean squared error, in the unit of the target; 0 is best.",
     "SNLP": "mean negative log density of the true values, less that of one Gaussian for all; "
     "lower is better, and 0 is no better than that Gaussian.",

@@ -1,6 +1,6 @@
 """Rows of a labeling session: pool, validation and test, and their features.
 
-What is known of every row before the first label: its features, standardised, and their principal
+What is known of every row before the first label: its features, standardized, and their principal
 components over the whole pool (Yousefi 2021, section 4.4: to 20).
 """
 
@@ -140,7 +140,7 @@ def taken(pool: Pool, rows: Int[np.ndarray, " m"]) -> Pool:
 
 
 def roles(settings: ClampSettings, pool: Pool) -> Int[np.ndarray, " n"]:
-    """Which rows are held out: labelled ones, by whole pictures, as many with what is looked for.
+    """Which rows are held out: labeled ones, by whole pictures, as many with what is looked for.
 
     A person who labels has rows held out only where the table has labels enough.
     """
@@ -182,7 +182,7 @@ def looked_at(settings: ClampSettings, pool: Pool) -> tuple[str, Float[np.ndarra
 
 
 def scaled(x: Float[np.ndarray, "n d"], count: int) -> Scaling:
-    """Standardisation and principal components of a pool."""
+    """Standardization and principal components of a pool."""
     mean, deviation = x.mean(0), x.std(0)
     deviation = np.where(deviation > 1e-12 * np.maximum(1, np.abs(mean)), deviation, 1.0)
     _, singular, directions = np.linalg.svd((x - mean) / deviation, full_matrices=False)

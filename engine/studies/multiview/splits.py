@@ -232,7 +232,7 @@ def stops(seen: Views, learnt: Int[np.ndarray, " n"]) -> tuple[str, list[int]]:
     return name, [n for n in every if n >= least]
 
 
-def words_of(
+def metadata_of(
     s: MultiviewSettings, seen: Views, learnt: np.ndarray, test: np.ndarray
 ) -> dict[str, Any]:
     """What labels the arrays on a page (`events.Started`)."""
