@@ -1,4 +1,4 @@
-"""One browser session on a page: who came, what the page holds, and the frame around it.
+"""One browser session of a page: the visitor, the content, and the frame around it.
 
 `page(site, make)` turns `make(visit)` into the function that Panel calls for each browser session.
 A visitor never sees a traceback: what goes wrong is logged and becomes a sentence.

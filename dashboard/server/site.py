@@ -1,4 +1,4 @@
-"""What the pages of one server share, from its start to its end."""
+"""The services that all pages of one server share, from start to shutdown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the parts of a study's page may ask of it: less than `StudyPage`, which knows them all.
+"""The protocol through which panels use a study's page.
 
 `PageContext` is for views and panels of the pages, and what a page file's `views(page)` is given;
 `ControlsContext` adds what controls hear from each other. Both belong to one browser session, and

@@ -1,4 +1,4 @@
-"""How a study's page is laid out: head, run bar, controls, figures, and what comes after them."""
+"""The layout of a study's page: head, run bar, controls, figures, exports."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Panelled(Protocol):
-    """A control, of which only its place matters."""
+    """A control in its place."""
 
     @property
     def panel(self) -> Viewable:

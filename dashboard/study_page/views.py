@@ -1,4 +1,4 @@
-"""What a study's page file supplies: the contract with `study_page.page`.
+"""The views that a study's page file supplies: its contract with `study_page.page`.
 
 `dashboard/pages/<study>.py` has one function, `views(page: PageContext) -> Views`, called once a
 browser session, before the first paint. It builds that session's own plots (Panel and Bokeh

@@ -1,4 +1,4 @@
-"""L-BFGS one step at a time, with every evaluation used once and a state that can be kept."""
+"""L-BFGS one step at a time, with each evaluation used once and a serializable state."""
 
 from __future__ import annotations
 

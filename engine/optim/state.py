@@ -1,4 +1,4 @@
-"""What torch's optimizers remember, as named tensors, so that a training resumes bit by bit."""
+"""The state of torch's optimizers as named tensors, for bitwise resume."""
 
 from __future__ import annotations
 

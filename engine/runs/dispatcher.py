@@ -32,7 +32,7 @@ WISH_SECONDS = 3.0  # so long unheeded, and a wish is told again: it may be lost
 LOSSES = 3  # so many lost workers a run survives
 PURGE_SECONDS = 3600.0
 NEAR = 0.8  # of a worker's memory: one that held as much when it was lost had run out of it
-REMEMBERED = 256  # runs of which we remember where they are warm
+REMEMBERED = 256  # runs with a known warm worker
 
 T = TypeVar("T")
 Reword = Callable[[ActiveRun, Sequence[Event]], Awaitable[list[Event]]]

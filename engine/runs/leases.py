@@ -139,7 +139,7 @@ class LeaseManager:
         return run
 
     async def _undo(self, run: str) -> None:
-        """Take back a run of which it is not known whether it was put down."""
+        """Take back a run that may or may not have been stored."""
         await self._dispatcher._in_store_thread(self._store.delete_run, run)
         self.coming.discard(run)
 

@@ -1,4 +1,4 @@
-"""Runs within limits: who may begin one, and how long it may hold a worker."""
+"""Enforcement of limits: who may start a run, and its time on a worker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The run service of a server process: what pages may ask of runs."""
+"""The run service of a server process, as pages use it."""
 
 from __future__ import annotations
 

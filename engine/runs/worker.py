@@ -1,4 +1,4 @@
-"""What runs on a Dask worker: one attempt of a run, and the answers of its warm, fitted studies.
+"""Code on a Dask worker: one attempt of a run, and queries of warm, fitted studies.
 
 The server imports this file to name its functions, so torch comes in only where they run.
 """

@@ -1,4 +1,4 @@
-"""Labels in the store: what people said of single items, none of it ever lost."""
+"""Labels in the store, durable and complete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What limits and access are judged by: runs by owner and address, their time, their presenter."""
+"""Queries for limits and access: runs by owner and address, times, presenters."""
 
 from __future__ import annotations
 

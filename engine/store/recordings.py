@@ -153,7 +153,7 @@ def _single(arrays: Arrays) -> dict[str, np.ndarray]:
 
 
 def _rounded(arrays: Arrays) -> dict[str, np.ndarray]:
-    """In single precision, of which the last half of the mantissa is zero: that packs well."""
+    """In single precision with half of the mantissa zero, which compresses well."""
     return {
         name: (np.ascontiguousarray(array).view(np.uint32) & 0xFFFFF800).view(np.float32)
         if array.dtype == np.float32

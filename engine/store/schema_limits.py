@@ -1,4 +1,4 @@
-"""Tables beside those of `schema`: who may steer a run, what it has used, who gave a label.
+"""Tables beside those of `schema`: owners, presenters, used time, authors of labels.
 
 They stand apart because tables may be added to a database of an earlier version, columns may not.
 """

@@ -51,9 +51,12 @@ def views(page: PageContext) -> Views:
         explore=explore,
         wide=frozenset({PICTURE, "Figures", box.title, curve.title, WORTH}),
         steps=(
-            (PICTURE, "Only averages over boxes were recorded, and a few single values."),
-            ("How the tasks go together", "Large squares: what one task says holds for the other."),
-            (CHECK, "Does each posterior average return what was recorded?"),
+            (PICTURE, "The data are averages over boxes and a few single values."),
+            (
+                "How the tasks go together",
+                "A large square means that two tasks are strongly correlated.",
+            ),
+            (CHECK, "Does each posterior average agree with its observation?"),
             (ASK, "Which average would you like to know?"),
             (Scarcity.title, "How many fine values are the coarse ones worth?"),
         ),
@@ -115,10 +118,10 @@ def without_a_task(run: RunState) -> tuple[str, list[Variant]]:
     tasks, seen = metadata["tasks"], np.asarray(metadata["observed"]["task"])
     before = str(run.record.settings.get("leave_out") or "")
     said = f"together with {', '.join(others)}" if others else "alone"
-    return f"This run learnt {metadata['scarce']} {said}.", [
+    return f"This run trained {metadata['scarce']} {said}.", [
         Variant(
             f"the same without {task}",
-            f"{int((seen == tasks.index(task)).sum())} fewer observations in the picture.",
+            f"{int((seen == tasks.index(task)).sum())} fewer observations.",
             {"leave_out": ",".join(filter(None, [before, task]))},
         )
         for task in others

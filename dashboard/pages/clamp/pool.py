@@ -1,4 +1,4 @@
-"""The clamp page's live views: the pool in a plane, what is asked next, and scores by labels."""
+"""The clamp page's live views: the pool in a plane, the queue, and scores by labels."""
 
 from __future__ import annotations
 

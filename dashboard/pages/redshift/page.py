@@ -1,4 +1,4 @@
-"""Redshift: galaxies of which a few noisy colors were measured."""
+"""Redshift: galaxies with a few noisy colors."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ def views(page: PageContext) -> Views:
             }
         ),
         steps=(
-            ("Prediction against truth", "Every dot is a galaxy the model has not seen."),
-            ("Where the uncertainty comes from", "What would more galaxies buy, and what not?"),
+            ("Prediction against truth", "Every dot is a held-out galaxy."),
+            ("Where the uncertainty comes from", "Which part would more galaxies reduce?"),
             ("Probability integral transform", "Is the stated uncertainty true?"),
-            ("Bands missing", "Each band lost costs accuracy; less than filling in would."),
-            (bands.title, "Guess first: how much worse without the u band?"),
-            (kept.title, "How good are the galaxies it is sure of?"),
+            ("Bands missing", "Each missing band costs accuracy, but less than filling in does."),
+            (bands.title, "Guess first: how much larger is the error without the u band?"),
+            (kept.title, "How accurate are the most certain predictions?"),
         ),
     )
 
@@ -126,8 +126,8 @@ COST = "What if errors cost differently?"
 SPLIT = "What more data would remove"
 EFFECT = {
     "normal": "every galaxy counts the same",
-    "normalised": "errors count relative to 1 + z, so near galaxies gain",
-    "balanced": "rare redshifts count as much as common ones, so the bias at the far end shrinks",
+    "normalised": "errors count relative to 1 + z, so nearby galaxies gain",
+    "balanced": "rare redshifts count as much as common ones, so the bias at high redshift shrinks",
 }
 
 

@@ -18,7 +18,7 @@ Gaussian at the price of one small product of matrices:
   evidence: the best inducing outputs count as if they were known.
 - `"closed"`: the same with a Gaussian q(a_r): a bound on the evidence, in closed form.
 - `"stochastic"`: hidden values sampled (Salimbeni and Deisenroth 2017), for batches of rows. Also
-  for times of which only a lower end is known.
+  for censored times.
 
 The printed L_c of the appendix has t_n and indicators where the integral over y has none; it is
 

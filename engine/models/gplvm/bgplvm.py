@@ -112,13 +112,13 @@ class BGPLVM(TargetModel):
         """What the bound needs of all rows."""
         Z, variance = (self.inducing, self.inducing_label), (2 * self.log_std).exp()
         K = self.kernel(*Z, *Z)
-        psi0 = self.kernel.psi0()
+        psi0 = self.kernel.psi0()  # of one row (3.18)
         K = K + JITTER * psi0 * torch.eye(len(K)).to(K)
         with collect_numerical_warnings(self.notes):
             lower = psd_safe_cholesky(K)
         targets = self.targets
-        psi1 = self.kernel.psi1(self.mean, variance, self.label, *Z)
-        psi2 = self.kernel.psi2(self.mean, variance, self.label, *Z, targets.masks)
+        psi1 = self.kernel.psi1(self.mean, variance, self.label, *Z)  # (3.19)
+        psi2 = self.kernel.psi2(self.mean, variance, self.label, *Z, targets.masks)  # (3.20)
         return Statistics(lower, psi0, psi1.T @ targets.y, psi2, self.noise)
 
     def bound(self) -> Float[Tensor, ""]:
@@ -126,6 +126,7 @@ class BGPLVM(TargetModel):
         targets = self.targets
         values = (targets.masks.sum(0) * targets.columns).sum()
         scaled = collapsed(self.statistics(), targets) - values * targets.scale.log()
+        # (3.25): the sum of 3.26 over the outputs, less KL(q(X) || p(X))
         return scaled - divergence(self.mean, (2 * self.log_std).exp()).sum()
 
     def elbo(self) -> Float[Tensor, ""]:

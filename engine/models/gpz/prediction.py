@@ -1,4 +1,4 @@
-"""What GPz says of a new target: moments, variance by source, and the mixture behind them."""
+"""Predictions of GPz: moments, variance by source, and the mixture that they summarize."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Prediction:
     @property
     def variance(self) -> Float[Tensor, " n"]:
         """Variance of a new target: the sum of the three parts (5.19)."""
-        return self.model_variance + self.noise_variance + self.input_variance
+        return self.model_variance + self.noise_variance + self.input_variance  # (5.19)
 
 
 @dataclass(frozen=True)

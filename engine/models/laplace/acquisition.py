@@ -153,7 +153,7 @@ def posterior_covariance(
     found = mode(model.covariance(model.x), model.y, model.link, model.a)
 
     def seen(x: Tensor) -> Tensor:
-        cross = found.root[:, None] * model.covariance(model.x, x)
+        cross = found.W_sqrt[:, None] * model.covariance(model.x, x)
         return torch.linalg.solve_triangular(found.L, cross, upper=False)
 
     return model.covariance(a, b) - seen(a).T @ seen(b)

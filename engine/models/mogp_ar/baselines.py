@@ -1,4 +1,4 @@
-"""What MOGPs-AR is compared with (Ma 2023, section 3.3).
+"""The baselines of MOGPs-AR (Ma 2023, section 3.3).
 
 - G-A: each output alone, an independent GP for each class, augment and reduce.
 - G-M: the same with the softmax itself, whose expectation is taken by Monte Carlo.

@@ -1,4 +1,4 @@
-"""Class probabilities of MOGPs-AR (Ma 2023, 3.35), and how much of their entropy data would remove.
+"""Class probabilities of MOGPs-AR (Ma 2023, 3.35), and the reducible part of their entropy.
 
 With covariances kept, the softmax is averaged over draws of the latent functions, of which there
 are few: points of a randomized Sobol sequence, in repeats whose spread tells the error. With
@@ -95,7 +95,7 @@ def by_draws(
     parts = []
     for rows in _chunks(len(mean), normal[..., 0].numel() * (len(mixing) + mean.shape[1])):
         u = mean[rows, None, None] + variance[rows, None, None].sqrt() * normal
-        parts.append(_averaged((u @ mixing.T).softmax(-1)))
+        parts.append(_averaged((u @ mixing.T).softmax(-1)))  # (3.35)
     return _joined(parts, len(mixing), mean)
 
 

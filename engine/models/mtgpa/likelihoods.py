@@ -71,7 +71,7 @@ class Likelihood(nn.Module):
     def expected_log_prob(
         self, y: Float[Tensor, " n"], q: Moments, exposure: Float[Tensor, " n"]
     ) -> Float[Tensor, " n"]:
-        """E_q[ln p(y | f)], by Gauss-Hermite where a likelihood has nothing better."""
+        """E_q[ln p(y | f)], by Gauss-Hermite quadrature (C.40) unless a likelihood overrides it."""
         places, weights = _hermite(q.mean[0], q.covariance[0, 0])
         return (weights * self.log_prob(y, places, exposure)).sum(0)
 

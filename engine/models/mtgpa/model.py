@@ -3,11 +3,11 @@
 Yousefi (2021), chapter 5 and appendix C; Yousefi et al. (2019). Task d observes, through a
 likelihood of its own, functions averaged over its supports (boxes, points, weighted sets):
 
-    y_d(v) ~ p_d(y | f_d(v)),    f_d a linear mixture of latent functions (`mtgpa_prior`),
+    y_d(v) ~ p_d(y | f_d(v)),    f_d a linear mixture of latent functions (`prior`),
 
-and inducing variables stand at the latent functions, so that one sparse posterior serves all tasks
-(5.10-5.11); q(u) is a product over latent functions, as there. With Gaussian likelihoods and few
-rows the posterior is had exactly (`mtgpa_exact`).
+with inducing variables of the latent functions, so that all tasks have one sparse posterior
+(5.10-5.11); q(u) is a product over latent functions. With Gaussian likelihoods and few rows,
+`exact` computes the exact posterior.
 
 How a study drives it:
 
@@ -187,6 +187,7 @@ class MTGPA(nn.Module):
         own = self.functions[task]
         a = self.prior.mixing[:, own]
         offset = torch.outer(self.prior.offset[own], mass(supports, self.prior.dimensions))
+        # (5.11), mixed by 5.9
         return Moments(a.T @ mean + offset, torch.einsum("lf,lg,ln->fgn", a, a, variance))
 
     def expected_log_likelihood(self, data: Data) -> Float[Tensor, " n"]:
@@ -210,7 +211,9 @@ class MTGPA(nn.Module):
             weight: Of each row: how many rows it stands for (ones by default).
         """
         values = self.expected_log_likelihood(data)
-        return (values if weight is None else weight * values).sum() - self.kl_divergence()
+        return (
+            values if weight is None else weight * values
+        ).sum() - self.kl_divergence()  # (5.10)
 
     @torch.no_grad()
     def predict(

@@ -195,7 +195,7 @@ class ReplicaGP(nn.Module):
     def predict(
         self, output: Int[Tensor, " k"], replica: Int[Tensor, " k"], x: Float[Tensor, " k"]
     ) -> Prediction:
-        """Posterior of f; a replica of which no row was given is as good as a new one.
+        """Posterior of f; a replica without rows is like a new one.
 
         Args:
             output: Index.

@@ -1,4 +1,4 @@
-"""A fitted aggregation study as data: what its report and its answers are made from."""
+"""A fitted aggregation study as data, for its report and its queries."""
 
 from __future__ import annotations
 

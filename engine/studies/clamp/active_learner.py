@@ -1,4 +1,4 @@
-"""Sessions: rows labeled so far, a classifier of them, and what it asks about next."""
+"""Active learning sessions: labeled rows, their classifier, and the next queries."""
 
 from __future__ import annotations
 

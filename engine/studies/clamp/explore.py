@@ -1,4 +1,4 @@
-"""What a labeling session answers: what to ask next, a patch, a picture, predictions."""
+"""Queries of a labeling session: the queue, a patch, a picture, predictions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures put together again from their patches, small enough to be kept with a model."""
+"""Pictures reassembled from their patches, reduced for storage with a model."""
 
 from __future__ import annotations
 

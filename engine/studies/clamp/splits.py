@@ -1,4 +1,4 @@
-"""Rows of a labeling session: which may be asked about, which are held out, what they look like.
+"""Rows of a labeling session: pool, validation and test, and their features.
 
 What is known of every row before the first label: its features, standardized, and their principal
 components over the whole pool (Yousefi 2021, section 4.4: to 20).
@@ -18,7 +18,7 @@ from scant.tables.images.features import features
 from sklearn.metrics import precision_recall_fscore_support
 
 MAY_BE_ASKED, VALIDATION, TEST = range(len(ROLES))
-ENOUGH = 40  # labeled rows of which some are held out while a person labels the others
+ENOUGH = 40  # labeled rows; with more, some are held out while a person labels the others
 
 
 class Scaling(NamedTuple):

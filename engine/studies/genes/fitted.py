@@ -1,4 +1,4 @@
-"""A model of replicas beside its rows: what its curves, report and answers are made from."""
+"""A model of replicas and its rows, for curves, report and queries."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class FittedReplicas:
         return self.ask(seen.output[test], seen.replica[test], seen.x[test])
 
     def new(self, output: int) -> Float[np.ndarray, "3 g"]:
-        """The curve of a replica of which nothing was ever measured (see `ask`)."""
+        """The curve of a replica without measurements (see `ask`)."""
         grid = self.grid
         return self.ask(np.full(len(grid), output), np.full(len(grid), NEW), grid)
 

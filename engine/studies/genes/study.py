@@ -1,4 +1,4 @@
-"""Genes: outputs measured in replicas, some of which were never taken (Ma 2023, chapter 5).
+"""Genes: outputs measured in replicas, some of them missing (Ma 2023, chapter 5).
 
 What the study adds to the models: what is hidden and learnt from, scales, one way of training for
 all of them, curves of every replica for the picture, and the other models on the same rows.

@@ -1,4 +1,4 @@
-"""Answers to what a person asks of a fitted mitosis study."""
+"""Queries of a fitted mitosis study."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Latent variable models of a few classes, built, trained, asked and shown in one way."""
+"""One interface to the latent variable models of a few classes."""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ Found = Iterator[tuple[str, np.ndarray, np.ndarray]]
 def ways(published: bool) -> list[Callable[[Rows, int], Found]]:
     """Each gives names of methods, and scores of the rows to choose by and of those to test.
 
-    What a method gives several times are candidates, of which one is chosen.
+    Several results of one method are candidates, and one is chosen.
     """
     found: list[Callable[[Rows, int], Found]] = [
         sclvm,

@@ -1,4 +1,4 @@
-"""Answers to what a person asks of a fitted multiview study, and its predictions of a table."""
+"""Queries of a fitted multiview study, and its predictions of a table."""
 
 from __future__ import annotations
 

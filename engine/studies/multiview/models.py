@@ -1,4 +1,4 @@
-"""The models of rows in views, built, trained, kept and asked in one way."""
+"""One interface to the models of rows in views."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class Looks:
 
     @classmethod
     def back(cls, names: list[str], tensors: Mapping[str, Tensor]) -> Looks:
-        """The looks of which these are the tensors."""
+        """The preprocessing with these tensors."""
         parts = [
             [tensors[f"{kind}.{i}"].cpu().numpy() for i in range(len(names))]
             for kind in ("columns", "centre", "width", "basis")

@@ -1,4 +1,4 @@
-"""What the multiview study makes of a table: settings, rows to learn from, scales, metadata."""
+"""Preprocessing of multiview tables: settings, training rows, scales, metadata."""
 
 from __future__ import annotations
 
@@ -153,12 +153,12 @@ def _teaching(s: MultiviewSettings, seen: Views, rows: np.ndarray) -> Int[np.nda
 
 
 def learns_censored(s: MultiviewSettings, task: str) -> bool:
-    """Whether the model learns from times of which only a lower end is known."""
+    """Whether the model learns from censored times."""
     return task != "survival" or (s.bound == "stochastic" and s.model in LAYERED)
 
 
 def _fewest(rng: np.random.Generator, seen: Views, rows: np.ndarray) -> Int[np.ndarray, " m"]:
-    """The rows in an order of which any beginning has its share of both classes."""
+    """The rows in an order that keeps the shares of both classes in every prefix."""
     mixed = rng.permutation(rows)
     if seen.task != "classification":
         return mixed

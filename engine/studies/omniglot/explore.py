@@ -1,4 +1,4 @@
-"""Answers to what a person asks of a fitted omniglot study."""
+"""Queries of a fitted omniglot study."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What predicts once a redshift study is fitted: one GPz, or the mixture of several."""
+"""The predictor of a fitted redshift study: one GPz or a mixture of several."""
 
 from __future__ import annotations
 

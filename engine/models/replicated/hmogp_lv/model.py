@@ -206,7 +206,7 @@ class HMOGPLV(nn.Module):
         a = self.seen_through(layout.inputs)
         if layout.same:
             a = a[layout.where[0]]
-            A, b = (a.T @ a).unsqueeze(0), layout.y @ a
+            A, b = (a.T @ a).unsqueeze(0), layout.y @ a  # Phi^X of 5.24, whitened
         else:
             a = a[layout.where] * layout.real.unsqueeze(2)
             A, b = a.mT @ a, (layout.y.unsqueeze(1) @ a).squeeze(1)
@@ -219,7 +219,7 @@ class HMOGPLV(nn.Module):
         """The bound 5.20 (5.31) at the present q(U), from the statistics of these outputs."""
         F = expected_log_likelihood(s, self.posterior.weights(s.psi, s.P))
         latent = s.weight * self.latents.divergence(layout.outputs)
-        return F - self.posterior.kl_divergence() - latent
+        return F - self.posterior.kl_divergence() - latent  # (5.20), (5.31)
 
     def best_bound(self, s: Statistics, layout: ReplicaBatch) -> Float[Tensor, ""]:
         """The bound at the best q(U) for the statistics of all outputs."""
@@ -281,6 +281,7 @@ class HMOGPLV(nn.Module):
             a = self.seen_through(part, levels)
             means.append((a * w[d]).sum(1))
             second = self.variance(part, levels) + torch.einsum("ni,nij,nj->n", a, W[d], a)
+            # First and second moment of 5.30 under q(H): 5.29
             variances.append((second - means[-1].square()).clamp(min=0))
         return Prediction(torch.cat(means), torch.cat(variances), noise)
 
