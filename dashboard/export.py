@@ -32,14 +32,14 @@ TABLE = "table.csv"  # what the table of a visitor is called when it is taken ho
 def settings_json(run: RunState) -> str:
     """What `scant fit` writes as settings.json, and the hash of the data."""
     record = run.record
-    words = {
+    record = {
         "study": record.study,
         "settings": dict(record.settings),
         "data": record.data,
         "data_hash": record.data_hash,
         "version": record.version,
     }
-    return json.dumps(words, indent=2) + "\n"
+    return json.dumps(record, indent=2) + "\n"
 
 
 def metrics_csv(run: RunState) -> str:
@@ -76,7 +76,7 @@ def predictions_csv(run: RunState, study: Entry) -> str:
         if array.ndim == 1:
             columns[spec.name.removeprefix("every_")] = array
         else:
-            names = _names(run.words, array.shape[1], spec.name)
+            names = _names(run.metadata, array.shape[1], spec.name)
             columns |= {name: array[:, i] for i, name in enumerate(names)}
     return _csv(pd.DataFrame(columns))
 
@@ -211,9 +211,9 @@ def _report(run: RunState) -> Any:
     return run.report
 
 
-def _names(words: Mapping[str, Any], width: int, name: str) -> list[str]:
+def _names(metadata: Mapping[str, Any], width: int, name: str) -> list[str]:
     """Names of an array's columns: the run's bands or features where they fit, else numbered."""
-    for labels in (words.get("bands", ()), words.get("features", ())):
+    for labels in (metadata.get("bands", ()), metadata.get("features", ())):
         if len(labels) == width:
             return [str(label) for label in labels]
     return [f"{name}_{i}" for i in range(width)]
@@ -250,7 +250,7 @@ def _data(run: RunState) -> str:
         return "DATA = None  # the demonstration, generated from the settings"
     if not data.startswith("upload:"):
         return f"DATA = {data!r}  # fetched at first use; SHA-256 of the run's table: {digest}"
-    columns = ", ".join(str(c) for c in run.words.get("features", ()))
+    columns = ", ".join(str(c) for c in run.metadata.get("features", ()))
     study = entry(run.record.study)
     setting = study.table.target_setting
     target = f", target={run.record.settings[setting]!r}" if setting else ""

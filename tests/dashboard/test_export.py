@@ -35,13 +35,13 @@ SMALL = {
 }
 
 
-def run(data: str = "demo", report: Report | None = None, **words: Any) -> Any:
+def run(data: str = "demo", report: Report | None = None, **metadata: Any) -> Any:
     settings = entry("redshift").settings.parse(SMALL).values()
     record = SimpleNamespace(
         study="redshift", settings=settings, data=data, data_hash="ab12", version="0.1.0"
     )
     return SimpleNamespace(
-        id="r1", record=record, report=report, words=words, state=State.RUNNING, trace=None
+        id="r1", record=record, report=report, metadata=metadata, state=State.RUNNING, trace=None
     )
 
 
@@ -101,11 +101,11 @@ def test_fetched_data_go_by_name() -> None:
 
 
 def test_settings_are_those_that_the_command_line_writes() -> None:
-    words = json.loads(export.settings_json(run()))
-    assert words["study"] == "redshift"
-    assert words["settings"]["n_basis"] == 3
-    assert words["data"] == "demo"
-    assert words["data_hash"] == "ab12"
+    record = json.loads(export.settings_json(run()))
+    assert record["study"] == "redshift"
+    assert record["settings"]["n_basis"] == 3
+    assert record["data"] == "demo"
+    assert record["data_hash"] == "ab12"
 
 
 def test_metrics_are_safe_in_a_spreadsheet() -> None:

@@ -88,9 +88,9 @@ def addresses() -> list[str]:
     return ["/", *(f"/{name}" for name in STUDIES)]
 
 
-def printed(*words: str) -> str:
+def printed(*arguments: str) -> str:
     """What the command prints, at a fixed width."""
-    command = [sys.executable, "-c", "from scant.dashboard.cli.main import app; app()", *words]
+    command = [sys.executable, "-c", "from scant.dashboard.cli.main import app; app()", *arguments]
     environment = {**os.environ, "COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     return done.stdout

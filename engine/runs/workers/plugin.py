@@ -87,5 +87,5 @@ def _import_science() -> None:
             log.exception("study %s cannot be imported", name)
     import torch
 
-    # The first optimiser brings in torch's compiler, which takes a second or two.
+    # The first optimizer brings in torch's compiler, which takes a second or two.
     torch.optim.Adam([torch.zeros(1, requires_grad=True)])
