@@ -17,10 +17,10 @@ from safetensors.numpy import load, save
 from scant.data_sources.package_data import package_file
 from scant.errors import BadInput, NotFound
 from scant.events import Arrays, Event, Finished, Fitted, Note, Progress, Started, decode, encode
+from scant.store.database import exclusive
 from scant.store.events import EventRepository, evenly
 from scant.store.records import RunRecord
 from scant.store.runs import RunRepository
-from scant.store.schema import exclusive
 from scant.studies import STUDIES
 from scant.studies.aliases import STUDIES as FORMER
 from scant.studies.aliases import current_run

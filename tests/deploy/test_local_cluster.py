@@ -13,7 +13,7 @@ import psutil
 import pytest
 from distributed import Security
 from distributed.core import rpc
-from scant.runs.dask_cluster import Cluster
+from scant.runs.workers.cluster import Cluster
 
 
 async def heard(address: str, key: Security) -> bool:
