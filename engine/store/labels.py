@@ -6,9 +6,9 @@ import time
 from typing import Any
 
 from scant.errors import NotAllowed
+from scant.store.added_tables import LABEL_VISITORS
 from scant.store.records import Label
 from scant.store.schema import LABELS, durable_transaction
-from scant.store.schema_limits import LABEL_VISITORS
 from sqlalchemy import Connection, Engine, func, insert, select
 
 

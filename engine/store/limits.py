@@ -8,10 +8,10 @@ from typing import Any
 
 from scant.errors import BadInput, NotFound
 from scant.events import FINAL, State
+from scant.store.added_tables import LABEL_VISITORS, RUN_ORIGINS, RUN_TIMES
 from scant.store.records import new_id
 from scant.store.runs import HANGS_ON_RUN, RunRepository
 from scant.store.schema import LABELS, RUNS, TRACE
-from scant.store.schema_limits import LABEL_VISITORS, RUN_ORIGINS, RUN_TIMES
 from sqlalchemy import Engine, delete, func, insert, select, update
 
 RESTING = tuple(s.value for s in (*FINAL, State.PAUSED))

@@ -10,6 +10,7 @@ from io import BytesIO
 import pandas as pd
 from scant.errors import BadInput, NotAllowed, NotFound
 from scant.events import FINAL, Finished, decode, encode
+from scant.store.added_tables import LABEL_VISITORS
 from scant.store.quota import Quota
 from scant.store.records import UploadRecord, new_id
 from scant.store.schema import (
@@ -24,7 +25,6 @@ from scant.store.schema import (
     UPLOAD_TABLES,
     UPLOADS,
 )
-from scant.store.schema_limits import LABEL_VISITORS
 from scant.store.sealed import seal, unseal
 from sqlalchemy import Connection, Engine, delete, insert, select, update
 

@@ -20,7 +20,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from linear_operator.utils.cholesky import psd_safe_cholesky
 from scant.errors import BadInput
-from scant.models.replicated.data import LOG_2PI, NEW, Data, Prediction
+from scant.models.replicated.data import LOG_2PI, NEW, Data, ReplicatedPrediction
 from torch import Tensor, nn
 
 LEAST_NOISE = 1e-4  # variance, of values with variance 1: noise below it is over-fitting
@@ -193,7 +193,7 @@ class ReplicaGP(nn.Module):
     @torch.no_grad()
     def predict(
         self, output: Int[Tensor, " k"], replica: Int[Tensor, " k"], x: Float[Tensor, " k"]
-    ) -> Prediction:
+    ) -> ReplicatedPrediction:
         """Posterior of f; a replica of which no row was given is as good as a new one.
 
         Args:
@@ -209,7 +209,7 @@ class ReplicaGP(nn.Module):
         rows = zip(output.split(CHUNK), replica.split(CHUNK), x.split(CHUNK))
         parts = [self._posterior(known, *part) for part in rows if len(part[0])]
         mean, variance = (torch.cat(columns) for columns in zip(*parts)) if parts else (x, x)
-        return Prediction(mean, variance.clamp(min=0), self.noise()[output])
+        return ReplicatedPrediction(mean, variance.clamp(min=0), self.noise()[output])
 
     def _posterior(
         self, known: Any, output: Tensor, replica: Tensor, x: Tensor

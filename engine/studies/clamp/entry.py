@@ -74,14 +74,17 @@ class ClampSettings(Settings):
     test_share = param.Number(
         0.25, bounds=(0.0, 0.6), doc="Share of the pictures that only the scores are taken from."
     )
-    features = param.Selector(
+    feature_extractor = param.Selector(
         default=FEATURES[0],
         objects=FEATURES,
         doc="What the classifier is given. auto: the table's numeric columns where there are such, "
         "else colour, HOG and LBP of the images.",
     )
     n_components = param.Integer(
-        20, bounds=(1, 500), doc="Principal components of the features, fitted to the whole pool."
+        20,
+        bounds=(1, 500),
+        label="Principal components",
+        doc="Principal components of the features, fitted to the whole pool.",
     )
     link = param.Selector(
         default="logistic", objects=["logistic", "probit"], doc="From latent function to p."
@@ -134,8 +137,8 @@ def estimate(
     """
     s = settings
     images = columns <= COLUMNS
-    making = rows * (0.01 if images else 0.0) * (12 if s.features == "InceptionV3" else 1)
-    if not counts and s.seed == 0 and s.features in (FEATURES[0], FEATURES[2]):
+    making = rows * (0.01 if images else 0.0) * (12 if s.feature_extractor == "InceptionV3" else 1)
+    if not counts and s.seed == 0 and s.feature_extractor in (FEATURES[0], FEATURES[2]):
         making = 0.0  # of what we draw ourselves they are shipped
     held = 500e6 + rows * (200e3 if images else 200)
     if s.expert == "you":

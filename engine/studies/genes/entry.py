@@ -55,11 +55,15 @@ class GenesSettings(Settings):
         2, bounds=(1, 10), label="Latent dimensions", doc="Dimensions Q_H of the outputs' places."
     )
     n_inducing_outputs = param.Integer(
-        4, bounds=(1, 200), doc="Inducing points M_H among the outputs' places."
+        4,
+        bounds=(1, 200),
+        label="Inducing points among outputs",
+        doc="Inducing points M_H among the outputs' places.",
     )
     n_inducing_inputs = param.Integer(
         36,
         bounds=(2, 500),
+        label="Inducing points among inputs",
         doc="Inducing points M_X among inputs and replicas, which stand in for all rows: some five "
         "a replica follow its curve.",
     )

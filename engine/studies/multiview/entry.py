@@ -64,6 +64,7 @@ class MultiviewSettings(Settings):
     n_inducing = param.Integer(
         0,
         bounds=(0, 500),
+        label="Inducing points",
         doc="Inducing points of every neuron, which stand in for all rows; 0: 50 with classes, "
         "else 10 as published.",
     )
@@ -76,6 +77,7 @@ class MultiviewSettings(Settings):
     n_components = param.Integer(
         0,
         bounds=(0, 500),
+        label="Principal components",
         doc="Principal components of each view that are learnt from, as the publication does with "
         "tissue; 0: every feature.",
     )

@@ -83,6 +83,7 @@ class OmniglotSettings(Settings):
     n_inducing = param.Integer(
         40,
         bounds=(2, 1000),
+        label="Inducing points",
         doc="Inducing points, or inducing patches, of each latent function: they stand in for all "
         "rows.",
     )
