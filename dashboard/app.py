@@ -35,7 +35,7 @@ from scant.dashboard.server.listening import check_address, keeping, listening
 from scant.dashboard.server.options import ServerOptions
 from scant.dashboard.server.site import Site
 from scant.dashboard.study_page.page import study_page
-from scant.dashboard.upstream import install_all
+from scant.dashboard.upstream import install_all, server_parts
 from scant.errors import BadInput
 from scant.store.private_files import private_folder
 from scant.studies import STUDIES
@@ -102,9 +102,10 @@ def build(site: Site, options: ServerOptions) -> Server:
     bound_pages(server, site.limits, site.key)
     bound_connections(server, Connections(proxies))
     # In this order: cookies and headers go by the scheme of which a proxy knows.
-    server._tornado.add_transform(proxy.transform(proxies))
-    server._tornado.add_transform(visitor_cookie.transform(site.key))
-    server._tornado.add_transform(headers.transform(policy))
+    app = server_parts.application(server)
+    app.add_transform(proxy.transform(proxies))
+    app.add_transform(visitor_cookie.transform(site.key))
+    app.add_transform(headers.transform(policy))
     return server
 
 

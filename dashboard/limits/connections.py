@@ -14,6 +14,7 @@ from weakref import WeakSet
 
 from bokeh.server.server import Server
 from scant.dashboard.auth.proxy import Proxies
+from scant.dashboard.upstream.server_parts import http_server
 from scant.runs.addresses import network
 from tornado.iostream import IOStream
 
@@ -82,7 +83,7 @@ class Connections:
 
 def bound_connections(server: Server, connections: Connections) -> None:
     """Have a server close at once what is too many."""
-    http: Any = server._http
+    http: Any = http_server(server)
     handle = http.handle_stream
 
     def handle_stream(stream: IOStream, address: Any) -> Any:
