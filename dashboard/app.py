@@ -16,7 +16,7 @@ from bokeh.server.server import Server
 from scant.dashboard.auth import page_session, proxy, same_origin, visitor_cookie
 from scant.dashboard.auth.accounts import Accounts
 from scant.dashboard.auth.login import LoginProvider, show_log
-from scant.dashboard.auth.login_sessions import LoginSessions
+from scant.dashboard.auth.sessions import LoginSessions
 from scant.dashboard.frame.session import page
 from scant.dashboard.frame.template import assets
 from scant.dashboard.limits.connections import (

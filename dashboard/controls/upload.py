@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import panel_material_ui as pmui
 from scant.dashboard.controls.file_dropper import BoundedDropper
-from scant.dashboard.controls.upload_images import pictured
+from scant.dashboard.controls.image_preview import pictured
 from scant.dashboard.frame.template import text
 from scant.dashboard.limits.client import Client
 from scant.dashboard.study_page.widgets import column

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from scant.dashboard.frame.session import SessionContext
     from scant.dashboard.study_page.figure import Figure
     from scant.dashboard.study_page.lesson import Lesson
-    from scant.dashboard.study_page.views import Views
+    from scant.dashboard.study_page.views import PageViews
 
 
 class Panelled(Protocol):
@@ -40,7 +40,7 @@ class LaidOut(Protocol):
 
     entry: Entry
     visit: SessionContext
-    views: Views
+    views: PageViews
     figures: dict[int, Figure]
     lesson: Lesson
     bar: RunBar

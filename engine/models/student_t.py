@@ -22,7 +22,7 @@ from scant.errors import BadInput
 from scant.inference.exact import whitened
 from scant.inference.numerical_warnings import collect_numerical_warnings
 from scant.kernels.rbf import eq
-from scant.models.dfgp.hidden import Views
+from scant.models.dfgp.hidden import ViewStack
 from scant.optim.adam_lbfgs import AdamLBFGS
 from torch import Tensor, nn
 
@@ -50,7 +50,7 @@ class StudentT(nn.Module):
 
     def __init__(
         self,
-        views: Views,
+        views: ViewStack,
         x: Float[Tensor, "n d"],
         y: Float[Tensor, " n"],
         df: float,
@@ -98,7 +98,7 @@ class StudentT(nn.Module):
             raise BadInput(f"Two rows at least, with a target each; got {len(X)} and {len(y)}.")
         if not bool(torch.isfinite(y).all()) or float(y.std()) < 1e-12:
             raise BadInput("A target is missing or not finite, or all are the same.")
-        views = Views([X])
+        views = ViewStack([X])
         return cls(views, views([X])[0], y, START_DF if df is None else df, df is None, ard)
 
     @property

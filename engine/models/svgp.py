@@ -24,7 +24,7 @@ from linear_operator.utils.errors import NanError, NotPSDError
 from scant.errors import BadInput
 from scant.inference.kmeans import kmeans_centres
 from scant.inference.numerical_warnings import collect_numerical_warnings
-from scant.models.dfgp.hidden import Views
+from scant.models.dfgp.hidden import ViewStack
 from scant.optim.adam_lbfgs import RATE, AdamLBFGS
 from torch import Tensor
 
@@ -46,7 +46,7 @@ class SVGP(gpytorch.models.ApproximateGP):
 
     def __init__(
         self,
-        views: Views,
+        views: ViewStack,
         x: Float[Tensor, "n d"],
         y: Float[Tensor, " n"],
         classes: bool,
@@ -98,7 +98,7 @@ class SVGP(gpytorch.models.ApproximateGP):
         y = y.double()
         if not bool(torch.isfinite(y).all()) or float(y.std()) < 1e-12:
             raise BadInput("A target is missing or not finite, or all are the same.")
-        views = Views([X])
+        views = ViewStack([X])
         x = views([X])[0]
         Z = kmeans_centres(x, min(inducing, len(x)), generator)
         return cls(views, x, y, likelihood == "bernoulli", Z, ard)

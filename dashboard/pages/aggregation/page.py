@@ -23,7 +23,7 @@ from scant.dashboard.study_page.hidden_until_revealed import (
 from scant.dashboard.study_page.lazy_view import LazyView
 from scant.dashboard.study_page.prose import read_prose
 from scant.dashboard.study_page.variants import Alternatives, Variant
-from scant.dashboard.study_page.views import Views
+from scant.dashboard.study_page.views import PageViews
 
 if TYPE_CHECKING:
     from scant.dashboard.live.run_state import RunState
@@ -37,12 +37,12 @@ WORTH = "What is each task worth?"
 ASK = BoxAsked.title
 
 
-def views(page: PageContext) -> Views:
+def views(page: PageContext) -> PageViews:
     """The views of one browser session."""
     box = LazyView(ASK, lambda: BoxAsked(page), height=700)
     curve = LazyView(Scarcity.title, lambda: Scarcity(page), height=420)
     explore: tuple[Any, ...] = (box, curve, Alternatives(page, WORTH, without_a_task))
-    return Views(
+    return PageViews(
         story=STORY,
         equations=EQUATIONS,
         trace=ElboPlot(page.entry.objective, page.entry.score),

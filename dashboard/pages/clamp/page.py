@@ -9,7 +9,7 @@ import numpy as np
 from scant.dashboard.pages.clamp.label_efficiency import LabelEfficiencyPlot
 from scant.dashboard.pages.clamp.labeling_view import LabelingView, Labels
 from scant.dashboard.pages.clamp.picture import Picture
-from scant.dashboard.pages.clamp.pool import Efficiency, Pool
+from scant.dashboard.pages.clamp.pool import Efficiency, PoolView
 from scant.dashboard.pages.clamp.queue import Queue
 from scant.dashboard.plots.base import DataView
 from scant.dashboard.plots.elbo import ElboPlot
@@ -19,7 +19,7 @@ from scant.dashboard.plots.table import MetricsTable
 from scant.dashboard.study_page.lazy_view import LazyView
 from scant.dashboard.study_page.prose import read_prose
 from scant.dashboard.study_page.variants import Alternatives, Variant
-from scant.dashboard.study_page.views import Views
+from scant.dashboard.study_page.views import PageViews
 
 if TYPE_CHECKING:
     from scant.dashboard.live.run_state import RunState
@@ -35,9 +35,9 @@ SHARES = "Features in few components"
 ELSE = "What if the acquisition were different?"
 
 
-def views(page: PageContext) -> Views:
+def views(page: PageContext) -> PageViews:
     """The views of one browser session."""
-    pool, efficiency, queue = Pool(), Efficiency(), Queue(page)
+    pool, efficiency, queue = PoolView(), Efficiency(), Queue(page)
 
     def learnt(answer: Answer, labels: Mapping[int, Label]) -> None:
         pool.learnt(answer, labels)
@@ -57,7 +57,7 @@ def views(page: PageContext) -> Views:
     explore: tuple[Any, ...] = (
         Labels(page, desk), queue, picture, Alternatives(page, ELSE, otherwise)
     )  # fmt: skip
-    return Views(
+    return PageViews(
         story=STORY,
         equations=EQUATIONS,
         trace=ElboPlot(page.entry.objective, page.entry.score),
@@ -67,7 +67,7 @@ def views(page: PageContext) -> Views:
         wide=frozenset({LabelingView.title, "Figures", queue.title, picture.title, ELSE}),
         steps=(
             (Efficiency.title, "How many labels does each need for the same F1?"),
-            (Pool.title, "Where does it ask?"),
+            (PoolView.title, "Where does it ask?"),
             (queue.title, "Would you have selected these?"),
             (picture.title, "Where in this picture is the clamp, if there is one?"),
             (LabelingView.title, "Take the expert's place."),

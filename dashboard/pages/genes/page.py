@@ -16,12 +16,12 @@ from scant.dashboard.plots.hinton import HintonPlot
 from scant.dashboard.plots.latent import LatentPlot
 from scant.dashboard.plots.scatter import ScatterPlot
 from scant.dashboard.plots.table import MetricsTable
-from scant.dashboard.plots.variance import VariancePlot
+from scant.dashboard.plots.uncertainty import VariancePlot
 from scant.dashboard.plots.variance_components import LevelsPlot
 from scant.dashboard.study_page.lazy_view import LazyView
 from scant.dashboard.study_page.prose import read_prose
 from scant.dashboard.study_page.variants import Alternatives, Variant
-from scant.dashboard.study_page.views import Views
+from scant.dashboard.study_page.views import PageViews
 from scant.studies.genes.entry import MODELS
 
 if TYPE_CHECKING:
@@ -49,12 +49,12 @@ KNOWS = {
 }
 
 
-def views(page: PageContext) -> Views:
+def views(page: PageContext) -> PageViews:
     """The views of one browser session."""
     hidden = LazyView(HeldOutReplica.title, lambda: HeldOutReplica(page), height=980)
     browse = LazyView(Browse.title, lambda: Browse(page), height=760)
     explore: tuple[Any, ...] = (hidden, browse, Alternatives(page, WORTH, other_models))
-    return Views(
+    return PageViews(
         story=STORY,
         equations=EQUATIONS,
         trace=ElboPlot(page.entry.objective, page.entry.score),

@@ -21,7 +21,7 @@ from scant.dashboard.plots.table import MetricsTable
 from scant.dashboard.study_page.lazy_view import LazyView
 from scant.dashboard.study_page.prose import read_prose
 from scant.dashboard.study_page.variants import Alternatives, Variant
-from scant.dashboard.study_page.views import Views
+from scant.dashboard.study_page.views import PageViews
 from scant.studies.mitosis.settings import MODELS
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ RELEVANCE = "Which dimensions count"
 ELSE = "What if it were trained otherwise?"
 
 
-def views(page: PageContext) -> Views:
+def views(page: PageContext) -> PageViews:
     """The views of one browser session."""
     walk = LazyView(Walk.title, lambda: Walk(page), height=640)
     generate = LazyView(Generate.title, lambda: Generate(page), height=560)
@@ -51,7 +51,7 @@ def views(page: PageContext) -> Views:
     explore: tuple[Any, ...] = (
         walk, generate, place, threshold, imbalance, Alternatives(page, ELSE, otherwise)
     )  # fmt: skip
-    return Views(
+    return PageViews(
         story=STORY,
         equations=EQUATIONS,
         above=tabs(page),

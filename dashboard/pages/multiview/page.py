@@ -32,7 +32,7 @@ from scant.dashboard.plots.view_contributions import InfluencePlot
 from scant.dashboard.study_page.lazy_view import LazyView
 from scant.dashboard.study_page.prose import read_prose
 from scant.dashboard.study_page.variants import Alternatives
-from scant.dashboard.study_page.views import Views
+from scant.dashboard.study_page.views import PageViews
 from scant.studies.multiview.entry import LAYERED
 
 if TYPE_CHECKING:
@@ -56,14 +56,14 @@ TASKS = {"demo": "classification", "so2": "regression", "survival": "survival"} 
 OF = {"classification": CLASSES, "regression": VALUES, "survival": SURVIVAL}  # by task
 
 
-def views(page: PageContext) -> Views:
+def views(page: PageContext) -> PageViews:
     """The views of one browser session."""
     on = LazyView(ViewsOn.title, lambda: ViewsOn(page), height=420)
     scarce = LazyView(Scarcity.title, lambda: Scarcity(page), height=320)
     row = LazyView(RowExplanation.title, lambda: RowExplanation(page), height=520)
     patient = LazyView(Patient.title, lambda: Patient(page), height=420)
     explore: tuple[Any, ...] = (on, scarce, row, patient, Alternatives(page, OTHERWISE, otherwise))
-    return Views(
+    return PageViews(
         story=STORY,
         equations=EQUATIONS,
         trace=ElboPlot(page.entry.objective, page.entry.score),

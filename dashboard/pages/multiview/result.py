@@ -13,7 +13,7 @@ from scant.dashboard.plots.methods import MethodsPlot
 from scant.dashboard.plots.precision_recall import PrecisionRecallPlot
 from scant.dashboard.plots.reliability import ReliabilityPlot
 from scant.dashboard.plots.table import MetricsTable
-from scant.dashboard.plots.variance import VariancePlot
+from scant.dashboard.plots.uncertainty import VariancePlot
 from scant.dashboard.study_page.lazy_view import LazyView
 
 if TYPE_CHECKING:

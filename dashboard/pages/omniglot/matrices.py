@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import panel_material_ui as pmui
 from scant.dashboard.plots.base import PlotView
-from scant.dashboard.plots.hinton_grid import HintonGrid
+from scant.dashboard.plots.coregionalization_grid import HintonGrid
 from scant.dashboard.study_page.widgets import stacked
 
 if TYPE_CHECKING:

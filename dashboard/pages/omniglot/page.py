@@ -23,7 +23,7 @@ from scant.dashboard.plots.table import MetricsTable
 from scant.dashboard.study_page.lazy_view import LazyView
 from scant.dashboard.study_page.prose import read_prose
 from scant.dashboard.study_page.variants import Alternatives, Variant
-from scant.dashboard.study_page.views import Views
+from scant.dashboard.study_page.views import PageViews
 from scant.studies.omniglot.entry import COVARIANCES, MODELS
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ ELSE = "What if it were trained otherwise?"
 SIDEWAYS = ":host { overflow-x: auto !important; min-width: 0; }"  # alphabets with long names
 
 
-def views(page: PageContext) -> Views:
+def views(page: PageContext) -> PageViews:
     """The views of one browser session."""
     recall = _recall(RECALL)
     draw = LazyView(Draw.title, lambda: Draw(page), height=760)
@@ -50,7 +50,7 @@ def views(page: PageContext) -> Views:
     zoom = LazyView(Zoom.title, lambda: Zoom(page), height=760)
     fewer, others = Alphabets(page), Alternatives(page, ELSE, otherwise)
     explore: tuple[Any, ...] = (draw, shots, fewer, zoom, others)
-    return Views(
+    return PageViews(
         story=STORY,
         equations=EQUATIONS,
         trace=ElboPlot(page.entry.objective, page.entry.score, noisy=True),

@@ -17,7 +17,7 @@ from scant.dashboard.plots.elbo import ElboPlot
 from scant.dashboard.plots.relevance import BasisPlot, FeaturePlot
 from scant.dashboard.plots.scatter import ScatterPlot
 from scant.dashboard.plots.table import MetricsTable
-from scant.dashboard.plots.variance import VariancePlot
+from scant.dashboard.plots.uncertainty import VariancePlot
 from scant.dashboard.study_page.hidden_until_revealed import (
     HiddenUntilRevealed,
     ask_coverage,
@@ -26,7 +26,7 @@ from scant.dashboard.study_page.hidden_until_revealed import (
 from scant.dashboard.study_page.lazy_view import LazyView
 from scant.dashboard.study_page.prose import read_prose
 from scant.dashboard.study_page.variants import Alternatives, Variant
-from scant.dashboard.study_page.views import Views
+from scant.dashboard.study_page.views import PageViews
 
 if TYPE_CHECKING:
     from scant.dashboard.live.run_state import RunState
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 STORY, EQUATIONS = read_prose(__package__)
 
 
-def views(page: PageContext) -> Views:
+def views(page: PageContext) -> PageViews:
     """The views of one browser session."""
     bands = LazyView(BandsOff.title, lambda: BandsOff(page), height=560)
     kept = LazyView(KEPT, lambda: KeptSlider(page), height=420)
     cost = Alternatives(page, COST, other_costs)
     explore: tuple[Any, ...] = (bands, kept, cost)
-    return Views(
+    return PageViews(
         story=STORY,
         equations=EQUATIONS,
         trace=ElboPlot(page.entry.objective, page.entry.score),

@@ -39,7 +39,7 @@ from jaxtyping import Bool, Float
 from linear_operator.utils.errors import NanError, NotPSDError
 from scant.errors import BadInput
 from scant.models.dfgp.bounds import class_bound, optimal, target_bound, weight_divergence
-from scant.models.dfgp.hidden import START_WIDTH, Hidden, Views
+from scant.models.dfgp.hidden import START_WIDTH, HiddenLayer, ViewStack
 from scant.models.dfgp.likelihoods import Likelihood, check, expected_likelihood
 from scant.models.dfgp.output import Expected, LinearOutput, Output, RBFOutput
 from torch import Tensor, nn
@@ -75,8 +75,8 @@ class DFGP(nn.Module):
 
     def __init__(
         self,
-        views: Views,
-        hidden: Hidden,
+        views: ViewStack,
+        hidden: HiddenLayer,
         x: Float[Tensor, "v n d"],
         y: Float[Tensor, " n"],
         censored: Bool[Tensor, " n"],
@@ -157,7 +157,7 @@ class DFGP(nn.Module):
                 has, as in Corollary 1, no neuron is left out for one that says much the same.
             move: Whether the inducing inputs of hidden neurons are learned; as published they are
                 not, so that neurons differ.
-            width: Lengthscales that hidden neurons start from (see `Hidden`).
+            width: Lengthscales that hidden neurons start from (see `HiddenLayer`).
             censored: Rows whose target is only known to be above y (a time of survival); with the
                 stochastic bound.
 
@@ -167,7 +167,7 @@ class DFGP(nn.Module):
         """
         generator = torch.Generator().manual_seed(0) if generator is None else generator
         y = y.double()
-        learned = Views(views)
+        learned = ViewStack(views)
         x = learned(views)
         censored = torch.zeros_like(y, dtype=torch.bool) if censored is None else censored
         check(x.shape[1], y, likelihood)
@@ -178,7 +178,7 @@ class DFGP(nn.Module):
             raise BadInput("Censored rows need a Gaussian likelihood and the stochastic bound.")
         view = torch.arange(count).to(x.device) % len(views)
         spike = bound == "published"
-        hidden = Hidden(x, learned.sizes, view, inducing, spike, ard, move, generator, width)
+        hidden = HiddenLayer(x, learned.sizes, view, inducing, spike, ard, move, generator, width)
         rest = likelihood, bound, output, min(inducing, len(y)), generator, output_ard
         return cls(learned, hidden, x, y, censored, *rest)
 

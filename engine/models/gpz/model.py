@@ -40,7 +40,7 @@ from scant.models.gpz.input_density import (
     fit_mixture,
     single_gaussian,
 )
-from scant.models.gpz.prediction import Components, Prediction
+from scant.models.gpz.prediction import Components, GPzPrediction
 from scant.models.gpz.uncertain_inputs import PosteriorState, predict_inputs
 from torch import Tensor, nn
 
@@ -267,7 +267,7 @@ class GPz(nn.Module):
     @torch.no_grad()
     def predict(
         self, X: Float[Tensor, "n d"], noise_variance: Float[Tensor, "n *d_d"] | None = None
-    ) -> Prediction:
+    ) -> GPzPrediction:
         """Predictive mean and parts of the variance (3.10-3.12; 5.19 for uncertain inputs).
 
         Args:
@@ -279,7 +279,7 @@ class GPz(nn.Module):
         if noise_variance is not None or bool(X.isnan().any()):
             return self.predict_components(X, noise_variance).collapse()
         phi, design = self.design(X)
-        return Prediction(
+        return GPzPrediction(
             mean=design @ self.weight_mean,  # (3.11)
             model_variance=(design @ self.weight_factor).square().sum(dim=1),  # (3.12), first term
             noise_variance=(-self.log_beta(phi)).exp(),  # (3.12), second term

@@ -11,7 +11,7 @@ from torch import Tensor
 
 
 @dataclass(frozen=True)
-class Prediction:
+class GPzPrediction:
     """Predictive mean and the three parts of the predictive variance, one entry a row.
 
     Attributes:
@@ -46,12 +46,12 @@ class Components:
     noise_variance: Float[Tensor, "n k"]
     input_variance: Float[Tensor, "n k"]
 
-    def collapse(self) -> Prediction:
+    def collapse(self) -> GPzPrediction:
         """Mean and variance of the whole mixture (law of total variance)."""
         w = self.weights
         mean = (w * self.mean).sum(1)
         between = (self.mean - mean.unsqueeze(1)).square()
-        return Prediction(
+        return GPzPrediction(
             mean,
             (w * self.model_variance).sum(1),
             (w * self.noise_variance).sum(1),

@@ -156,7 +156,7 @@ class Independent(Coregionalised, nn.Module):
         draws: int = prediction.DRAWS,
         seed: int = 0,
         temperature: float = 1.0,
-    ) -> prediction.Prediction:
+    ) -> prediction.MOGPARPrediction:
         """Class probabilities of each row's output, with errors and entropies (see MOGPAR)."""
         parts = [
             (at, model.predict(rows[at], zero, draws, seed, temperature))

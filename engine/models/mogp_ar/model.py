@@ -226,7 +226,7 @@ class MOGPAR(Coregionalised, nn.Module):
         draws: int = prediction.DRAWS,
         seed: int = 0,
         temperature: float = 1.0,
-    ) -> prediction.Prediction:
+    ) -> prediction.MOGPARPrediction:
         """Class probabilities (3.35) of each row's output, with errors and entropies.
 
         Args:

@@ -16,7 +16,7 @@ from jaxtyping import Float, Int
 from scant.errors import BadInput
 from scant.inference.exact import whitened
 from scant.inference.expectations import LOG_2PI
-from scant.models.mtgpa.likelihoods import LEAST_NOISE, Gaussian, Prediction
+from scant.models.mtgpa.likelihoods import LEAST_NOISE, Gaussian, MTGPAPrediction
 from scant.models.mtgpa.model import MTGPA
 from scant.models.mtgpa.prior import Data
 from scant.optim.lbfgs import LBFGS
@@ -84,12 +84,12 @@ class ExactGP(nn.Module):
         return -value
 
     @torch.no_grad()
-    def predict(self, supports: Float[Tensor, "n c"], task: int) -> Prediction:
+    def predict(self, supports: Float[Tensor, "n c"], task: int) -> MTGPAPrediction:
         """Posterior of a task's average over each support."""
         lower, half = self._factor()
         parts = [self._given(part, task, lower, half) for part in supports.split(CHUNK)]
         mean, variance = (torch.cat(columns) for columns in zip(*parts))
-        return Prediction(mean, variance, self.noise()[task].expand_as(mean))
+        return MTGPAPrediction(mean, variance, self.noise()[task].expand_as(mean))
 
     def _given(
         self, x: Tensor, task: int, lower: Tensor, half: Tensor

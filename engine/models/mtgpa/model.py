@@ -32,7 +32,7 @@ import torch
 from jaxtyping import Float
 from scant.errors import BadInput
 from scant.models.mtgpa.initialization import check, inducing_points, signs, spacing
-from scant.models.mtgpa.likelihoods import Likelihood, Moments, Prediction, likelihood
+from scant.models.mtgpa.likelihoods import Likelihood, Moments, MTGPAPrediction, likelihood
 from scant.models.mtgpa.prior import Coregionalisation, Data, mass
 from scant.models.mtgpa.variational import Latent
 from torch import Tensor, nn
@@ -47,7 +47,7 @@ class PredictiveCheck(NamedTuple):
     each observed support returns the observation within its error.
     """
 
-    prediction: Prediction
+    prediction: MTGPAPrediction
     error: Float[Tensor, " n"]
 
     def within(self, deviations: float = 1.96) -> float:
@@ -221,7 +221,7 @@ class MTGPA(nn.Module):
         supports: Float[Tensor, "n c"],
         task: int,
         exposure: Float[Tensor, " n"] | None = None,
-    ) -> Prediction:
+    ) -> MTGPAPrediction:
         """What a task is to observe at supports of any form, whether or not it has data there.
 
         Args:
@@ -232,14 +232,14 @@ class MTGPA(nn.Module):
         """
         lik = self.likelihoods[task]
         if not len(supports):
-            return Prediction(*supports.new_zeros(3, 0))
+            return MTGPAPrediction(*supports.new_zeros(3, 0))
         if exposure is None:
             exposure = supports.new_ones(len(supports))
         parts = self._in_chunks(
             lambda rows: lik.predict(self.moments(supports[rows], task), exposure[rows]),
             len(supports),
         )
-        return Prediction(*(torch.cat(columns) for columns in zip(*parts)))
+        return MTGPAPrediction(*(torch.cat(columns) for columns in zip(*parts)))
 
     @torch.no_grad()
     def log_predictive(self, data: Data) -> Float[Tensor, " n"]:
@@ -282,6 +282,6 @@ class MTGPA(nn.Module):
             if len(rows):
                 own = data.at(rows)
                 columns[:, rows] = torch.stack(self.predict(own.supports, d, own.exposures()))
-        prediction = Prediction(*columns)
+        prediction = MTGPAPrediction(*columns)
         deviation = (prediction.variance + prediction.noise).sqrt()
         return PredictiveCheck(prediction, (data.y - prediction.mean) / deviation)

@@ -22,7 +22,7 @@ from linear_operator.utils.cholesky import psd_safe_cholesky
 from scant.errors import BadInput
 from scant.inference.exact import whitened
 from scant.inference.expectations import LOG_2PI
-from scant.models.replicated.data import NEW, Data, Prediction
+from scant.models.replicated.data import NEW, Data, ReplicatedPrediction
 from torch import Tensor, nn
 
 LEAST_NOISE = 1e-4  # variance, of values with variance 1: noise below it is over-fitting
@@ -194,7 +194,7 @@ class ReplicaGP(nn.Module):
     @torch.no_grad()
     def predict(
         self, output: Int[Tensor, " k"], replica: Int[Tensor, " k"], x: Float[Tensor, " k"]
-    ) -> Prediction:
+    ) -> ReplicatedPrediction:
         """Posterior of f; a replica without rows is like a new one.
 
         Args:
@@ -210,7 +210,7 @@ class ReplicaGP(nn.Module):
         rows = zip(output.split(CHUNK), replica.split(CHUNK), x.split(CHUNK))
         parts = [self._posterior(known, *part) for part in rows if len(part[0])]
         mean, variance = (torch.cat(columns) for columns in zip(*parts)) if parts else (x, x)
-        return Prediction(mean, variance.clamp(min=0), self.noise()[output])
+        return ReplicatedPrediction(mean, variance.clamp(min=0), self.noise()[output])
 
     def _posterior(
         self, known: Any, output: Tensor, replica: Tensor, x: Tensor

@@ -76,14 +76,17 @@ class ClampSettings(Settings):
         bounds=(0.0, 0.6),
         doc="Share of the pictures in the test set, which is only used for the scores.",
     )
-    features = param.Selector(
+    feature_extractor = param.Selector(
         default=FEATURES[0],
         objects=FEATURES,
         doc="Inputs of the classifier. auto: the table's numeric columns if there are any, else "
         "color, HOG and LBP of the images.",
     )
     n_components = param.Integer(
-        20, bounds=(1, 500), doc="Principal components of the features, fitted to the whole pool."
+        20,
+        bounds=(1, 500),
+        label="Principal components",
+        doc="Principal components of the features, fitted to the whole pool.",
     )
     link = param.Selector(
         default="logistic",
@@ -140,8 +143,8 @@ def estimate(
     """
     s = settings
     images = columns <= COLUMNS
-    making = rows * (0.01 if images else 0.0) * (12 if s.features == "InceptionV3" else 1)
-    if not counts and s.seed == 0 and s.features in (FEATURES[0], FEATURES[2]):
+    making = rows * (0.01 if images else 0.0) * (12 if s.feature_extractor == "InceptionV3" else 1)
+    if not counts and s.seed == 0 and s.feature_extractor in (FEATURES[0], FEATURES[2]):
         making = 0.0  # of what we draw ourselves they are shipped
     held = 500e6 + rows * (200e3 if images else 200)
     if s.expert == "you":

@@ -58,11 +58,15 @@ class GenesSettings(Settings):
         doc="Dimension Q_H of the latent space of the outputs.",
     )
     n_inducing_outputs = param.Integer(
-        4, bounds=(1, 200), doc="Number M_H of inducing points in the latent space of the outputs."
+        4,
+        bounds=(1, 200),
+        label="Inducing points among outputs",
+        doc="Number M_H of inducing points in the latent space of the outputs.",
     )
     n_inducing_inputs = param.Integer(
         36,
         bounds=(2, 500),
+        label="Inducing points among inputs",
         doc="Number M_X of inducing points over inputs and replicas; about five per replica "
         "suffice.",
     )

@@ -18,7 +18,7 @@ from scant.studies.mitosis import covariances, models
 from scant.studies.mitosis import splits as rows
 from scant.studies.mitosis.cost import MOST_DGPLVM as MOST
 from scant.studies.mitosis.entry import OTHERS, PAIRS, SHOWN, STRIP
-from scant.studies.mitosis.fitted import Fitted, Prepared, pictured, settle
+from scant.studies.mitosis.fitted import FittedMitosis, Prepared, pictured, settle
 from scant.studies.mitosis.preprocessing import Columns
 from scant.studies.mitosis.settings import MODELS, MitosisSettings
 from scant.studies.mitosis.splits import Split
@@ -131,9 +131,9 @@ class Study(TrainedStudy):
         }
 
     @property
-    def present(self) -> Fitted:
+    def present(self) -> FittedMitosis:
         """The model at its present state, for what is made from it."""
-        return Fitted(self.data, self.model, self.reader, self.chances)
+        return FittedMitosis(self.data, self.model, self.reader, self.chances)
 
     # --- afterwards -----------------------------------------------------------------------------
 

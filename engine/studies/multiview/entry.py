@@ -63,6 +63,7 @@ class MultiviewSettings(Settings):
     n_inducing = param.Integer(
         0,
         bounds=(0, 500),
+        label="Inducing points",
         doc="Number of inducing points of each neuron; 0: 50 for classes, else 10 as published.",
     )
     inducing_init = param.Selector(
@@ -75,6 +76,7 @@ class MultiviewSettings(Settings):
     n_components = param.Integer(
         0,
         bounds=(0, 500),
+        label="Principal components",
         doc="Number of principal components of each view, as in the publication for tissue; 0: all"
         " features.",
     )

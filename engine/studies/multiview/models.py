@@ -134,7 +134,7 @@ class Learner:
         if not self.classes:
             return variance + noise, variance
         p, wide = self.model.probability(views), 1 + noise
-        pool = acquisition.Pool(p, mean / wide.sqrt(), variance / wide)
+        pool = acquisition.CandidatePool(p, mean / wide.sqrt(), variance / wide)
         return acquisition.entropy(p), acquisition.information(pool, "probit")
 
     def influence(self) -> Float[Tensor, " r"]:

@@ -16,10 +16,10 @@ from scant.events import Report
 from scant.random import restart_generator
 from scant.studies.multiview import splits as rows
 from scant.studies.multiview.entry import MultiviewSettings
-from scant.studies.multiview.fitted import Fitted, Prepared
+from scant.studies.multiview.fitted import FittedMultiview, Prepared
 from scant.studies.multiview.models import rests
 from scant.studies.multiview.preprocessing import Looks
-from scant.studies.multiview.table import Views, of
+from scant.studies.multiview.table import MultiviewData, of
 from scant.studies.protocol import Tensors, required
 from scant.studies.trained import TrainedStudy
 
@@ -91,9 +91,9 @@ class Study(TrainedStudy):
         }
 
     @property
-    def present(self) -> Fitted:
+    def present(self) -> FittedMultiview:
         """The model at its present state, for what is made from it."""
-        return Fitted(self.data, self.learner)
+        return FittedMultiview(self.data, self.learner)
 
     # --- afterwards -----------------------------------------------------------------------------
 
@@ -127,7 +127,7 @@ class Study(TrainedStudy):
             room, _, own = name.partition(".")
             parts[room][own] = value
         kept = {k: v.cpu().numpy() for k, v in parts["rows"].items()}
-        seen = Views(
+        seen = MultiviewData(
             task=metadata["task"],
             names=metadata["views"],
             features=metadata["features"],

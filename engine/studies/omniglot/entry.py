@@ -86,6 +86,7 @@ class OmniglotSettings(Settings):
     n_inducing = param.Integer(
         40,
         bounds=(2, 1000),
+        label="Inducing points",
         doc="Number of inducing points, or inducing patches, of each latent function.",
     )
     batch_size = param.Integer(

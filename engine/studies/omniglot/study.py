@@ -20,7 +20,7 @@ from scant.studies.omniglot import coregionalization as matrices
 from scant.studies.omniglot import models, temperature
 from scant.studies.omniglot import preprocessing as rows
 from scant.studies.omniglot.entry import OmniglotSettings
-from scant.studies.omniglot.fitted import Fitted, Prepared
+from scant.studies.omniglot.fitted import FittedOmniglot, Prepared
 from scant.studies.omniglot.table import Characters, of
 from scant.studies.protocol import Tensors, arrays, part, required
 from scant.studies.trained import WHOLE_EVERY, TrainedStudy
@@ -130,10 +130,10 @@ class Study(TrainedStudy):
     # --- what the model has learnt --------------------------------------------------------------
 
     @property
-    def present(self) -> Fitted:
+    def present(self) -> FittedOmniglot:
         """The model at its present state, for what is made from it."""
         typical = self._scored[:: -(-len(self._scored) // TYPICAL)]
-        return Fitted(self.data, self.model, self.temperature, self.prepared[typical])
+        return FittedOmniglot(self.data, self.model, self.temperature, self.prepared[typical])
 
     def shared(self) -> dict[str, np.ndarray]:
         """Coregionalisation of the shown classes, and of the outputs over all classes."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scant.dashboard.plots.base import NOTHING
+from scant.dashboard.plots.coregionalization_grid import HintonGrid
 from scant.dashboard.plots.entropy import EntropyPlot
-from scant.dashboard.plots.hinton_grid import HintonGrid
 from scant.dashboard.plots.images import LEVELS, GalleryPlot, ResponsePlot
 from scant.dashboard.plots.recall import CHANCE, LINE, MARGINS, MODEL, ROW, RecallPlot
 from scant.dashboard.plots.reliability import ReliabilityPlot

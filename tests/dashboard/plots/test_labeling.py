@@ -59,7 +59,7 @@ def test_boxes_lie_where_their_shares_say_in_the_pictures_own_proportions() -> N
     assert plot.figures[0].aspect_ratio == 160 / 90
     assert plot.boxes.data["x"].tolist() == [40.0, 120.0]
     assert plot.boxes.data["width"].tolist() == [2.0, 4.0]
-    assert plot.caption_source.data["text"] == ["0.20", "0.80"]
+    assert plot.labels.data["text"] == ["0.20", "0.80"]
     plot.boxes.selected.indices = [1]
     assert picked == [7]
     plot.clear()

@@ -23,7 +23,7 @@ from scant.dashboard.plots.rejection_curve import KeptPlot
 from scant.dashboard.plots.relevance import BasisPlot, FeaturePlot
 from scant.dashboard.plots.scatter import ScatterPlot
 from scant.dashboard.plots.surface import SurfacePlot
-from scant.dashboard.plots.variance import VariancePlot, split_reading
+from scant.dashboard.plots.uncertainty import VariancePlot, split_reading
 
 RNG = np.random.default_rng(0)
 TRUE = RNG.uniform(0, 1, 50)

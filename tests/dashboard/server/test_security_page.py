@@ -9,7 +9,8 @@ from typing import Any, cast
 import pytest
 import typer.main
 from scant.dashboard import app
-from scant.dashboard.auth import accounts, login_sessions, throttle, visitor_cookie
+from scant.dashboard.auth import accounts, throttle, visitor_cookie
+from scant.dashboard.auth import sessions as login_sessions
 from scant.dashboard.cli.main import app as scant
 from scant.dashboard.controls.upload import LIMIT_BYTES
 from scant.dashboard.limits import gate, messages, sessions, uploads

@@ -32,7 +32,7 @@ from linear_operator.utils.cholesky import psd_safe_cholesky
 from scant.errors import BadInput
 from scant.inference.kmeans import kmeans_centres
 from scant.kernels.hierarchical import ReplicaKernel
-from scant.models.replicated.data import LEAST_NOISE, NEW, Data, Prediction
+from scant.models.replicated.data import LEAST_NOISE, NEW, Data, ReplicatedPrediction
 from scant.models.replicated.hmogp_lv.bound import Statistics, collapsed, expected_log_likelihood
 from scant.models.replicated.hmogp_lv.initialization import (
     inducing_inputs,
@@ -245,7 +245,7 @@ class HMOGPLV(nn.Module):
     @torch.no_grad()
     def predict(
         self, output: Int[Tensor, " k"], replica: Int[Tensor, " k"], x: Float[Tensor, " k"]
-    ) -> Prediction:
+    ) -> ReplicatedPrediction:
         """Moments of f over q(U) and q(H) (5.29-5.30), and the noise of y, of standardized data.
 
         Args:
@@ -270,9 +270,9 @@ class HMOGPLV(nn.Module):
         found = self._moments(output, torch.stack([x, new.to(x)], dim=1), levels=1)
         return found.mean, found.variance
 
-    def _moments(self, output: Tensor, inputs: Tensor, levels: int) -> Prediction:
+    def _moments(self, output: Tensor, inputs: Tensor, levels: int) -> ReplicatedPrediction:
         if not len(output):
-            return Prediction(*inputs.new_zeros(3, 0))
+            return ReplicatedPrediction(*inputs.new_zeros(3, 0))
         asked, which = torch.unique(output, return_inverse=True)
         w, W = self.posterior.weights(*self.latents.statistics(asked))
         noise = self.noise()[output]
@@ -283,7 +283,7 @@ class HMOGPLV(nn.Module):
             second = self.variance(part, levels) + torch.einsum("ni,nij,nj->n", a, W[d], a)
             # First and second moment of 5.30 under q(H): 5.29
             variances.append((second - means[-1].square()).clamp(min=0))
-        return Prediction(torch.cat(means), torch.cat(variances), noise)
+        return ReplicatedPrediction(torch.cat(means), torch.cat(variances), noise)
 
     @torch.no_grad()
     def levels(self, output: Int[Tensor, " k"]) -> Float[Tensor, "k 3"]:

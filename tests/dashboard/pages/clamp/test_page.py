@@ -11,7 +11,7 @@ from scant.dashboard.controls.labeling_widget import card
 from scant.dashboard.pages.clamp.labeling_view import LabelingView, Labels, agreement
 from scant.dashboard.pages.clamp.page import hidden, otherwise, views
 from scant.dashboard.pages.clamp.picture import CHOOSE, NO_PICTURES, Picture
-from scant.dashboard.pages.clamp.pool import Efficiency, Pool
+from scant.dashboard.pages.clamp.pool import Efficiency, PoolView
 from scant.dashboard.pages.clamp.queue import NO_IMAGES, Queue
 from scant.events import Snapshot
 from scant.store import Store
@@ -75,7 +75,7 @@ def test_two_labelers_agreement_is_said() -> None:
 
 
 def test_pool_and_scores_follow_snapshots_and_then_a_persons_labels() -> None:
-    pool, scores = Pool(), Efficiency()
+    pool, scores = PoolView(), Efficiency()
     for view in (pool, scores):
         view.update(Snapshot(1, arrays()), METADATA)
     assert "2 of 6 patches are labeled" in pool.alt

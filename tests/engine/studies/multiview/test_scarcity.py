@@ -13,14 +13,16 @@ from scant.studies.multiview.simulate.cell_events import candidates
 from scant.studies.multiview.splits import blocks, stops
 from scant.studies.multiview.study import Study
 from scant.studies.multiview.survival import Patients, calibrated
-from scant.studies.multiview.table import Views
+from scant.studies.multiview.table import MultiviewData
 
 from tests.engine.studies.studying import run
 
 
-def seen(group: list[int], task: str = "classification", patient: list[int] | None = None) -> Views:
+def seen(
+    group: list[int], task: str = "classification", patient: list[int] | None = None
+) -> MultiviewData:
     n = len(group)
-    return Views(
+    return MultiviewData(
         task=task,
         names=["v"],
         features=["v.a"],
