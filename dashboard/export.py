@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scant.dashboard.live.run_state import RunState
-from scant.dashboard.study_page.views import Views
+from scant.dashboard.study_page.views import PageViews
 from scant.errors import BadInput
 from scant.studies import ArraySpec, Entry, entry
 
@@ -140,7 +140,7 @@ def notebook(run: RunState) -> bytes:
     return str(nbformat.writes(made)).encode()
 
 
-def figures_html(run: RunState, views: Views) -> str:
+def figures_html(run: RunState, views: PageViews) -> str:
     """All figures on show as one page that needs nothing from anywhere, with their readings.
 
     Each figure is still live: zoom, hover, and its tools to save it as PNG or SVG.

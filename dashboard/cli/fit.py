@@ -1,4 +1,4 @@
-"""`scant fit`: a study fitted here and now."""
+"""`scant fit`: fit a study in this process."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def fit(
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print the metrics as JSON.")] = False,
 ) -> None:
-    """Fit a study here and now. Ctrl-C stops it; what it has learnt is kept."""
+    """Fit a study in this process. Ctrl-C stops training and keeps the result so far."""
     from scant.events import Finished, Fitted, Note, Progress, State
     from scant.training import result_folder
 

@@ -18,7 +18,7 @@ def serve(
     open_browser: Annotated[bool, typer.Option("--open", help="Open a browser.")] = False,
     workers: Annotated[
         int | None,
-        typer.Option(min=1, help="Local worker processes; by default one a GPU, else by cores."),
+        typer.Option(min=1, help="Local worker processes; default: one per GPU, else by cores."),
     ] = None,
     scheduler: Annotated[
         str | None,
