@@ -10,9 +10,8 @@ from html import escape
 from typing import Any
 
 import pandas as pd
-from bokeh.embed import components
 from bokeh.models import BasicTickFormatter, ColumnDataSource, HoverTool
-from scant.dashboard.export import standing_alone
+from scant.dashboard.export import embedded, standing_alone
 from scant.dashboard.plots.theme import GREY, GROUPS, Figure, new_figure, quiet_legend
 
 MARKERS = {"n": "circle", "m": "triangle", "classes": "square"}
@@ -23,20 +22,19 @@ KEY = (
 )
 
 
-def page(table: pd.DataFrame, growth: pd.DataFrame, words: Sequence[str]) -> str:
+def page(table: pd.DataFrame, growth: pd.DataFrame, sentences: Sequence[str]) -> str:
     """A page of HTML.
 
     Args:
         table: As `scant.bench.table.measure` gives it.
         growth: As `scant.bench.table.growth` gives it.
-        words: Sentences on when and where it was measured.
+        sentences: Sentences on when and where it was measured.
     """
     measured = table.assign(ms=table["cpu_ms"].fillna(table["ms"])).dropna(subset="ms")
     models = list(dict.fromkeys(measured["model"]))
     figures = [_panel(measured[measured["model"] == model], model) for model in models]
-    found: Any = components(figures, wrap_script=True) if figures else ("", ())
-    code, divs = found
-    body = "".join(f"<p>{escape(line)}</p>" for line in [*words, KEY])
+    code, divs = embedded(figures)
+    body = "".join(f"<p>{escape(line)}</p>" for line in [*sentences, KEY])
     for model, div in zip(models, divs):
         reading = escape(_reading(model, measured, growth))
         body += f"<section><h2>{escape(model)}</h2><figure>{div}"
@@ -52,9 +50,9 @@ def _panel(rows: pd.DataFrame, model: str) -> Figure:
     methods = list(dict.fromkeys(rows["method"]))
     for keys, of in rows.groupby(["method", "device"], sort=False):
         method, device = map(str, keys)
-        colour = GROUPS[methods.index(method) % len(GROUPS)]
+        color = GROUPS[methods.index(method) % len(GROUPS)]
         for size, marker in MARKERS.items():
-            _line(plot, of, size, marker, colour, _name(method, device))
+            _line(plot, of, size, marker, color, _name(method, device))
     _peers(plot, rows.dropna(subset=["peer_ms"]))
     sizes = {float(v) for size in MARKERS for v in rows[size].dropna()}
     plot.xaxis.ticker = sorted(sizes)
@@ -79,7 +77,7 @@ def _peers(plot: Figure, rows: pd.DataFrame) -> None:
     plot.add_tools(HoverTool(renderers=[star], tooltips=told))
 
 
-def _line(plot: Figure, rows: pd.DataFrame, size: str, marker: str, colour: str, name: str) -> None:
+def _line(plot: Figure, rows: pd.DataFrame, size: str, marker: str, color: str, name: str) -> None:
     """One method on one device against one size; the base belongs to all."""
     seen = rows[rows["varies"].isin(["base", size])].dropna(subset=[size]).sort_values(size)
     if seen.empty or (len(seen) == 1 and size != "n"):
@@ -93,10 +91,10 @@ def _line(plot: Figure, rows: pd.DataFrame, size: str, marker: str, colour: str,
     )
     dash = "dashed" if name.endswith("cuda") else "solid"
     plot.line(
-        "x", "ms", source=source, color=colour, line_dash=dash, line_width=2, legend_label=name
+        "x", "ms", source=source, color=color, line_dash=dash, line_width=2, legend_label=name
     )
     dots = plot.scatter(
-        "x", "ms", source=source, color=colour, marker=marker, size=8, legend_label=name
+        "x", "ms", source=source, color=color, marker=marker, size=8, legend_label=name
     )
     plot.add_tools(HoverTool(renderers=[dots], tooltips=[("", "@what"), ("ms", "@ms")]))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -32,14 +32,14 @@ TABLE = "table.csv"  # what the table of a visitor is called when it is taken ho
 def settings_json(run: RunState) -> str:
     """What `scant fit` writes as settings.json, and the hash of the data."""
     record = run.record
-    words = {
+    record = {
         "study": record.study,
         "settings": dict(record.settings),
         "data": record.data,
         "data_hash": record.data_hash,
         "version": record.version,
     }
-    return json.dumps(words, indent=2) + "\n"
+    return json.dumps(record, indent=2) + "\n"
 
 
 def metrics_csv(run: RunState) -> str:
@@ -76,7 +76,7 @@ def predictions_csv(run: RunState, study: Entry) -> str:
         if array.ndim == 1:
             columns[spec.name.removeprefix("every_")] = array
         else:
-            names = _names(run.words, array.shape[1], spec.name)
+            names = _names(run.metadata, array.shape[1], spec.name)
             columns |= {name: array[:, i] for i, name in enumerate(names)}
     return _csv(pd.DataFrame(columns))
 
@@ -148,14 +148,9 @@ def figures_html(run: RunState, views: Views) -> str:
 
     Each figure is still live: zoom, hover, and its tools to save it as PNG or SVG.
     """
-    from bokeh.embed import components
-
     shown = views.shown(run)
     figures = [(view, f) for view in shown for f in getattr(view, "figures", ())]
-    if figures:
-        code, divs = components([_copy(f) for _, f in figures], wrap_script=True)
-    else:
-        code, divs = "", ()
+    code, divs = embedded([_copy(figure) for _, figure in figures])
     body = ""
     for view in shown:
         mine = "".join(div for (owner, _), div in zip(figures, divs) if owner is view)
@@ -166,6 +161,21 @@ def figures_html(run: RunState, views: Views) -> str:
             f"<figcaption>{escape(view.alt)}</figcaption></figure></section>"
         )
     return standing_alone(_title(run), body, code)
+
+
+def embedded(figures: list[Any]) -> tuple[str, Sequence[str]]:
+    """What draws figures in a page of their own: one script in its tags, and an element each."""
+    from bokeh.document import Document
+    from bokeh.embed import components
+    from bokeh.io.doc import patch_curdoc
+
+    if not figures:
+        return "", ()
+    own = Document()  # `components` takes over the callbacks of the document that is current
+    with patch_curdoc(own):
+        found: Any = components(figures, wrap_script=True)
+    code, elements = found
+    return code, elements
 
 
 def standing_alone(title: str, body: str, code: str) -> str:
@@ -202,9 +212,9 @@ def _report(run: RunState) -> Any:
     return run.report
 
 
-def _names(words: Mapping[str, Any], width: int, name: str) -> list[str]:
+def _names(metadata: Mapping[str, Any], width: int, name: str) -> list[str]:
     """Names of an array's columns: the run's bands or features where they fit, else numbered."""
-    for labels in (words.get("bands", ()), words.get("features", ())):
+    for labels in (metadata.get("bands", ()), metadata.get("features", ())):
         if len(labels) == width:
             return [str(label) for label in labels]
     return [f"{name}_{i}" for i in range(width)]
@@ -241,7 +251,7 @@ def _data(run: RunState) -> str:
         return "DATA = None  # the demonstration, generated from the settings"
     if not data.startswith("upload:"):
         return f"DATA = {data!r}  # fetched at first use; SHA-256 of the run's table: {digest}"
-    columns = ", ".join(str(c) for c in run.words.get("features", ()))
+    columns = ", ".join(str(c) for c in run.metadata.get("features", ()))
     study = entry(run.record.study)
     setting = study.table.target_setting
     target = f", target={run.record.settings[setting]!r}" if setting else ""

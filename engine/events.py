@@ -79,22 +79,22 @@ class Started:
         total_steps: The most steps there can be, over all restarts.
         step: 0, or the step of the checkpoint from which the run goes on; what was said of later
             steps is void and will be said again.
-        words: JSON-able words that label the arrays to come (names of bands, outputs, classes).
+        metadata: JSON-able names that label the arrays to come (names of bands, outputs, classes).
     """
 
     device: str
     total_steps: int
     step: int = 0
-    words: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Progress:
-    """One optimiser step.
+    """One optimizer step.
 
     Attributes:
         step: Steps taken so far, over all restarts (1, 2, 3, …).
-        elbo: The objective being maximised, in nats a training row; non-finite where it diverged.
+        elbo: The objective being maximized, in nats a training row; non-finite where it diverged.
         seconds: Training time so far, pauses left out.
         best: Best `score` so far in this restart.
         score: What chooses the parameters that are kept: the validation score where the study
@@ -156,7 +156,7 @@ class Metric:
 
 @dataclass(frozen=True)
 class Report:
-    """What a run came to: figures beside their baselines, arrays for the plots, words."""
+    """What a run came to: figures beside their baselines, arrays for the plots, notes."""
 
     metrics: tuple[Metric, ...] = ()
     arrays: Arrays = field(default_factory=dict)

@@ -28,10 +28,10 @@ def mean_log_likelihood(y: Rows, mean: Rows, variance: Rows) -> float:
 
 def fraction_within(y: Rows, mean: Rows, epsilon: float) -> float:
     """F_epsilon: per cent of rows with |z - z_hat| / (1 + z) below epsilon (Table 6.6)."""
-    return float(100 * np.mean(np.abs(normalised_error(y, mean)) < epsilon))
+    return float(100 * np.mean(np.abs(normalized_error(y, mean)) < epsilon))
 
 
-def normalised_error(y: Rows, mean: Rows) -> Rows:
+def normalized_error(y: Rows, mean: Rows) -> Rows:
     """(z_hat - z) / (1 + z): the error of a redshift on the scale of its meaning."""
     return (mean - y) / (1 + y)
 
@@ -42,7 +42,7 @@ def sigma_mad(error: Rows) -> float:
 
 
 def outlier_rate(error: Rows) -> float:
-    """Share of normalised errors beyond max(0.06, 3 sigma_IQR) (LSST science requirements)."""
+    """Share of normalized errors beyond max(0.06, 3 sigma_IQR) (LSST science requirements)."""
     low, high = np.percentile(error, [25, 75])
     return float(np.mean(np.abs(error) > max(0.06, 3 * (high - low) / 1.349)))
 
@@ -64,14 +64,14 @@ def coverage(
 def redshift_bins(y: Rows, mean: Rows, count: int = 10) -> Float[ndarray, "6 q"]:
     """Point metrics by bin of true redshift, for bins of equal width with twenty rows or more.
 
-    Rows of the answer: low edge, high edge, bias (mean normalised error), sigma_MAD, outlier rate,
+    Rows of the answer: low edge, high edge, bias (mean normalized error), sigma_MAD, outlier rate,
     number of rows.
     """
     low, high = np.percentile(y, [0.5, 99.5])
     edges = np.linspace(low, high, count + 1)
     found = []
     for a, b in pairwise(edges):
-        error = normalised_error(y[(y >= a) & (y < b)], mean[(y >= a) & (y < b)])
+        error = normalized_error(y[(y >= a) & (y < b)], mean[(y >= a) & (y < b)])
         if len(error) >= 20:
             found.append([a, b, error.mean(), sigma_mad(error), outlier_rate(error), len(error)])
     return np.array(found).reshape(-1, 6).T
@@ -96,7 +96,7 @@ def by_confidence(
                 mean_log_likelihood(a, b, v),
                 fraction_within(a, b, 0.15),
                 fraction_within(a, b, 0.05),
-                float(normalised_error(a, b).mean()),
+                float(normalized_error(a, b).mean()),
             ]
         )
     return np.array(found).T
@@ -110,7 +110,7 @@ def smse(y: Rows, mean: Rows) -> float:
 def snlp(y: Rows, log_density: Rows, reference: Float[ndarray, " r"]) -> float:
     """Mean negative log density less that of a Gaussian with mean and variance of `reference`.
 
-    Standardised negative log probability density (Rasmussen & Williams 2006, section 2.5): 0 is
+    Standardized negative log probability density (Rasmussen & Williams 2006, section 2.5): 0 is
     what the reference's own mean and variance would score, less is better. Nats a row.
     """
     mean = np.full(len(y), reference.mean())
@@ -119,7 +119,7 @@ def snlp(y: Rows, log_density: Rows, reference: Float[ndarray, " r"]) -> float:
 
 
 def nmse(y: Rows, mean: Rows) -> float:
-    """Normalised mean squared error (Ma 2023, 5.43): the same measure as `smse`, by its name."""
+    """Normalized mean squared error (Ma 2023, 5.43): the same measure as `smse`, by its name."""
     return smse(y, mean)
 
 

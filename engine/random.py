@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-_PRIME = 104729  # the 10,000th: restarts of neighbouring seeds do not meet
+_PRIME = 104729  # the 10,000th: restarts of neighboring seeds do not meet
 
 
 def restart_generator(seed: int, restart: int = 0) -> torch.Generator:

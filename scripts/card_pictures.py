@@ -3,7 +3,7 @@
     python scripts/card_pictures.py
 
 What a study's picture shows is said by its entry in `PICTURES`: points, shaded by a deviation, over
-a line. Colours are those of the plots, which hold on light and dark pages.
+a line. Colors are those of the plots, which hold on light and dark pages.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from scant.store import Store
 
 ROOT = Path(__file__).parent.parent
 WIDTH, HEIGHT, MARGIN = 330, 170, 8
-Words = Mapping[str, Any]
+Metadata = Mapping[str, Any]
 POINTS = 400  # enough for a cloud, few enough for a small file
 
 
-def redshift(report: Report, words: Words) -> str:
+def redshift(report: Report, metadata: Metadata) -> str:
     """Predicted against true redshift of the recorded run's test rows, as on the page."""
     true, mean, model, noise = (
         report.arrays[name][:POINTS] for name in ("z_true", "z_mean", "std_model", "std_noise")
@@ -49,16 +49,16 @@ def redshift(report: Report, words: Words) -> str:
     return line + f'<g fill-opacity=".65">{"".join(dots)}</g>'
 
 
-def aggregation(report: Report, words: Words) -> str:
+def aggregation(report: Report, metadata: Metadata) -> str:
     """The posterior mean on small cells, as on the page, with the boxes that were recorded."""
-    first, second = (np.asarray(edges) for edges in words["edges"])
+    first, second = (np.asarray(edges) for edges in metadata["edges"])
     n, m = len(first) - 1, len(second) - 1
     mean = report.arrays["mean"].reshape(m, n)
     low, high = np.quantile(mean, [0.01, 0.99])
     shade = np.round(np.clip((mean - low) / (high - low), 0, 1) * 255).astype(int)
-    colours = np.array([[int(c[k : k + 2], 16) for k in (1, 3, 5)] for c in Cividis256], np.uint8)
+    colors = np.array([[int(c[k : k + 2], 16) for k in (1, 3, 5)] for c in Cividis256], np.uint8)
     file = BytesIO()
-    Image.fromarray(colours[shade.T[::-1]]).save(file, "PNG")  # years run to the right
+    Image.fromarray(colors[shade.T[::-1]]).save(file, "PNG")  # years run to the right
     inside, tall = WIDTH - 2 * MARGIN, HEIGHT - 2 * MARGIN
     picture = (
         f'<image x="{MARGIN}" y="{MARGIN}" width="{inside}" height="{tall}" '
@@ -70,9 +70,9 @@ def aggregation(report: Report, words: Words) -> str:
     return f'{picture}<path d="{"".join(columns + rows)}" stroke="#fff" stroke-opacity=".35"/>'
 
 
-def genes(report: Report, words: Words) -> str:
+def genes(report: Report, metadata: Metadata) -> str:
     """Some outputs' replicas as on the page: bands, means, what was learnt from and held out."""
-    a, seen = report.arrays, words["observed"]
+    a, seen = report.arrays, metadata["observed"]
     places = list(zip(seen["output"], seen["replica"], seen["x"], seen["y"], seen["test"]))
     grid, down, across, gap = a["grid"], 3, 4, 0.04
     low, high = grid[0], grid[-1]
@@ -101,7 +101,7 @@ def genes(report: Report, words: Words) -> str:
     return "".join(parts)
 
 
-def omniglot(report: Report, words: Words) -> str:
+def omniglot(report: Report, metadata: Metadata) -> str:
     """Which classes are alike, as on the page, sorted by clusters; and held-out characters."""
     a = report.arrays
     order = a["order"].astype(int)
@@ -116,7 +116,7 @@ def omniglot(report: Report, words: Words) -> str:
             f"M{x:.1f} {y:.1f}h{side:.1f}v{side:.1f}h-{side:.1f}z"
         )
     parts = [f'<path d="M{MARGIN} {MARGIN}h{tall}v{tall}h-{tall}z" fill="{GREY}"/>']
-    parts += [f'<path d="{path}" fill="{colour}"/>' for colour, path in squares.items()]
+    parts += [f'<path d="{path}" fill="{color}"/>' for color, path in squares.items()]
     across, size = 3, tall / 3
     grey = [int(GREY[k : k + 2], 16) for k in (1, 3, 5)]
     for k, image in enumerate(a["examples"][: across * 3]):
@@ -133,7 +133,7 @@ def omniglot(report: Report, words: Words) -> str:
     return "".join(parts)
 
 
-def events(report: Report, words: Words) -> str:
+def events(report: Report, metadata: Metadata) -> str:
     """A lane for each hidden neuron, with its value at every row, and bars of its contribution."""
     a = report.arrays
     hidden, truth = a["hidden"][::2], a["truth"][::2] > 0.5  # half of the rows: a light picture
@@ -156,22 +156,22 @@ def events(report: Report, words: Words) -> str:
     return "".join([*groups, *parts])
 
 
-def mitosis(report: Report, words: Words) -> str:
+def mitosis(report: Report, metadata: Metadata) -> str:
     """Rows where they lie in the space that classes share; cells that the model has drawn."""
     a, tall = report.arrays, HEIGHT - 2 * MARGIN
     share = 1 - (4 * tall / 3) / (WIDTH - 2 * MARGIN)  # of the width, for the scatter
-    shared = int(words["n_shared"])
+    shared = int(metadata["n_shared"])
     first = np.argsort(-a["relevance"][:shared])[:2]
     places, label = a["latent_mean"][:, first], a["latent_class"].astype(int)
     low, high = np.quantile(places, [0.01, 0.99], axis=0)
     at = (places - low) / (high - low)
-    rare = list(words["classes"]).index(words["rare"])
+    rare = list(metadata["classes"]).index(metadata["rare"])
     parts = []
     for k in np.argsort(label == rare, kind="stable"):  # the rare ones on top
         if (np.abs(at[k] - 0.5) <= 0.5).all():
             x, y = _x(0.97 * share * at[k, 0]), _y(at[k, 1])
-            colour = GROUPS[label[k] % len(GROUPS)]
-            parts.append(f'<circle cx="{x}" cy="{y}" r="2.6" fill="{colour}" fill-opacity=".7"/>')
+            color = GROUPS[label[k] % len(GROUPS)]
+            parts.append(f'<circle cx="{x}" cy="{y}" r="2.6" fill="{color}" fill-opacity=".7"/>')
     size = tall / 3
     kinds = [np.flatnonzero(a["generated_class"] == c) for c in (rare, int(rare == 0))]
     for k, cell in enumerate([*kinds[0][:6], *kinds[1][:6]]):
@@ -180,17 +180,17 @@ def mitosis(report: Report, words: Words) -> str:
         grey = np.round(255 * np.clip(a["generated"][cell], 0, 1)).astype(np.uint8)
         Image.fromarray(grey).save(file, "PNG")
         x, y = WIDTH - MARGIN - (4 - column) * size + 3, MARGIN + row * size
-        colour = GROUPS[int(a["generated_class"][cell]) % len(GROUPS)]
+        color = GROUPS[int(a["generated_class"][cell]) % len(GROUPS)]
         parts.append(
             f'<image x="{x:.1f}" y="{y:.1f}" width="{size - 5:.1f}" height="{size - 5:.1f}" '
             f'href="data:image/png;base64,{b64encode(file.getvalue()).decode()}"/>'
             f'<path d="M{x:.1f} {y:.1f}h{size - 5:.1f}v{size - 5:.1f}h-{size - 5:.1f}z" '
-            f'fill="none" stroke="{colour}" stroke-width="1.5"/>'
+            f'fill="none" stroke="{color}" stroke-width="1.5"/>'
         )
     return "".join(parts)
 
 
-def clamp(report: Report, words: Words) -> str:
+def clamp(report: Report, metadata: Metadata) -> str:
     """The pool by its probability with what was asked about; F1 by labels, asked and at random."""
     a, half = report.arrays, 0.5
     xy, p = a["pool_xy"], a["pool_p"]
@@ -199,9 +199,9 @@ def clamp(report: Report, words: Words) -> str:
     inside = (np.abs(at - 0.5) <= 0.5).all(1)
     parts = []
     for k in np.flatnonzero(inside)[:POINTS]:
-        colour = DEVIATION[round(float(p[k]) * (len(DEVIATION) - 1))]
+        color = DEVIATION[round(float(p[k]) * (len(DEVIATION) - 1))]
         x, y = _x(half * at[k, 0]), _y(at[k, 1])
-        parts.append(f'<circle cx="{x}" cy="{y}" r="2" fill="{colour}" fill-opacity=".8"/>')
+        parts.append(f'<circle cx="{x}" cy="{y}" r="2" fill="{color}" fill-opacity=".8"/>')
     for k in a["asked"].astype(int):
         if inside[k]:
             x, y = float(_x(half * at[k, 0])) - 3, float(_y(at[k, 1])) - 3
@@ -213,13 +213,13 @@ def clamp(report: Report, words: Words) -> str:
     band += [(x, v) for x, v in zip(along[::-1], (f1[1] - sd)[::-1])]
     edge = "L".join(f"{_x(x)} {_y(min(max(v / top, 0), 1))}" for x, v in band)
     parts.append(f'<path d="M{edge}Z" fill="{VERMILION}" fill-opacity=".18"/>')
-    for line, colour in ((f1[1], VERMILION), (f1[0], BLUE)):
+    for line, color in ((f1[1], VERMILION), (f1[0], BLUE)):
         curve = "L".join(f"{_x(x)} {_y(v / top)}" for x, v in zip(along, line))
-        parts.append(f'<path d="M{curve}" fill="none" stroke="{colour}" stroke-width="2.5"/>')
+        parts.append(f'<path d="M{curve}" fill="none" stroke="{color}" stroke-width="2.5"/>')
     return "".join(parts)
 
 
-PICTURES: dict[str, Callable[[Report, Words], str]] = {
+PICTURES: dict[str, Callable[[Report, Metadata], str]] = {
     "aggregation": aggregation,
     "clamp": clamp,
     "multiview": events,
@@ -245,13 +245,13 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             store = Store.open(f"sqlite:///{folder}/runs.db")
             run = store.import_recording(recording)
-            report, words = store.report(run), store.run(run).words
+            report, metadata = store.report(run), store.run(run).metadata
             store.close()
         assert report is not None, "a recording ends with a report"
         target = ROOT / "assets" / "cards" / f"{study}.svg"
         target.write_text(
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}">'
-            f"{draw(report, words)}</svg>\n",
+            f"{draw(report, metadata)}</svg>\n",
             encoding="utf-8",
         )
         print(f"{target.name}: {target.stat().st_size:,} bytes")

@@ -24,8 +24,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-def _git(*words: str) -> str:
-    command = ["git", *words]
+def _git(*arguments: str) -> str:
+    command = ["git", *arguments]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
 

@@ -200,8 +200,8 @@ class PageSocket(WSHandler):
 
     def _offered(self) -> str:
         """The token that a page offers beside the protocol's name."""
-        words = self.request.headers.get("Sec-WebSocket-Protocol", "").split(",")
-        return words[1].strip() if len(words) == 2 else ""
+        protocols = self.request.headers.get("Sec-WebSocket-Protocol", "").split(",")
+        return protocols[1].strip() if len(protocols) == 2 else ""
 
     def _joined(self, token: str) -> ServerSession | None:
         """The living session that the token names, if this visitor opened it."""

@@ -143,8 +143,8 @@ def studies() -> None:
             parameter = found.settings.param[setting]
             typer.echo(f"  {setting} = {parameter.default}  {_allowed(parameter)}{parameter.doc}")
         for preset, values in found.presets.items():
-            words = ", ".join(f"{k}={v}" for k, v in values.items()) or "the defaults"
-            typer.echo(f"  preset {preset}: {words}")
+            chosen = ", ".join(f"{k}={v}" for k, v in values.items()) or "the defaults"
+            typer.echo(f"  preset {preset}: {chosen}")
 
 
 def _allowed(parameter: Any) -> str:
@@ -200,9 +200,9 @@ def fit(
             except BadInput as error:  # of what the model has learnt, this table lacks something
                 refused = str(error)
         if out is not None:
-            words = result_folder.settings_words(study, parsed.values(), data)
+            record = result_folder.settings_record(study, parsed.values(), data)
             with output(out):
-                result_folder.write(out, words, end, steps, model, predictions)
+                result_folder.write(out, record, end, steps, model, predictions)
         if refused:
             _report(end, as_json)
             raise BadInput(
@@ -270,11 +270,11 @@ def _predictions(run: Fit, table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _report(end: Finished, as_json: bool) -> None:
-    from scant.training.result_folder import metrics_words
+    from scant.training.result_folder import metrics_record
 
     typer.echo(end.reason, err=True)
     if as_json:
-        typer.echo(json.dumps(metrics_words(end), indent=2))
+        typer.echo(json.dumps(metrics_record(end), indent=2))
         return
     for metric in end.report.metrics:
         spread = "" if metric.spread is None else f" ± {metric.spread:.4g}"
@@ -423,20 +423,20 @@ def _measure(model: str | None, out: Path | None, device: str, quick: bool) -> N
     on = tables.devices(device)
     with tqdm(total=100, unit="%", file=sys.stderr, disable=None) as bar:
 
-        def said(words: str, share: float) -> None:
-            bar.set_postfix_str(words, refresh=False)
+        def said(text: str, share: float) -> None:
+            bar.set_postfix_str(text, refresh=False)
             bar.update(round(100 * share) - bar.n)
 
         table = tables.measure(model, on, quick, said)
-    words = tables.circumstances(table, on, quick)
-    typer.echo("\n".join(words) + "\n\n" + tables.as_text(table))
+    sentences = tables.circumstances(table, on, quick)
+    typer.echo("\n".join(sentences) + "\n\n" + tables.as_text(table))
     if out is not None:
         from scant.dashboard.bench_page import page
 
-        html = page(table, tables.growth(table), words)
+        html = page(table, tables.growth(table), sentences)
         with output(out):
             out.mkdir(parents=True, exist_ok=True)
-            tables.write_csv(table, words, out / "bench.csv")
+            tables.write_csv(table, sentences, out / "bench.csv")
             (out / "bench.html").write_text(html, encoding="utf-8")
     failed = int(table["ms"].isna().sum())
     if failed:

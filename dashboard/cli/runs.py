@@ -50,8 +50,8 @@ def list_runs(
     typer.echo(form.format("run", "study", "state", "owner", "age h", "step", "hours"))
     for row in rows:
         age, used = f"{row['age'] / 3600:.1f}", f"{row['used'] / 3600:.2f}"
-        words = (row["id"], row["study"], row["state"], row["owner"], age, row["step"], used)
-        typer.echo(form.format(*words))
+        cells = (row["id"], row["study"], row["state"], row["owner"], age, row["step"], used)
+        typer.echo(form.format(*cells))
 
 
 # An id of 0.1.0 may begin with a hyphen, and is no option for it.

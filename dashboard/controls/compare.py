@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from scant.store import RunRecord
 
 MOST = 6
-# Okabe and Ito's hues, each with its own dash, so that no run is known by its colour alone.
+# Okabe and Ito's hues, each with its own dash, so that no run is known by its color alone.
 LOOKS = (
     ("#0072b2", "solid"),
     ("#d55e00", "dashed"),
@@ -59,12 +59,12 @@ class Comparison:
         titles = {run: name(history.record) for run, history in runs.items()}
         figure = new_figure("compared", "step", self._page.entry.objective, height=320)
         for run, history in runs.items():
-            colour, dash = LOOKS[self._looks[run]]
+            color, dash = LOOKS[self._looks[run]]
             chosen = keep(history.trace.elbo, 1000)
             line = {"step": history.trace.step[chosen], "elbo": history.trace.elbo[chosen]}
             figure.line(
                 "step", "elbo", source=models.ColumnDataSource(line),
-                color=colour, line_dash=dash, line_width=2.5, legend_label=titles[run],
+                color=color, line_dash=dash, line_width=2.5, legend_label=titles[run],
             )  # fmt: skip
         figure.legend.location = "bottom_right"
         figure.legend.background_fill_alpha = 0.6

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from scant.dashboard.controls.status import duration
 from scant.dashboard.frame.template import text
 from scant.errors import BadInput
-from scant.runs.limits import Size, check_cost, cost_of, hours_words, size_of
+from scant.runs.limits import Size, check_cost, cost_of, hours_text, size_of
 from scant.studies.base import Counts
 from scant.tables.schema import counts
 
@@ -43,7 +43,7 @@ class Estimate:
         if entry.estimate is None:
             return ""
         try:
-            settings = entry.settings.parse(self._page.form.words())
+            settings = entry.settings.parse(self._page.form.raw_values())
         except BadInput:
             return ""
         cost = cost_of(entry, settings, Size(rows, columns, counted))
@@ -53,7 +53,7 @@ class Estimate:
             check_cost(cost, limits.hours, None)
         except BadInput as error:  # what Train would answer
             return f"<p class='error' role='note'>{html.escape(str(error))}</p>"
-        allowed = f"; this server allows {hours_words(limits.hours * 3600)} a run"
+        allowed = f"; this server allows {hours_text(limits.hours * 3600)} a run"
         more = f" {STEERED}" if self._page.lesson.presenter else ""
         return (
             f"<p class='quiet' role='note'>As set here, a fit takes about {duration(cost.seconds)} "
@@ -68,7 +68,7 @@ class Estimate:
         """Of the chosen data, which are not made for it."""
         page = self._page
         try:
-            settings = page.entry.settings.parse(page.form.words())
+            settings = page.entry.settings.parse(page.form.raw_values())
         except BadInput:
             return None
         folder, store = page.visit.site.data_dir, page.service.store

@@ -46,7 +46,7 @@ class LabelingWidget(JSComponent):
     idle = param.String("")
     session = param.Integer(0)
 
-    _esm = assets() / "labelling.js"
+    _esm = assets() / "labeling.js"
 
     def __init__(self, hear: Callable[[Mapping[str, Any]], None], **params: Any) -> None:
         """Make a desk.
@@ -58,7 +58,7 @@ class LabelingWidget(JSComponent):
         """
         params.setdefault("sizing_mode", "stretch_width")
         params.setdefault("margin", 0)
-        params.setdefault("stylesheets", [style("labelling")])
+        params.setdefault("stylesheets", [style("labeling")])
         super().__init__(**params)
         self._hear = hear
 
@@ -66,15 +66,15 @@ class LabelingWidget(JSComponent):
         if isinstance(data, dict) and "act" in data:
             self._hear(data)
 
-    def answer(self, turn: int, **words: Any) -> None:
+    def answer(self, turn: int, **message: Any) -> None:
         """Answer a press.
 
         Args:
             turn: Its turn.
-            words: `said`, and `next=True` (show the next), `gone` (a row that is done with) or
+            message: `said`, and `next=True` (show the next), `gone` (a row that is done with) or
                 `back` (a row to show again); or `error`: a sentence, and the patch stays.
         """
-        self._send_msg({"turn": turn, **words})
+        self._send_msg({"turn": turn, **message})
 
 
 def card(

@@ -63,7 +63,7 @@ class LessonLink:
                                     sizing_mode="stretch_width")  # fmt: skip
         steps = {title: i + 1 for i, (title, _) in enumerate(page.steps)}
         self.step = pmui.Select(label="Begins at", options={TOP: 0} | steps, value=0, **common)
-        self.words = pmui.TextAreaInput(
+        self.text_input = pmui.TextAreaInput(
             label=f"Text above the figures (at most {LONGEST} characters)", value="",
             max_length=LONGEST, rows=2, margin=0, sizing_mode="stretch_width",
         )  # fmt: skip
@@ -72,7 +72,7 @@ class LessonLink:
         self.link = pmui.TextInput(label="Link to this lesson", value="", **common)
         for widget in (self.begin, self.hide, self.step, self.guess, self.present):
             widget.param.watch(lambda _: self.write(), "value")
-        self.words.param.watch(lambda _: self.write(), "value_input")
+        self.text_input.param.watch(lambda _: self.write(), "value_input")
         copy = pmui.Button(label="Copy lesson link", variant="outlined", size="small", margin=0)
         copy.js_on_click(
             args={"field": self.link}, code="navigator.clipboard.writeText(field.data.value)"
@@ -80,7 +80,7 @@ class LessonLink:
         return [
             text(HELP),
             column(self.begin, self.step, self.hide, css=FIELDS),
-            self.words,
+            self.text_input,
             pn.FlexBox(self.guess, self.present, gap="4px 24px", margin=0),
             column(self.link, copy, css=BESIDE),
         ]
@@ -95,12 +95,14 @@ class LessonLink:
         page = self._page
         lesson = Lesson(
             frozenset(self.hide.value or ()),
-            " ".join((self.words.value_input or self.words.value or "").split())[:LONGEST],
+            " ".join((self.text_input.value_input or self.text_input.value or "").split())[
+                :LONGEST
+            ],
             self.step.value or None,
             bool(self.guess.value),
             presenter=page.service.presenter(page.visit.owner),
         )
-        query = self._settings() | lesson.words()
+        query = self._settings() | lesson.query()
         if self.present.value:
             query["present"] = "1"
         return f"{page.visit.base}{page.entry.name}?" + urlencode(query)
@@ -112,10 +114,10 @@ class LessonLink:
         data = {} if page.data.value in ("demo", "", None) else {"data": page.data.value}
         for name in page.entry.presets:
             if chosen == _named(name):
-                return data | {"preset": name, "seed": str(page.form.words().get("seed", ""))}
-        words = page.entry.settings
+                return data | {"preset": name, "seed": str(page.form.raw_values().get("seed", ""))}
+        settings_type = page.entry.settings
         try:
-            settings = words.parse(page.form.words())
+            settings = settings_type.parse(page.form.raw_values())
         except BadInput as error:
             page.say(str(error), "error")
             return data

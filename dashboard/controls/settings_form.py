@@ -49,8 +49,8 @@ class SettingsForm:
         self._changed()
         self.clear()
 
-    def fill_words(
-        self, words: Mapping[str, str], start: Mapping[str, Any] | None = None
+    def fill_from_query(
+        self, query: Mapping[str, str], start: Mapping[str, Any] | None = None
     ) -> list[str]:
         """Show settings that came in a link, over those of `start` and the defaults.
 
@@ -58,7 +58,7 @@ class SettingsForm:
         """
         warnings = []
         good: dict[str, Any] = dict(start or {})
-        for name, word in current_settings(self.settings.study, words).items():
+        for name, word in current_settings(self.settings.study, query).items():
             try:
                 parsed = self.settings.parse({name: word})
                 good[name] = getattr(parsed, name)
@@ -74,17 +74,17 @@ class SettingsForm:
             BadInput: One of them is not allowed; it is marked, and the sentence stands below.
         """
         self.clear()
-        words = self.words()
+        raw_values = self.raw_values()
         try:
-            for name, word in words.items():
+            for name, word in raw_values.items():
                 self._check(name, word)
-            return self.settings.parse(words).values()
+            return self.settings.parse(raw_values).values()
         except BadInput as error:
             self._message.object = f"<p role='alert' class='error'>{html.escape(str(error))}</p>"
             self._message.visible = True
             raise
 
-    def words(self) -> dict[str, Any]:
+    def raw_values(self) -> dict[str, Any]:
         """What the widgets hold, unchecked."""
         return {name: widget.value for name, widget in self.widgets.items()}
 
@@ -146,10 +146,10 @@ class SettingsForm:
 
     def _name_preset(self) -> None:
         """Mark the preset that the form shows now, if it is one."""
-        words = {name: str(value) for name, value in self.words().items()}
+        raw_values = {name: str(value) for name, value in self.raw_values().items()}
         default = {n: str(self.settings.param[n].default) for n in self.widgets}
         for name, preset in self.presets.items():
-            holds = words == default | {n: str(v) for n, v in preset.items()}
+            holds = raw_values == default | {n: str(v) for n, v in preset.items()}
             self._preset[name].variant = "contained" if holds else "outlined"
 
     def _scarcity_slider(self) -> pmui.DiscreteSlider | None:

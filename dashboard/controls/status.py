@@ -81,26 +81,26 @@ def reading(run: RunState | None) -> dict[str, Any]:
 
 def sentence(run: RunState) -> str:
     """State and reason in words; begins with the state."""
-    words = run.state.value + (" (recorded run)" if run.recorded else "")
+    sentence = run.state.value + (" (recorded run)" if run.recorded else "")
     if run.state is State.QUEUED:
         if run.place is not None:
-            words += f", place {run.place}"
+            sentence += f", place {run.place}"
         if run.wait is not None:
-            words += f", starts in about {duration(run.wait)}"
+            sentence += f", starts in about {duration(run.wait)}"
         if run.place is None and not run.reason:
-            words += ": waiting for a worker"  # the first seconds of a server, mostly
+            sentence += ": waiting for a worker"  # the first seconds of a server, mostly
     elif run.state is State.STARTING:
-        words += ": a worker is preparing the data"
+        sentence += ": a worker is preparing the data"
     elif run.state in (State.PAUSING, State.STOPPING):
-        words += f" after step {run.step}"
+        sentence += f" after step {run.step}"
     if not run.reason:
-        return words
+        return sentence
     reason = run.reason
     if reason[:2].istitle():  # not where it begins with an abbreviation
         reason = reason[0].lower() + reason[1:]
     if reason.startswith(f"{run.state.value} "):  # "paused at its last checkpoint"
-        return words + reason.removeprefix(run.state.value)
-    return f"{words}: {reason}"
+        return sentence + reason.removeprefix(run.state.value)
+    return f"{sentence}: {reason}"
 
 
 def _facts(run: RunState) -> list[list[str]]:

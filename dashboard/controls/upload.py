@@ -292,7 +292,7 @@ class Upload:
 
     def _side(self) -> int:
         """The side of an image as the settings have it."""
-        word = str(self._page.form.words().get("size", ""))
+        word = str(self._page.form.raw_values().get("size", ""))
         return int(word) if word.isdigit() and 2 <= int(word) <= MOST_SIDE else SIDE
 
 

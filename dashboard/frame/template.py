@@ -1,4 +1,4 @@
-"""What every page looks like: its template, type and colours, style sheets, the header's links."""
+"""What every page looks like: its template, type and colors, style sheets, the header's links."""
 
 from __future__ import annotations
 
@@ -124,8 +124,8 @@ def reconnect() -> CustomJS:
 
 
 def variables(present: bool) -> str:
-    """Our names for the theme's colours, which change with it; and larger type for the back row."""
-    colours = {
+    """Our names for the theme's colors, which change with it; and larger type for the back row."""
+    colors = {
         "paper": "background-paper",
         "raised": "background-default",
         "ink": "text-primary",
@@ -133,7 +133,7 @@ def variables(present: bool) -> str:
         "line": "divider",
         "accent": "primary-main",
     }
-    names = "".join(f"--{ours}: var(--mui-palette-{name});" for ours, name in colours.items())
+    names = "".join(f"--{ours}: var(--mui-palette-{name});" for ours, name in colors.items())
     size = f"font-size: 21px; {_plot_type(20, 18)}" if present else ""
     return f":root {{ {names} --sans: {SANS}; --serif: {SERIF}; {size} }}"
 
@@ -164,14 +164,14 @@ def template() -> Template:
 
 @cache
 def theme() -> dict[str, Any]:
-    """Our type and colours, light and dark, as Material UI takes them."""
+    """Our type and colors, light and dark, as Material UI takes them."""
 
-    def palette(colours: dict[str, str]) -> dict[str, Any]:
+    def palette(colors: dict[str, str]) -> dict[str, Any]:
         return {
-            "primary": {"main": colours["accent"], "contrastText": colours["on_accent"]},
-            "background": {"default": colours["raised"], "paper": colours["paper"]},
-            "text": {"primary": colours["ink"], "secondary": colours["quiet"]},
-            "divider": colours["line"],
+            "primary": {"main": colors["accent"], "contrastText": colors["on_accent"]},
+            "background": {"default": colors["raised"], "paper": colors["paper"]},
+            "text": {"primary": colors["ink"], "secondary": colors["quiet"]},
+            "divider": colors["line"],
         }
 
     common = {

@@ -87,7 +87,7 @@ class RunState:
         place: Its place in the queue (None: not queued); `wait` the estimate in seconds, or None.
         device: "cpu", "cuda", or "" before it has started.
         total_steps: The most steps there can be; 0 before it has started.
-        words: Names that label the arrays (`events.Started.words`).
+        metadata: Names that label the arrays (`events.Started.metadata`).
         trace: The curve.
         snapshot: The latest, or None.
         notes: What was noted, in order.
@@ -105,7 +105,7 @@ class RunState:
         self.wait: float | None = None
         self.device = ""
         self.total_steps = 0
-        self.words: Mapping[str, Any] = {}
+        self.metadata: Mapping[str, Any] = {}
         self.trace = TraceBuffer()
         self.snapshot: Snapshot | None = None
         self.notes: list[str] = []
@@ -130,9 +130,9 @@ class RunState:
                     self.notes.append(text)
             case Queued(place, seconds):
                 self.state, self.place, self.wait = State.QUEUED, place, seconds
-            case Started(device, total, step, words):
+            case Started(device, total, step, metadata):
                 self.state, self.reason, self.place = State.RUNNING, "", None
-                self.device, self.total_steps, self.words = device, total, words
+                self.device, self.total_steps, self.metadata = device, total, metadata
                 self.trace.cut(step)
                 if self.snapshot is not None and self.snapshot.step > step:
                     self.snapshot = None
@@ -146,7 +146,7 @@ class RunState:
     def catch_up(self, fresh: RunState) -> None:
         """Take in what another server has put down of the run meanwhile."""
         self.trace.catch_up(fresh.trace)
-        for name in ("record", "state", "reason", "device", "total_steps", "words", "notes"):
+        for name in ("record", "state", "reason", "device", "total_steps", "metadata", "notes"):
             setattr(self, name, getattr(fresh, name))
         if self._shot is None or self._shot != fresh._shot:
             self.snapshot = fresh.snapshot
@@ -193,7 +193,7 @@ def load(store: Any, run: str) -> RunState:
     history = RunState(run, record)
     history.state, history.reason = record.state, record.reason
     history.device, history.total_steps = record.device, record.total_steps
-    history.words = record.words
+    history.metadata = record.metadata
     history.recorded = record.demonstration
     trace = store.trace(run)
     history.trace.fill({name: getattr(trace, name) for name in TraceBuffer.COLUMNS})

@@ -25,7 +25,7 @@ BESIDE = """
 
 
 class View:
-    """What all views share: colours hold on light and dark pages, so there is nothing to change."""
+    """What all views share: colors hold on light and dark pages, so there is nothing to change."""
 
     def restyle(self, dark: bool) -> None:
         """Follow the visitor to dark or light."""
@@ -120,8 +120,8 @@ class DataView(PlotView):
         """The plot's Bokeh figures."""
         return tuple(self.plot.figures)
 
-    def update(self, told: Snapshot | Report, words: Mapping[str, Any]) -> None:
-        self.feed(told, words)
+    def update(self, told: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
+        self.feed(told, metadata)
 
 
 def put(source: Any, **columns: object) -> None:
@@ -133,14 +133,14 @@ def put(source: Any, **columns: object) -> None:
     arrays = {k: _light(v) for k, v in columns.items()}
     lengths = {len(v) for v in arrays.values()}
     same = arrays.keys() == source.data.keys() and lengths == {_length(source)}
-    words = {k: a for k, a in arrays.items() if a.dtype.kind != "f"}
-    if not same or not all(np.array_equal(a, source.data[k]) for k, a in words.items()):
+    labels = {k: a for k, a in arrays.items() if a.dtype.kind != "f"}
+    if not same or not all(np.array_equal(a, source.data[k]) for k, a in labels.items()):
         source.data = arrays
         return
     changed = {
         k: [(slice(0, len(v)), brief(v))]
         for k, v in arrays.items()
-        if k not in words and not np.array_equal(v, source.data[k], equal_nan=True)
+        if k not in labels and not np.array_equal(v, source.data[k], equal_nan=True)
     }
     if changed:
         source.patch(changed)

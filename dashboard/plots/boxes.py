@@ -1,4 +1,4 @@
-"""A photograph with the boxes of its patches, each in the colour of its probability."""
+"""A photograph with the boxes of its patches, each in the color of its probability."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ class BoxesPlot(Plot):
     def __init__(self, title: str, pick: Callable[[int], None] | None = None) -> None:
         self.picture = models.ColumnDataSource({n: [] for n in ("image", "x", "y", "dw", "dh")})
         self.boxes = columns("left", "top", "right", "bottom", "x", "y", "p", "row", "width")
-        self.words = models.ColumnDataSource({"x": [], "y": [], "text": []})
+        self.labels = models.ColumnDataSource({"x": [], "y": [], "text": []})
         plot = new_figure("picture", match_aspect=True, x_range=models.Range1d(0, 16),
                           y_range=models.Range1d(9, 0), tools="tap" if pick else "")  # fmt: skip
         plot.update(height=None, width=None, aspect_ratio=16 / 9, min_border_left=0)
         plot.axis.visible = False
         plot.grid.visible = False
         plot.image_rgba("image", "x", "y", "dw", "dh", source=self.picture)
-        self.colours = models.LinearColorMapper(palette=list(DEVIATION), low=0, high=1)
+        self.colors = models.LinearColorMapper(palette=list(DEVIATION), low=0, high=1)
         drawn = plot.quad("left", "right", "top", "bottom", source=self.boxes, fill_alpha=0.0,
-                          line_color={"field": "p", "transform": self.colours}, line_width="width",
+                          line_color={"field": "p", "transform": self.colors}, line_width="width",
                           nonselection_line_alpha=1, nonselection_fill_alpha=0,
                           selection_fill_alpha=0)  # fmt: skip
-        plot.text("x", "y", "text", source=self.words, text_align="center", text_color="#ffffff",
+        plot.text("x", "y", "text", source=self.labels, text_align="center", text_color="#ffffff",
                   text_baseline="middle", text_font_size="13px", text_font_style="bold",
                   background_fill_color="#000000", background_fill_alpha=0.55,
                   padding=3)  # fmt: skip
@@ -74,7 +74,7 @@ class BoxesPlot(Plot):
             width=np.where(p > 0.5, 4.0, 2.0),
         )  # fmt: skip
         order = np.argsort(p, kind="stable")  # the likeliest on top
-        self.words.data = {
+        self.labels.data = {
             "x": (left + wide / 2)[order],
             "y": (top + high / 2)[order],
             "text": [f"{v:.2f}" for v in p[order]],

@@ -28,10 +28,10 @@ class CohortPlot(Plot):
         plot.line("x", "y", source=self.line, color=GREY, line_width=1.5)
         looks = ((self.alive, VERMILION, "triangle_pin", "alive when last seen"),
                  (self.died, BLUE, "circle", "died"))  # fmt: skip
-        for source, colour, marker, label in looks:
-            plot.segment("time", "low", "time", "high", source=source, color=colour,
+        for source, color, marker, label in looks:
+            plot.segment("time", "low", "time", "high", source=source, color=color,
                          line_alpha=0.35, line_width=2)  # fmt: skip
-            dots = plot.scatter("time", "mean", source=source, size=8, color=colour,
+            dots = plot.scatter("time", "mean", source=source, size=8, color=color,
                                 marker=marker, legend_label=label)  # fmt: skip
             tips = [(label, "@time{0.0}"), ("predicted", "@mean{0.0} (@low{0.0} to @high{0.0})")]
             plot.add_tools(models.HoverTool(renderers=[dots], tooltips=tips))
@@ -59,20 +59,20 @@ class CohortPlot(Plot):
         ):
             span.update(start=start / 1.15, end=end * 1.15)
             axis.ticker = models.FixedTicker(ticks=_ticks(start / 1.15, end * 1.15))
-        words = []
+        reading = []
         if dead.any():
             inside = (time >= low) & (time <= high)
             off = np.median(np.exp(np.abs(np.log(predicted[dead] / time[dead]))))
-            words.append(
+            reading.append(
                 f"{dead.sum()} held-out patients died: their times are off by a factor of "
                 f"{off:.2f} (median), and the 95% interval holds {inside[dead].mean():.0%} of them"
             )
         if not dead.all():
             later = float(np.mean(high[~dead] >= time[~dead]))
-            words.append(
+            reading.append(
                 f"{(~dead).sum()} were last seen alive, which the interval allows for {later:.0%}"
             )
-        self.describe(f"{'; '.join(words)}.")
+        self.describe(f"{'; '.join(reading)}.")
 
 
 def _ticks(low: float, high: float) -> list[float]:

@@ -83,14 +83,14 @@ class DensityPlot(Plot):
         low, top = (float(grid[np.searchsorted(mass, q)]) for q in (0.025, 0.975))
         wide = max(top - low, 1e-9)
         places = max(2 - math.floor(math.log10(wide)), 0)  # so that the interval can be told
-        words = (
+        reading = (
             f"Most likely {self.target} {grid[np.argmax(density)]:.{places}f}, 95% between "
             f"{low:.{places}f} and {top:.{places}f}, {peaks} peak{'s' if peaks > 1 else ''}"
         )
         if truth is None:
-            return words + "."
+            return reading + "."
         where = "inside" if low <= truth <= top else "outside"
-        return words + f"; the truth is {truth:.{places}f}, {where}."
+        return reading + f"; the truth is {truth:.{places}f}, {where}."
 
 
 def _weighty(components: Float[np.ndarray, "c g"], most: int = 25) -> np.ndarray:

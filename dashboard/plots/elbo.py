@@ -127,20 +127,20 @@ class ElboPlot(Plot):
         self, step: np.ndarray, elbo: np.ndarray, score: np.ndarray, restart: np.ndarray
     ) -> None:
         here = restart == restart[-1]
-        words = f"Step {step[-1]}: {_bare(self.objective)} {elbo[-1]:.3f}"
+        reading = f"Step {step[-1]}: {_bare(self.objective)} {elbo[-1]:.3f}"
         finite = score[here][np.isfinite(score[here])]
         if len(finite) and self.score != self.objective:
-            words += f", {_bare(self.score)} {score[-1]:.3f}"
+            reading += f", {_bare(self.score)} {score[-1]:.3f}"
         if len(finite):
-            words += f", best {finite.max():.3f}"
+            reading += f", best {finite.max():.3f}"
         if self.noisy and (scatter := _scatter(elbo[here][-RECENT:])) is not None:
-            words += f"; estimates scatter by ± {scatter:.2g} from batch to batch"
+            reading += f"; estimates scatter by ± {scatter:.2g} from batch to batch"
         if restart[-1]:
-            words += f" (restart {restart[-1] + 1})"
+            reading += f" (restart {restart[-1] + 1})"
         bad = np.flatnonzero(~np.isfinite(elbo))
         if len(bad):
-            words += f"; not finite at step {step[bad[0]]}"
-        self.describe(words + ".")
+            reading += f"; not finite at step {step[bad[0]]}"
+        self.describe(reading + ".")
 
 
 def extent(elbo: Float[np.ndarray, "n"], score: Float[np.ndarray, "n"]) -> tuple[float, float]:
@@ -186,9 +186,9 @@ def _last_finite(values: np.ndarray) -> float:
     return float(finite[-1]) if len(finite) else 0.0
 
 
-def _bare(words: str) -> str:
-    return words.split(" (")[0]
+def _bare(label: str) -> str:
+    return label.split(" (")[0]
 
 
-def _unit(words: str) -> str:
-    return words.split(" (")[1].rstrip(")") if " (" in words else words
+def _unit(label: str) -> str:
+    return label.split(" (")[1].rstrip(")") if " (" in label else label

@@ -13,7 +13,7 @@ LOOKS = tuple(zip(GROUPS, MARKERS, DASHES))
 
 
 class Key:
-    """Names of groups beside their looks, as many as there are colours; more go unnamed.
+    """Names of groups beside their looks, as many as there are colors; more go unnamed.
 
     Args:
         plot: The figure, above which it stands.
@@ -25,10 +25,10 @@ class Key:
         none = models.ColumnDataSource({"x": [nan], "y": [nan]}, tags=[KEPT])
         self.items: list[Any] = []
         self.names = [""] * len(LOOKS)
-        for k, (colour, marker, dash) in enumerate(LOOKS):
-            looks = [plot.scatter("x", "y", source=none, color=colour, marker=marker, size=8)]
+        for k, (color, marker, dash) in enumerate(LOOKS):
+            looks = [plot.scatter("x", "y", source=none, color=color, marker=marker, size=8)]
             if lines:
-                looks.append(plot.line("x", "y", source=none, color=colour, line_dash=dash,
+                looks.append(plot.line("x", "y", source=none, color=color, line_dash=dash,
                                        line_width=width(k)))  # fmt: skip
             item = models.LegendItem(label={"value": ""}, renderers=looks, visible=False)
             self.items.append(item)
@@ -46,7 +46,7 @@ class Key:
 
 
 def look(group: int) -> tuple[str, str, str]:
-    """Colour, marker and dash of a group."""
+    """Color, marker and dash of a group."""
     return LOOKS[group % len(LOOKS)]
 
 

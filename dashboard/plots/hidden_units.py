@@ -13,7 +13,7 @@ from scant.dashboard.plots.theme import (
     GREEN,
     GREY,
     VERMILION,
-    colour_bar,
+    color_bar,
     models,
     new_figure,
     quiet_legend,
@@ -27,10 +27,10 @@ Rows = Float[np.ndarray, " n"]
 
 
 class HiddenPlot(Plot):
-    """A lane for each neuron with its value at every row; colour and marker tell the target.
+    """A lane for each neuron with its value at every row; color and marker tell the target.
 
     Rows of the first class stand in the lower half of a lane, of the second in the upper; where the
-    target is a number, colour goes from its least to its greatest. One row may be marked.
+    target is a number, color goes from its least to its greatest. One row may be marked.
     """
 
     def __init__(self, title: str = "What the hidden neurons see") -> None:
@@ -41,12 +41,12 @@ class HiddenPlot(Plot):
         self._kept = np.empty(0, int)  # the neurons that have a lane
         plot = new_figure("hidden", "value of the neuron", "", height=220)
         looks = ((VERMILION, "triangle"), (BLUE, "circle"))
-        for source, (colour, marker) in zip(self.dots, looks):
-            plot.scatter("x", "y", source=source, marker=marker, size=5, color=colour, alpha=0.55,
+        for source, (color, marker) in zip(self.dots, looks):
+            plot.scatter("x", "y", source=source, marker=marker, size=5, color=color, alpha=0.55,
                          legend_label=marker)  # fmt: skip
-        self.colours = models.LinearColorMapper(palette=list(DEVIATION), low=0, high=1)
+        self.colors = models.LinearColorMapper(palette=list(DEVIATION), low=0, high=1)
         plot.scatter("x", "y", source=self.shades, size=5, line_color=None, fill_alpha=0.7,
-                     fill_color={"field": "truth", "transform": self.colours})  # fmt: skip
+                     fill_color={"field": "truth", "transform": self.colors})  # fmt: skip
         plot.segment("low", "y", "high", "y", source=self.mark, color=GREEN, line_width=3)
         plot.scatter("x", "y", source=self.mark, size=11, line_color=GREEN, line_width=3,
                      fill_color=None)  # fmt: skip
@@ -55,7 +55,7 @@ class HiddenPlot(Plot):
             for (_, marker), r in zip(looks, plot.renderers[:2])
         ]
         plot.legend[0].items = self.items
-        self.bar = colour_bar(plot, self.colours, "target", visible=False)
+        self.bar = color_bar(plot, self.colors, "target", visible=False)
         plot.yaxis[0].update(major_tick_line_color=None, ticker=models.FixedTicker(ticks=[]))
         plot.ygrid.visible = False
         plot.xgrid.visible = True
@@ -98,10 +98,10 @@ class HiddenPlot(Plot):
         told = np.zeros(0, int) if classes else np.flatnonzero(np.isfinite(of))
         if len(told):
             low, high = np.quantile(of[told], [0.02, 0.98])
-            self.colours.update(low=float(low), high=float(max(high, low + 1e-9)))
+            self.colors.update(low=float(low), high=float(max(high, low + 1e-9)))
         _fill(self.shades, values[told], 0.8 * (within[told] - 0.5), truth=of[told])
         self.bar.update(visible=bool(len(told)), title=target)
-        self.describe(_in_words(hidden, truth, [str(n) for n in neurons], bool(classes)))
+        self.describe(_reading(hidden, truth, [str(n) for n in neurons], bool(classes)))
 
     def point(self, mean: Float[np.ndarray, " v"], std: Float[np.ndarray, " v"]) -> None:
         """Mark one row by its neurons' means with intervals of 95%."""
@@ -139,7 +139,7 @@ def _fill(
     put(source, x=values.T.ravel(), y=y, **{name: np.tile(v, k) for name, v in more.items()})
 
 
-def _in_words(
+def _reading(
     hidden: Float[np.ndarray, "n v"], truth: Rows, names: Sequence[str], classes: bool
 ) -> str:
     """Which neurons go with the target most and least, by the correlation over the rows."""
@@ -153,5 +153,5 @@ def _in_words(
     order = np.argsort(-along, kind="stable")
     best, least = order[0], order[-1]
     kind = "classes" if classes else "target"
-    words = f"{names[best]} goes with the {kind} most (correlation {along[best]:.2f}"
-    return words + (f"), {names[least]} least ({along[least]:.2f})." if len(order) > 1 else ").")
+    reading = f"{names[best]} goes with the {kind} most (correlation {along[best]:.2f}"
+    return reading + (f"), {names[least]} least ({along[least]:.2f})." if len(order) > 1 else ").")

@@ -35,14 +35,14 @@ class HintonPlot(Plot):
         self._framed: tuple[object, ...] = ()
         self.field = models.ColumnDataSource({"left": [0], "right": [1], "bottom": [0], "top": [1]})
         self.squares = models.ColumnDataSource(
-            {"x": [], "y": [], "side": [], "colour": [], "value": []}
+            {"x": [], "y": [], "side": [], "color": [], "value": []}
         )
         plot = new_figure("hinton", column, row, x_range=models.Range1d(0, 1),
                           y_range=models.Range1d(1, 0))  # fmt: skip
         plot.update(sizing_mode="fixed", width=None, height=None, frame_width=1, frame_height=1)
         plot.quad(left="left", right="right", bottom="bottom", top="top", source=self.field,
                   color=FIELD, level="underlay", line_width=0)  # fmt: skip
-        glyph = plot.rect("x", "y", "side", "side", source=self.squares, color="colour",
+        glyph = plot.rect("x", "y", "side", "side", source=self.squares, color="color",
                           line_width=0)  # fmt: skip
         tips = [(row, "@y{0}"), (column, "@x{0}"), ("value", "@value{0.0000}")]
         plot.add_tools(models.HoverTool(renderers=[glyph], tooltips=tips))
@@ -67,7 +67,7 @@ class HintonPlot(Plot):
             "y": y.ravel().astype(np.float32),
             "side": side.ravel().astype(np.float32),
             "value": finite.ravel().astype(np.float32),
-            "colour": np.where(finite.ravel() >= 0, "#ffffff", "#000000").tolist(),
+            "color": np.where(finite.ravel() >= 0, "#ffffff", "#000000").tolist(),
         }
         self._frame(rows, cols)
         if greatest == 0:

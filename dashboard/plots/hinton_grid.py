@@ -1,4 +1,4 @@
-"""Hinton diagrams of several matrices among the same classes, to one scale, coloured by group."""
+"""Hinton diagrams of several matrices among the same classes, to one scale, colored by group."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Matrices = Float[np.ndarray, "q c c"]
 Order = Int[np.ndarray, " c"]
 
 HEAD = 20  # pixels of the words above a matrix
-KEY = 20  # pixels of a line of the key to the groups' colours
+KEY = 20  # pixels of a line of the key to the groups' colors
 LETTER, SQUARE = 6.6, 11  # pixels of a letter in it, on average, and of a group's square
-STRIP, GAP = 0.035, 0.05  # of a tile's width: the groups' colours, the margin
+STRIP, GAP = 0.035, 0.05  # of a tile's width: the groups' colors, the margin
 
 _NAME = """
 const names = source.data.name
@@ -29,7 +29,7 @@ return names[Math.round(value)] ?? ''
 class HintonGrid(Tiled):
     """White squares are positive, black negative, on grey; area is magnitude over the greatest.
 
-    The greatest is that of all matrices together, so that they can be compared. Colours beside and
+    The greatest is that of all matrices together, so that they can be compared. Colors beside and
     above a matrix say which group (alphabet) a class is of.
 
     Args:
@@ -37,7 +37,7 @@ class HintonGrid(Tiled):
         what: What rows and columns are.
         least: Pixels of a matrix that are enough to see it.
         most: Pixels beyond which it does not grow.
-        say: Makes the reading of the matrices, as `in_words` does.
+        say: Makes the reading of the matrices, as `reading_of` does.
     """
 
     def __init__(
@@ -49,14 +49,14 @@ class HintonGrid(Tiled):
         say: Callable[[Matrices, Sequence[str], Sequence[str], Sequence[str]], str] | None = None,
     ) -> None:
         self._what = what
-        self._say = say or in_words
+        self._say = say or reading_of
         self._shown: tuple[Matrices, list[str], list[str], list[str], Order] | None = None
         self._placed: tuple[object, ...] = ()
         self._key: list[tuple[float, float, str]] = []
         self.cells = columns("x", "y", "side", "value", "i", "j")
         self.fields = columns("left", "right", "bottom", "top")
         self.strips = models.ColumnDataSource(
-            {"left": [], "right": [], "bottom": [], "top": [], "colour": [], "group": []}
+            {"left": [], "right": [], "bottom": [], "top": [], "color": [], "group": []}
         )
         self.heads = models.ColumnDataSource({"x": [], "y": [], "text": []})
         self.names = models.ColumnDataSource({"name": []})
@@ -72,7 +72,7 @@ class HintonGrid(Tiled):
         return len({y for _, y, _ in self._key}) * KEY / self.side
 
     def _written(self, side: float) -> list[tuple[float, float, str]]:
-        """Where the groups' names stand, in pixels; nowhere if there are more than colours."""
+        """Where the groups' names stand, in pixels; nowhere if there are more than colors."""
         names = list(dict.fromkeys(self._groups()))
         if not 1 < len(names) <= len(GROUPS):
             return []
@@ -89,7 +89,7 @@ class HintonGrid(Tiled):
     def _compose(self, plot: Figure) -> None:
         box = ("left", "right", "bottom", "top")
         plot.quad(*box, source=self.fields, color=FIELD, level="underlay", line_width=0)
-        plot.quad(*box, source=self.strips, color="colour", line_width=0)
+        plot.quad(*box, source=self.strips, color="color", line_width=0)
         sign = models.LinearColorMapper(palette=["#000000", "#ffffff"], low=-1e-30, high=1e-30)
         squares = plot.rect("x", "y", "side", "side", source=self.cells, line_width=0,
                             fill_color={"field": "value", "transform": sign})  # fmt: skip
@@ -162,7 +162,7 @@ class HintonGrid(Tiled):
             self._placed = place
             put(self.fields, left=left, right=left + c * cell, bottom=top + c * cell, top=top)
             self._write(left, top - STRIP, heads)
-            self._colour([groups[k] for k in order], left, top, cell)
+            self._color([groups[k] for k in order], left, top, cell)
 
     def _write(self, x: np.ndarray, y: np.ndarray, heads: list[str]) -> None:
         """The words above the matrices, and the groups' names in the key above all."""
@@ -173,9 +173,9 @@ class HintonGrid(Tiled):
             "text": [*heads, *(name for *_, name in self._key)],
         }
 
-    def _colour(self, groups: list[str], left: np.ndarray, top: np.ndarray, cell: float) -> None:
+    def _color(self, groups: list[str], left: np.ndarray, top: np.ndarray, cell: float) -> None:
         """Strips beside and above each matrix, a piece for each run of classes of one group."""
-        colour = {g: GROUPS[k % len(GROUPS)] for k, g in enumerate(dict.fromkeys(self._groups()))}
+        color = {g: GROUPS[k % len(GROUPS)] for k, g in enumerate(dict.fromkeys(self._groups()))}
         ends, runs = [0], []
         for group, run in groupby(groups):
             runs.append(group)
@@ -194,13 +194,13 @@ class HintonGrid(Tiled):
         sides = [np.concatenate(side) for side in zip(*pieces)]
         data = dict(zip(("left", "right", "bottom", "top"), sides))
         names = [*runs * (2 * len(left)), *(name for *_, name in self._key)]
-        self.strips.data = {**data, "colour": [colour[n] for n in names], "group": names}
+        self.strips.data = {**data, "color": [color[n] for n in names], "group": names}
 
     def _groups(self) -> list[str]:
         return self._shown[3] if self._shown is not None else []
 
 
-def in_words(
+def reading_of(
     matrices: Matrices, heads: Sequence[str], names: Sequence[str], groups: Sequence[str]
 ) -> str:
     """How many matrices of how many classes, the greatest entry, within groups against between."""
@@ -213,15 +213,15 @@ def in_words(
     same = of[:, None] == of[None, :]
     own = np.eye(c, dtype=bool)
     k, i, j = np.unravel_index(int(np.argmax(size)), size.shape)
-    words = (
+    reading = (
         f"{many} of {c} classes; the greatest entry is {matrices[k, i, j]:.3g}, in "
         f"{heads[int(k)]}: {names[int(i)]}"
         + (f" with {names[int(j)]}" if i != j else " with itself")
     )
     if (same & ~own).any() and (~same).any():
         within, between = size[:, same & ~own].mean(), size[:, ~same].mean()
-        words += (
+        reading += (
             f". Between alphabets entries are {between / max(within, 1e-300):.0%} the size of "
             "those within one, on average"
         )
-    return words + "."
+    return reading + "."

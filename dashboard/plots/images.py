@@ -14,13 +14,13 @@ from scant.dashboard.plots.theme import (
     INK,
     PAPER,
     Figure,
-    colour_bar,
+    color_bar,
     models,
 )
 from scant.dashboard.plots.tiles import Tiled
 
 Images = Float[np.ndarray, "k h w"]
-Coloured = Float[np.ndarray, "k h w 3"]
+Colored = Float[np.ndarray, "k h w 3"]
 
 LEVELS = 255  # of ink; one more stands for no image at all
 FINE = 24  # pixels of a tile's picture at least, so that margins can be a few of them
@@ -30,7 +30,7 @@ BAR = 4  # pixels of a bar
 
 
 def shades(low: str = PAPER, high: str = INK, n: int = LEVELS) -> list[str]:
-    """Colours from paper to ink."""
+    """Colors from paper to ink."""
     first, last = (np.array([int(c[i : i + 2], 16) for i in (1, 3, 5)]) for c in (low, high))
     mixed = np.round(np.linspace(first, last, n)).astype(int)
     return ["#{:02x}{:02x}{:02x}".format(*rgb) for rgb in mixed]
@@ -62,14 +62,14 @@ class GalleryPlot(Tiled):
         rows_of: int = 0,
     ) -> None:
         self._pick, self._lines = pick, lines
-        self._images: Images | Coloured = np.empty((0, 1, 1))
-        self._words: list[list[str]] = []
+        self._images: Images | Colored = np.empty((0, 1, 1))
+        self._captions: list[list[str]] = []
         self._marks: list[str] = []
         self._bars: np.ndarray | None = None
         self.picture = models.ColumnDataSource({"image": [], "x": [], "y": [], "dw": [], "dh": []})
-        self.words = models.ColumnDataSource({"x": [], "y": [], "text": []})
+        self.caption_source = models.ColumnDataSource({"x": [], "y": [], "text": []})
         self.frames = models.ColumnDataSource(
-            {"left": [], "right": [], "bottom": [], "top": [], "colour": [], "tip": []}
+            {"left": [], "right": [], "bottom": [], "top": [], "color": [], "tip": []}
         )
         self.bars = columns("left", "right", "bottom", "top")
         super().__init__(title, name, least, most, rows_of)
@@ -98,10 +98,10 @@ class GalleryPlot(Tiled):
         self._sheet(plot)
         box = ("left", "right", "bottom", "top")
         plot.quad(*box, source=self.bars, color=BLUE, line_width=0)
-        frames = plot.quad(*box, source=self.frames, fill_alpha=0, line_color="colour",
+        frames = plot.quad(*box, source=self.frames, fill_alpha=0, line_color="color",
                            line_width=2, nonselection_line_alpha=1)  # fmt: skip
-        plot.text("x", "y", "text", source=self.words, text_color=GREY, text_font_size="12px",
-                  text_baseline="top")  # fmt: skip
+        plot.text("x", "y", "text", source=self.caption_source, text_color=GREY,
+                  text_font_size="12px", text_baseline="top")  # fmt: skip
         plot.add_tools(models.HoverTool(renderers=[frames], tooltips="@tip"))
         if self._pick is not None:
             plot.add_tools(models.TapTool(renderers=[frames]))
@@ -114,8 +114,8 @@ class GalleryPlot(Tiled):
 
     def show(
         self,
-        images: Images | Coloured,
-        words: Sequence[Sequence[str]],
+        images: Images | Colored,
+        captions: Sequence[Sequence[str]],
         reading: str,
         marks: Sequence[str] | None = None,
         bars: Float[np.ndarray, " k"] | None = None,
@@ -125,9 +125,9 @@ class GalleryPlot(Tiled):
 
         Args:
             images: Ink, row by row.
-            words: Lines under each.
+            captions: Lines under each.
             reading: What they show, in one or two sentences.
-            marks: The colour of the frame of each; none where None.
+            marks: The color of the frame of each; none where None.
             bars: A share under each, drawn as a bar.
             span: Values of paper and of full ink.
         """
@@ -135,7 +135,7 @@ class GalleryPlot(Tiled):
         fresh = np.clip((np.asarray(images, float) - low) / max(high - low, 1e-12), 0, 1)
         k = len(fresh)
         self._images = fresh
-        self._words = [list(lines)[: self._lines] for lines in words]
+        self._captions = [list(lines)[: self._lines] for lines in captions]
         self._marks = list(marks) if marks is not None else [GREY] * k
         self._bars = None if bars is None else np.clip(np.nan_to_num(bars), 0, 1)
         self._lay(k)
@@ -155,15 +155,15 @@ class GalleryPlot(Tiled):
         right, bottom = left + self._size[0], top + self._size[1]
         self._paint(left, top)
         pixel = 1 / self.side  # of the page
-        tips = [", ".join(lines) for lines in self._words]
+        tips = [", ".join(lines) for lines in self._captions]
         framed = {"left": left, "right": right, "bottom": bottom, "top": top,
-                  "colour": self._marks, "tip": tips}  # fmt: skip
+                  "color": self._marks, "tip": tips}  # fmt: skip
         if any(list(self.frames.data[n]) != list(v) for n, v in framed.items()):
             self.frames.data = framed
         line = bottom + (BAR + 4) * pixel
         rows = range(self._lines)
-        text = [lines[r] if r < len(lines) else "" for r in rows for lines in self._words]
-        self.words.data = {
+        text = [lines[r] if r < len(lines) else "" for r in rows for lines in self._captions]
+        self.caption_source.data = {
             "x": np.tile(left, self._lines),
             "y": np.concatenate([line + r * LINE * self._type * pixel for r in rows])
             if rows
@@ -201,7 +201,7 @@ class GalleryPlot(Tiled):
 
 
 class PhotographsPlot(GalleryPlot):
-    """The same with images in colour: red, green and blue, by default from 0 to 1."""
+    """The same with images in color: red, green and blue, by default from 0 to 1."""
 
     def _sheet(self, plot: Figure) -> None:
         plot.image_rgba("image", "x", "y", "dw", "dh", source=self.picture)
@@ -245,7 +245,7 @@ class ResponsePlot(Tiled):
         for source, mapper in zip(self.pictures, (paper, self.level, over)):
             plot.image("image", "x", "y", "dw", "dh", source=source, color_mapper=mapper)
         ticker = models.BasicTicker(desired_num_ticks=3)
-        colour_bar(plot, self.level, "adds to the mean (nats)", "below", ticker=ticker)
+        color_bar(plot, self.level, "adds to the mean (nats)", "below", ticker=ticker)
 
     def show(
         self,

@@ -81,10 +81,10 @@ class IntervalPlot(Plot):
             y_lo=mean - 1.96 * std_y, y_hi=mean + 1.96 * std_y)  # fmt: skip
         name_drawn(self.figures[0])
         widest = int(np.argmax(std_f))
-        words = (
+        reading = (
             f"Mean between {mean.min():.3g} and {mean.max():.3g}; known least at "
             f"{x[widest]:.4g}, within ± {1.96 * std_f[widest]:.2g}"
         )
         if np.isfinite(truth).any():
-            words += f"; truth off by {np.sqrt(np.nanmean((mean - truth) ** 2)):.3g} (RMSE)"
-        self.describe(words + ".")
+            reading += f"; truth off by {np.sqrt(np.nanmean((mean - truth) ** 2)):.3g} (RMSE)"
+        self.describe(reading + ".")

@@ -11,7 +11,7 @@ from scant.dashboard.plots.fixed_legend import Key, look
 from scant.dashboard.plots.theme import BLUE, GREY, Figure, models, new_figure
 
 NAMED = 40  # outputs that get their names beside them; more would hide each other
-LIFTS = (-6, 20, -20, 34)  # pixels by which names of neighbours along x are set apart
+LIFTS = (-6, 20, -20, 34)  # pixels by which names of neighbors along x are set apart
 NONE = "This model has no latent places."
 HOLDS = 2 * 5.991**0.5  # deviations across the ellipse that holds 95% of a Gaussian in the plane
 
@@ -74,10 +74,10 @@ class LatentPlot(Plot):
         plot = self.figures[0]
         for axis, dimension in zip((plot.xaxis[0], plot.yaxis[0]), order):
             axis.axis_label = f"latent dimension {dimension + 1}"
-        self.describe(_in_words(np.column_stack([x, y]), std[:, order], [str(n) for n in names]))
+        self.describe(_reading(np.column_stack([x, y]), std[:, order], [str(n) for n in names]))
 
 
-def _in_words(
+def _reading(
     places: Float[np.ndarray, "d 2"], std: Float[np.ndarray, "d 2"], names: Sequence[str]
 ) -> str:
     if len(places) < 2:
@@ -95,11 +95,11 @@ def _in_words(
     )
 
 
-ROWS = ("x", "y", "width", "height", "colour", "marker", "group")
+ROWS = ("x", "y", "width", "height", "color", "marker", "group")
 
 
 class ClassesPlot(Plot):
-    """Rows at the means of q(x), by class in colour and marker, with ellipses that hold 95%.
+    """Rows at the means of q(x), by class in color and marker, with ellipses that hold 95%.
 
     Args:
         title: The heading.
@@ -119,14 +119,14 @@ class ClassesPlot(Plot):
         self.mark = models.ColumnDataSource({n: [] for n in ("x", "y", "name", "turn")})
         self._turn = 0
         plot = new_figure(name, height=height)
-        plot.ellipse("x", "y", "width", "height", source=self.rows, fill_color="colour",
-                     fill_alpha=0.04, line_color="colour", line_alpha=0.14)  # fmt: skip
-        dots = plot.scatter("x", "y", source=self.rows, size=7, fill_color="colour",
-                            line_color="colour", fill_alpha=0.65, marker="marker")  # fmt: skip
+        plot.ellipse("x", "y", "width", "height", source=self.rows, fill_color="color",
+                     fill_alpha=0.04, line_color="color", line_alpha=0.14)  # fmt: skip
+        dots = plot.scatter("x", "y", source=self.rows, size=7, fill_color="color",
+                            line_color="color", fill_alpha=0.65, marker="marker")  # fmt: skip
         plot.add_tools(models.HoverTool(renderers=[dots], tooltips="@group"))
-        for size, width, colour in ((20, 6, "#ffffff"), (20, 3, "#000000")):
+        for size, width, color in ((20, 6, "#ffffff"), (20, 3, "#000000")):
             plot.scatter("x", "y", source=self.mark, size=size, marker="circle_cross",
-                         fill_alpha=0, line_color=colour, line_width=width)  # fmt: skip
+                         fill_alpha=0, line_color=color, line_width=width)  # fmt: skip
         plot.text("x", "y", "name", source=self.mark, text_color=GREY, text_font_size="12px",
                   x_offset=14, y_offset=-8)  # fmt: skip
         self.key = Key(plot)
@@ -161,7 +161,7 @@ class ClassesPlot(Plot):
             y=y,
             width=width,
             height=height,
-            colour=[look(c)[0] for c in of],
+            color=[look(c)[0] for c in of],
             marker=[look(c)[1] for c in of],
             group=[str(classes[c]) for c in of],
         )

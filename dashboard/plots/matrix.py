@@ -16,7 +16,7 @@ from scant.dashboard.plots.theme import (
     PAPER,
     VERMILION,
     Figure,
-    colour_bar,
+    color_bar,
     models,
 )
 from scant.dashboard.plots.tiles import Tiled
@@ -26,7 +26,7 @@ COMMON = "covariance, share of the greatest"
 SIGNED = "covariance below and above what is in common, share of the greatest"
 ONE_WAY, BOTH_WAYS = list(Cividis256), list(interp_palette((BLUE, PAPER, VERMILION), LEVELS + 1))
 HEAD = 20  # pixels of the words above an image
-STRIP, GAP = 0.035, 0.06  # of a tile's width: the classes' colours, the margin
+STRIP, GAP = 0.035, 0.06  # of a tile's width: the classes' colors, the margin
 
 
 class MatrixPlot(Tiled):
@@ -46,7 +46,7 @@ class MatrixPlot(Tiled):
         self.pictures = models.ColumnDataSource({n: [] for n in ("image", "x", "y", "dw", "dh")})
         self.heads = models.ColumnDataSource({"x": [], "y": [], "text": []})
         self.strips = models.ColumnDataSource(
-            {n: [] for n in ("left", "right", "bottom", "top", "colour", "name")}
+            {n: [] for n in ("left", "right", "bottom", "top", "color", "name")}
         )
         self._classes: list[str] = []
         super().__init__(title, "covariance", least, most)
@@ -58,12 +58,12 @@ class MatrixPlot(Tiled):
     def _compose(self, plot: Figure) -> None:
         self.level = models.LinearColorMapper(palette=ONE_WAY, low=0, high=LEVELS)
         plot.image("image", "x", "y", "dw", "dh", source=self.pictures, color_mapper=self.level)
-        strips = plot.quad("left", "right", "bottom", "top", source=self.strips, color="colour",
+        strips = plot.quad("left", "right", "bottom", "top", source=self.strips, color="color",
                            line_width=0)  # fmt: skip
         plot.text("x", "y", "text", source=self.heads, text_color=GREY, text_font_size="12px",
                   text_baseline="bottom")  # fmt: skip
         plot.add_tools(models.HoverTool(renderers=[strips], tooltips="@name"))
-        self.bar = colour_bar(
+        self.bar = color_bar(
             plot,
             models.LinearColorMapper(palette=ONE_WAY, low=0, high=1),
             COMMON,

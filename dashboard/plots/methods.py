@@ -19,15 +19,15 @@ class MethodsPlot(Plot):
 
     def __init__(self, title: str = "Beside other methods") -> None:
         self.dots = models.ColumnDataSource(
-            {"method": [], "value": [], "low": [], "high": [], "colour": [], "marker": []}
+            {"method": [], "value": [], "low": [], "high": [], "color": [], "marker": []}
         )
-        self.splits = models.ColumnDataSource({"method": [], "value": [], "colour": []})
+        self.splits = models.ColumnDataSource({"method": [], "value": [], "color": []})
         plot = new_figure("methods", "", "", height=200, y_range=models.FactorRange(factors=[]))
-        plot.scatter("value", "method", source=self.splits, size=5, color="colour", alpha=0.5)
-        plot.segment("low", "method", "high", "method", source=self.dots, line_color="colour",
+        plot.scatter("value", "method", source=self.splits, size=5, color="color", alpha=0.5)
+        plot.segment("low", "method", "high", "method", source=self.dots, line_color="color",
                      line_width=3, line_alpha=0.5)  # fmt: skip
         drawn = plot.scatter("value", "method", source=self.dots, marker="marker", size=12,
-                             color="colour")  # fmt: skip
+                             color="color")  # fmt: skip
         tips = [("", "@method"), ("", "@value{0.000} (@low{0.000} to @high{0.000})")]
         plot.add_tools(models.HoverTool(renderers=[drawn], tooltips=tips))
         plot.xgrid.visible = True
@@ -54,19 +54,19 @@ class MethodsPlot(Plot):
         spread = np.array(
             [np.nanstd(row, ddof=1) if np.isfinite(row).sum() > 1 else 0 for row in scores[have]]
         )
-        colours = [VERMILION if i else BLUE for i in have]
+        colors = [VERMILION if i else BLUE for i in have]
         self.dots.data = {
             "method": names,
             "value": mean,
             "low": mean - spread,
             "high": mean + spread,
-            "colour": colours,
+            "color": colors,
             "marker": ["diamond" if i else "circle" for i in have],
         }
-        each = [(n, float(v), c) for n, i, c in zip(names, have, colours) for v in scores[i]]
+        each = [(n, float(v), c) for n, i, c in zip(names, have, colors) for v in scores[i]]
         kept = [one for one in each if np.isfinite(one[1])]
         self.splits.data = dict(
-            zip(("method", "value", "colour"), map(list, zip(*kept)), strict=False)
+            zip(("method", "value", "color"), map(list, zip(*kept)), strict=False)
         )
         less = score.split(" ")[0] in LOWER
         plot = self.figures[0]
@@ -104,9 +104,9 @@ def _tested(names: Sequence[str], p: Float[np.ndarray, " m"], splits: int) -> st
     rest = [n for n, v in zip(names, p) if v >= SURE]
     if not told and not rest:
         return ""
-    words = f" Over {splits} splits a paired t-test tells {names[0]} from {', '.join(told)}"
+    reading = f" Over {splits} splits a paired t-test tells {names[0]} from {', '.join(told)}"
     if not told:
-        words = f" Over {splits} splits a paired t-test tells {names[0]} from none of them"
+        reading = f" Over {splits} splits a paired t-test tells {names[0]} from none of them"
     elif rest:
-        words += f", not from {', '.join(rest)}"
-    return words + "."
+        reading += f", not from {', '.join(rest)}"
+    return reading + "."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-NORMALISED = (
+NORMALIZED = (
     "mean squared error over the variance of the values; 0 is best, and 1 is what their mean would "
     "score."
 )
@@ -28,8 +28,8 @@ MEANINGS = {
     "better. It rewards being close and being honest about how close.",
     "ECE": "expected calibration error, the mean gap between a stated probability and how often it "
     "comes true; 0 is best.",
-    "SMSE": NORMALISED,
-    "NMSE": NORMALISED,
+    "SMSE": NORMALIZED,
+    "NMSE": NORMALIZED,
     "RMSE": "root of the mean squared error, in the unit of what is predicted; 0 is best.",
     "SNLP": "mean negative log density of the true values, less that of one Gaussian for all; "
     "lower is better, and 0 is no better than that Gaussian.",

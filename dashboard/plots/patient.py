@@ -63,15 +63,15 @@ class PatientPlot(Plot):
         put(self.truth, x=[truth] * 2 if known else [], y=[-0.12, 1.02] if known else [])
         time, low, high = (f"{v:.3g}" for v in median)
         m = len(samples)
-        words = (
+        reading = (
             f"{who}: {time} predicted, between {low} and {high} with 95%, from {m} "
             f"{'sample' if m == 1 else 'samples'}"
         )
         if m > 1:
-            words += f" that say {samples.min():.3g} to {samples.max():.3g}"
+            reading += f" that say {samples.min():.3g} to {samples.max():.3g}"
         if known:
-            words += f"; {'died at' if died else 'alive when last seen, at'} {truth:.3g}"
+            reading += f"; {'died at' if died else 'alive when last seen, at'} {truth:.3g}"
         if known and died:
             inside = median[1] <= truth <= median[2]
-            words += ", within the interval" if inside else ", outside the interval"
-        self.describe(words + ".")
+            reading += ", within the interval" if inside else ", outside the interval"
+        self.describe(reading + ".")

@@ -1,4 +1,4 @@
-"""All rows of a pool in a plane, coloured by what the model thinks; those asked are marked."""
+"""All rows of a pool in a plane, colored by what the model thinks; those asked are marked."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scant.dashboard.plots.theme import (
     DEVIATION,
     GREEN,
     GREY,
-    colour_bar,
+    color_bar,
     models,
     new_figure,
     quiet_legend,
@@ -21,7 +21,7 @@ SHAPES = ("square", "triangle")  # of the two classes' labels
 
 
 class PoolPlot(Plot):
-    """A dot a row; a square or triangle round each labelled one; a cross on those asked next.
+    """A dot a row; a square or triangle round each labeled one; a cross on those asked next.
 
     Args:
         title: The heading.
@@ -34,11 +34,11 @@ class PoolPlot(Plot):
         self.next = columns("x", "y")
         plot = new_figure("pool", "first principal component", "second principal component",
                           height=380, tools="tap" if pick else "")  # fmt: skip
-        self.colours = models.LinearColorMapper(palette=list(DEVIATION), low=0, high=1)
+        self.colors = models.LinearColorMapper(palette=list(DEVIATION), low=0, high=1)
         dots = plot.scatter("x", "y", source=self.rows, size=6, line_color=None,
-                            fill_color={"field": "p", "transform": self.colours}, fill_alpha=0.75,
+                            fill_color={"field": "p", "transform": self.colors}, fill_alpha=0.75,
                             nonselection_fill_alpha=0.75)  # fmt: skip
-        unlabelled = ["", ""]
+        unlabeled = ["", ""]
         for source, shape in zip(self.given, SHAPES):
             plot.scatter("x", "y", source=source, marker=shape, size=13, fill_alpha=0,
                          line_color=GREY, line_width=2)  # fmt: skip
@@ -50,14 +50,14 @@ class PoolPlot(Plot):
             models.LegendItem(
                 label={"value": said},
                 renderers=[plot.scatter("x", "y", source=none, marker=marker, size=11, fill_alpha=0,
-                                        line_color=colour, line_width=2)],
+                                        line_color=color, line_width=2)],
             )
-            for (marker, colour), said in zip(looks, [*unlabelled, "asked next"])
+            for (marker, color), said in zip(looks, [*unlabeled, "asked next"])
         ]  # fmt: skip
         plot.add_layout(models.Legend(items=self.items))
         quiet_legend(plot)
         plot.legend[0].update(click_policy="none", ncols=2)
-        self.bar = colour_bar(plot, self.colours, "probability")
+        self.bar = color_bar(plot, self.colors, "probability")
         tips = [("row", "@row{0}"), ("p", "@p{0.00}")]
         plot.add_tools(models.HoverTool(renderers=[dots], tooltips=tips))
         if pick:
@@ -82,7 +82,7 @@ class PoolPlot(Plot):
             xy: Their places.
             p: Their probability of the second class.
             rows: Their numbers in the table.
-            given: Numbers of the rows labelled as the first class, and as the second.
+            given: Numbers of the rows labeled as the first class, and as the second.
             queue: Those asked next.
             classes: Two names.
         """

@@ -16,10 +16,10 @@ class PrecisionRecallPlot(Plot):
 
     def __init__(self, title: str = "What a threshold trades", height: int = 420) -> None:
         self.curves = models.ColumnDataSource(
-            {n: [] for n in ("recall", "precision", "colour", "dash", "width")}
+            {n: [] for n in ("recall", "precision", "color", "dash", "width")}
         )
         self.marks = models.ColumnDataSource(
-            {n: [] for n in ("recall", "precision", "colour", "marker", "method", "threshold")}
+            {n: [] for n in ("recall", "precision", "color", "marker", "method", "threshold")}
         )
         self.guess = columns("x", "y")
         plot = new_figure("precision_recall", "recall: share of the rare class that is found",
@@ -27,9 +27,9 @@ class PrecisionRecallPlot(Plot):
                           x_range=models.Range1d(0, 1.02),
                           y_range=models.Range1d(0, 1.02))  # fmt: skip
         plot.line("x", "y", source=self.guess, color=GREY, line_dash="dotted", line_width=2)
-        plot.multi_line("recall", "precision", source=self.curves, line_color="colour",
+        plot.multi_line("recall", "precision", source=self.curves, line_color="color",
                         line_dash="dash", line_width="width", line_alpha=0.9)  # fmt: skip
-        dots = plot.scatter("recall", "precision", source=self.marks, size=11, color="colour",
+        dots = plot.scatter("recall", "precision", source=self.marks, size=11, color="color",
                             marker="marker", line_color=GREY)  # fmt: skip
         tips = [("method", "@method"), ("threshold", "@threshold{0.000}"),
                 ("recall", "@recall{0%}"), ("precision", "@precision{0%}")]  # fmt: skip
@@ -56,7 +56,7 @@ class PrecisionRecallPlot(Plot):
         self.curves.data = {
             "recall": [c[2] for c in curves],
             "precision": [c[1] for c in curves],
-            "colour": [look(k)[0] for k in every],
+            "color": [look(k)[0] for k in every],
             "dash": [look(k)[2] for k in every],
             "width": [width(k) for k in every],
         }
@@ -72,7 +72,7 @@ class PrecisionRecallPlot(Plot):
             self.marks,
             recall=at[:, 2],
             precision=at[:, 1],
-            colour=[look(k)[0] for k in every],
+            color=[look(k)[0] for k in every],
             marker=[look(k)[1] for k in every],
             method=[str(m) for m in methods],
             threshold=at[:, 0],

@@ -36,9 +36,9 @@ class RecallPlot(Plot):
             (BLUE, "circle", 12),
         ]
         self.dots = []
-        for colour, marker, size in looks:
+        for color, marker, size in looks:
             source = models.ColumnDataSource({"recall": [], "output": [], "method": []})
-            plot.scatter("recall", "output", source=source, marker=marker, size=size, color=colour,
+            plot.scatter("recall", "output", source=source, marker=marker, size=size, color=color,
                          legend_label=MODEL)  # fmt: skip
             self.dots.append(source)
         # An item of its own for each: bokeh makes one of those that share a label.
@@ -91,7 +91,7 @@ class RecallPlot(Plot):
         if list(plot.y_range.factors) != names[::-1] or plot.height != MARGINS + tall:
             plot.y_range.factors = names[::-1]
             plot.height = MARGINS + tall
-        self.describe(_in_words(said, names, of, rows))
+        self.describe(_reading(said, names, of, rows))
 
     def _put(
         self, source: Any, item: Any, method: str, recall: np.ndarray, names: Sequence[str]
@@ -113,7 +113,7 @@ def counted(output: np.ndarray, outputs: int) -> Int[np.ndarray, " d"]:
     return np.bincount(np.asarray(output, int), minlength=outputs)
 
 
-def _in_words(
+def _reading(
     said: Mapping[str, np.ndarray],
     names: Sequence[str],
     of: str,
@@ -124,14 +124,14 @@ def _in_words(
         return "No row was held out."
     best, worst = int(np.nanargmax(own)), int(np.nanargmin(own))
     means = {m: _mean(v, rows) for m, v in said.items() if np.isfinite(v).any()}
-    words = f"Recall of {of}: {means[MODEL]:.1%}"
+    reading = f"Recall of {of}: {means[MODEL]:.1%}"
     if len(names) > 1:
-        words += (
+        reading += (
             " of all together" if rows is not None else f" on average over {len(names)} outputs"
         )
-        words += f", from {own[worst]:.1%} ({names[worst]}) to {own[best]:.1%} ({names[best]})"
+        reading += f", from {own[worst]:.1%} ({names[worst]}) to {own[best]:.1%} ({names[best]})"
     rest = [f"{m} {mean:.1%}" for m, mean in means.items() if m != MODEL]
-    return f"{words}; {', '.join(rest)}."
+    return f"{reading}; {', '.join(rest)}."
 
 
 def _mean(recall: Float[np.ndarray, " d"], rows: Int[np.ndarray, " d"] | None) -> float:

@@ -60,8 +60,10 @@ class FeaturePlot(Plot):
         self.figures[0].x_range.end = 1.05 * max(float(share.max()), 0.01)
         self.bars.data = {"name": labels, "share": share.astype(np.float32)}
         first, *others = np.argsort(share)[::-1][:2]
-        words = f"Most sensitive to {labels[first]} ({share[first]:.0%})"
-        self.describe(words + "".join(f", then {labels[i]} ({share[i]:.0%})" for i in others) + ".")
+        reading = f"Most sensitive to {labels[first]} ({share[first]:.0%})"
+        self.describe(
+            reading + "".join(f", then {labels[i]} ({share[i]:.0%})" for i in others) + "."
+        )
 
 
 class DimensionsPlot(Plot):
@@ -72,8 +74,8 @@ class DimensionsPlot(Plot):
     def __init__(self, title: str = "Dimensions that matter") -> None:
         self.bars = [columns("dimension", "relevance") for _ in self.KINDS]
         plot = new_figure("relevance", "latent dimension", "relevance\n(1 / lengthscale²)")
-        for source, (kind, colour) in zip(self.bars, self.KINDS):
-            plot.vbar("dimension", 0.8, "relevance", source=source, color=colour, fill_alpha=0.85,
+        for source, (kind, color) in zip(self.bars, self.KINDS):
+            plot.vbar("dimension", 0.8, "relevance", source=source, color=color, fill_alpha=0.85,
                       line_width=0, legend_label=kind)  # fmt: skip
         plot.y_range.start = 0
         quiet_legend(plot)

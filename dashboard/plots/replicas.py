@@ -54,7 +54,7 @@ class ReplicaGrid(Plot):
         title: The heading.
         row_height: Pixels.
         pick: Called with (row, replica) of a cell that the visitor clicked.
-        legend: Whether it says what its colours mean.
+        legend: Whether it says what its colors mean.
         rows: What its rows are. Rows of anything but outputs show the same points each.
     """
 
@@ -142,7 +142,7 @@ class ReplicaGrid(Plot):
         joined = np.concatenate(parts, axis=1) if parts else np.empty((len(CURVES), 0))
         put(self.curves, **dict(zip(CURVES, joined)))
         self._explain(std_f, std_y, shared)
-        self.describe(self._in_words(grid, mean, std_f, std_y))
+        self.describe(self._reading(grid, mean, std_f, std_y))
 
     def choose(self, row: int | None, replica: int = 0) -> None:
         """Mark one cell, or none."""
@@ -234,25 +234,25 @@ class ReplicaGrid(Plot):
             return f"{name}, hidden"
         return name
 
-    def _in_words(self, grid: np.ndarray, mean: Curves, std_f: Curves, std_y: Curves) -> str:
+    def _reading(self, grid: np.ndarray, mean: Curves, std_f: Curves, std_y: Curves) -> str:
         if not len(self.rows) or not np.isfinite(std_y).any():
             return "No curve yet."
         spread = np.where(np.isfinite(std_f), std_f, std_y)
         scaled = spread / np.diff(self._y, axis=1)[:, :, None]  # rows may be in different units
         i, j, k = np.unravel_index(int(np.nanargmax(scaled)), scaled.shape)
-        words = (
-            f"{self._cells_in_words()}; least is known of {self.rows[i]}, {self.replicas[i][j]} at "
+        reading = (
+            f"{self._cell_reading()}; least is known of {self.rows[i]}, {self.replicas[i][j]} at "
             f"{grid[k]:.3g}, within ± {1.96 * spread[i, j, k]:.2g}"
         )
         x, y, row, replica, held = self._points
         asked = np.flatnonzero(held & np.isfinite(y) & (replica >= 0))
         if not len(asked):
-            return words + "."
+            return reading + "."
         found = [
             [np.interp(x[n], grid, a[row[n], replica[n]]) for n in asked] for a in (mean, std_y)
         ]
         inside = np.abs(y[asked] - found[0]) <= 1.96 * np.asarray(found[1])
-        return f"{words}; {self._caught(inside, row[asked])}."
+        return f"{reading}; {self._caught(inside, row[asked])}."
 
     def _caught(self, inside: Bool[np.ndarray, " n"], row: Places) -> str:
         """How many held-out points lie in their bands; by row where all rows show the same."""
@@ -265,7 +265,7 @@ class ReplicaGrid(Plot):
         which = "(green rings, the same in each row)"
         return f"of {count.max()} held-out points {which} {bands}: {said}"
 
-    def _cells_in_words(self) -> str:
+    def _cell_reading(self) -> str:
         n, most = len(self.rows), max(map(len, self.replicas))
         down = self.rows[0] if n == 1 else f"{n} {self.rows_are}"
         return f"{down}, {'one replica' if most == 1 else f'up to {most} replicas'}"

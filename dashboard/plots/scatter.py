@@ -1,4 +1,4 @@
-"""Prediction against truth, coloured by how unsure the model is."""
+"""Prediction against truth, colored by how unsure the model is."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Float
 from scant.dashboard.plots.base import Plot, columns, put
-from scant.dashboard.plots.theme import DEVIATION, GREEN, GREY, colour_bar, models, new_figure
+from scant.dashboard.plots.theme import DEVIATION, GREEN, GREY, color_bar, models, new_figure
 
 Rows = Float[np.ndarray, "n"]
 
 
 class ScatterPlot(Plot):
-    """Predictive means against true values; colour is the predictive deviation.
+    """Predictive means against true values; color is the predictive deviation.
 
     Args:
         target: Name of what is predicted, with its unit.
@@ -41,14 +41,14 @@ class ScatterPlot(Plot):
         if outlier is not None:
             for edge in ("above", "below"):
                 plot.line("x", edge, source=self.lines, color=GREY, line_dash=[4, 4])
-        self.colours = models.LinearColorMapper(palette=list(DEVIATION), low=0, high=1)
+        self.colors = models.LinearColorMapper(palette=list(DEVIATION), low=0, high=1)
         dots = plot.scatter("true", "mean", source=self.points, size=5, line_color=None,
-                            fill_color={"field": "std", "transform": self.colours},
+                            fill_color={"field": "std", "transform": self.colors},
                             fill_alpha=0.65, nonselection_fill_alpha=0.65,
                             selection_fill_alpha=0.65)  # fmt: skip
         plot.scatter("true", "mean", source=self.chosen, size=15, fill_color=None,
                      line_color=GREEN, line_width=3)  # fmt: skip
-        colour_bar(plot, self.colours, f"predicted deviation of {target}")
+        color_bar(plot, self.colors, f"predicted deviation of {target}")
         tips = [(against, "@true{0.000}"), ("predicted", "@mean{0.000} ± @std{0.000}")]
         plot.add_tools(models.HoverTool(renderers=[dots], tooltips=tips))
         if pick:
@@ -61,19 +61,19 @@ class ScatterPlot(Plot):
         """Show n predictions beside the truth, all in the target's unit."""
         put(self.points, true=true, mean=mean, std=std)
         low, high = np.quantile(std, [0.02, 0.98]) if len(std) else (0, 1)
-        self.colours.update(low=float(low), high=float(max(high, low + 1e-9)))
+        self.colors.update(low=float(low), high=float(max(high, low + 1e-9)))
         self._draw_lines(true)
         self._ring()
         error = mean - true
         rmse = np.sqrt(np.mean(error**2))
-        words = (
+        reading = (
             f"{len(true):,} rows drawn here: root mean squared error {rmse:.4f}, "
             f"median predicted deviation {np.median(std):.4f} (orange dots: more)"
         )
         if self.outlier is not None:
             wild = np.mean(np.abs(error) > self.outlier * (1 + true))
-            words += f", {wild:.1%} off by more than {self.outlier} (1 + {self.target})"
-        self.describe(words + ".")
+            reading += f", {wild:.1%} off by more than {self.outlier} (1 + {self.target})"
+        self.describe(reading + ".")
 
     def select(self, row: int | None) -> None:
         """Mark one row, or none."""

@@ -27,7 +27,7 @@ class ScoreCurve(Plot):
         x: Axis title of what the methods had.
         methods: Names of two methods known from the start, which a legend can hide; without,
             `draw` names up to six in a legend that stays in place.
-        looks: Colour and marker of each of `methods`.
+        looks: Color and marker of each of `methods`.
         tips: What the marks say when pointed at; an empty label is the method's name.
         size: Of the marks in pixels.
         band: Whether lines have bands.
@@ -57,19 +57,19 @@ class ScoreCurve(Plot):
         figures = [new_figure(name, x, y, **options) for name, y in scores.items()]
         for plot in figures:
             dots = []
-            for k, (colour, marker, dash, wide) in enumerate(dressed):
+            for k, (color, marker, dash, wide) in enumerate(dressed):
                 line = columns(*parts)
                 self.sources.append(line)
                 if every:
                     self.marks.append(columns(*parts))
                 named = {"legend_label": methods[k]} if methods else {}
                 if band:
-                    plot.varea("x", "low", "high", source=line, color=colour, fill_alpha=0.15)
-                plot.line("x", "score", source=line, color=colour, line_dash=dash,
+                    plot.varea("x", "low", "high", source=line, color=color, fill_alpha=0.15)
+                plot.line("x", "score", source=line, color=color, line_dash=dash,
                           line_width=wide, **named)  # fmt: skip
                 dots.append(
                     plot.scatter("x", "score", source=self.marks[-1] if every else line, size=size,
-                                 color=colour, marker=marker, alpha=0.8 if every else 1, **named)
+                                 color=color, marker=marker, alpha=0.8 if every else 1, **named)
                 )  # fmt: skip
             for name, pointed in zip(methods, ([d] for d in dots)) if methods else [("", dots)]:
                 said = [(label or name, value) for label, value in tips]

@@ -24,8 +24,8 @@ class SeparationPlot(Plot):
         plot = new_figure("separation", "probability", "share of the rows\nof each kind",
                           x_range=models.Range1d(0, 1))  # fmt: skip
         sides = (("up", BLUE, 1), ("down", VERMILION, -1))
-        for side, colour, _ in sides:
-            drawn = plot.quad("left", "right", side, 0, source=self.bars, color=colour,
+        for side, color, _ in sides:
+            drawn = plot.quad("left", "right", side, 0, source=self.bars, color=color,
                               fill_alpha=0.8, line_width=0, legend_label=side)  # fmt: skip
             tips = [("p", "@left{0.00} to @right{0.00}"), ("rows", f"@rows_{side}")]
             plot.add_tools(models.HoverTool(renderers=[drawn], tooltips=tips))
@@ -56,8 +56,8 @@ class SeparationPlot(Plot):
         put(self.bars, left=edges[:-1], right=edges[1:], up=up, down=-down,
             rows_up=counts[0], rows_down=counts[1])  # fmt: skip
         other, name = (str(c) for c in classes)
-        for item, words in zip(self.items, (f"{name}, upwards", f"{other}, downwards")):
-            item.update(label={"value": words}, visible=True)
+        for item, label in zip(self.items, (f"{name}, upwards", f"{other}, downwards")):
+            item.update(label={"value": label}, visible=True)
         self.figures[0].xaxis.axis_label = f"probability of {name}"
         said = [
             f"{share:.0%} of the {of.sum()} rows of {label} are put {where} one half"

@@ -13,7 +13,7 @@ from scant.dashboard.plots.theme import (
     INK,
     PAPER,
     Figure,
-    colour_bar,
+    color_bar,
     drawn_on,
     models,
     new_figure,
@@ -23,13 +23,13 @@ Cells = Float[np.ndarray, "g"]
 Edges = Float[np.ndarray, " _"]
 NAMES = {"truth": "truth", "mean": "posterior mean", "std": "posterior deviation"}
 HEIGHT = 380
-OUTLINE = ((PAPER, 1.8, 0.4), (INK, 0.6, 0.6))  # seen on any colour
+OUTLINE = ((PAPER, 1.8, 0.4), (INK, 0.6, 0.6))  # seen on any color
 
 
 class SurfacePlot(Plot):
     """Cells in three linked figures, with the outlines of what was observed over them.
 
-    Truth and mean share their colours.
+    Truth and mean share their colors.
 
     Args:
         title: The heading.
@@ -50,10 +50,10 @@ class SurfacePlot(Plot):
                 drawn_on(plot)
             mapper = self.spread if name == "std" else self.level
             drawn = plot.image(name, "x", "y", "dw", "dh", source=self.cells, color_mapper=mapper)
-            for colour, width, alpha in OUTLINE if name != "truth" else ():
+            for color, width, alpha in OUTLINE if name != "truth" else ():
                 plot.quad("left", "right", "bottom", "top", source=self.observed, fill_color=None,
-                          line_color=colour, line_width=width, line_alpha=alpha)  # fmt: skip
-            colour_bar(
+                          line_color=color, line_width=width, line_alpha=alpha)  # fmt: skip
+            color_bar(
                 plot, mapper, said, "below",
                 ticker=models.BasicTicker(desired_num_ticks=3),
                 formatter=models.BasicTickFormatter(use_scientific=False),
@@ -103,16 +103,16 @@ class SurfacePlot(Plot):
         _span(self.level, np.concatenate([mean, truth[known]]))
         _span(self.spread, std)
         least, most = int(np.argmin(std)), int(np.argmax(std))
-        words = (
+        reading = (
             f"Mean between {mean.min():.3g} and {mean.max():.3g}; surest at {self._place(least)} "
             f"(± {std[least]:.2g}), least sure at {self._place(most)} (± {std[most]:.2g})"
         )
         if known.any():
             error = np.sqrt(np.mean((mean[known] - truth[known]) ** 2))
-            words += f"; root mean squared error against the truth {error:.3g}"
+            reading += f"; root mean squared error against the truth {error:.3g}"
         if len(self.observed.data["left"]):
-            words += "; outlines are the boxes that were observed"
-        self.describe(words + ".")
+            reading += "; outlines are the boxes that were observed"
+        self.describe(reading + ".")
 
     def _place(self, cell: int) -> str:
         middles = [(e[:-1] + e[1:]) / 2 for e in self.edges]

@@ -29,8 +29,8 @@ class SurvivalPlot(Plot):
         looks = (("observed", GREY, "solid", "observed (Kaplan-Meier)"),
                  ("times", BLUE, "dashed", "predicted times"),
                  ("expected", GREEN, "solid", "predicted, with its doubt"))  # fmt: skip
-        for column, colour, dash, label in looks:
-            plot.step("time", column, mode="after", source=self.curves, color=colour,
+        for column, color, dash, label in looks:
+            plot.step("time", column, mode="after", source=self.curves, color=color,
                       line_width=2.5, line_dash=dash, legend_label=label)  # fmt: skip
         plot.yaxis.formatter = models.NumeralTickFormatter(format="0%")
         quiet_legend(plot, stacked=True)

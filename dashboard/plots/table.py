@@ -31,7 +31,7 @@ class MetricsTable(View):
         """Show the metrics with spread where known, and the report's notes beneath."""
         said = "".join(f"<p class='quiet'>{escape(note)}</p>" for note in notes)
         self.panel.object = table(metrics) + said + meanings(metrics)
-        self.alt = in_words(metrics)
+        self.alt = reading_of(metrics)
 
     def clear(self) -> None:
         """Forget what is shown."""
@@ -69,7 +69,7 @@ def table(metrics: Sequence[Metric]) -> str:
     )
 
 
-def in_words(metrics: Sequence[Metric]) -> str:
+def reading_of(metrics: Sequence[Metric]) -> str:
     """The first two metrics that the run shares with a baseline, side by side; else its own."""
     said = []
     for own in (m for m in metrics if m.source == "run"):
@@ -108,7 +108,7 @@ def symbol(name: str) -> str:
 
 
 def comparison(rows: Mapping[str, Sequence[str]], names: Sequence[str]) -> str:
-    """A small table: one labelled row after another under `names`."""
+    """A small table: one labeled row after another under `names`."""
     head = "".join(f"<th scope='col' class='number'>{symbol(name)}</th>" for name in names)
     body = "".join(
         f"<tr><th scope='row'>{escape(label)}</th>{numbers(values)}</tr>"

@@ -1,6 +1,6 @@
-"""Colours and the empty figure that all plots share.
+"""Colors and the empty figure that all plots share.
 
-The hues are those of Okabe and Ito, told apart by colour-blind eyes and by projectors. Every one
+The hues are those of Okabe and Ito, told apart by color-blind eyes and by projectors. Every one
 stands out at least 3 : 1 from both our light and our dark page (WCAG 2.2, 1.4.11; a test holds it),
 so a plot needs no second palette: axes and text follow the page by themselves.
 """
@@ -20,7 +20,7 @@ BLUE = "#0072b2"  # the model, the accent
 VERMILION = "#d55e00"  # what it is compared with, and warnings
 GREEN = "#009e73"
 GREY = "#808791"  # references: identity lines, nominal values, truth
-GROUPS = (BLUE, VERMILION, GREEN, "#b8588f", "#a67c00", "#7a6fd0")  # neighbours in a row differ
+GROUPS = (BLUE, VERMILION, GREEN, "#b8588f", "#a67c00", "#7a6fd0")  # neighbors in a row differ
 HUES = ("blue", "orange", "green", "pink", "ochre", "violet")  # of GROUPS, in words
 MARKERS = ("circle", "triangle", "square", "diamond", "inverted_triangle", "star")  # of GROUPS
 DASHES = ("solid", "dashed", "dotted", "dashdot", "dotdash", "solid")
@@ -109,19 +109,19 @@ def drawn_on(plot: Figure) -> None:
     plot.toolbar.active_drag = plot.select_one(models.BoxSelectTool)
 
 
-def colour_bar(plot: Figure, colours: Any, means: str, side: str = "right", **options: Any) -> Any:
-    """A thin bar beside or below the plot that says what its colours mean.
+def color_bar(plot: Figure, colors: Any, means: str, side: str = "right", **options: Any) -> Any:
+    """A thin bar beside or below the plot that says what its colors mean.
 
     Args:
         plot: The figure.
-        colours: The colour mapper.
+        colors: The color mapper.
         means: Its title.
         side: Where it stands.
         **options: Passed on to `bokeh.models.ColorBar`.
     """
     thin = {"height" if side in ("above", "below") else "width": 8}
     bar = models.ColorBar(
-        color_mapper=colours,
+        color_mapper=colors,
         title=means,
         title_text_font_style="normal",
         title_text_font_size="12px",

@@ -35,9 +35,9 @@ class VariancePlot(Plot):
         plot = new_figure("variance", target, f"variance of {target}")
         stack = (("zero", "noise", GREY, NOISE), ("noise", "model", BLUE, MODEL),
                  ("model", "input", VERMILION, INPUT))  # fmt: skip
-        for bottom, top, colour, label in stack if inputs else stack[:2]:
+        for bottom, top, color, label in stack if inputs else stack[:2]:
             plot.quad(left="left", right="right", bottom=bottom, top=top, source=self.bars,
-                      color=colour, fill_alpha=0.8, line_width=0, legend_label=label)  # fmt: skip
+                      color=color, fill_alpha=0.8, line_width=0, legend_label=label)  # fmt: skip
         plot.y_range.start = 0
         quiet_legend(plot)
         self.items = plot.legend[0].items
@@ -62,18 +62,18 @@ class VariancePlot(Plot):
         shares = dict(zip((MODEL, NOISE, INPUT), np.mean(parts**2, axis=1)))
         for item in self.items:
             item.visible = bool(shares[item.label.value] > 0)
-        self.describe(split_in_words(*shares.values()))
+        self.describe(split_reading(*shares.values()))
 
 
-def split_in_words(model: float, noise: float, entered: float = 0.0) -> str:
+def split_reading(model: float, noise: float, entered: float = 0.0) -> str:
     """What part of the mean variance more data would remove, and what the rest is."""
     total = model + noise + entered
     if total <= 0:
         return "No variance at all."
-    words = (
+    reading = (
         f"More data of this kind would remove {model / total:.0%} of the variance; "
         f"{noise / total:.0%} is noise that only better measurements would lessen"
     )
-    return words + (
+    return reading + (
         f"; {entered / total:.0%} comes from missing or noisy inputs." if entered > 0 else "."
     )

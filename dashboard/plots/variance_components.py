@@ -20,8 +20,8 @@ class LevelsPlot(Plot):
         self.bars = columns("y", "zero", *(name for name, _, _ in LEVELS))
         plot = new_figure("levels", "share of the variance", "", x_range=models.Range1d(0, 1))
         left = "zero"
-        for name, colour, label in LEVELS:
-            plot.hbar("y", height=0.7, left=left, right=name, source=self.bars, color=colour,
+        for name, color, label in LEVELS:
+            plot.hbar("y", height=0.7, left=left, right=name, source=self.bars, color=color,
                       fill_alpha=0.8, line_width=0, legend_label=label)  # fmt: skip
             left = name
         plot.yaxis[0].major_tick_line_color = None

@@ -32,8 +32,8 @@ class ViewsOnPlot(Plot):
                           y_range=models.FactorRange(factors=[]))  # fmt: skip
         plot.segment("model", "label", "averaged", "label", source=self.dots, color=BLUE,
                      line_alpha=0.3, line_width=2)  # fmt: skip
-        for who, column, colour, marker in WHO:
-            drawn = plot.scatter(column, "label", source=self.dots, size=12, color=colour,
+        for who, column, color, marker in WHO:
+            drawn = plot.scatter(column, "label", source=self.dots, size=12, color=color,
                                  marker=marker, legend_label=who)  # fmt: skip
             tips = [("views", "@all"), (who, f"@{column}{{0.000}}")]
             plot.add_tools(models.HoverTool(renderers=[drawn], tooltips=tips))
@@ -64,7 +64,7 @@ class ViewsOnPlot(Plot):
         low, high = float(np.nanmin(scores)), float(np.nanmax(scores))
         margin = max(0.1 * (high - low), 0.01)
         plot.x_range.update(start=low - margin, end=high + margin)
-        self.describe("; ".join(_in_words(t, every, metric) for t in tried[-1:]) + _best(tried))
+        self.describe("; ".join(_reading(t, every, metric) for t in tried[-1:]) + _best(tried))
 
     def clear(self) -> None:
         self.figures[0].y_range.factors = []
@@ -84,11 +84,11 @@ def _short(views: Sequence[str], every: Sequence[str]) -> str:
     return said if len(said) <= LETTERS else f"{said[: LETTERS - 1]}…"
 
 
-def _in_words(tried: Tried, every: Sequence[str], metric: str) -> str:
-    words = f"With {_named(tried.views, every)} {metric} is {tried.model:.3f}"
+def _reading(tried: Tried, every: Sequence[str], metric: str) -> str:
+    reading = f"With {_named(tried.views, every)} {metric} is {tried.model:.3f}"
     if np.isfinite(tried.averaged):
-        words += f" against {tried.averaged:.3f} of averaged kernels"
-    return words
+        reading += f" against {tried.averaged:.3f} of averaged kernels"
+    return reading
 
 
 def _best(tried: Sequence[Tried]) -> str:

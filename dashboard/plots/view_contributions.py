@@ -44,7 +44,7 @@ class InfluencePlot(Plot):
         plot.x_range.end = 1.05 * max(float(share.max()), 0.01)
         self.even.update(location=1 / len(share), visible=len(share) > 1)
         self.bars.data = {"name": labels, "share": share[kept].astype(np.float32)}
-        self.describe(_in_words(share, [str(name) for name in names]))
+        self.describe(_reading(share, [str(name) for name in names]))
 
     def clear(self) -> None:
         self.figures[0].y_range.factors = []
@@ -52,16 +52,16 @@ class InfluencePlot(Plot):
         super().clear()
 
 
-def _in_words(share: Float[np.ndarray, " v"], names: Sequence[str]) -> str:
+def _reading(share: Float[np.ndarray, " v"], names: Sequence[str]) -> str:
     order = np.argsort(-share, kind="stable")
     if len(share) == 1:
         return f"There is but {names[0]}, which contributes all."
     first, second = order[:2]
-    words = (
+    reading = (
         f"{names[first]} contributes {share[first]:.0%}, then {names[second]} {share[second]:.0%}"
     )
     least = [names[i] for i in order[2:] if share[i] < 0.25 / len(share)]
     if least:
         most = ", ".join(least[:4]) + (f" and {len(least) - 4} more" if len(least) > 4 else "")
-        words += f"; next to nothing comes from {most}"
-    return words + "."
+        reading += f"; next to nothing comes from {most}"
+    return reading + "."

@@ -79,12 +79,12 @@ class Policy:
         secure = "s" if request.protocol == "https" else ""
         # Safari before 15.4 does not count websockets as 'self'.
         socket = f" ws{secure}://{request.host}" if _HOST.fullmatch(request.host) else ""
-        words = {k: v.format(nonce=nonce, socket=socket) for k, v in PAGE.items()}
-        return self._written(words)
+        directives = {k: v.format(nonce=nonce, socket=socket) for k, v in PAGE.items()}
+        return self._written(directives)
 
     def _written(self, directives: dict[str, str]) -> str:
-        words = {**directives, "frame-ancestors": self.ancestors}
-        return "; ".join(f"{name} {sources}" for name, sources in words.items())
+        policy = {**directives, "frame-ancestors": self.ancestors}
+        return "; ".join(f"{name} {sources}" for name, sources in policy.items())
 
 
 def transform(policy: Policy) -> type[OutputTransform]:

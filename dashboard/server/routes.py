@@ -102,11 +102,11 @@ class Renamed(Answer):
 
     def get(self) -> None:
         """Lead there; a demonstration is named as its study."""
-        words = [
+        arguments = [
             (name, current_run(word) if name == "run" else word)
             for name, word in parse_qsl(self.request.query, keep_blank_values=True)
         ]
-        query = f"?{urlencode(words)}" if words else ""
+        query = f"?{urlencode(arguments)}" if arguments else ""
         self.redirect(f"/{self.study}{query}", permanent=True)
 
 

@@ -109,7 +109,7 @@ class FormWords(Protocol):
 
     widgets: dict[str, Any]
 
-    def words(self) -> dict[str, Any]:
+    def raw_values(self) -> dict[str, Any]:
         """Settings by name, not checked yet."""
 
     def watch(self, changed: Callable[[], None]) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from scant.dashboard.study_page.context import PageContext
     from scant.events import Report
 
-Words = Mapping[str, Any]
+Metadata = Mapping[str, Any]
 LEVEL = 0.95  # of the interval that is asked about
 KEPT_BACK = "Hidden until it has been guessed and revealed."
 
@@ -39,12 +39,12 @@ class HiddenUntilRevealed(View):
         view: Any,
         reveal: GuessFirst,
         less: Callable[[Report], Report] | None = None,
-        ask: Callable[[GuessFirst, Report, Words], None] | None = None,
+        ask: Callable[[GuessFirst, Report, Metadata], None] | None = None,
         above: bool = False,
     ) -> None:
         self._page, self._view, self._reveal = page, view, reveal
         self._less, self._ask = less, ask
-        self._told: tuple[Report, Words] | None = None
+        self._told: tuple[Report, Metadata] | None = None
         self.title = view.title
         parts = [reveal, view.panel] if above else [view.panel]
         self.panel = column(*parts, css=":host { gap: 10px; }")
@@ -74,23 +74,23 @@ class HiddenUntilRevealed(View):
         if self._ask is not None:
             self._reveal.ask("")
 
-    def update(self, told: Report, words: Words) -> None:
+    def update(self, told: Report, metadata: Metadata) -> None:
         """Show this report, or what may be seen of it."""
         fresh = self._told is None or self._told[0] is not told
-        self._told = told, words
+        self._told = told, metadata
         if fresh and self._ask is not None:
-            self._ask(self._reveal, told, words)
+            self._ask(self._reveal, told, metadata)
         self._show()
 
     def _show(self) -> None:
         if self._told is None:
             return
-        told, words = self._told
+        told, metadata = self._told
         self._view.panel.visible = not self._silent
         if not self._reveal.hidden:
-            self._view.update(told, words)
+            self._view.update(told, metadata)
         elif self._less is not None:
-            self._view.update(self._less(told), words)
+            self._view.update(self._less(told), metadata)
         elif self._page.run is not None:
             self._view.clear(self._page.run)
 
@@ -99,11 +99,11 @@ class HiddenUntilRevealed(View):
         self._page.read(at_once=True)
 
 
-def ask_coverage(reveal: GuessFirst, told: Report, words: Words) -> None:
+def ask_coverage(reveal: GuessFirst, told: Report, metadata: Metadata) -> None:
     """Ask how many of the held-out rows lie in the 95% interval, where the report says so."""
     nominal, observed = told.arrays["coverage"]
     level = np.flatnonzero(np.isclose(nominal, LEVEL))
-    rows = int(words["rows"]["test"])
+    rows = int(metadata["rows"]["test"])
     if not len(level) or not rows:
         reveal.ask("")
         return

@@ -203,7 +203,9 @@ class Layout:
     def _body(self) -> Viewable:
         page = self._page
         said = page.lesson.text
-        words = [text(f"<p class='lesson' role='note'>{html.escape(said)}</p>")] if said else []
+        introduction = (
+            [text(f"<p class='lesson' role='note'>{html.escape(said)}</p>")] if said else []
+        )
         figures = self._grid([page.views.trace, *page.views.live])
         training = self._sections(("Training", [figures, self._notes]))
         after = (
@@ -217,7 +219,7 @@ class Layout:
             )
         )
         return column(
-            *words, *training, self._result, self._explore, *after,
+            *introduction, *training, self._result, self._explore, *after,
             name="body", css=":host { gap: 56px; }",
         )  # fmt: skip
 

@@ -96,8 +96,8 @@ class LazyView(View):
         """The view's figures; whoever asks for them (an export) needs them built, not placed."""
         return tuple(getattr(self.view(), "figures", ()))
 
-    def update(self, told: Snapshot | Report, words: Mapping[str, Any]) -> None:
-        self._tell(lambda view: view.update(told, words))
+    def update(self, told: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
+        self._tell(lambda view: view.update(told, metadata))
 
     def open(self, run: RunState) -> None:
         self._tell(lambda view: view.open(run))

@@ -1,11 +1,11 @@
 """What a lesson's link says of a page besides its run and settings.
 
-The words of the query are `hide` (names of sections and figures to leave out, with commas between),
-`text` (a short text to stand above the figures), `step` (the figure to begin at, counted from 1),
-`guess` (questions first, answers when they are revealed), `preset` (settings by the name of a
-preset; settings named beside it hold over it) and `presenter` (the code of who made the link, and
-may pause and stop the runs that are started from it). What makes no sense is left out and said in a
-sentence; nothing of it changes a run.
+The parameters of the query are `hide` (names of sections and figures to leave out, with commas
+between), `text` (a short text to stand above the figures), `step` (the figure to begin at, counted
+from 1), `guess` (questions first, answers when they are revealed), `preset` (settings by the name
+of a preset; settings named beside it hold over it) and `presenter` (the code of who made the link,
+and may pause and stop the runs that are started from it). What makes no sense is left out and said
+in a sentence; nothing of it changes a run.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from scant.dashboard.study_page.published_table import TITLE
 from scant.dashboard.study_page.widgets import slug
 from scant.runs.access import presenter_named
 
-WORDS = {"preset", "hide", "text", "step", "guess", "presenter"}  # of the query
+PARAMETERS = {"preset", "hide", "text", "step", "guess", "presenter"}  # of the query
 SECTIONS = {
     "story": "Story and equations",
     "train": "Train, Pause and Stop",
@@ -63,8 +63,8 @@ class Lesson:
         """Whether the section or figure under this heading is left out."""
         return slug(title) in self.hide
 
-    def words(self) -> dict[str, str]:
-        """The words of the query that say the same, without the preset."""
+    def query(self) -> dict[str, str]:
+        """The parameters of the query that say the same, without the preset."""
         said: dict[str, Any] = {
             "hide": ",".join(sorted(self.hide)),
             "text": self.text,

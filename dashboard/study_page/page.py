@@ -4,10 +4,9 @@ What the page file supplies is `views.Views`, what it is given is `context.PageC
 contracts there.
 
 The keep section calls `scant.dashboard.export`, each function given the run's `live.RunState`
-(record,
-settings, report, trace, words): `notebook(run) -> bytes`, `script(run) -> str`, `metrics_csv(run)
--> str`, `predictions_csv(run, entry) -> str`, `settings_json(run) -> str`, `figures_html(run,
-views) -> str`. A function that raises `BadInput` shows its sentence.
+(record, settings, report, trace, metadata): `notebook(run) -> bytes`, `script(run) -> str`,
+`metrics_csv(run) -> str`, `predictions_csv(run, entry) -> str`, `settings_json(run) -> str`,
+`figures_html(run, views) -> str`. A function that raises `BadInput` shows its sentence.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ from scant.events import Snapshot
 from scant.studies import Entry, entry
 
 # Of the query; the rest are settings.
-OUR_WORDS = {"run", "present", "theme", "data", "compare", "hash", *lesson.WORDS}
+OWN_PARAMETERS = {"run", "present", "theme", "data", "compare", "hash", *lesson.PARAMETERS}
 
 FAULT = "That did not work, and the server has noted why."
 
@@ -129,14 +128,14 @@ class StudyPage:
 
     def link(self, **query: Any) -> str:
         """This page's address with the run and settings on show, changed by `query`."""
-        words: dict[str, Any] = {}
+        parameters: dict[str, Any] = {}
         if self.run is not None:
-            words |= {"run": self.run.id, **self.run.record.settings}
+            parameters |= {"run": self.run.id, **self.run.record.settings}
         if self.run is None or self.run.record.data != "demo":
-            words["data"] = self.data.value if self.run is None else self.run.record.data
-        words |= query
+            parameters["data"] = self.data.value if self.run is None else self.run.record.data
+        parameters |= query
         return f"{self.visit.base}{self.entry.name}?" + urlencode(
-            {k: v for k, v in words.items() if v is not None}
+            {k: v for k, v in parameters.items() if v is not None}
         )
 
     def ask(
@@ -263,7 +262,7 @@ class StudyPage:
         told = run.report is not None and bool(run.report.arrays)  # no model, nothing to show
         if update.finished and run.report is not None and told and run.state.usable:
             for result in self.views.shown(run, self.views.result):
-                result.update(run.report, run.words)
+                result.update(run.report, run.metadata)
             for explore in self.views.shown(run, self.views.explore):
                 explore.open(run)
             self.layout.reveal(True)
@@ -277,7 +276,7 @@ class StudyPage:
     def _show_snapshot(self, snapshot: Snapshot) -> None:
         if self.run is not None:
             for view in self.views.shown(self.run, self.views.live):
-                view.update(snapshot, self.run.words)
+                view.update(snapshot, self.run.metadata)
 
     def _show_recorded(self, step: int | None, snapshot: Snapshot | None, first: int) -> None:
         """Show the run as it stood at `step`; None shows its end again."""
@@ -304,7 +303,7 @@ class StudyPage:
     def _arrive(self) -> None:
         """First paint: the run of the link, else the finished demonstration."""
         query = self.visit.query
-        words = {k: v for k, v in query.items() if k not in OUR_WORDS}
+        settings = {k: v for k, v in query.items() if k not in OWN_PARAMETERS}
         wanted = query.get("run") or f"demo-{self.entry.name}"
         try:
             self.open(wanted)
@@ -313,9 +312,9 @@ class StudyPage:
             if "run" in query or wanted in self.service.store.damaged:
                 self.say(str(error), "error")
         warnings = [*self.lesson.warnings]
-        if self.lesson.preset or (words and "run" not in query):
+        if self.lesson.preset or (settings and "run" not in query):
             start = self.entry.presets.get(self.lesson.preset, {})
-            warnings += self.form.fill_words(words, start)
+            warnings += self.form.fill_from_query(settings, start)
         self.layout.warn(warnings)
         if query.get("compare"):
             self.list.tick(query["compare"].split(","))
@@ -365,11 +364,11 @@ class StudyPage:
         """Let the browser's address name the run on show, without loading anything."""
         if pn.state.location is not None and self.run is not None:
             settings = self.entry.settings.parse(self.run.record.settings)
-            words = {"run": self.run.id, **settings.changed(), "seed": settings.seed}
-            words |= self.lesson.words()
+            parameters = {"run": self.run.id, **settings.changed(), "seed": settings.seed}
+            parameters |= self.lesson.query()
             if self.present:
-                words["present"] = "1"
-            pn.state.location.search = "?" + urlencode(words)
+                parameters["present"] = "1"
+            pn.state.location.search = "?" + urlencode(parameters)
 
     def _pause(self) -> None:
         self._wish("pausing", "pause")

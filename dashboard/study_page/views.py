@@ -9,11 +9,11 @@ sources directly.
 The order of calls after a run is opened (a demonstration, a link, a new Train, a replay):
 
 1. `clear(run)` on every view: forget the run shown before; `run` is a `live.RunState`.
-2. `trace.update(trace, first)` with `first == 0`, and `update(snapshot, words)` on the live
+2. `trace.update(trace, first)` with `first == 0`, and `update(snapshot, metadata)` on the live
    views, if there are any yet. Later calls bring only what is new: points `first:` of the trace,
    the latest snapshot. `first == 0` again means: start over (a resumed run has voided points, a
    replay rewound).
-3. `result.update(report, words)` and `explore.open(run)` once the run has ended with a usable
+3. `result.update(report, metadata)` and `explore.open(run)` once the run has ended with a usable
    model. Both are shown by the frame only then.
 
 Views that do not concern a run (`Views.hides`) are kept off the page; of the calls above they
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from scant.dashboard.live.run_state import RunState, TraceBuffer
     from scant.events import Report, Snapshot
 
-Words = Mapping[str, Any]
+Metadata = Mapping[str, Any]
 
 
 class View(Protocol):
@@ -66,14 +66,14 @@ class TraceView(View, Protocol):
 class LiveView(View, Protocol):
     """Shows the posterior as it stands."""
 
-    def update(self, snapshot: Snapshot, words: Words) -> None:
-        """Show this snapshot; `words` are those of `events.Started`."""
+    def update(self, snapshot: Snapshot, metadata: Metadata) -> None:
+        """Show this snapshot; `metadata` are those of `events.Started`."""
 
 
 class ResultView(View, Protocol):
     """Shows what a run came to."""
 
-    def update(self, report: Report, words: Words) -> None:
+    def update(self, report: Report, metadata: Metadata) -> None:
         """Show this report."""
 
 

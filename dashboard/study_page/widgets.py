@@ -89,10 +89,10 @@ def section(title: str, *parts: Any, visible: bool = True) -> Viewable:
     return column(heading, *parts, css=":host { gap: 14px; }", visible=visible)
 
 
-def markdown(words: str) -> list[Viewable]:
+def markdown(source: str) -> list[Viewable]:
     """Words of ours in the page's typography; a paragraph that begins with $$ is an equation."""
     parts: list[Viewable] = []
-    for mathematical, lines in groupby(words.strip().split("\n\n"), lambda p: p.startswith("$$")):
+    for mathematical, lines in groupby(source.strip().split("\n\n"), lambda p: p.startswith("$$")):
         pane = pn.pane.LaTeX if mathematical else pn.pane.Markdown
         parts += [
             pane(lines_of, stylesheets=[style("text")], sizing_mode="stretch_width", margin=0)

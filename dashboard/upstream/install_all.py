@@ -10,6 +10,7 @@ from scant.dashboard.upstream import (
     message_names,
     one_log_line,
     page_address,
+    patched_curdoc,
     unsent_messages,
 )
 
@@ -23,4 +24,5 @@ def install() -> None:
     message_names.install()
     one_log_line.install()
     page_address.install()
+    patched_curdoc.install()
     unsent_messages.install()

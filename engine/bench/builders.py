@@ -58,7 +58,7 @@ def gradient_of(model: Any, objective: Callable[[], Tensor] | None = None) -> St
 def gpz(x: Float[Tensor, "n d"], y: Float[Tensor, " n"], m: int, covariance: str = "VC") -> GPz:
     """At its start values, where the rows are."""
     model = GPz(x.shape[1], m, covariance).to(x.device)
-    model.initialise(x, y, seeded())
+    model.initialize(x, y, seeded())
     return model
 
 

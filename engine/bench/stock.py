@@ -87,13 +87,13 @@ class _Sparse(gpytorch.models.ApproximateGP):
 
 def _learning(model: Any, likelihood: Any, loss: Any) -> Step:
     """A step of Adam on what `loss` gives."""
-    optimiser = torch.optim.Adam([*model.parameters(), *likelihood.parameters()], lr=0.03)
+    optimizer = torch.optim.Adam([*model.parameters(), *likelihood.parameters()], lr=0.03)
     model.train()
 
     def step() -> None:
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss().backward()
-        optimiser.step()
+        optimizer.step()
 
     return step
 

@@ -66,7 +66,7 @@ def measure(
     model: str | None = None,
     on: Sequence[torch.device] = (torch.device("cpu"),),
     quick: bool = False,
-    said: Callable[[str, float], None] = lambda words, share: None,
+    said: Callable[[str, float], None] = lambda text, share: None,
 ) -> pd.DataFrame:
     """Time every case, in one thread where it runs on a processor.
 
@@ -181,7 +181,7 @@ def as_text(table: pd.DataFrame) -> str:
     return text
 
 
-def write_csv(table: pd.DataFrame, words: Sequence[str], file: Path) -> None:
+def write_csv(table: pd.DataFrame, sentences: Sequence[str], file: Path) -> None:
     """The table as CSV; its circumstances stand in lines that begin with #, before the header."""
-    head = "".join(f"# {line}\n" for line in words)
+    head = "".join(f"# {line}\n" for line in sentences)
     file.write_text(head + table.to_csv(index=False), encoding="utf-8")

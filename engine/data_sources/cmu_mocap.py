@@ -1,6 +1,6 @@
 """Motion capture (CMU): joint angles of a subject's trials, each trial a replica, in long form.
 
-The publication (Ma 2023, section 5.4.2.2) takes some joints' channels as outputs, standardises each
+The publication (Ma 2023, section 5.4.2.2) takes some joints' channels as outputs, standardizes each
 and observes a trial at some times only. It keeps channels of a signal-to-noise ratio above 20 dB,
 which it does not define; here those that never move are left out.
 """
@@ -38,8 +38,8 @@ def read(
         seed: Of the draw.
 
     Returns:
-        `output`, `replica`, `x` (time standardised within its trial, as published), `y` (each
-        channel standardised over all trials).
+        `output`, `replica`, `x` (time standardized within its trial, as published), `y` (each
+        channel standardized over all trials).
 
     Raises:
         BadInput: No file, or none of those joints in it.

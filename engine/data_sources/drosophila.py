@@ -2,7 +2,7 @@
 
 3,590 genes of *Drosophila melanogaster*, each in the same 56 samples: eight replicas at 4 to 10
 times from 2 to 20 hours of development, log expression. The file is the one that the authors of
-HMOGP-LV used (Ma 2023, section 5.4.2.1), who standardise each gene over its 56 values, as is done
+HMOGP-LV used (Ma 2023, section 5.4.2.1), who standardize each gene over its 56 values, as is done
 here. The replicas are unequal: 6, 7 and 8 begin at 12 hours and have 4 or 5 points.
 """
 

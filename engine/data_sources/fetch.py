@@ -71,7 +71,7 @@ def sdss_query(rows: int = 20_000) -> str:
     """The publication's query (Almosallam 2017, 6.3.1), for a share of the sky's galaxies.
 
     As printed, its quality flags are constants that are always true; here, as in Brescia et al.
-    (2014), a galaxy with any of them is left out. Fibres are taken at even steps over all plates,
+    (2014), a galaxy with any of them is left out. Fibers are taken at even steps over all plates,
     because the first rows of an unordered query are of one region of the sky.
     """
     magnitudes = ", ".join(f"p.modelMag_{b} AS mag_{b}" for b in BANDS)

@@ -177,12 +177,12 @@ def _cells(
 
 def _numbers(table: pd.DataFrame, column: str, file: str) -> np.ndarray:
     """A column as float64, NaN for `.`; a rate or a year is finite and not below zero."""
-    words = table[column]
-    values: np.ndarray = pd.to_numeric(words, errors="coerce").to_numpy(dtype=np.float64)
-    missing = (words == ".").to_numpy() & column.startswith("ASFR")
+    cells = table[column]
+    values: np.ndarray = pd.to_numeric(cells, errors="coerce").to_numpy(dtype=np.float64)
+    missing = (cells == ".").to_numpy() & column.startswith("ASFR")
     wrong = ~missing & ~(np.isfinite(values) & (values >= 0))
     if wrong.any():
-        row, word = table.index[wrong][0], words[wrong].iloc[0]
+        row, word = table.index[wrong][0], cells[wrong].iloc[0]
         raise BadInput(
             f"{file}, column {column!r}, row {row}: got {word!r}, which is not "
             "a number from zero up; mend the cell or write '.' for a missing rate."

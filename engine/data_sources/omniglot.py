@@ -1,6 +1,6 @@
 """Omniglot: 1,623 characters of 50 alphabets, each drawn once by 20 people (Lake et al. 2015).
 
-Two ZIPs of the public repository (MIT licence) hold `part/alphabet/character01/*.png`: 105 x 105
+Two ZIPs of the public repository (MIT license) hold `part/alphabet/character01/*.png`: 105 x 105
 pixels of one bit, paper 1. Here images are kept at 20 x 20 pixels by box averages, ink 1, as whole
 255ths. (Ma 2023 samples every fifth pixel or so instead, which breaks strokes and leaves 15 images
 blank.) Sizes and SHA-256 of both files are those that TensorFlow Datasets records for them.

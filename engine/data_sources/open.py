@@ -22,7 +22,7 @@ from scant.tables.schema import Table, TableSchema
 
 @runtime_checkable
 class Source(Protocol):
-    """A data set as the catalogue describes it (`scant.studies.Source`)."""
+    """A data set as the catalog describes it (`scant.studies.Source`)."""
 
     @property
     def name(self) -> str: ...

@@ -36,7 +36,7 @@ class StudentT(nn.Module):
 
     Args:
         views: Centres and scales of the inputs' columns.
-        x: Standardised inputs.
+        x: Standardized inputs.
         y: Targets.
         df: nu to start from, or to keep.
         learn_df: Whether nu is learned.
@@ -44,7 +44,7 @@ class StudentT(nn.Module):
     """
 
     x: Float[Tensor, "n d"]
-    y: Float[Tensor, " n"]  # standardised
+    y: Float[Tensor, " n"]  # standardized
     centre: Float[Tensor, ""]
     scale: Float[Tensor, ""]
 
@@ -78,7 +78,7 @@ class StudentT(nn.Module):
         df: float | None = None,
         ard: bool = True,
     ) -> StudentT:
-        """A process over standardised inputs and targets.
+        """A process over standardized inputs and targets.
 
         Args:
             X: Inputs.
@@ -135,10 +135,10 @@ class StudentT(nn.Module):
 
     def fit(self, steps: int = 100) -> list[float]:
         """Steps of L-BFGS until none goes lower; the objective after each."""
-        optimiser = LBFGS([p for p in self.parameters() if p.requires_grad], self.objective)
+        optimizer = LBFGS([p for p in self.parameters() if p.requires_grad], self.objective)
         values: list[float] = []
-        while len(values) < steps and not optimiser.stalled:
-            values.append(optimiser.step())
+        while len(values) < steps and not optimizer.stalled:
+            values.append(optimizer.step())
         return values
 
     @torch.no_grad()

@@ -34,7 +34,7 @@ class SVGP(gpytorch.models.ApproximateGP):
 
     Args:
         views: Centres and scales of the inputs' columns.
-        x: Standardised inputs.
+        x: Standardized inputs.
         y: Targets, or classes 0 and 1.
         classes: Whether the likelihood is Bernoulli.
         inducing: Inducing inputs to start from.
@@ -81,7 +81,7 @@ class SVGP(gpytorch.models.ApproximateGP):
         generator: torch.Generator | None = None,
         ard: bool = True,
     ) -> SVGP:
-        """A model over standardised inputs, from k-means inducing inputs.
+        """A model over standardized inputs, from k-means inducing inputs.
 
         Args:
             X: Inputs.
@@ -108,7 +108,7 @@ class SVGP(gpytorch.models.ApproximateGP):
         return MultivariateNormal(self.mean_module(x), self.covar_module(x))
 
     def objective(self) -> Float[Tensor, ""]:
-        """Minus the bound of a row, on the standardised target's scale; NaN without a factor."""
+        """Minus the bound of a row, on the standardized target's scale; NaN without a factor."""
         bound = gpytorch.mlls.VariationalELBO(self.likelihood, self, len(self.y))
         try:
             with collect_numerical_warnings(self.notes):
@@ -119,16 +119,16 @@ class SVGP(gpytorch.models.ApproximateGP):
     def fit(self, steps: int = 300, rate: float = RATE) -> list[float]:
         """Steps of Adam; the objective before each. Stops where it is not finite."""
         self.train()
-        optimiser = torch.optim.Adam(self.parameters(), lr=rate)
+        optimizer = torch.optim.Adam(self.parameters(), lr=rate)
         values: list[float] = []
         for _ in range(steps):
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             with torch.enable_grad():
                 value = self.objective()
             if not bool(torch.isfinite(value)):
                 break
             value.backward()  # type: ignore[no-untyped-call]
-            optimiser.step()
+            optimizer.step()
             values.append(value.item())
         return values
 

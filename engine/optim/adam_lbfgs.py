@@ -27,7 +27,7 @@ class AdamLBFGS:
 
     Args:
         parameters: All on one device and of one dtype; those that need no gradient stay.
-        objective: Computes the value to be minimised at the parameters' present values.
+        objective: Computes the value to be minimized at the parameters' present values.
         adam: Steps of Adam, an evaluation each, before those of L-BFGS; None has all be Adam's, as
             an objective that is drawn anew at every step must.
         rate: Adam's.

@@ -24,13 +24,13 @@ class LBFGS:
     A value that is not finite, or a matrix without a factor on the way to it, counts as a high
     wall, from which the line search turns back.
 
-        optimiser = LBFGS(model.parameters(), lambda: model.objective(X, y))
-        while not optimiser.stalled:
-            value = optimiser.step()
+        optimizer = LBFGS(model.parameters(), lambda: model.objective(X, y))
+        while not optimizer.stalled:
+            value = optimizer.step()
 
     Args:
         parameters: All on one device and of one dtype.
-        objective: Computes the value to be minimised at the parameters' present values.
+        objective: Computes the value to be minimized at the parameters' present values.
         history: Number of past steps that shape the inverse Hessian.
     """
 

@@ -1,4 +1,4 @@
-"""What torch's optimisers remember, as named tensors, so that a training resumes bit by bit."""
+"""What torch's optimizers remember, as named tensors, so that a training resumes bit by bit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer, SparseAdam
 
-_PREFIX = "optimiser"
+_PREFIX = "optimiser"  # as in the checkpoints of 0.1.0
 
 
 def with_prefix(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
@@ -17,27 +17,27 @@ def with_prefix(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {k[len(prefix) :]: v for k, v in tensors.items() if k.startswith(prefix)}
 
 
-def to_tensors(optimisers: Sequence[Optimizer]) -> dict[str, Tensor]:
-    """Copies of their state, by place of the optimiser and of the parameter in it."""
+def to_tensors(optimizers: Sequence[Optimizer]) -> dict[str, Tensor]:
+    """Copies of their state, by place of the optimizer and of the parameter in it."""
     return {
         f"{slot}.{name}": torch.as_tensor(value).clone()
-        for slot, optimiser, parameter in _slots(optimisers)
-        for name, value in optimiser.state.get(parameter, {}).items()
+        for slot, optimizer, parameter in _slots(optimizers)
+        for name, value in optimizer.state.get(parameter, {}).items()
     }
 
 
-def from_tensors(optimisers: Sequence[Optimizer], tensors: dict[str, Tensor]) -> None:
-    """Go on from what `to_tensors` gave of the same optimisers; other tensors are left alone."""
-    for slot, optimiser, parameter in _slots(optimisers):
+def from_tensors(optimizers: Sequence[Optimizer], tensors: dict[str, Tensor]) -> None:
+    """Go on from what `to_tensors` gave of the same optimizers; other tensors are left alone."""
+    for slot, optimizer, parameter in _slots(optimizers):
         kept: dict[str, Any] = {
             # A count of steps, which has no dimension, stays on the CPU.
             key: value.clone().to(parameter.device if value.dim() else "cpu")
             for key, value in with_prefix(tensors, f"{slot}.").items()
         }
-        if kept and isinstance(optimiser, SparseAdam):
+        if kept and isinstance(optimizer, SparseAdam):
             kept["step"] = int(kept["step"])  # as it counts; a tensor would round its powers
         if kept:
-            optimiser.state[parameter] = kept
+            optimizer.state[parameter] = kept
 
 
 class Resumable:
@@ -45,25 +45,25 @@ class Resumable:
 
     steps: int
     generator: torch.Generator
-    optimisers: list[Optimizer]
+    optimizers: list[Optimizer]
 
     def state(self) -> dict[str, Tensor]:
         """All that a bitwise resume needs besides the model's `state_dict`."""
         return {
             "steps": torch.tensor(self.steps),
             "generator": self.generator.get_state(),
-            **to_tensors(self.optimisers),
+            **to_tensors(self.optimizers),
         }
 
     def load(self, tensors: dict[str, Tensor]) -> None:
         """Go on from what `state` gave, the model's own state being loaded already."""
         self.steps = int(tensors["steps"])
         self.generator.set_state(tensors["generator"].cpu())
-        from_tensors(self.optimisers, tensors)
+        from_tensors(self.optimizers, tensors)
 
 
-def _slots(optimisers: Sequence[Optimizer]) -> Iterator[tuple[str, Optimizer, nn.Parameter]]:
-    for i, optimiser in enumerate(optimisers):
-        parameters = [p for group in optimiser.param_groups for p in group["params"]]
+def _slots(optimizers: Sequence[Optimizer]) -> Iterator[tuple[str, Optimizer, nn.Parameter]]:
+    for i, optimizer in enumerate(optimizers):
+        parameters = [p for group in optimizer.param_groups for p in group["params"]]
         for j, parameter in enumerate(parameters):
-            yield f"{_PREFIX}.{i}.{j}", optimiser, parameter
+            yield f"{_PREFIX}.{i}.{j}", optimizer, parameter

@@ -197,9 +197,9 @@ def _keep(out: Path | None, done: Sequence[pd.DataFrame], faults: dict[str, str]
     if out is None:
         return
     rows = _joined(done)
-    for name, words in ((ROWS, rows.to_csv(index=False)), (PAGE, as_page(rows, faults))):
+    for name, text in ((ROWS, rows.to_csv(index=False)), (PAGE, as_page(rows, faults))):
         half = out / f".{name}"
-        half.write_text(words, encoding="utf-8")
+        half.write_text(text, encoding="utf-8")
         half.replace(out / name)
 
 

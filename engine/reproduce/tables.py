@@ -46,8 +46,8 @@ def at_least_as_good(metric: str, ours: float, theirs: float) -> bool:
 
 def as_text(rows: pd.DataFrame, fault: str = "") -> str:
     """A study's rows for the terminal, and what stopped it."""
-    words = ["experiment", "data", "method", "metric", "ours", "spread", "published", "repeats"]
-    said = rows[words].to_string(index=False, na_rep="") if len(rows) else ""
+    columns = ["experiment", "data", "method", "metric", "ours", "spread", "published", "repeats"]
+    said = rows[columns].to_string(index=False, na_rep="") if len(rows) else ""
     return "\n".join(filter(None, [said, f"Not finished: {fault}" if fault else ""])) + "\n"
 
 

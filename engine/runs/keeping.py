@@ -51,9 +51,9 @@ def _attempts(event: Event) -> list[Event]:
     """What may stand for an event: a run's end must be put down, if need be without its report."""
     if not isinstance(event, Finished):
         return [event]
-    words = "What this run came to could not be stored."
-    bare = replace(event, report=Report(notes=(words,)))
-    return [event, bare, Finished(State.FAILED, words)]
+    text = "What this run came to could not be stored."
+    bare = replace(event, report=Report(notes=(text,)))
+    return [event, bare, Finished(State.FAILED, text)]
 
 
 def _sentence(refused: Sequence[Event]) -> str:

@@ -14,7 +14,7 @@ from scant.errors import BadInput, NotAllowed
 from scant.events import Event, Finished, State
 from scant.runs.active_run import ActiveRun
 from scant.runs.dispatcher import Dispatcher
-from scant.runs.limits import Limits, check_cost, cost_of, hours_words, size_of
+from scant.runs.limits import Limits, check_cost, cost_of, hours_text, size_of
 from scant.store import RunRecord, StoreTrouble
 from scant.studies import Entry
 
@@ -145,7 +145,7 @@ class LimitPolicy:
                 await self._end_for_hours(live, limit)
 
     async def _end_for_hours(self, live: ActiveRun, limit: float) -> None:
-        allowed = f"The run used the {hours_words(limit)} that this server allows"
+        allowed = f"The run used the {hours_text(limit)} that this server allows"
         late = "did not conclude in the time after" if live.heeded else "took too long over a step"
         if live.worker is not None:
             self._dispatcher._spawn(
@@ -180,7 +180,7 @@ class LimitPolicy:
             return list(events)
         assert isinstance(last, Finished)
         reason = (
-            f"It used the {hours_words(limit)} that this server allows a run and was stopped. "
+            f"It used the {hours_text(limit)} that this server allows a run and was stopped. "
             f"{last.reason.replace(', as asked', '')}"
         )
         return [*events[:-1], Finished(last.state, reason, last.report)]

@@ -136,8 +136,8 @@ def check_cost(cost: Cost, hours: float, memory: float | None) -> None:
         raise BadInput(f"With these settings nobody can tell how long a fit would take; {mend}")
     if hours and cost.seconds > ESTIMATE_FACTOR * hours * 3600:
         raise BadInput(
-            f"A fit with these settings would take about {hours_words(cost.seconds)}; "
-            f"this server allows {hours_words(hours * 3600)} a run; {mend}"
+            f"A fit with these settings would take about {hours_text(cost.seconds)}; "
+            f"this server allows {hours_text(hours * 3600)} a run; {mend}"
         )
     if memory and cost.bytes > memory:
         raise BadInput(
@@ -146,7 +146,7 @@ def check_cost(cost: Cost, hours: float, memory: float | None) -> None:
         )
 
 
-def hours_words(seconds: float) -> str:
+def hours_text(seconds: float) -> str:
     """A long time, no finer than a limit or an estimate is."""
     hours = seconds / 3600
     if hours >= 10:

@@ -49,8 +49,8 @@ def ran_out(error: BaseException | None) -> bool:
         if isinstance(error, MemoryError):
             return True
         if isinstance(error, RuntimeError | OSError):
-            words = str(error).lower()
-            if any(sign in words for sign in _SIGNS):
+            text = str(error).lower()
+            if any(sign in text for sign in _SIGNS):
                 return True
         error = error.__cause__ or error.__context__
     return False

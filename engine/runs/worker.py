@@ -105,7 +105,7 @@ def _import_science() -> None:
             log.exception("study %s cannot be imported", name)
     import torch
 
-    # The first optimiser brings in torch's compiler, which takes a second or two.
+    # The first optimizer brings in torch's compiler, which takes a second or two.
     torch.optim.Adam([torch.zeros(1, requires_grad=True)])
 
 
@@ -162,29 +162,29 @@ def work(job: str, table: bytes | None, checkpoint: bytes | None) -> None:
         table: The data as Parquet, None where the worker opens `data` by its name.
         checkpoint: Where to go on from, None to begin.
     """
-    words = json.loads(job)
+    order = json.loads(job)
     worker = get_worker()
     place = _workplace(worker)
-    about = {"run": words["run"], "attempt": words["attempt"], "worker": worker.address}
-    control = Control(words["wish"])
+    about = {"run": order["run"], "attempt": order["attempt"], "worker": worker.address}
+    control = Control(order["wish"])
 
     def send(message: bytes) -> None:
         stand = {"resident": resident(), "memory": place.memory, "heeded": control.heeded}
         worker.log_event(TOPIC, {**about, **stand, "events": message})
 
-    key = (words["run"], words["attempt"])
+    key = (order["run"], order["attempt"])
     place.controls[key] = control
     send(encode([]))  # the server now knows where to send a wish, and a wish finds the control
     outbox = EventBatcher(send, place.memory)
     try:
-        for event in _attempt(words, table, checkpoint, control, place, about):
+        for event in _attempt(order, table, checkpoint, control, place, about):
             if control.wish == "abandon":
                 break
             outbox.put(event)
     except BadInput as error:
         outbox.put(Finished(State.FAILED, str(error)))
     except Exception as error:
-        log.exception("run %s failed", words["run"])
+        log.exception("run %s failed", order["run"])
         reason = f"The run broke off with an error: {type(error).__name__}: {error}"
         if ran_out(error):
             reason = out_of_memory(place.memory)
@@ -196,7 +196,7 @@ def work(job: str, table: bytes | None, checkpoint: bytes | None) -> None:
 
 
 def _attempt(
-    words: dict[str, Any],
+    order: dict[str, Any],
     table: bytes | None,
     checkpoint: bytes | None,
     control: Control,
@@ -209,17 +209,17 @@ def _attempt(
     from scant.training.api import fit
 
     run = fit(
-        words["study"],
-        words["data"] if table is None else pd.read_parquet(BytesIO(table)),
-        device=words["device"],
+        order["study"],
+        order["data"] if table is None else pd.read_parquet(BytesIO(table)),
+        device=order["device"],
         control=control,
         checkpoint=checkpoint,
-        **words["settings"],
+        **order["settings"],
     )
     about["data_hash"] = _hash(run.table)
     for event in run:
         if isinstance(event, Fitted):
-            place.keep(words["run"], run.study)
+            place.keep(order["run"], run.study)
         yield event
 
 

@@ -156,7 +156,7 @@ def _snapshot(blob: bytes, run: str) -> Snapshot | None:
 
 
 def _grouped(events: Sequence[Event]) -> list[list[Event]]:
-    """Neighbouring steps together, so that they are inserted at once; all else alone."""
+    """Neighboring steps together, so that they are inserted at once; all else alone."""
     groups: list[list[Event]] = []
     for event in events:
         if isinstance(event, Progress) and groups and isinstance(groups[-1][0], Progress):
@@ -207,7 +207,7 @@ def _start(db: Connection, run: str, event: Started) -> None:
     values = {
         "device": event.device,
         "total_steps": event.total_steps,
-        "words": dict(event.words),
+        "words": dict(event.metadata),
         "started": func.coalesce(RUNS.c.started, time.time()),
     }
     db.execute(update(RUNS).where(RUNS.c.id == run).values(values))

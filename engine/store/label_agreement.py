@@ -1,4 +1,4 @@
-"""What people's labels come to: which ones stand, by whom, and how far two labellers agree."""
+"""What people's labels come to: which ones stand, by whom, and how far two labelers agree."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def standing(labels: Iterable[Label]) -> dict[int, Label]:
     given: dict[int, dict[tuple[str, str], tuple[int, Label]]] = {}
     for number, label in enumerate(labels):
         own = given.setdefault(label.item, {})
-        own.pop((label.visitor, label.labeller), None)
+        own.pop((label.visitor, label.labeler), None)
         if label.label:
-            own[label.visitor, label.labeller] = (number, label)
+            own[label.visitor, label.labeler] = (number, label)
     latest = [next(reversed(own.values())) for own in given.values() if own]
     return {label.item: label for _, label in sorted(latest, key=lambda found: found[0])}
 
@@ -46,7 +46,7 @@ def _visible(character: str) -> bool:
 def shown_names(
     labels: Iterable[Label], visitor: str = "", name: str = ""
 ) -> dict[tuple[str, str], str]:
-    """How each labeller is shown, by visitor and typed name: no two alike, the first as typed.
+    """How each labeler is shown, by visitor and typed name: no two alike, the first as typed.
 
     A name is what anybody may type; who gave a label is the visitor. So of two visitors that call
     themselves Ada the second is shown as "Ada (2)", and of one visitor two names are two people at
@@ -59,7 +59,7 @@ def shown_names(
     """
     names: dict[tuple[str, str], str] = {}
     taken: set[str] = set()
-    pairs = [(label.visitor, label.labeller) for label in labels]
+    pairs = [(label.visitor, label.labeler) for label in labels]
     for pair in [*pairs, (visitor, name)] if name else pairs:
         if pair in names:
             continue
@@ -81,15 +81,15 @@ def _with_login(visitor: str, typed: str) -> str:
 
 
 def shown_as(labels: Sequence[Label], names: Mapping[tuple[str, str], str]) -> list[Label]:
-    """The labels under the names of `shown_names`, by which labellers can be told apart."""
-    return [replace(v, labeller=names[v.visitor, v.labeller]) for v in labels]
+    """The labels under the names of `shown_names`, by which labelers can be told apart."""
+    return [replace(v, labeler=names[v.visitor, v.labeler]) for v in labels]
 
 
-def by_labeller(labels: Sequence[Label]) -> dict[str, dict[int, str]]:
-    """Each labeller's own labels that stand, by item; labellers in order of their first."""
-    found: dict[str, dict[int, str]] = {label.labeller: {} for label in labels}
+def by_labeler(labels: Sequence[Label]) -> dict[str, dict[int, str]]:
+    """Each labeler's own labels that stand, by item; labelers in order of their first."""
+    found: dict[str, dict[int, str]] = {label.labeler: {} for label in labels}
     for label in labels:
-        own = found[label.labeller]
+        own = found[label.labeler]
         own.pop(label.item, None)
         if label.label:
             own[label.item] = label.label
@@ -97,18 +97,18 @@ def by_labeller(labels: Sequence[Label]) -> dict[str, dict[int, str]]:
 
 
 def kappa(first: Mapping[int, str], second: Mapping[int, str]) -> tuple[int, float, float]:
-    """Agreement of two labellers on the items that both labelled, beyond that of chance.
+    """Agreement of two labelers on the items that both labeled, beyond that of chance.
 
     Cohen (1960), A coefficient of agreement for nominal scales. It stands here, and not only in
     scikit-learn, because the server answers it at every label and does not load scikit-learn.
 
     Args:
         first: Labels by item.
-        second: Likewise, of the other labeller.
+        second: Likewise, of the other labeler.
 
     Returns:
-        How many items both labelled, the share on which they agree, and kappa; NaN where nothing
-        was labelled by both, or where chance alone would have them agree on everything.
+        How many items both labeled, the share on which they agree, and kappa; NaN where nothing
+        was labeled by both, or where chance alone would have them agree on everything.
     """
     both = [item for item in first if item in second]
     if not both:

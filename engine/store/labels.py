@@ -19,15 +19,15 @@ class LabelRepository:
         self.engine = engine
 
     def add_label(
-        self, subject: str, item: int, label: str, labeller: str, visitor: str = ""
+        self, subject: str, item: int, label: str, labeler: str, visitor: str = ""
     ) -> None:
         """Put down a label; it outlives a power cut when this returns, and no earlier one is lost.
 
         Args:
             subject: The id of the run or upload that the item belongs to.
             item: Its row.
-            label: The class given; "" takes the labeller's own label back.
-            labeller: The name that is shown; of one visitor's names it tells who sat at the desk.
+            label: The class given; "" takes the labeler's own label back.
+            labeler: The name that is shown; of one visitor's names it tells who sat at the desk.
             visitor: Who gave it, as the server knows them; "" outside of a server.
 
         Raises:
@@ -37,11 +37,11 @@ class LabelRepository:
             "subject": subject,
             "item": item,
             "label": label,
-            "labeller": labeller,
+            "labeller": labeler,
             "created": time.time(),
         }
         with durable_transaction(self.engine) as db:
-            if not label and not _has_label(db, subject, item, labeller, visitor):
+            if not label and not _has_label(db, subject, item, labeler, visitor):
                 raise NotAllowed(
                     f"There is no label of yours on patch {item} to take back; "
                     "a label is taken back by whoever gave it."
@@ -52,10 +52,15 @@ class LabelRepository:
 
     def labels(self, subject: str) -> list[Label]:
         """Every label given on a run or upload, in the order given."""
-        names = ("item", "label", "labeller", "created")
         visitor = func.coalesce(LABEL_VISITORS.c.visitor, "").label("visitor")
         query = (
-            select(*(LABELS.c[n] for n in names), visitor)
+            select(
+                LABELS.c.item,
+                LABELS.c.label,
+                LABELS.c.labeller.label("labeler"),
+                LABELS.c.created,
+                visitor,
+            )
             .outerjoin(LABEL_VISITORS, LABEL_VISITORS.c.label == LABELS.c.id)
             .where(LABELS.c.subject == subject)
             .order_by(LABELS.c.id)
@@ -64,12 +69,12 @@ class LabelRepository:
             return [Label(**row._mapping) for row in db.execute(query)]
 
 
-def _has_label(db: Connection, subject: str, item: int, labeller: str, visitor: str) -> bool:
+def _has_label(db: Connection, subject: str, item: int, labeler: str, visitor: str) -> bool:
     """Whether a visitor's label stands on an item under this name."""
     given = (
         select(LABELS.c.label)
         .outerjoin(LABEL_VISITORS, LABEL_VISITORS.c.label == LABELS.c.id)
-        .where(LABELS.c.subject == subject, LABELS.c.item == item, LABELS.c.labeller == labeller)
+        .where(LABELS.c.subject == subject, LABELS.c.item == item, LABELS.c.labeller == labeler)
         .where(func.coalesce(LABEL_VISITORS.c.visitor, "") == visitor)
         .order_by(LABELS.c.id.desc())
         .limit(1)

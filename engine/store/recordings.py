@@ -81,7 +81,7 @@ class RecordingRepository:
         trace = asdict(said.trace(run_id))
         buffer = BytesIO()
         with ZipFile(buffer, "w", ZIP_DEFLATED, compresslevel=9) as file:
-            file.writestr("run.json", json.dumps({**asdict(record), "notes": said.notes(run_id)}))
+            file.writestr("run.json", _header(record, said.notes(run_id)))
             file.writestr("trace.safetensors", save(trace))
             file.writestr("snapshots.safetensors", encode(shown))
             file.writestr("end.safetensors", encode([end]))
@@ -98,19 +98,19 @@ class RecordingRepository:
         Raises:
             BadInput: It is no recording.
         """
-        words, events = _read(recording)
-        run_id = current_run(run_id or f"demo-{words['study']}")
+        header, events = _read(recording)
+        run_id = current_run(run_id or f"demo-{header['study']}")
         try:
-            if self.run(run_id).created == words["created"]:
+            if self.run(run_id).created == header["created"]:
                 return run_id
             self._runs.delete_run(run_id)
         except NotFound:
             pass
-        about = {name: words[name] for name in ("study", "settings", "data")}
+        about = {name: header[name] for name in ("study", "settings", "data")}
         self._runs.add_run(**about, owner="", run_id=run_id, demonstration=True)
-        self._events.write(run_id, events, words["data_hash"])
+        self._events.write(run_id, events, header["data_hash"])
         names = ("created", "started", "finished", "version")
-        self._runs.update_run(run_id, **{name: words[name] for name in names})
+        self._runs.update_run(run_id, **{name: header[name] for name in names})
         return run_id
 
     def import_shipped(self) -> list[str]:
@@ -138,6 +138,13 @@ class RecordingRepository:
         return found
 
 
+def _header(record: RunRecord, notes: Sequence[str]) -> str:
+    """A run's row and notes as JSON; `metadata` keeps the key that recordings of 0.1.0 have."""
+    row = asdict(record)
+    row["words"] = row.pop("metadata")
+    return json.dumps({**row, "notes": notes})
+
+
 def _single(arrays: Arrays) -> dict[str, np.ndarray]:
     return {
         name: array.astype(np.float32) if array.dtype == np.float64 else array
@@ -159,28 +166,28 @@ def _read(recording: bytes) -> tuple[Mapping[str, Any], Sequence[Event]]:
     """A recording's row, and what its run said, in order."""
     try:
         with ZipFile(BytesIO(recording)) as file:
-            words = json.loads(file.read("run.json"))
+            header = json.loads(file.read("run.json"))
             trace = load(file.read("trace.safetensors"))
             snapshots = decode(file.read("snapshots.safetensors"))
             end = decode(file.read("end.safetensors"))
             model = file.read("model.safetensors")
-        return words, _events(words, trace, snapshots, end, model)
+        return header, _events(header, trace, snapshots, end, model)
     except _UNREADABLE as error:
         raise BadInput("This file is no recording of a run; record it anew.") from error
 
 
 def _events(
-    words: Mapping[str, Any],
+    header: Mapping[str, Any],
     trace: Mapping[str, np.ndarray],
     snapshots: Sequence[Event],
     end: Sequence[Event],
     model: bytes,
 ) -> Sequence[Event]:
-    started = Started(words["device"], words["total_steps"], 0, words["words"])
+    started = Started(header["device"], header["total_steps"], 0, header["words"])
     columns = [trace[name].tolist() for name in _COLUMNS]
     steps = [
         Progress(step, elbo, seconds, best, score, restart)
         for step, restart, elbo, seconds, best, score in zip(*columns)
     ]
-    notes = [Note(text) for text in words["notes"]]
+    notes = [Note(text) for text in header["notes"]]
     return [started, *notes, *steps, *snapshots, Fitted(model), *end]

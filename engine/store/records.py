@@ -37,7 +37,7 @@ class RunRecord:
         version: Of this package, when the run was submitted.
         demonstration: Shown to everybody.
         total_steps: The most steps there can be; 0 until training begins.
-        words: JSON-able words that label arrays (see `events.Started`).
+        metadata: JSON-able names that label arrays (see `events.Started`).
     """
 
     id: str
@@ -58,7 +58,7 @@ class RunRecord:
     demonstration: bool
     total_steps: int
     device: str
-    words: Mapping[str, Any]
+    metadata: Mapping[str, Any]
 
     @classmethod
     def of(cls, row: Mapping[Any, Any]) -> RunRecord:
@@ -66,8 +66,10 @@ class RunRecord:
         named = {
             "study": current_study(row["study"]),
             "settings": current_settings(row["study"], row["settings"]),
+            "metadata": row["words"],
+            "state": State(row["state"]),
         }
-        return cls(**{**row, **named, "state": State(row["state"])})
+        return cls(**{k: v for k, v in row.items() if k != "words"} | named)
 
 
 @dataclass(frozen=True)
@@ -121,14 +123,14 @@ class UploadRecord:
 
 @dataclass(frozen=True)
 class Label:
-    """A label that `labeller` gave to `item` of a run or upload; the latest of an item counts.
+    """A label that `labeler` gave to `item` of a run or upload; the latest of an item counts.
 
-    `labeller` is the name to show, `visitor` who gave it as the server knows them: "" of labels of
+    `labeler` is the name to show, `visitor` who gave it as the server knows them: "" of labels of
     an earlier version and outside of a server.
     """
 
     item: int
     label: str
-    labeller: str
+    labeler: str
     created: float
     visitor: str = ""

@@ -65,6 +65,8 @@ def _run_key() -> Column[str]:
     return Column("run", String(64), primary_key=True)
 
 
+# Columns keep the names that 0.1.0 gave them: `words` are `RunRecord.metadata`, `labeller` is
+# `Label.labeler`.
 RUNS = Table(
     "runs",
     METADATA,

@@ -21,7 +21,7 @@ Tensors = dict[str, Tensor]
 
 
 class Step(NamedTuple):
-    """What one optimiser step came to (see `events.Progress` for the meaning of both)."""
+    """What one optimizer step came to (see `events.Progress` for the meaning of both)."""
 
     elbo: float
     score: float
@@ -33,7 +33,7 @@ class FittedStudy(Protocol):
 
     settings: Settings
     device: torch.device
-    words: dict[str, Any]  # names that label the arrays' axes, JSON-able (see `events.Started`)
+    metadata: dict[str, Any]  # names that label the arrays' axes, JSON-able (see `events.Started`)
 
     def predict(self, table: pd.DataFrame) -> pd.DataFrame: ...
     def explore(self, question: str, **asked: Any) -> dict[str, np.ndarray]: ...
@@ -50,15 +50,15 @@ class Study(FittedStudy, Protocol):
       coarse model to a fine one; a later stage starts from `best`, the best parameters so far of
       this restart. The generator comes from the seed and r alone, so that a resumed run can begin
       any restart afresh and `load` into it.
-    - `step()` takes one optimiser step. A non-finite `elbo` ends the run as diverged.
+    - `step()` takes one optimizer step. A non-finite `elbo` ends the run as diverged.
     - `parameters()` is what the loop keeps when a score is best (tensors; the loop clones them);
-      `state()` is all else that a bitwise resume needs (optimiser, generator, counters).
+      `state()` is all else that a bitwise resume needs (optimizer, generator, counters).
     - `snapshot()` shows the posterior at the present parameters; it must not draw from the
       generator, for the loop takes snapshots by the clock.
     - `conclude(kept)` gets (score, parameters) of every restart that took a step, chooses or
       combines, computes metrics and baselines, and leaves the study fitted.
-    - `fitted()` is the model as tensors and JSON-able words; `restore` is its inverse and needs no
-      training table.
+    - `fitted()` is the model as tensors and JSON-able metadata; `restore` is its inverse and needs
+      no training table.
     - `predict(table)` keeps rows and order and adds the columns that the catalog names.
     - `explore(question, …)` answers the catalog's questions from the fitted model, no retraining.
     """
@@ -110,7 +110,7 @@ def required(study: str, table: pd.DataFrame | None) -> pd.DataFrame:
 
 
 def study_class(name: str) -> type[Study]:
-    """The `Study` class of a catalogued study (imports torch and the science).
+    """The `Study` class of a catalogd study (imports torch and the science).
 
     Raises:
         NotFound: There is no study of that name.

@@ -33,12 +33,12 @@ def whole(word: Any, name: str, low: int, high: int) -> int:
 
 
 def numbers(
-    words: Any, name: str, count: int, why: str, missing: bool = False, shades: int = 0
+    given: Any, name: str, count: int, why: str, missing: bool = False, shades: int = 0
 ) -> Float[np.ndarray, " n"]:
     """A list of finite numbers.
 
     Args:
-        words: Numbers, or a text of them with commas; with `shades` also base64 of bytes.
+        given: Numbers, or a text of them with commas; with `shades` also base64 of bytes.
         name: Of them, for the sentence.
         count: How many there must be.
         why: What has as many, for the sentence.
@@ -49,11 +49,11 @@ def numbers(
         BadInput: They are none, too few or too many.
     """
     try:
-        if shades and isinstance(words, str) and "," not in words:
-            packed = base64.b64decode(words, validate=True)
+        if shades and isinstance(given, str) and "," not in given:
+            packed = base64.b64decode(given, validate=True)
             found = np.frombuffer(packed, np.uint8) / shades
         else:
-            every = words.split(",") if isinstance(words, str) else words
+            every = given.split(",") if isinstance(given, str) else given
             empty = ("", None) if missing else ()
             found = np.array([np.nan if w in empty else float(w) for w in every], np.float64)
     except (TypeError, ValueError, binascii.Error):

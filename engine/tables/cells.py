@@ -64,16 +64,16 @@ class Cells:
         cells = pc.utf8_trim_whitespace(self.text).to_numpy(zero_copy_only=False)[self.empty]
         return next((str(word) for word in cells if word), "")
 
-    def words(self) -> np.ndarray:
+    def labels(self) -> np.ndarray:
         """Cells as text, None where empty; whole numbers without a decimal point."""
         if self.text is None:
-            words = np.array([f"{v:.15g}" for v in self.values], dtype=object)
+            labels = np.array([f"{v:.15g}" for v in self.values], dtype=object)
         else:
             levels = self.text.dictionary_encode()  # so that each word is there once
             known = np.array([*levels.dictionary.to_pylist(), None], dtype=object)[:-1]
-            words = known[levels.indices.to_numpy()]
-        words[self.empty] = None
-        return words
+            labels = known[levels.indices.to_numpy()]
+        labels[self.empty] = None
+        return labels
 
 
 def from_text(name: str, text: pa.StringArray, commas: str = "") -> Cells:
@@ -119,8 +119,8 @@ def from_series(name: str, series: pd.Series) -> Cells:
         if bad.any():
             text = pa.array([str(v) for v in series], pa.string())
         return Cells(name, values, empty, bad, text)
-    words = ["" if missing else str(v) for v, missing in zip(series, series.isna())]
-    return from_text(name, pc.utf8_trim_whitespace(pa.array(words, pa.string())))
+    labels = ["" if missing else str(v) for v, missing in zip(series, series.isna())]
+    return from_text(name, pc.utf8_trim_whitespace(pa.array(labels, pa.string())))
 
 
 def comma_style(columns: Iterable[pa.StringArray], delimiter: str) -> tuple[str, str]:

@@ -108,7 +108,7 @@ def named(
         if column.note and not predict:
             findings.note(column.name, column.note)
         if column.kind != "number":
-            made[column.name] = _level_words(column, found, findings)
+            made[column.name] = _level_labels(column, found, findings)
             if not lenient:
                 _labels(column, found, made[column.name], findings, predict=predict)
             continue
@@ -142,18 +142,18 @@ def _absence(findings: Diagnostics, columns: Mapping[str, Cells], schema: TableS
     )
 
 
-def _level_words(column: Column, found: Cells, findings: Diagnostics) -> np.ndarray:
+def _level_labels(column: Column, found: Cells, findings: Diagnostics) -> np.ndarray:
     """The words of a label, with levels for what means a level ("dead", "1.0")."""
-    words = found.words()
+    labels = found.labels()
     known = {f"{level}.0": level for level in column.levels} | dict(column.synonyms)
     if not known:
-        return words
-    other = {w for w in words if w is not None and w not in column.levels}
+        return labels
+    other = {w for w in labels if w is not None and w not in column.levels}
     means = {w: known[w.lower()] for w in other if w.lower() in known}
     said = [f"{w!r} was read as {level}" for w, level in sorted(means.items()) if w[-2:] != ".0"]
     if said:
         findings.note(column.name, " and ".join(said))
-    return np.array([means.get(w, w) for w in words], dtype=object)
+    return np.array([means.get(w, w) for w in labels], dtype=object)
 
 
 def _named_number(column: Column, found: Cells, findings: Diagnostics) -> None:
@@ -174,7 +174,7 @@ def _named_number(column: Column, found: Cells, findings: Diagnostics) -> None:
 
 
 def _labels(
-    column: Column, found: Cells, words: np.ndarray, findings: Diagnostics, *, predict: bool
+    column: Column, found: Cells, labels: np.ndarray, findings: Diagnostics, *, predict: bool
 ) -> None:
     if found.empty.all():
         if not column.missing:
@@ -186,9 +186,9 @@ def _labels(
         findings.cell(column.name, found.empty, "the cell is empty", "name it or drop the row")
     if void := found.void():
         findings.note(column.name, f"{void!r} was read as an empty cell; write a class otherwise")
-    levels = {w for w in words if w is not None}
+    levels = {w for w in labels if w is not None}
     if column.levels:
-        other = np.array([w is not None and w not in column.levels for w in words], dtype=bool)
+        other = np.array([w is not None and w not in column.levels for w in labels], dtype=bool)
         if other.any():
             got = f"got {found.shown(int(np.flatnonzero(other)[0]))!r}"
             findings.cell(column.name, other, got, f"write {' or '.join(column.levels)}")

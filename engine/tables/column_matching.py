@@ -69,11 +69,11 @@ def _left_over(
     sought = () if taken & {*schema.targets} else schema.targets
     made: dict[str, str] = {}
     labels = [c for c in absent if c.kind == "label" and (c.required or c.name in sought)]
-    words = [n for n, count in levels.items() if count]
-    if len(labels) == 1 and len(words) == 1:
+    textual = [n for n, count in levels.items() if count]
+    if len(labels) == 1 and len(textual) == 1:
         must = labels[0].required or schema.one_target
-        if 2 <= levels[words[0]] <= (_CLASSES if must else 2):
-            made[words[0]] = labels[0].name
+        if 2 <= levels[textual[0]] <= (_CLASSES if must else 2):
+            made[textual[0]] = labels[0].name
     numbers = [n for n, count in levels.items() if not count]
     values = [c for c in absent if c.kind == "number" and c.required]
     others = not schema.features or any(to.endswith("_lo") for to in taken)  # to learn from
@@ -105,7 +105,7 @@ def _sought(column: Column) -> bool:
 
 
 def _runs(parts: Sequence[str]) -> set[str]:
-    """Words, and neighbouring words as one: of "log2 z spec" also "zspec"."""
+    """Words, and neighboring words as one: of "log2 z spec" also "zspec"."""
     n = min(len(parts), 8)
     return {"".join(parts[i:j]) for i in range(n) for j in range(i + 1, n + 1)}
 

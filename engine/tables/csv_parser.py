@@ -181,7 +181,7 @@ def _delimiter(body: str, name: str) -> str:
     if split:
         return max(split, key=lambda d: split[d][0])
     lines = [line.split() for line in head.splitlines()[:_SNIFFED] if line.strip()]
-    if len(lines) > 1 and len({len(words) for words in lines}) == 1 and len(lines[0]) > 1:
+    if len(lines) > 1 and len({len(cells) for cells in lines}) == 1 and len(lines[0]) > 1:
         raise BadInput(
             f"{name} seems to be separated by spaces (row 1 has {len(lines[0])} words); "
             "save it again with commas."

@@ -226,7 +226,7 @@ def _assemble(
     index = pd.RangeIndex(len(findings.rows))
     taken = {n: made[n] for n in [*columns, *made] if n in made}
     frame = pd.DataFrame(taken, index=index, copy=False)
-    aside = pd.DataFrame({c.name: c.words() for c in ignored}, index=index)
+    aside = pd.DataFrame({c.name: c.labels() for c in ignored}, index=index)
     inputs = tuple(n for n in used if not (schema.errors and _is_error(n, used)))
     return _finish(frame, aside, inputs, schema, findings, predict=predict)
 
@@ -371,6 +371,6 @@ def content_hash(frame: pd.DataFrame) -> str:
         if values.dtype == np.float64:
             digest.update(np.ascontiguousarray(values).tobytes())
         else:
-            words = ("\x00" if pd.isna(v) else str(v) for v in values)
-            digest.update("\x1f".join(words).encode("utf-8", errors="surrogatepass"))
+            cells = ("\x00" if pd.isna(v) else str(v) for v in values)
+            digest.update("\x1f".join(cells).encode("utf-8", errors="surrogatepass"))
     return digest.hexdigest()

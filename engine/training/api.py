@@ -17,7 +17,7 @@ from scant.studies import Settings, entry
 from scant.studies.protocol import FittedStudy, Study, study_class
 from scant.training import result_folder
 from scant.training.control import Control
-from scant.training.loop import choose_device, metadata, train
+from scant.training.loop import choose_device, header, train
 
 MOST_NOTES = 20  # on a table; a page of pixels may have one for each
 
@@ -125,7 +125,7 @@ def restore(
     return study_class(study).restore(
         found.settings.parse(values),
         load_tensors(model),
-        metadata(model, "meta"),
+        header(model, "meta"),
         choose_device(device),
     )
 

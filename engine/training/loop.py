@@ -1,4 +1,4 @@
-"""The one training loop: optimiser steps in, events out; pause, stop, checkpoints, convergence.
+"""The one training loop: optimizer steps in, events out; pause, stop, checkpoints, convergence.
 
 It knows nothing of any model: a study says how to step, what to keep and what to show
 (`scant.studies.protocol.Study`). The same loop runs in a notebook, a test, the command line and a
@@ -69,7 +69,7 @@ def train(
     if checkpoint is not None:
         loop.resume(checkpoint)
     total = study.restarts * study.max_steps
-    yield Started(study.device.type, total, loop.at.step, study.words)
+    yield Started(study.device.type, total, loop.at.step, study.metadata)
     for text in study.notes:
         yield Note(text)
     yield from loop.run(control)
@@ -215,37 +215,37 @@ class _Loop:
             tensors |= {f"state.{k}": v for k, v in self.study.state().items()}
         for r, (_, best) in enumerate(self.kept):
             tensors |= {f"kept.{r}.{k}": v for k, v in best.items()}
-        words = {
+        loop_state = {
             "at": asdict(self.at),
             "scores": [score for score, _ in self.kept],
             "endings": self.endings,
             "begun": self.begun,
         }
-        blob = save(_clone(tensors), metadata={"loop": json.dumps(words)})
+        blob = save(_clone(tensors), metadata={"loop": json.dumps(loop_state)})
         return Checkpoint(self.at.step, blob)
 
     def resume(self, blob: bytes) -> None:
-        words = metadata(blob, "loop")
+        loop_state = header(blob, "loop")
         tensors = load(blob)
-        self.at = Position(**words["at"])
-        self.endings = [State(e) for e in words["endings"]]
-        self.kept = [(s, part(tensors, f"kept.{r}.")) for r, s in enumerate(words["scores"])]
-        self.begun = words["begun"]
+        self.at = Position(**loop_state["at"])
+        self.endings = [State(e) for e in loop_state["endings"]]
+        self.kept = [(s, part(tensors, f"kept.{r}.")) for r, s in enumerate(loop_state["scores"])]
+        self.begun = loop_state["begun"]
         if self.begun:
             self.study.begin(self.at.restart, self.at.stage, self.best_here())
             self.study.load(part(tensors, "parameters."), part(tensors, "state."))
 
 
 def blob(tensors: Tensors, meta: dict) -> bytes:
-    """What `Study.fitted` gives as safetensors, the words in the header: `scant.load` reads it."""
+    """What `Study.fitted` gives as safetensors, `meta` in the header; `scant.load` reads it."""
     return save(_clone(tensors), metadata={"meta": json.dumps(meta)})
 
 
-def metadata(blob: bytes, key: str) -> dict:
-    """The JSON words that stand under `key` in the header of a safetensors blob."""
+def header(blob: bytes, key: str) -> dict:
+    """The JSON value under `key` in the header of a safetensors blob."""
     size = int.from_bytes(blob[:8], "little")
-    words: dict = json.loads(json.loads(blob[8 : 8 + size])["__metadata__"][key])
-    return words
+    values: dict[str, Any] = json.loads(json.loads(blob[8 : 8 + size])["__metadata__"][key])
+    return values
 
 
 def _clone(tensors: Tensors) -> Tensors:

@@ -23,12 +23,12 @@ SETTINGS, MODEL = "settings.json", "model.safetensors"
 DIGEST = "model_sha256"  # in settings.json, by which a damaged model is known
 
 
-def settings_words(study: str, settings: Mapping[str, Any], data: str) -> dict[str, Any]:
+def settings_record(study: str, settings: Mapping[str, Any], data: str) -> dict[str, Any]:
     """The content of settings.json: all that is needed to run the same fit again."""
     return {"study": study, "settings": dict(settings), "data": data, "version": __version__}
 
 
-def metrics_words(end: Finished) -> dict[str, Any]:
+def metrics_record(end: Finished) -> dict[str, Any]:
     """The content of metrics.json. A figure that is not finite becomes null."""
     return {
         "state": end.state.value,
@@ -66,7 +66,7 @@ def write(
 
     Args:
         out: The folder.
-        settings: As `settings_words` gives them.
+        settings: As `settings_record` gives them.
         end: The last event of the fit.
         steps: Its curve.
         model: The blob of its `Fitted` event, None where it left none.
@@ -81,7 +81,7 @@ def write(
         if model is not None:
             settings = {**settings, DIGEST: hashlib.sha256(model).hexdigest()}
         (making / SETTINGS).write_text(json.dumps(settings, indent=2) + "\n")
-        (making / "metrics.json").write_text(json.dumps(metrics_words(end), indent=2) + "\n")
+        (making / "metrics.json").write_text(json.dumps(metrics_record(end), indent=2) + "\n")
         rows = [(p.step, p.elbo, p.seconds) for p in steps]
         trace = pd.DataFrame(rows, columns=["step", "elbo", "seconds"])
         trace.to_csv(making / "trace.csv", index=False)
@@ -97,9 +97,9 @@ def write(
         raise
 
 
-def _finite(words: dict[str, Any]) -> dict[str, Any]:
+def _finite(metrics: dict[str, Any]) -> dict[str, Any]:
     return {
-        k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in words.items()
+        k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in metrics.items()
     }
 
 
@@ -114,8 +114,8 @@ def read(folder: Path) -> tuple[str, dict[str, Any], bytes]:
         if not (folder / name).is_file():
             raise NotFound(f"There is no {name} in {folder}; name a folder of scant fit --out.")
     try:
-        words = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
-        study, settings, digest = words["study"], dict(words["settings"]), words.get(DIGEST)
+        record = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
+        study, settings, digest = record["study"], dict(record["settings"]), record.get(DIGEST)
         model = (folder / MODEL).read_bytes()
     except OSError as error:
         raise BadInput(f"{folder} cannot be read: {error.strerror}; check it.") from None

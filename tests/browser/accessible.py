@@ -21,8 +21,8 @@ UPSTREAM = {
     "region": "data-pmui-layer",
 }
 
-FADED = 6  # half seconds in which colours have come to rest
-OF_COLOUR = ["color-contrast", "link-in-text-block"]  # all that the dark theme can change
+FADED = 6  # half seconds in which colors have come to rest
+OF_COLOR = ["color-contrast", "link-in-text-block"]  # all that the dark theme can change
 
 
 def violations(page: Page, **options: Any) -> list[str]:
@@ -49,7 +49,7 @@ def assert_accessible(page: Page, last: str) -> None:
     page.mouse.move(5, 300)
     expect(page.get_by_role("tooltip")).to_have_count(0)
     for _ in range(FADED):  # axe measures contrast, half faded, too
-        found = violations(page, runOnly={"type": "rule", "values": OF_COLOUR})
+        found = violations(page, runOnly={"type": "rule", "values": OF_COLOR})
         if not found:
             break
         page.wait_for_timeout(500)

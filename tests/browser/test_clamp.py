@@ -24,7 +24,7 @@ YOURS = "expert=you&n_components=4"
 
 
 def pool(n: int = 48) -> bytes:
-    """Patches of noise, every fourth with a bright square, six of a picture; none is labelled."""
+    """Patches of noise, every fourth with a bright square, six of a picture; none is labeled."""
     rng = np.random.default_rng(0)
     rows = []
     for i in range(n):

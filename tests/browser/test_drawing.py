@@ -1,4 +1,4 @@
-"""The labelling desk's own script, told what a busy server tells it: all in one breath."""
+"""The labeling desk's own script, told what a busy server tells it: all in one breath."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def test_cards_that_come_right_behind_others_replace_none(
 ) -> None:
     """Panel may put the first cards of a session before the word that it begins."""
     page.goto(f"{served.url}/healthz")
-    page.evaluate(DESK, (assets() / "labelling.js").read_text())
+    page.evaluate(DESK, (assets() / "labeling.js").read_text())
     page.evaluate(f"() => {{ {told}; tell('queue', [{{row: {row}, why: 'asked'}}]) }}")
     expect(page.locator(".bench")).to_have_attribute("data-row", str(row))
 
 
 def test_a_new_session_forgets_the_cards_of_the_one_before(page: Page, served: Served) -> None:
     page.goto(f"{served.url}/healthz")
-    page.evaluate(DESK, (assets() / "labelling.js").read_text())
+    page.evaluate(DESK, (assets() / "labeling.js").read_text())
     page.evaluate("() => { cards([1]); tell('queue', [{row: 1, why: 'asked'}]) }")
     expect(page.locator(".bench")).to_have_attribute("data-row", "1")
     page.evaluate("() => { cards([]); tell('session', 1) }")

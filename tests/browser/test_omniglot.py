@@ -25,7 +25,7 @@ GREEK = ("alpha", "beta", "gamma", "delta")
 pytestmark = pytest.mark.usefixtures("nothing_complains")
 
 
-def test_it_opens_alive_and_a_drawing_is_recognised(visit: Callable[[str], Page]) -> None:
+def test_it_opens_alive_and_a_drawing_is_recognized(visit: Callable[[str], Page]) -> None:
     page = visit("/omniglot")
     expect(status(page)).to_contain_text("recorded", timeout=PATIENCE)
     expect(page.get_by_text("As set here, a fit takes about")).to_be_visible(timeout=PATIENCE)

@@ -161,10 +161,10 @@ class Says:
         else:
             self._say(f"{len(told)} points, {more} known")
 
-    def _say(self, words: str) -> None:
-        self.told.append(words)
-        self.alt = words
-        self.panel.object = f"<p>{words}</p>"
+    def _say(self, text: str) -> None:
+        self.told.append(text)
+        self.alt = text
+        self.panel.object = f"<p>{text}</p>"
 
 
 def views(page: Any) -> Views:

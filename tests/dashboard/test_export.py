@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scant
+from bokeh.models import CustomJS
 from nbclient import NotebookClient
 from scant.dashboard import export
 from scant.dashboard.plots.elbo import ElboPlot
@@ -34,13 +35,13 @@ SMALL = {
 }
 
 
-def run(data: str = "demo", report: Report | None = None, **words: Any) -> Any:
+def run(data: str = "demo", report: Report | None = None, **metadata: Any) -> Any:
     settings = entry("redshift").settings.parse(SMALL).values()
     record = SimpleNamespace(
         study="redshift", settings=settings, data=data, data_hash="ab12", version="0.1.0"
     )
     return SimpleNamespace(
-        id="r1", record=record, report=report, words=words, state=State.RUNNING, trace=None
+        id="r1", record=record, report=report, metadata=metadata, state=State.RUNNING, trace=None
     )
 
 
@@ -100,11 +101,11 @@ def test_fetched_data_go_by_name() -> None:
 
 
 def test_settings_are_those_that_the_command_line_writes() -> None:
-    words = json.loads(export.settings_json(run()))
-    assert words["study"] == "redshift"
-    assert words["settings"]["n_basis"] == 3
-    assert words["data"] == "demo"
-    assert words["data_hash"] == "ab12"
+    record = json.loads(export.settings_json(run()))
+    assert record["study"] == "redshift"
+    assert record["settings"]["n_basis"] == 3
+    assert record["data"] == "demo"
+    assert record["data_hash"] == "ab12"
 
 
 def test_metrics_are_safe_in_a_spreadsheet() -> None:
@@ -181,6 +182,22 @@ def test_exporting_leaves_the_page_its_figures() -> None:
     curve = ElboPlot("objective (nats)", "score (nats)")
     export.figures_html(run(), Views("", curve, live=[features]))
     assert features.figures[0].document is page
+
+
+def test_figures_stand_alone_whatever_document_is_current() -> None:
+    from bokeh.document import Document
+    from bokeh.io.doc import patch_curdoc
+
+    features = FeaturePlot()
+    features.show(np.array([1.0]), ["u"])
+    views = Views("", ElboPlot("objective (nats)", "score (nats)"), live=[features])
+    gone, theirs = Document(), Document()
+    theirs.js_on_event("document_ready", CustomJS(code="theirs()"))
+    with patch_curdoc(gone):
+        del gone  # so that `curdoc()` raises
+        assert "data-root-id" in export.figures_html(run(), views)
+    with patch_curdoc(theirs):
+        assert "theirs()" not in export.figures_html(run(), views)
 
 
 def test_exporting_imports_no_torch() -> None:

@@ -50,11 +50,11 @@ def ended(study: str, data: Any, name: str) -> Any:
     *_, last = events = list(scant.fit(study, data, device="cpu", **settings))
     assert isinstance(last, Finished)
     assert last.state in (State.CONVERGED, State.HIT_LIMIT), last.reason
-    words = next(e.words for e in events if isinstance(e, Started))
+    metadata = next(e.metadata for e in events if isinstance(e, Started))
     record = SimpleNamespace(
         study=study, settings=settings, data=name, data_hash="ab12", version="0.1.0"
     )
-    return SimpleNamespace(id=study, record=record, report=last.report, words=words)
+    return SimpleNamespace(id=study, record=record, report=last.report, metadata=metadata)
 
 
 @pytest.fixture(scope="module")

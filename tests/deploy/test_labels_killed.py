@@ -1,4 +1,4 @@
-"""Server and browser killed in the midst of labelling: every label shown as given stands."""
+"""Server and browser killed in the midst of labeling: every label shown as given stands."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_server_and_browser_killed_at_once_lose_no_label(
         last = shown(page)
         page.keyboard.press("2")  # and at once:
         expect(bench(page)).not_to_have_attribute("data-row", str(last), timeout=PATIENCE)
-        ours = [p for p in psutil.process_iter() if str(profile) in " ".join(_words(p))]
+        ours = [p for p in psutil.process_iter() if str(profile) in " ".join(_arguments(p))]
         server.process.send_signal(signal.SIGKILL)
         for process in ours:
             process.kill()
@@ -60,7 +60,7 @@ def test_server_and_browser_killed_at_once_lose_no_label(
     store.close()
 
 
-def _words(process: psutil.Process) -> list[str]:
+def _arguments(process: psutil.Process) -> list[str]:
     try:
         return process.cmdline()
     except psutil.Error:

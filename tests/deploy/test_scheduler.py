@@ -32,9 +32,9 @@ from tests.paths import ROOT
 
 
 @contextmanager
-def process(folder: Path, *words: str) -> Iterator[subprocess.Popen[bytes]]:
+def process(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
     """A `dask` command of its own, as somebody would give it who knows nothing of our server."""
-    command = [sys.executable, "-m", "dask", *words]
+    command = [sys.executable, "-m", "dask", *arguments]
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     variables = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": path}
     with open(folder / "dask.log", "a") as log:

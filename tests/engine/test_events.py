@@ -39,11 +39,11 @@ arrays = st.dictionaries(
 )
 metrics = st.builds(Metric, names, names, numbers, st.none() | numbers)
 reports = st.builds(Report, st.lists(metrics, max_size=3).map(tuple), arrays, st.tuples(names))
-words = st.dictionaries(names, st.lists(names), max_size=2)
+started_metadata = st.dictionaries(names, st.lists(names), max_size=2)
 any_event = st.one_of(
     st.builds(Queued, steps, st.none() | numbers),
     st.builds(Changed, st.sampled_from(State), names),
-    st.builds(Started, names, steps, steps, words),
+    st.builds(Started, names, steps, steps, started_metadata),
     st.builds(Progress, steps, numbers, numbers, numbers, numbers, steps),
     st.builds(Snapshot, steps, arrays),
     st.builds(Note, names),

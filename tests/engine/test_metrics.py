@@ -26,7 +26,7 @@ def test_log_likelihood_is_the_mean_log_density(truth):
     assert metrics.mean_log_likelihood(y, mean, variance) == pytest.approx(expected, rel=1e-12)
 
 
-def test_fraction_within_counts_normalised_errors():
+def test_fraction_within_counts_normalized_errors():
     y = np.array([0.0, 1.0, 1.0, 3.0])
     mean = np.array([0.04, 1.09, 1.11, 3.5])  # errors over 1 + z: .04, .045, .055, .125
     assert metrics.fraction_within(y, mean, 0.05) == 50.0

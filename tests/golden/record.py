@@ -3,8 +3,8 @@
     python tests/golden/record.py          # writes golden.json beside this file
 
 Moving and renaming code must not change a bit of it. The last bits of a result depend on the
-processor and on the version of PyTorch; the record says which, and on another machine the test
-compares names and states only. Make the record anew there before the first change.
+processor and on the version of PyTorch. The record says which; elsewhere the test compares states,
+names and the metrics' first digits. Make the record anew there before the first change.
 """
 
 from __future__ import annotations
@@ -40,10 +40,14 @@ def circumstances() -> dict[str, str]:
     """What decides the last bits of a result."""
     import torch
 
-    models = re.findall(r"^model name\s*: (.+)$", _read("/proc/cpuinfo"), re.MULTILINE)
+    # A name such as "AMD EPYC" covers several generations, and the math library chooses by them.
+    asked = ("model name", "cpu family", "model", "stepping")
+    found = [
+        re.search(rf"^{name}\s*: (.+)$", _read("/proc/cpuinfo"), re.MULTILINE) for name in asked
+    ]
     return {
         "torch": torch.__version__,
-        "cpu": models[0] if models else platform.processor(),
+        "cpu": " ".join(match[1] for match in found if match) or platform.processor(),
         "instructions": torch.backends.cpu.get_cpu_capability(),
     }
 
@@ -84,9 +88,9 @@ def addresses() -> list[str]:
     return ["/", *(f"/{name}" for name in STUDIES)]
 
 
-def printed(*words: str) -> str:
+def printed(*arguments: str) -> str:
     """What the command prints, at a fixed width."""
-    command = [sys.executable, "-c", "from scant.dashboard.cli.main import app; app()", *words]
+    command = [sys.executable, "-c", "from scant.dashboard.cli.main import app; app()", *arguments]
     environment = {**os.environ, "COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     return done.stdout

@@ -1,4 +1,4 @@
-"""The toy's science: stochastic ascent by Adam, with a generator and an optimiser to resume."""
+"""The toy's science: stochastic ascent by Adam, with a generator and an optimizer to resume."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Study:
             raise BadInput("Column 'y' of the table cannot be used; mend it.")
         self.settings, self.device = settings, device
         self.notes: list[str] = ["The toy is a toy."]
-        self.words: dict[str, Any] = {"axes": ["a", "b", "c"]}
+        self.metadata: dict[str, Any] = {"axes": ["a", "b", "c"]}
         self.restarts, self.max_steps = settings.restarts, settings.max_steps
         self.stages = settings.stages
         self.patience = settings.patience
@@ -48,7 +48,7 @@ class Study:
         if stage > 0 and best is not None:
             start = best["mean"].clone()
         self.mean = start.requires_grad_()
-        self.optimiser = torch.optim.Adam([self.mean], lr=0.05)
+        self.optimizer = torch.optim.Adam([self.mean], lr=0.05)
         self.taken = 0
 
     def step(self) -> Step:
@@ -65,9 +65,9 @@ class Study:
             return Step(float("nan"), float("nan"))
         draw = torch.randint(len(self.y), (3,), generator=self.generator)
         loss = ((self.mean - self.y[draw]) ** 2).mean()
-        self.optimiser.zero_grad()
+        self.optimizer.zero_grad()
         loss.backward()
-        self.optimiser.step()
+        self.optimizer.step()
         score = -float(((self.mean.detach() - self.y.mean()) ** 2).mean())
         return Step(-float(loss.detach()), score)
 
@@ -78,7 +78,7 @@ class Study:
         return {"mean": self.mean}
 
     def state(self) -> Tensors:
-        adam = self.optimiser.state_dict()["state"].get(0, {})
+        adam = self.optimizer.state_dict()["state"].get(0, {})
         return {
             "generator": self.generator.get_state(),
             "taken": torch.tensor(self.taken),
@@ -91,8 +91,8 @@ class Study:
         self.generator.set_state(state["generator"])
         self.taken = int(state["taken"])
         adam = {k.removeprefix("adam."): v for k, v in state.items() if k.startswith("adam.")}
-        words = self.optimiser.state_dict()
-        self.optimiser.load_state_dict({**words, "state": {0: adam} if adam else {}})
+        whole = self.optimizer.state_dict()
+        self.optimizer.load_state_dict({**whole, "state": {0: adam} if adam else {}})
 
     def conclude(self, kept: list[tuple[float, Tensors]]) -> Report:
         score, best = max(kept, key=lambda pair: pair[0])

@@ -33,7 +33,7 @@ class BoxAsked(QuestionView):
 
     def __init__(self, page: PageContext) -> None:
         self._page = page
-        self._words: dict[str, Any] = {}
+        self._metadata: dict[str, Any] = {}
         self._quiet = False
         self.field = Field("Draw a box", select=True)
         self.density = DensityPlot("the average", title="Its average", before="")
@@ -64,16 +64,16 @@ class BoxAsked(QuestionView):
     def open(self, run: RunState) -> None:
         """Take the run's tasks and space; of a recording or an own run, ask for the middle."""
         assert run.report is not None
-        self._words = dict(run.words)
-        self.field.show(run.report.arrays, self._words)
+        self._metadata = dict(run.metadata)
+        self.field.show(run.report.arrays, self._metadata)
         self._quiet = True
         self.task.param.update(
-            options=list(self._words["tasks"]), value=self._words["scarce"], disabled=False
+            options=list(self._metadata["tasks"]), value=self._metadata["scarce"], disabled=False
         )
-        dims = self._words["dims"]
+        dims = self._metadata["dims"]
         for i, bound in enumerate(self.bounds):
             used = i // 2 < len(dims) <= 2
-            low, high = self._words["range"][i // 2] if used else (0.0, 1.0)
+            low, high = self._metadata["range"][i // 2] if used else (0.0, 1.0)
             third = (high - low) / 3
             bound.param.update(
                 visible=used,
@@ -104,7 +104,7 @@ class BoxAsked(QuestionView):
         self._ask()
 
     def _refield(self, answer: dict[str, np.ndarray]) -> None:
-        self.field.show(answer, self._words)
+        self.field.show(answer, self._metadata)
 
     def _drawn(self, event: Any) -> None:
         shape = event.geometry
@@ -119,7 +119,7 @@ class BoxAsked(QuestionView):
         self._ask()
 
     def _ask(self) -> None:
-        if self._quiet or not self._words:
+        if self._quiet or not self._metadata:
             return
         given = [bound.value for bound in self.bounds if bound.visible]
         if not given or any(value is None for value in given):

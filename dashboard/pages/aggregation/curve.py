@@ -66,10 +66,10 @@ class Scarcity(SliderCurve):
 
     def open(self, run: RunState) -> None:
         """From now on the curve may be asked for."""
-        numbers = list(run.words.get("counts", ()))
+        numbers = list(run.metadata.get("counts", ()))
         if numbers:
             self._offer(numbers, numbers[0])
-        gaussian = all(kind == "gaussian" for kind in run.words["likelihoods"])
+        gaussian = all(kind == "gaussian" for kind in run.metadata["likelihoods"])
         self.button.disabled = not (numbers and gaussian)
 
     def clear(self, run: RunState) -> None:

@@ -57,43 +57,43 @@ class Field(View):
         self.surface.clear()
         self.intervals.clear()
 
-    def update(self, told: Snapshot | Report, words: Mapping[str, Any]) -> None:
+    def update(self, told: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
         """Show the cells of a snapshot or report."""
-        self.show(told.arrays, words)
+        self.show(told.arrays, metadata)
 
-    def show(self, arrays: Mapping[str, np.ndarray], words: Mapping[str, Any]) -> None:
-        """Show `mean`, `std_f` and `std_y` of the cells that `words` tell."""
-        if not words.get("edges"):
-            self._deep = len(words.get("dims", ())) or 0
+    def show(self, arrays: Mapping[str, np.ndarray], metadata: Mapping[str, Any]) -> None:
+        """Show `mean`, `std_f` and `std_y` of the cells that `metadata` tell."""
+        if not metadata.get("edges"):
+            self._deep = len(metadata.get("dims", ())) or 0
             return
-        if self._laid is not words:
-            self._lay(words)
+        if self._laid is not metadata:
+            self._lay(metadata)
         mean, std = arrays["mean"], arrays["std_f"]
         if self._deep == 2:
             self.surface.show(mean, std)
         else:
-            edges = np.asarray(words["edges"][0], float)
-            truth = np.asarray(words["truth"] or np.full(len(mean), np.nan), float)
+            edges = np.asarray(metadata["edges"][0], float)
+            truth = np.asarray(metadata["truth"] or np.full(len(mean), np.nan), float)
             self.intervals.show((edges[:-1] + edges[1:]) / 2, mean, std, arrays["std_y"], truth)
 
-    def _lay(self, words: Mapping[str, Any]) -> None:
+    def _lay(self, metadata: Mapping[str, Any]) -> None:
         """Axes, cells and observations, which stay the same throughout a run."""
-        self._laid = words
-        dims, seen = words["dims"], words["observed"]
+        self._laid = metadata
+        dims, seen = metadata["dims"], metadata["observed"]
         self._choose(len(dims))
         lo, hi = np.asarray(seen["lo"], float), np.asarray(seen["hi"], float)
         y, held = np.asarray(seen["y"], float), np.asarray(seen["test"], bool)
-        mine = np.asarray(seen["task"]) == words["tasks"].index(words["scarce"])
+        mine = np.asarray(seen["task"]) == metadata["tasks"].index(metadata["scarce"])
         if len(dims) == 2:
-            known = words["truth"]
+            known = metadata["truth"]
             truth = None if known is None else np.asarray(known, float)
-            self.surface.lay([np.asarray(e, float) for e in words["edges"]], truth, dims)
+            self.surface.lay([np.asarray(e, float) for e in metadata["edges"]], truth, dims)
             self.surface.observe(lo[~held], hi[~held])
         else:
-            self.intervals.name(dims[0], words["scarce"])
+            self.intervals.name(dims[0], metadata["scarce"])
             self.intervals.observe(lo[mine, 0], hi[mine, 0], y[mine], held[mine])
             rest = ~mine & ~held
-            self.intervals.beside((lo[rest, 0] + hi[rest, 0]) / 2, on_scale(words, y)[rest])
+            self.intervals.beside((lo[rest, 0] + hi[rest, 0]) / 2, on_scale(metadata, y)[rest])
 
     def _choose(self, dimensions: int) -> None:
         if dimensions != self._deep or not len(self.panel):
@@ -101,8 +101,8 @@ class Field(View):
             self.panel.objects = [(self.surface if dimensions == 2 else self.intervals).panel]
 
 
-def on_scale(words: Mapping[str, Any], y: np.ndarray) -> np.ndarray:
+def on_scale(metadata: Mapping[str, Any], y: np.ndarray) -> np.ndarray:
     """Observations of all tasks on the scale of the scarce one (an instrument has its own)."""
-    scale = np.asarray(words["scale"], float)[np.asarray(words["observed"]["task"])]
-    offset, factor = words["scale"][words["tasks"].index(words["scarce"])]
+    scale = np.asarray(metadata["scale"], float)[np.asarray(metadata["observed"]["task"])]
+    offset, factor = metadata["scale"][metadata["tasks"].index(metadata["scarce"])]
     return offset + factor * (y - scale[:, 0]) / scale[:, 1]

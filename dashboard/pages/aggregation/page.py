@@ -63,19 +63,19 @@ def views(page: PageContext) -> Views:
 def _live() -> tuple[Any, ...]:
     hinton = HintonPlot("How the tasks go together", "task", "task", "covariances")
     return (
-        DataView(hinton, lambda told, words: hinton.show(told.arrays["B"], words["tasks"])),
+        DataView(hinton, lambda told, metadata: hinton.show(told.arrays["B"], metadata["tasks"])),
         Field(PICTURE),
     )
 
 
 def _result(page: PageContext) -> tuple[Any, ...]:
     table, covered = MetricsTable(), GuessFirst(first=page.guessing)
-    figures = DataView(table, lambda told, words: table.show(told.metrics, told.notes))
+    figures = DataView(table, lambda told, metadata: table.show(told.metrics, told.notes))
 
     def held_out() -> DataView:
         plot = ScatterPlot("value", outlier=None, title="Held-out values", against="held-out")
 
-        def feed(told: Report, words: Any) -> None:
+        def feed(told: Report, metadata: Any) -> None:
             a = told.arrays
             if len(a["test_y"]):
                 plot.show(a["test_y"], a["test_mean"], a["test_std"])
@@ -85,7 +85,7 @@ def _result(page: PageContext) -> tuple[Any, ...]:
     def check() -> DataView:
         plot = ScatterPlot("average", outlier=None, title=CHECK, against="recorded")
 
-        def feed(told: Report, words: Any) -> None:
+        def feed(told: Report, metadata: Any) -> None:
             _, y, mean, std, _ = told.arrays["check"]
             plot.show(y, mean, std)
 
@@ -94,7 +94,7 @@ def _result(page: PageContext) -> tuple[Any, ...]:
     def coverage() -> HiddenUntilRevealed:
         plot = CoveragePlot()
 
-        def feed(told: Report, words: Any) -> None:
+        def feed(told: Report, metadata: Any) -> None:
             if told.arrays["coverage"].shape[1]:
                 plot.show(told.arrays["coverage"])
 
@@ -110,15 +110,15 @@ def _result(page: PageContext) -> tuple[Any, ...]:
 
 def without_a_task(run: RunState) -> tuple[str, list[Variant]]:
     """The other tasks, each one click away from being left out."""
-    words = run.words
-    others = [str(task) for task in words["tasks"] if task != words["scarce"]]
-    seen = np.asarray(words["observed"]["task"])
+    metadata = run.metadata
+    others = [str(task) for task in metadata["tasks"] if task != metadata["scarce"]]
+    tasks, seen = metadata["tasks"], np.asarray(metadata["observed"]["task"])
     before = str(run.record.settings.get("leave_out") or "")
     said = f"together with {', '.join(others)}" if others else "alone"
-    return f"This run learnt {words['scarce']} {said}.", [
+    return f"This run learnt {metadata['scarce']} {said}.", [
         Variant(
             f"the same without {task}",
-            f"{int((seen == words['tasks'].index(task)).sum())} fewer observations in the picture.",
+            f"{int((seen == tasks.index(task)).sum())} fewer observations in the picture.",
             {"leave_out": ",".join(filter(None, [before, task]))},
         )
         for task in others

@@ -1,4 +1,4 @@
-"""One window's part in a labelling session: labels into the store and to the model, patches back.
+"""One window's part in a labeling session: labels into the store and to the model, patches back.
 
 A session belongs to a run, and its labels lie in the store: whoever opens the run, in this window
 or another, today or after a crash, goes on where it stands. The model keeps no labels of its own;
@@ -17,7 +17,7 @@ from scant.dashboard.controls.labeling_widget import LabelingWidget, card
 from scant.errors import BadInput, NotAllowed
 from scant.store.label_agreement import (
     NAMELESS,
-    by_labeller,
+    by_labeler,
     clean_name,
     shown_as,
     shown_names,
@@ -87,7 +87,7 @@ class LabelingSession:
     @property
     def own(self) -> dict[int, str]:
         """The labels of the person at this desk that stand, by row."""
-        return by_labeller(self.labels).get(self._shown, {})
+        return by_labeler(self.labels).get(self._shown, {})
 
     def _take(self, labels: list[Label]) -> None:
         """Have these labels, each under a name that is nobody else's."""
@@ -99,14 +99,14 @@ class LabelingSession:
 
     @property
     def skipped(self) -> int:
-        """How many patches were skipped in this window and not labelled since."""
+        """How many patches were skipped in this window and not labeled since."""
         return len(set(self._skipped) - set(self.standing))
 
     def open(self, run: RunState) -> None:
         """Begin at what is in the store."""
         self.run = run
-        self._classes = [str(c) for c in run.words["classes"]]
-        self._features = [str(f) for f in run.words.get("columns", ())]
+        self._classes = [str(c) for c in run.metadata["classes"]]
+        self._features = [str(f) for f in run.metadata.get("columns", ())]
         self._batch = int(run.record.settings["batch_size"])
         self._lay_out()
         self._read(first=True)
@@ -136,7 +136,7 @@ class LabelingSession:
         )
 
     def choose(self, of: str) -> None:
-        """Ask about what the model needs, or about what others have labelled."""
+        """Ask about what the model needs, or about what others have labeled."""
         self.of = of
         if self.run is not None:
             self._lay_out()  # else the patch on show would stay
@@ -249,7 +249,7 @@ class LabelingSession:
     def _show(self) -> None:
         """The history, latest first."""
         given = list(self.standing.values())[::-1][:LISTED]
-        history = [{"row": v.item, "label": v.label, "who": v.labeller} for v in given]
+        history = [{"row": v.item, "label": v.label, "who": v.labeler} for v in given]
         self.desk.param.update(history=history, undoable=bool(self._acts or self.own))
 
     # --- the model ---

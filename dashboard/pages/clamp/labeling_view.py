@@ -18,7 +18,7 @@ from scant.dashboard.frame.template import text
 from scant.dashboard.pages.clamp.labeling_session import MODEL, OTHERS, Answer, LabelingSession
 from scant.dashboard.plots.base import View
 from scant.dashboard.study_page.widgets import stacked
-from scant.store.label_agreement import by_labeller, kappa
+from scant.store.label_agreement import by_labeler, kappa
 from scant.store.records import Label
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ HELP = (
 
 
 class LabelingView(View):
-    """The labelling desk, and for a run with a simulated expert the way to one.
+    """The labeling desk, and for a run with a simulated expert the way to one.
 
     It stands among the live views because it is what a session is about, but opens only with
     `Labels.open`, once the model can be asked.
@@ -61,7 +61,7 @@ class LabelingView(View):
         self._run: RunState | None = None
         self.invite = pmui.Button(label="Label these patches yourself", margin=0, visible=False)
         self.invite.on_click(lambda _: self._begin())
-        self.words = text("")
+        self.prompt = text("")
         self.of = pmui.RadioButtonGroup(options=[MODEL, OTHERS], value=MODEL, size="small",
                                         label="Ask me", margin=0, visible=False)  # fmt: skip
         self.of.param.watch(lambda _: self.session.choose(str(self.of.value)), "value")
@@ -69,7 +69,7 @@ class LabelingView(View):
         self.room = pn.Column(
             self.session.desk, sizing_mode="stretch_width", margin=0, visible=False
         )
-        self.panel = stacked(self.words, self.invite, self.of, self.room)
+        self.panel = stacked(self.prompt, self.invite, self.of, self.room)
 
     @property
     def alt(self) -> str:
@@ -77,20 +77,20 @@ class LabelingView(View):
         if run is None:
             return ""
         stand = self.session.standing.values()
-        counts = [sum(v.label == c for v in stand) for c in run.words["classes"]]
-        each = ", ".join(f"{n} {c}" for n, c in zip(counts, run.words["classes"]))
+        counts = [sum(v.label == c for v in stand) for c in run.metadata["classes"]]
+        each = ", ".join(f"{n} {c}" for n, c in zip(counts, run.metadata["classes"]))
         skipped = f"; {self.session.skipped} skipped" if self.session.skipped else ""
         advice = self.session.answer.get("advice")
         told = f" {np.ravel(advice)[0]}" if advice is not None and len(stand) else ""
-        many = len(self.session.answer.get("p", ())) or run.words["rows"]["pool"]
+        many = len(self.session.answer.get("p", ())) or run.metadata["rows"]["pool"]
         return f"{len(stand)} of {many:,} patches labelled: {each}{skipped}.{told}"
 
-    def update(self, told: Snapshot | Report, words: Mapping[str, Any]) -> None:
+    def update(self, told: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
         """A run that still prepares has nothing to label yet."""
 
     def open(self, run: RunState) -> None:
         """Open the desk: the run can be asked."""
-        self.words.object = HELP
+        self.prompt.object = HELP
         self.of.visible = self.room.visible = True
         self.session.open(run)
 
@@ -102,7 +102,7 @@ class LabelingView(View):
         self.of.value = MODEL
         yours = run.record.settings["expert"] == "you"
         self.invite.visible = not yours
-        self.words.object = f"<p class='quiet'>{PREPARING}</p>" if yours else INVITE
+        self.prompt.object = f"<p class='quiet'>{PREPARING}</p>" if yours else INVITE
 
     def _begin(self) -> None:
         """Prepare a session of the visitor's own on the data and settings on show."""
@@ -163,8 +163,8 @@ class Labels(View):
         session = self._desk.session
         if session.run is None:
             return
-        classes = [str(c) for c in session.run.words["classes"]]
-        people = by_labeller(session.labels)
+        classes = [str(c) for c in session.run.metadata["classes"]]
+        people = by_labeler(session.labels)
         rows = "".join(
             f"<tr><th scope='row'>{escape(who)}</th>"
             + "".join(f"<td class='number'>{sum(v == c for v in own.values())}</td>"
@@ -183,7 +183,7 @@ class Labels(View):
         """The model of the labels that stand; `scant.load` reads it, settings.json beside it."""
         session = self._desk.session
         assert session.run is not None, "a file can be asked for once a run is on show"
-        classes = [str(c) for c in session.run.words["classes"]]
+        classes = [str(c) for c in session.run.metadata["classes"]]
         labels = [[r, classes.index(v.label)] for r, v in session.standing.items()]
         made = await self._page.service.explore(session.run.id, "model", {"labels": labels})
         return np.asarray(made["file"], np.uint8).tobytes()
@@ -192,9 +192,9 @@ class Labels(View):
         """Every label ever given, in order; `stands` says which count."""
         session = self._desk.session
         stand, at = session.standing, _places(session.run)
-        names = ("row", "label", "labeller", "time", "stands")
+        names = ("row", "label", "labeler", "time", "stands")
         given = [
-            (at(v.item), v.label, v.labeller, datetime.fromtimestamp(v.created, UTC).isoformat(),
+            (at(v.item), v.label, v.labeler, datetime.fromtimestamp(v.created, UTC).isoformat(),
              stand.get(v.item) is v)
             for v in session.labels
         ]  # fmt: skip
@@ -206,7 +206,7 @@ class Labels(View):
         if session.run is None or not session.answer:
             return "row,given,label,probability\n"
         stand, at = session.standing, _places(session.run)
-        classes = [str(c) for c in session.run.words["classes"]]
+        classes = [str(c) for c in session.run.metadata["classes"]]
         p = np.asarray(session.answer["p"], float)
         given = [stand[i].label if i in stand else "" for i in range(len(p))]
         table = {
@@ -219,7 +219,7 @@ class Labels(View):
 
 
 def agreement(people: Mapping[str, Mapping[int, str]]) -> str:
-    """How far the two labellers who have most patches in common agree, in words."""
+    """How far the two labelers who have most patches in common agree, in words."""
     if len(people) < 2:
         return ""
     pairs = [(kappa(people[a], people[b]), a, b) for a, b in combinations(people, 2)]

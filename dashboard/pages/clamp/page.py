@@ -46,7 +46,7 @@ def views(page: PageContext) -> Views:
 
     def known() -> list[list[int]]:
         session = desk.session
-        classes = list(session.run.words["classes"]) if session.run is not None else []
+        classes = list(session.run.metadata["classes"]) if session.run is not None else []
         return [[r, classes.index(v.label)] for r, v in session.standing.items()
                 if v.label in classes]  # fmt: skip
 
@@ -78,12 +78,12 @@ def views(page: PageContext) -> Views:
 
 def hidden(run: RunState) -> set[str]:
     """Titles of the views that this run has nothing for."""
-    words, found = run.words, set()
+    metadata, found = run.metadata, set()
     if run.record.settings.get("expert") == "you":
         found |= {"Objective", "Figures", TRUST, COMPARED, Queue.title, ELSE}
     else:
         found.add(Labels.title)
-    if words and not words.get("pictures"):
+    if metadata and not metadata.get("pictures"):
         found.add(Picture.title)
     return found
 
@@ -94,9 +94,9 @@ def _result() -> tuple[Any, ...]:
     def compared() -> DataView:
         plot = LabelEfficiencyPlot(COMPARED, "compared")
 
-        def feed(told: Report, words: Mapping[str, Any]) -> None:
+        def feed(told: Report, metadata: Mapping[str, Any]) -> None:
             a = told.arrays
-            plot.show(a["labels"].astype(float), a["compare_f1"], words["compared"], "F1",
+            plot.show(a["labels"].astype(float), a["compare_f1"], metadata["compared"], "F1",
                       a["compare_sd"], "on average over several sessions each")  # fmt: skip
 
         return DataView(plot, feed)
@@ -105,15 +105,19 @@ def _result() -> tuple[Any, ...]:
         plot = ReliabilityPlot(TRUST)
         return DataView(
             plot,
-            lambda told, words: plot.show(told.arrays["reliability"], str(words["classes"][1])),
+            lambda told, metadata: plot.show(
+                told.arrays["reliability"], str(metadata["classes"][1])
+            ),
         )
 
     def shares() -> DataView:
         plot = BasisPlot(SHARES, "components", "variance")
-        return DataView(plot, lambda told, words: plot.show(np.asarray(told.arrays["eigenvalues"])))
+        return DataView(
+            plot, lambda told, metadata: plot.show(np.asarray(told.arrays["eigenvalues"]))
+        )
 
     return (
-        DataView(table, lambda told, words: table.show(told.metrics, told.notes)),
+        DataView(table, lambda told, metadata: table.show(told.metrics, told.notes)),
         LazyView(COMPARED, compared, height=420),
         LazyView(TRUST, reliability),
         LazyView(SHARES, shares),

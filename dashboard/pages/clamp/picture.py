@@ -32,7 +32,7 @@ class Picture(PlotView):
     ) -> None:
         """Make the view; `known` gives the labels of a person, pairs of row and class."""
         self._page, self._known = page, known
-        self._words: Mapping[str, Any] = {}
+        self._metadata: Mapping[str, Any] = {}
         self._quiet = False
         self.plot = BoxesPlot(self.title)
         self.figures = self.plot.figures
@@ -46,15 +46,15 @@ class Picture(PlotView):
 
     @property
     def alt(self) -> str:
-        if self._words and not self._words.get("pictures"):
+        if self._metadata and not self._metadata.get("pictures"):
             return NO_PICTURES
         return str(self.plot.alt) if self.shown.visible else CHOOSE
 
     def open(self, run: RunState) -> None:
         """Offer the run's pictures, and show the one that is most likely to hold what is sought."""
         assert run.report is not None
-        self._words = run.words
-        names = [str(n) for n in run.words.get("pictures", ())]
+        self._metadata = run.metadata
+        names = [str(n) for n in run.metadata.get("pictures", ())]
         if not names:
             return
         arrays = run.report.arrays
@@ -73,13 +73,13 @@ class Picture(PlotView):
         self._quiet = True
         self.which.param.update(options={}, value=None, disabled=True)
         self._quiet = False
-        self._words = {}
+        self._metadata = {}
         self.shown.visible = False
         self.plot.clear()
 
     def show(self, row: int) -> None:
         """Show the picture of a patch."""
-        if self._words.get("pictures"):
+        if self._metadata.get("pictures"):
             self._page.ask("picture", self._answered, row=row, labels=self._known())
 
     def learnt(self) -> None:
@@ -88,7 +88,7 @@ class Picture(PlotView):
             self._ask()
 
     def _ask(self) -> None:
-        if not self._quiet and self.which.value is not None and self._words:
+        if not self._quiet and self.which.value is not None and self._metadata:
             self.show(int(self.which.value))
 
     def _answered(self, answer: dict[str, np.ndarray]) -> None:
@@ -98,7 +98,7 @@ class Picture(PlotView):
         share = np.stack([left / w, top / h, (right - left) / w, (bottom - top) / h], axis=1)
         p, truth = np.asarray(answer["p"], float), np.asarray(answer["truth"], int)
         verdict = float(np.ravel(answer["verdict"])[0])
-        sought = str(self._words["classes"][1])
+        sought = str(self._metadata["classes"][1])
         said = f"With p = {verdict:.2f} this picture shows {sought}"
         said += f" somewhere; of its {len(p)} patches {int((p > 0.5).sum())} are thought to."
         if (truth >= 0).any():

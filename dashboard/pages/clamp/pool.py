@@ -33,11 +33,11 @@ class Pool(PlotView):
         self._xy = np.empty((0, 2))
         self._classes: list[str] = ["", ""]
 
-    def update(self, told: Snapshot | Report, words: Mapping[str, Any]) -> None:
+    def update(self, told: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
         """Show the pool of a snapshot."""
         arrays = told.arrays
         self._xy = np.asarray(arrays["pool_xy"], float)
-        self._classes = [str(c) for c in words["classes"]]
+        self._classes = [str(c) for c in metadata["classes"]]
         asked, label = (np.asarray(arrays[n], int) for n in ("asked", "asked_label"))
         given = [asked[label == k].tolist() for k in (0, 1)]
         self._show(arrays["pool_p"], given, arrays["queue"])
@@ -69,9 +69,9 @@ class Efficiency(PlotView):
         self._told: tuple[Mapping[str, np.ndarray], list[str]] | None = None
         self._own: dict[int, list[float]] = {}
 
-    def update(self, told: Snapshot | Report, words: Mapping[str, Any]) -> None:
+    def update(self, told: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
         """Show the curves of a snapshot."""
-        self._told = told.arrays, [str(m) for m in words["methods"]]
+        self._told = told.arrays, [str(m) for m in metadata["methods"]]
         self._show()
 
     def clear(self, run: RunState) -> None:

@@ -74,14 +74,14 @@ class Queue(PlotView):
         arrays = self._run.report.arrays
         rows = [int(r) for r in arrays["queue"][:MOST]]
         chances = [float(v) for v in arrays["queue_p"][:MOST]]
-        if rows and self._run.words.get("images") and self.reveal.first:
+        if rows and self._run.metadata.get("images") and self.reveal.first:
             self._put_question(rows[0], chances[0])
             rows = self._puzzle
             chances = [float(p) for p in arrays["pool_p"][rows]]
         self._rows = rows
         if self.reveal.hidden:
             self.plot.clear()
-        if not self._run.words.get("images"):
+        if not self._run.metadata.get("images"):
             said = ", ".join(f"row {r} (p = {v:.2f})" for r, v in zip(rows, chances))
             self.plot.describe(f"{NO_IMAGES} Next: {said}." if rows else EMPTY)
         elif not rows:
@@ -117,19 +117,19 @@ class Queue(PlotView):
     def _show(self, rows: list[int], p: list[float]) -> None:
         shrunk = np.stack([self._held[r][::2, ::2] for r in rows])
         if self.reveal.hidden:
-            words = [[letter] for letter in LETTERS]
+            captions = [[letter] for letter in LETTERS]
             said = f"{len(rows)} patches of the pool, {LETTERS[0]} to {LETTERS[len(rows) - 1]}."
-            self.plot.show(shrunk, words, said)
+            self.plot.show(shrunk, captions, said)
         else:
             guessed = self.reveal.first
             named = LETTERS if guessed else [f"row {r}" for r in rows]
-            words = [[f"{name}, p = {v:.2f}"] for name, v in zip(named, p)]
+            captions = [[f"{name}, p = {v:.2f}"] for name, v in zip(named, p)]
             which = (
                 f"{len(rows)} patches of the pool" if guessed else f"The next {len(rows)} patches"
             )
             said = f"{which}, p from {min(p):.2f} to {max(p):.2f}; the bars are probabilities."
             said += "" if guessed else self._order()
-            self.plot.show(shrunk, words, said, bars=np.array(p))
+            self.plot.show(shrunk, captions, said, bars=np.array(p))
         self._page.read(at_once=True)
 
     def _order(self) -> str:

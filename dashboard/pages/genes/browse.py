@@ -129,7 +129,7 @@ class Browse:
     def open(self, run: RunState) -> None:
         """Take the run's outputs, and ask for the first."""
         self._run = run
-        names = list(run.words["outputs"])
+        names = list(run.metadata["outputs"])
         self.about.object = ABOUT.format(len(names))
         self.chosen.disabled = False
         self.chosen.param.update(options=names, value=[])
@@ -149,7 +149,7 @@ class Browse:
     def _lay(self) -> None:
         if self._run is None:
             return
-        names = list(self.chosen.value or self._run.words["outputs"])
+        names = list(self.chosen.value or self._run.metadata["outputs"])
         self.batches = [names[i : i + TOGETHER] for i in range(0, len(names), TOGETHER)]
         self._answers = {}
         for slot in self.slots:
@@ -216,4 +216,4 @@ class Browse:
             self.slots.append(slot)
             self.window.append(slot.panel)
         outputs = self.batches[batch]
-        slot.show(batch, outputs, replicas_of(self._run.words, outputs), self._answers[batch])
+        slot.show(batch, outputs, replicas_of(self._run.metadata, outputs), self._answers[batch])

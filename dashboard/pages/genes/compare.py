@@ -23,15 +23,15 @@ class Compare(PlotView):
         self.plot = ReplicaGrid(self.title, rows="models")
         self.figures, self.panel = self.plot.figures, self.plot.panel
 
-    def update(self, told: Report, words: Mapping[str, Any]) -> None:
+    def update(self, told: Report, metadata: Mapping[str, Any]) -> None:
         """Show the curves of the first shown output by every model."""
         a = told.arrays
         mean = np.concatenate([a["mean"][:1], a["compare_mean"]])
         std = np.concatenate([a["std_y"][:1], a["compare_std"]])
         models = list(dict.fromkeys(m.method for m in told.metrics if m.source != "published"))
-        output = words["shown"][0]
-        names = replicas_of(words, [output])[0]
-        seen = {name: np.asarray(values) for name, values in words["observed"].items()}
+        output = metadata["shown"][0]
+        names = replicas_of(metadata, [output])[0]
+        seen = {name: np.asarray(values) for name, values in metadata["observed"].items()}
         mine = np.flatnonzero(seen["output"] == 0)
         k, n = len(mean), len(mine)
         self.plot.lay(

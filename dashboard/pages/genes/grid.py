@@ -37,16 +37,16 @@ class Grid(PlotView):
         self._laid = None
         self.plot.clear()
 
-    def update(self, told: Snapshot | Report, words: Mapping[str, Any]) -> None:
+    def update(self, told: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
         """Show the curves of a snapshot or report."""
-        self.show(told.arrays, words)
+        self.show(told.arrays, metadata)
 
-    def show(self, arrays: Mapping[str, np.ndarray], words: Mapping[str, Any]) -> None:
-        """Show the curves of the outputs that `words` tell."""
-        if self._laid is not words:
-            self._laid = words
-            lay(self.plot, words["shown"], replicas_of(words, words["shown"]), words["observed"],
-                arrays["grid"])  # fmt: skip
+    def show(self, arrays: Mapping[str, np.ndarray], metadata: Mapping[str, Any]) -> None:
+        """Show the curves of the outputs that `metadata` tell."""
+        if self._laid is not metadata:
+            self._laid = metadata
+            outputs, observed = metadata["shown"], metadata["observed"]
+            lay(self.plot, outputs, replicas_of(metadata, outputs), observed, arrays["grid"])
         draw(self.plot, arrays)
 
     def _picked(self, row: int, replica: int) -> None:
@@ -54,10 +54,10 @@ class Grid(PlotView):
         self._pick(self.plot.rows[row], self.plot.replicas[row][replica])
 
 
-def replicas_of(words: Mapping[str, Any], outputs: list[str]) -> list[list[str]]:
+def replicas_of(metadata: Mapping[str, Any], outputs: list[str]) -> list[list[str]]:
     """The names of some outputs' replicas."""
-    places = {name: d for d, name in enumerate(words["outputs"])}
-    return [list(words["replicas"][places[name]]) for name in outputs]
+    places = {name: d for d, name in enumerate(metadata["outputs"])}
+    return [list(metadata["replicas"][places[name]]) for name in outputs]
 
 
 def lay(

@@ -33,7 +33,7 @@ class HeldOutReplica(QuestionView):
 
     def __init__(self, page: PageContext) -> None:
         self._page = page
-        self._words: dict[str, Any] = {}
+        self._metadata: dict[str, Any] = {}
         self._asked = ("", "")
         self._quiet = False
         self.grid = Grid("Click a replica", pick=self._clicked)
@@ -57,19 +57,19 @@ class HeldOutReplica(QuestionView):
     def open(self, run: RunState) -> None:
         """Take the run's outputs; nothing is asked before the visitor asks."""
         assert run.report is not None
-        self._words = dict(run.words)
-        self.grid.show(run.report.arrays, self._words)
+        self._metadata = dict(run.metadata)
+        self.grid.show(run.report.arrays, self._metadata)
         self._quiet = True
         for control in (self.output, self.replica, self.button):
             control.disabled = False
-        self.output.options = list(self._words["outputs"])
-        self.output.value = self._words["shown"][0]
+        self.output.options = list(self._metadata["outputs"])
+        self.output.value = self._metadata["shown"][0]
         self._offer()
         self._quiet = False
 
     def clear(self, run: RunState) -> None:
         """Forget the run shown before."""
-        self._words = {}
+        self._metadata = {}
         self.grid.clear(run)
         self.grid.plot.choose(None)
         self.pair.clear()
@@ -80,15 +80,15 @@ class HeldOutReplica(QuestionView):
 
     def _offer(self) -> None:
         """The replicas of the chosen output."""
-        if self._words:
-            names = [*replicas_of(self._words, [self.output.value])[0], NEW]
+        if self._metadata:
+            names = [*replicas_of(self._metadata, [self.output.value])[0], NEW]
             kept = self.replica.value if self.replica.value in names else names[0]
             self.replica.param.update(options=names, value=kept)
             self._name()
 
     def _name(self) -> None:
         self.button.label = "Expect it" if self.replica.value == NEW else "Hide it"
-        shown, output = self._words.get("shown", ()), self.output.value
+        shown, output = self._metadata.get("shown", ()), self.output.value
         if output in shown and self.replica.value != NEW:
             row = shown.index(output)
             names = self.grid.plot.replicas[row]
@@ -97,7 +97,7 @@ class HeldOutReplica(QuestionView):
             self.grid.plot.choose(None)
 
     def _clicked(self, output: str, replica: str) -> None:
-        if self._words:
+        if self._metadata:
             self.output.value = output
             self.replica.value = replica
             self._ask()
@@ -144,10 +144,10 @@ class HeldOutReplica(QuestionView):
 
     def _held_out(self, output: str, replica: str) -> bool:
         """Whether the run itself had not learnt from it, as far as its words tell."""
-        seen, shown = self._words["observed"], self._words["shown"]
+        seen, shown = self._metadata["observed"], self._metadata["shown"]
         if output not in shown:
             return False
-        d, r = shown.index(output), replicas_of(self._words, [output])[0].index(replica)
+        d, r = shown.index(output), replicas_of(self._metadata, [output])[0].index(replica)
         mine = zip(seen["output"], seen["replica"], seen["test"])
         return all(test for one, other, test in mine if (one, other) == (d, r))
 

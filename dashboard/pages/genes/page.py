@@ -88,13 +88,15 @@ def _live() -> tuple[Any, ...]:
     return (
         DataView(
             latent,
-            lambda told, words: latent.show(
-                told.arrays["latent"], told.arrays["latent_std"], words["outputs"]
+            lambda told, metadata: latent.show(
+                told.arrays["latent"], told.arrays["latent_std"], metadata["outputs"]
             ),
         ),
         Grid(PICTURE),
-        DataView(hinton, lambda told, words: hinton.show(told.arrays["K"], words["outputs"])),
-        DataView(levels, lambda told, words: levels.show(told.arrays["share"], words["shown"])),
+        DataView(hinton, lambda told, metadata: hinton.show(told.arrays["K"], metadata["outputs"])),
+        DataView(
+            levels, lambda told, metadata: levels.show(told.arrays["share"], metadata["shown"])
+        ),
     )
 
 
@@ -120,7 +122,7 @@ def _result() -> tuple[Any, ...]:
         )
 
     return (
-        DataView(table, lambda told, words: table.show(told.metrics, told.notes)),
+        DataView(table, lambda told, metadata: table.show(told.metrics, told.notes)),
         LazyView(Compare.title, Compare, height=700),
         LazyView("Held-out values", held_out),
         LazyView("Coverage of intervals", coverage),
@@ -132,7 +134,7 @@ def _result() -> tuple[Any, ...]:
 def _of_test(plot: Any, show: Any) -> DataView:
     """A view of held-out rows, which says nothing where none was held out."""
 
-    def feed(told: Report, words: Mapping[str, Any]) -> None:
+    def feed(told: Report, metadata: Mapping[str, Any]) -> None:
         if len(told.arrays["test_y"]):
             show(told.arrays)
         else:

@@ -36,8 +36,8 @@ def short(name: str, most: int = 9) -> str:
     return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
-def colours(label: Sequence[int] | np.ndarray) -> list[str]:
-    """The colour of each row's class, as in the scatters."""
+def colors(label: Sequence[int] | np.ndarray) -> list[str]:
+    """The color of each row's class, as in the scatters."""
     return [GROUPS[int(c) % len(GROUPS)] for c in label]
 
 
@@ -64,23 +64,23 @@ class Covariances(PlotView):
         self._told = None
         self.plot.clear()
 
-    def update(self, told: Snapshot | Report, words: Mapping[str, Any]) -> None:
+    def update(self, told: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
         """Show the covariances of a snapshot."""
-        self._told = told.arrays, words
+        self._told = told.arrays, metadata
         self._show()
 
     def _show(self) -> None:
         if self._told is None:
             return
-        arrays, words = self._told
+        arrays, metadata = self._told
         matrices, beyond = arrays["covariance"], arrays["covariance_apart"]
         label = np.asarray(arrays["covariance_class"], int)
         if not matrices.size:
             self.plot.describe("This model has no covariance to show.")
             return
-        whole, parts = bool(self.whole.value), bool(words["n_private"])
+        whole, parts = bool(self.whole.value), bool(metadata["n_private"])
         shown = matrices if whole else beyond
-        classes = list(words["classes"])
+        classes = list(metadata["classes"])
         counted = ", ".join(
             f"{int((label == c).sum())} {classes[c]}" for c in dict.fromkeys(label.tolist())
         )
@@ -152,9 +152,9 @@ class Strips(PlotView):
         self.made.clear()
         self.real.clear()
 
-    def update(self, told: Snapshot | Report, words: Mapping[str, Any]) -> None:
+    def update(self, told: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
         """Show the images of a snapshot."""
-        a, classes = told.arrays, list(words["classes"])
+        a, classes = told.arrays, list(metadata["classes"])
         if not len(a["generated"]):
             self.made.describe(NO_IMAGES)
             return
@@ -172,7 +172,7 @@ class Strips(PlotView):
                 f"{counted}: {said}. Their spread of grey is {_spread(images):.2f}"
                 + (f", that of the real ones {_spread(ink(a['real'])):.2f}." if plot is self.made
                    else "."),
-                colours(label),
+                colors(label),
             )  # fmt: skip
 
 

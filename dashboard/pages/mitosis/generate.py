@@ -42,7 +42,7 @@ class Generate(PlotView):
 
     def __init__(self, page: PageContext) -> None:
         self._page = page
-        self._words: dict[str, Any] = {}
+        self._metadata: dict[str, Any] = {}
         self._made = np.empty((0, 0, 0))  # as the model drew them: grey, or features
         self._told = {"made": "", "anew": ""}
         self._quiet = True
@@ -98,11 +98,11 @@ class Generate(PlotView):
 
         A crowd that watches one run should not ask all at once when it ends.
         """
-        self._words = dict(run.words)
-        images = bool(self._words.get("size"))
+        self._metadata = dict(run.metadata)
+        images = bool(self._metadata.get("size"))
         self.drawn.visible, self.files[0].visible = images, images
         self.of.param.update(
-            options=list(self._words["classes"]), value=self._words["rare"], disabled=False
+            options=list(self._metadata["classes"]), value=self._metadata["rare"], disabled=False
         )
         for control in (self.count, self.seed, self.button):
             control.disabled = False
@@ -141,12 +141,12 @@ class Generate(PlotView):
             file.disabled = False
         kind, seed = str(self.of.value), int(self.seed.value or 0)
         self._told["made"] = f"{len(self._made)} new cells of {kind}, drawn with seed {seed}."
-        if self._words.get("size"):
+        if self._metadata.get("size"):
             self.made.show(ink(self._made), [[] for _ in self._made], self._told["made"])
 
     def _redrawn(self, answer: dict[str, np.ndarray]) -> None:
         real, anew = (np.asarray(answer[name], float) for name in ("real", "redrawn"))
-        if not self._words.get("size"):
+        if not self._metadata.get("size"):
             self._list(real, anew)
             return
         off = float(np.abs(real - anew).mean())
@@ -154,15 +154,17 @@ class Generate(PlotView):
             f"Of {len(real)} real cells of {self.of.value} stands beside each what the model makes "
             f"of it: off by {off:.2f} of grey on average."
         )
-        words = [[f"row {int(row) + 1}"] for row in answer["rows"]]
+        captions = [[f"row {int(row) + 1}"] for row in answer["rows"]]
         pairs = np.stack([ink(real), ink(anew)], 1).reshape(-1, *real.shape[1:])
         self.anew.show(
-            np.clip(pairs, 0, 1), [w for one in words for w in (one, ["anew"])], self._told["anew"]
+            np.clip(pairs, 0, 1),
+            [w for one in captions for w in (one, ["anew"])],
+            self._told["anew"],
         )
 
     def _list(self, real: Float[np.ndarray, "k d"], anew: Float[np.ndarray, "k d"]) -> None:
         """Where there are no images: each feature of new rows, and of real ones made anew."""
-        names = [str(n) for n in self._words.get("features", [])]
+        names = [str(n) for n in self._metadata.get("features", [])]
         off, spread = np.abs(real - anew).mean(0), self._made.std(0)
         rows = {
             n: [f"{m:.3g} ± {s:.2g}", f"{r:.3g}", f"{o:.2g}"]
@@ -189,7 +191,7 @@ class Generate(PlotView):
     def csv(self) -> bytes:
         """The new cells as rows of a table that this page takes: label, pixels or features."""
         flat = self._made.reshape(len(self._made), -1)
-        names = [str(n) for n in self._words.get("features", [])]
+        names = [str(n) for n in self._metadata.get("features", [])]
         frame = pd.DataFrame(flat, columns=names or [f"p{i}" for i in range(flat.shape[1])])
         frame.insert(0, "label", str(self.of.value))
         return frame.round(6).to_csv(index=False).encode()

@@ -84,8 +84,8 @@ class Imbalance(SliderCurve):
 
     def open(self, run: RunState) -> None:
         """From now on the curve may be asked for."""
-        self._methods = list(run.words["methods"])
-        if run.words["rows"]["test"]:
+        self._methods = list(run.metadata["methods"])
+        if run.metadata["rows"]["test"]:
             self._offer({f"1:{r}": r for r in STOPS}, BEGIN)
 
     def clear(self, run: RunState) -> None:

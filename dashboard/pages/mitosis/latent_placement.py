@@ -10,7 +10,7 @@ import numpy as np
 import panel as pn
 import panel_material_ui as pmui
 from scant.dashboard.frame.template import text
-from scant.dashboard.pages.mitosis.cells import colours, ink, short
+from scant.dashboard.pages.mitosis.cells import colors, ink, short
 from scant.dashboard.pages.mitosis.spaces import HALVES, at
 from scant.dashboard.plots.base import BESIDE, NOTHING
 from scant.dashboard.plots.images import GalleryPlot
@@ -41,7 +41,7 @@ class Place:
     def __init__(self, page: PageContext) -> None:
         self._page = page
         self._run: RunState | None = None
-        self._words: dict[str, Any] = {}
+        self._metadata: dict[str, Any] = {}
         self._asked = ""
         self._axes = [0, 1]
         self._quiet = False
@@ -77,14 +77,14 @@ class Place:
     def open(self, run: RunState) -> None:
         """Offer held-out rows, as many rare ones as others, and begin with a rare one."""
         assert run.report is not None
-        self._run, self._words = run, dict(run.words)
+        self._run, self._metadata = run, dict(run.metadata)
         label = np.asarray(run.report.arrays["test_label"], int)
-        classes = [str(c) for c in self._words["classes"]]
-        rare = classes.index(self._words["rare"])
+        classes = [str(c) for c in self._metadata["classes"]]
+        rare = classes.index(self._metadata["rare"])
         half = OFFERED // 2
         rows = [*np.flatnonzero(label == rare)[:half], *np.flatnonzero(label != rare)[:half]]
         options = {f"{k + 1}. {classes[label[row]]}": int(row) for k, row in enumerate(rows)}
-        images = bool(self._words.get("size"))
+        images = bool(self._metadata.get("size"))
         self.reading.object = f"<p class='quiet'>{HELP if images else NO_IMAGES}</p>"
         self.file.param.update(disabled=not images, visible=images)
         self._lay(classes)
@@ -115,7 +115,7 @@ class Place:
         if self._run is None or not self.file.value:
             return
         content, name = bytes(self.file.value), str(self.file.filename or "image")
-        run, (h, w) = self._run, self._words["size"]
+        run, (h, w) = self._run, self._metadata["size"]
 
         def read() -> np.ndarray:
             if len(content) > LIMIT:
@@ -141,14 +141,14 @@ class Place:
         self._page.background(asyncio.to_thread(read), ask)
 
     def _answered(self, answer: dict[str, np.ndarray]) -> None:
-        classes = [str(c) for c in self._words["classes"]]
+        classes = [str(c) for c in self._metadata["classes"]]
         p = np.asarray(answer["p"], float)
         order = np.argsort(-p, kind="stable")
         best, label = int(order[0]), int(np.ravel(answer["label"])[0])
         true = f" It is {classes[label]}." if label >= 0 else ""
         second = f", {classes[order[1]]} with {p[order[1]]:.0%}" if len(order) > 1 else ""
         said = f"{self._asked} is {classes[best]} with probability {p[best]:.0%}{second}.{true}"
-        if self._words.get("size"):
+        if self._metadata.get("size"):
             self._draw(answer, classes, p, order, said)
         else:
             self.seen.describe(said)
@@ -162,26 +162,31 @@ class Place:
         """The image itself, then as the model makes it anew under each class."""
         anew = np.asarray(answer["reconstruction"], float)[order]
         images = np.concatenate([np.asarray(answer["image"], float)[None], anew])
-        words = [["the cell", ""], *([f"if {short(classes[c], 12)}", f"{p[c]:.1%}"] for c in order)]
+        captions = [
+            ["the cell", ""],
+            *([f"if {short(classes[c], 12)}", f"{p[c]:.1%}"] for c in order),
+        ]
         self.seen.show(
-            np.clip(ink(images), 0, 1), words,
+            np.clip(ink(images), 0, 1), captions,
             f"{said} Beside the cell stands what the model makes of it if it is of each class; the "
             "bars are probabilities.",
-            [GREY, *colours(order)],
+            [GREY, *colors(order)],
             np.array([0.0, *p[order]]),
         )  # fmt: skip
 
     def _list(self, answer: dict[str, np.ndarray], classes: list[str], p: np.ndarray) -> None:
         evidence = np.asarray(answer["evidence"], float)
         rows = {c: [f"{a:.1%}", f"{e:.1f}"] for c, a, e in zip(classes, p, evidence)}
-        what = "bound on ln p(y* | class) (nats)" if self._words["n_private"] else "SVM's decision"
+        what = (
+            "bound on ln p(y* | class) (nats)" if self._metadata["n_private"] else "SVM's decision"
+        )
         self.numbers.object = comparison(rows, ["probability", what])
 
     def _lay(self, classes: list[str]) -> None:
         """Show the two most relevant dimensions that all classes share, with the rows there."""
         assert self._run is not None
         assert self._run.report is not None
-        arrays, shared = self._run.report.arrays, int(self._words["n_shared"])
+        arrays, shared = self._run.report.arrays, int(self._metadata["n_shared"])
         count = shared or arrays["latent_mean"].shape[1]
         relevance = np.asarray(arrays["relevance"], float)[:count]
         chosen = [int(i) for i in np.argsort(-relevance, kind="stable")[:2]]
@@ -195,7 +200,7 @@ class Place:
     def _locate(self, answer: dict[str, np.ndarray], classes: list[str], best: int) -> None:
         """Mark the place under each class; one mark where they are the same."""
         mean = np.asarray(answer["mean"], float)
-        count = int(self._words["n_shared"]) or mean.shape[1]
+        count = int(self._metadata["n_shared"]) or mean.shape[1]
         places = at(mean, range(count), self._axes)
         once = bool(np.allclose(places, places[:1]))
         names = [""] if once else [f"if {short(c, 12)}" for c in classes]

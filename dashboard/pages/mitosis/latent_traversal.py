@@ -33,7 +33,7 @@ class Walk:
     def __init__(self, page: PageContext) -> None:
         self._page = page
         self._run: RunState | None = None
-        self._words: dict[str, Any] = {}
+        self._metadata: dict[str, Any] = {}
         self._place: np.ndarray = np.zeros(0)
         self._turn = 0  # which row of the class the walk began at
         self._start: np.ndarray | None = None  # what was expected there
@@ -83,8 +83,8 @@ class Walk:
     def open(self, run: RunState) -> None:
         """Begin at a cell of the rare class."""
         assert run.report is not None
-        self._run, self._words, arrays = run, dict(run.words), run.report.arrays
-        shared, private = int(self._words["n_shared"]), int(self._words["n_private"])
+        self._run, self._metadata, arrays = run, dict(run.metadata), run.report.arrays
+        shared, private = int(self._metadata["n_shared"]), int(self._metadata["n_private"])
         names = [f"shared {i + 1}" for i in range(shared)]
         names += [f"private {i + 1}" for i in range(private)]
         options = {name: i for i, name in enumerate(names)}
@@ -92,7 +92,7 @@ class Walk:
         first, second = int(order[0]), int(order[min(1, len(order) - 1)])
         self._quiet = True
         self.of.param.update(
-            options=list(self._words["classes"]), value=self._words["rare"], disabled=False
+            options=list(self._metadata["classes"]), value=self._metadata["rare"], disabled=False
         )
         self.across.param.update(options=options, value=first, disabled=False)
         self.up.param.update(options=options, value=second, disabled=False)
@@ -131,21 +131,26 @@ class Walk:
         return np.asarray(self._run.report.arrays["latent_class"], int)  # type: ignore[union-attr]
 
     def _class(self) -> int:
-        return list(self._words["classes"]).index(self.of.value)
+        return list(self._metadata["classes"]).index(self.of.value)
 
     def _frame(self, ask: bool = True) -> None:
         """Show the plane of the chosen dimensions; of private ones, only the class that has it."""
         if self._run is None or self._quiet:
             return
         arrays = self._run.report.arrays  # type: ignore[union-attr]
-        chosen, shared = [int(self.across.value), int(self.up.value)], int(self._words["n_shared"])
+        chosen, shared = (
+            [int(self.across.value), int(self.up.value)],
+            int(self._metadata["n_shared"]),
+        )
         rows = np.arange(len(arrays["latent_class"]))
         if max(chosen) >= shared:
             rows = np.flatnonzero(self._label() == self._class())
         every = range(arrays["latent_mean"].shape[1])
         mean, std = (at(arrays[n][rows], every, chosen) for n in ("latent_mean", "latent_std"))
         axes = [next(n for n, i in self.across.options.items() if i == c) for c in chosen]
-        self.plane.show(mean, std, self._label()[rows], self._words["classes"], (axes[0], axes[1]))
+        self.plane.show(
+            mean, std, self._label()[rows], self._metadata["classes"], (axes[0], axes[1])
+        )
         here = self._place[chosen]
         low, high = np.vstack([mean, here]).min(0), np.vstack([mean, here]).max(0)
         room = 0.2 * np.maximum(high - low, 1.0)
@@ -190,7 +195,7 @@ class Walk:
             f"{slider.label.removeprefix('Place along ')} at {slider.value:.2f}"
             for slider in (self.across_value, self.up_value)
         )
-        if not self._words.get("size"):
+        if not self._metadata.get("size"):
             self._list(grey.ravel(), std.ravel(), f"Expected of {self.of.value} with {where}.")
             return
         worst = float(std.max()) or 1.0
@@ -204,7 +209,7 @@ class Walk:
 
     def _list(self, mean: np.ndarray, std: np.ndarray, reading: str) -> None:
         """The features of a place, where there are no images; first those the walk has changed."""
-        names = [str(n) for n in self._words.get("features", [])]
+        names = [str(n) for n in self._metadata.get("features", [])]
         if self._start is None or self._start.shape != mean.shape:
             self._start = mean.copy()
         gone = (mean - self._start) / np.maximum(std, 1e-300)

@@ -79,10 +79,10 @@ def views(page: PageContext) -> Views:
 
 def hidden(run: RunState) -> set[str]:
     """Titles of the views that this run has nothing for."""
-    words, found = run.words, set()
-    if words and not words.get("size"):
+    metadata, found = run.metadata, set()
+    if metadata and not metadata.get("size"):
         found.add(Strips.title)
-    if words and not words.get("n_private"):
+    if metadata and not metadata.get("n_private"):
         found.add(Private.title)
     return found
 
@@ -94,7 +94,9 @@ def _live() -> tuple[Any, ...]:
         Private(),
         DataView(
             dimensions,
-            lambda told, words: dimensions.show(told.arrays["relevance"], int(words["n_shared"])),
+            lambda told, metadata: dimensions.show(
+                told.arrays["relevance"], int(metadata["n_shared"])
+            ),
         ),
         Strips(),
         Covariances(),
@@ -107,13 +109,13 @@ def _result() -> tuple[Any, ...]:
     def reliability() -> DataView:
         plot = ReliabilityPlot()
 
-        def feed(told: Report, words: Mapping[str, Any]) -> None:
+        def feed(told: Report, metadata: Mapping[str, Any]) -> None:
             plot.show(told.arrays["reliability"])
 
         return DataView(plot, feed)
 
     return (
-        DataView(table, lambda told, words: table.show(told.metrics, (*told.notes, PUBLISHED))),
+        DataView(table, lambda told, metadata: table.show(told.metrics, (*told.notes, PUBLISHED))),
         LazyView("Can its probabilities be trusted?", reliability),
     )
 
@@ -121,7 +123,7 @@ def _result() -> tuple[Any, ...]:
 def otherwise(run: RunState) -> tuple[str, list[Variant]]:
     """Other models, rarer classes, every pixel, no temper: each one click away."""
     used = run.record.settings
-    learnt = run.words["rows"]["training"]
+    learnt = run.metadata["rows"]["training"]
     others = [
         Variant(f"the same with {said}", KNOWS[name], {"model": name})
         for name, said in MODELS.items()
@@ -133,7 +135,7 @@ def otherwise(run: RunState) -> tuple[str, list[Variant]]:
         for ratio in (1, 30, 100)
         if ratio != used["imbalance"]
     ]  # fmt: skip
-    if used["n_components"] and run.words.get("size"):
+    if used["n_components"] and run.metadata.get("size"):
         text = "as published: slower, and less sure of few rows."
         others.append(Variant("with every pixel", text, {"n_components": 0}))
     if used["tempered"] and used["model"] == "sclvm":

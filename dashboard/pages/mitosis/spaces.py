@@ -50,10 +50,10 @@ class Space(PlotView):
     def _controls(self) -> tuple[Any, ...]:
         return self.across, self.up
 
-    def update(self, told: Snapshot | Report, words: Mapping[str, Any]) -> None:
+    def update(self, told: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
         """Show the positions of a snapshot."""
-        self._told = told.arrays, words
-        self._offer(words)
+        self._told = told.arrays, metadata
+        self._offer(metadata)
         self._show()
 
     def clear(self, run: RunState) -> None:
@@ -61,9 +61,9 @@ class Space(PlotView):
         self._told = None
         self.plot.clear()
 
-    def _offer(self, words: Mapping[str, Any]) -> None:
+    def _offer(self, metadata: Mapping[str, Any]) -> None:
         """The dimensions there are; what was chosen stays, if it is there."""
-        count = len(self._dimensions(words))
+        count = len(self._dimensions(metadata))
         options = {"strongest": FIRST, "second": SECOND}
         options |= {str(i + 1): i for i in range(count)}
         for control, usual in ((self.across, FIRST), (self.up, SECOND)):
@@ -71,17 +71,17 @@ class Space(PlotView):
                 kept = control.value if control.value in options.values() else usual
                 control.param.update(options=options, value=kept)
 
-    def _dimensions(self, words: Mapping[str, Any]) -> range:
-        return range(int(words["n_shared"]))
+    def _dimensions(self, metadata: Mapping[str, Any]) -> range:
+        return range(int(metadata["n_shared"]))
 
-    def _rows(self, arrays: Arrays, words: Mapping[str, Any]) -> np.ndarray:
+    def _rows(self, arrays: Arrays, metadata: Mapping[str, Any]) -> np.ndarray:
         return np.arange(len(arrays["latent_class"]))
 
     def _show(self) -> None:
         if self._told is None:
             return
-        arrays, words = self._told
-        dimensions, rows = self._dimensions(words), self._rows(arrays, words)
+        arrays, metadata = self._told
+        dimensions, rows = self._dimensions(metadata), self._rows(arrays, metadata)
         if not len(dimensions) or not len(rows):
             self.plot.clear()
             self.plot.describe("This model has no such space.")
@@ -95,7 +95,7 @@ class Space(PlotView):
             f"{self.kind} dimension {i + 1}" if i < len(dimensions) else "" for i in chosen
         )
         label = np.asarray(arrays["latent_class"], int)[rows]
-        self.plot.show(places, spread, label, words["classes"], (axes[0], axes[1]))
+        self.plot.show(places, spread, label, metadata["classes"], (axes[0], axes[1]))
 
 
 class Private(Space):
@@ -113,17 +113,19 @@ class Private(Space):
     def _controls(self) -> tuple[Any, ...]:
         return self.of, self.across, self.up
 
-    def _offer(self, words: Mapping[str, Any]) -> None:
-        super()._offer(words)
-        classes = list(words["classes"])
+    def _offer(self, metadata: Mapping[str, Any]) -> None:
+        super()._offer(metadata)
+        classes = list(metadata["classes"])
         if self.of.options != classes:
-            self.of.param.update(options=classes, value=words["rare"])
+            self.of.param.update(options=classes, value=metadata["rare"])
 
-    def _dimensions(self, words: Mapping[str, Any]) -> range:
-        return range(int(words["n_shared"]), int(words["n_shared"]) + int(words["n_private"]))
+    def _dimensions(self, metadata: Mapping[str, Any]) -> range:
+        return range(
+            int(metadata["n_shared"]), int(metadata["n_shared"]) + int(metadata["n_private"])
+        )
 
-    def _rows(self, arrays: Arrays, words: Mapping[str, Any]) -> np.ndarray:
-        own = list(words["classes"]).index(self.of.value)
+    def _rows(self, arrays: Arrays, metadata: Mapping[str, Any]) -> np.ndarray:
+        own = list(metadata["classes"]).index(self.of.value)
         return np.flatnonzero(np.asarray(arrays["latent_class"], int) == own)
 
 

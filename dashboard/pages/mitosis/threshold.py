@@ -55,7 +55,7 @@ class Threshold(PlotView):
         assert run.report is not None
         arrays = run.report.arrays
         self._curves, self._counts = np.asarray(arrays["pr"]), np.asarray(arrays["confusion"])
-        self._methods, self._rare = list(run.words["methods"]), str(run.words["rare"])
+        self._methods, self._rare = list(run.metadata["methods"]), str(run.metadata["rare"])
         if not self._curves.size or not np.isfinite(self._curves[:, 2]).any():
             self.plot.describe(NONE)
             return

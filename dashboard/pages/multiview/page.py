@@ -98,16 +98,16 @@ def views(page: PageContext) -> Views:
 
 def hides(run: RunState) -> set[str]:
     """Titles that have nothing to show of this run: of other tasks, of neurons it does not have."""
-    words, used = run.words, run.record.settings
+    metadata, used = run.metadata, run.record.settings
     # A run that has not started is taken for what it will be, so that nothing jumps once it has.
     asked = used["task"] if used["task"] != "auto" else TASKS.get(run.record.data, "")
-    task, layered = words.get("task", asked), used["model"] in LAYERED
+    task, layered = metadata.get("task", asked), used["model"] in LAYERED
     hidden = set().union(*OF.values()) - OF.get(task, set())
     if not layered:
         hidden |= {NEURONS, SHARES, RowExplanation.title}
-    if words and not words.get("counts"):  # a run of before there were any
+    if metadata and not metadata.get("counts"):  # a run of before there were any
         hidden |= {Scarcity.title}
-    if words and len(words["views"]) < 2:
+    if metadata and len(metadata["views"]) < 2:
         hidden |= {ViewsOn.title}
     if run.report is not None:
         a = run.report.arrays
@@ -124,8 +124,8 @@ def _probabilities() -> DataView:
     plot = SeparationPlot(PROBABILITIES)
     return DataView(
         plot,
-        lambda told, words: plot.show(
-            told.arrays["predicted"], told.arrays["truth"], words["classes"]
+        lambda told, metadata: plot.show(
+            told.arrays["predicted"], told.arrays["truth"], metadata["classes"]
         ),
     )
 
@@ -133,7 +133,7 @@ def _probabilities() -> DataView:
 def _truth() -> DataView:
     plot = ScatterPlot("value", outlier=None, title=TRUTH)
 
-    def feed(told: Snapshot, words: Mapping[str, Any]) -> None:
+    def feed(told: Snapshot, metadata: Mapping[str, Any]) -> None:
         a = told.arrays
         plot.show(a["truth"], a["predicted"], a["predicted_std"])
 
@@ -143,7 +143,7 @@ def _truth() -> DataView:
 def _patients() -> DataView:
     plot = CohortPlot(PATIENTS)
 
-    def feed(told: Snapshot, words: Mapping[str, Any]) -> None:
+    def feed(told: Snapshot, metadata: Mapping[str, Any]) -> None:
         a = told.arrays
         plot.show(*(a[f"patient_{name}"] for name in ("time", "event", "pred", "low", "high")))
 
@@ -153,7 +153,7 @@ def _patients() -> DataView:
 def _survival() -> DataView:
     plot = SurvivalPlot(CURVES)
 
-    def feed(told: Snapshot, words: Mapping[str, Any]) -> None:
+    def feed(told: Snapshot, metadata: Mapping[str, Any]) -> None:
         a = told.arrays
         plot.show(*(a[f"km_{name}"] for name in ("time", "true", "predicted", "expected")))
 
@@ -163,15 +163,15 @@ def _survival() -> DataView:
 def _neurons() -> DataView:
     plot = HiddenPlot(NEURONS)
 
-    def feed(told: Snapshot, words: Mapping[str, Any]) -> None:
+    def feed(told: Snapshot, metadata: Mapping[str, Any]) -> None:
         a = told.arrays
         plot.show(
             a["hidden"],
             a["truth"],
-            words["neurons"],
+            metadata["neurons"],
             a["influence"],
-            words.get("classes") or (),
-            target_of(words),
+            metadata.get("classes") or (),
+            target_of(metadata),
         )
 
     return DataView(plot, feed)
@@ -179,4 +179,6 @@ def _neurons() -> DataView:
 
 def _shares() -> DataView:
     plot = InfluencePlot(SHARES)
-    return DataView(plot, lambda told, words: plot.show(told.arrays["influence"], words["neurons"]))
+    return DataView(
+        plot, lambda told, metadata: plot.show(told.arrays["influence"], metadata["neurons"])
+    )

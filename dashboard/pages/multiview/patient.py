@@ -48,7 +48,7 @@ class Patient(PlotView):
 
     def open(self, run: RunState) -> None:
         """Take the run's held-out patients; a visitor who trained it sees one at once."""
-        names = [str(name) for name in run.words["patients"]]
+        names = [str(name) for name in run.metadata["patients"]]
         self._said = HELP if names else NOBODY
         # A crowd that watches one run should not ask all at once when it ends.
         at_once = bool(names) and (run.recorded or self._page.mine)

@@ -33,7 +33,7 @@ def result() -> tuple[Any, ...]:
     """The views of a report; those of other tasks are kept off the page by the frame."""
     table = MetricsTable()
     return (
-        DataView(table, lambda told, words: table.show(told.metrics, told.notes)),
+        DataView(table, lambda told, metadata: table.show(told.metrics, told.notes)),
         LazyView(BESIDE, _beside),
         LazyView(RELIABLE, _reliable),
         LazyView(TRADES, _trades),
@@ -47,9 +47,9 @@ def result() -> tuple[Any, ...]:
 def _beside() -> DataView:
     plot = MethodsPlot(BESIDE)
 
-    def feed(told: Report, words: Mapping[str, Any]) -> None:
+    def feed(told: Report, metadata: Mapping[str, Any]) -> None:
         a = told.arrays
-        plot.show(a["scores"], a["t_test"], words["methods"], str(words["score"]))
+        plot.show(a["scores"], a["t_test"], metadata["methods"], str(metadata["score"]))
 
     return DataView(plot, feed)
 
@@ -58,8 +58,8 @@ def _reliable() -> DataView:
     """Of one class, where others show the class that is taken: half of 20% is no coin toss."""
     plot = ReliabilityPlot(RELIABLE)
 
-    def feed(told: Report, words: Mapping[str, Any]) -> None:
-        plot.show(told.arrays["reliability"], str(words["classes"][1]))
+    def feed(told: Report, metadata: Mapping[str, Any]) -> None:
+        plot.show(told.arrays["reliability"], str(metadata["classes"][1]))
 
     return DataView(plot, feed)
 
@@ -67,8 +67,8 @@ def _reliable() -> DataView:
 def _trades() -> DataView:
     plot = PrecisionRecallPlot(TRADES)
 
-    def feed(told: Report, words: Mapping[str, Any]) -> None:
-        name, methods = str(words["classes"][1]), list(words["methods"])
+    def feed(told: Report, metadata: Mapping[str, Any]) -> None:
+        name, methods = str(metadata["classes"][1]), list(metadata["methods"])
         truth, curves = told.arrays["test_truth"], told.arrays["pr"]
         if not len(curves):
             plot.describe(NONE)
@@ -92,27 +92,27 @@ def _trades() -> DataView:
 def _doubt() -> DataView:
     plot = EntropyPlot(DOUBT)
 
-    def feed(told: Report, words: Mapping[str, Any]) -> None:
+    def feed(told: Report, metadata: Mapping[str, Any]) -> None:
         a = told.arrays
-        plot.show(a["test_entropy"], a["test_information"], a["test_truth"], words["classes"])
+        plot.show(a["test_entropy"], a["test_information"], a["test_truth"], metadata["classes"])
 
     return DataView(plot, feed)
 
 
 def _within() -> DataView:
     plot = CoveragePlot(WITHIN)
-    return DataView(plot, lambda told, words: plot.show(told.arrays["coverage"]))
+    return DataView(plot, lambda told, metadata: plot.show(told.arrays["coverage"]))
 
 
 def _pit() -> DataView:
     plot = PitPlot(bins=10, title=PIT)
-    return DataView(plot, lambda told, words: plot.show(told.arrays["pit"]))
+    return DataView(plot, lambda told, metadata: plot.show(told.arrays["pit"]))
 
 
 def _split() -> DataView:
     plot = VariancePlot("target", bins=10, title=SPLIT, inputs=False)
 
-    def feed(told: Report, words: Mapping[str, Any]) -> None:
+    def feed(told: Report, metadata: Mapping[str, Any]) -> None:
         a = told.arrays
         plot.show(a["test_truth"], a["test_std_model"], a["test_std_noise"])
 

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from scant.dashboard.study_page.context import PageContext
 
 
-def target_of(words: Mapping[str, Any]) -> str:
+def target_of(metadata: Mapping[str, Any]) -> str:
     """What a row's target is called on an axis."""
-    return "time" if words["task"] == "survival" else "value"
+    return "time" if metadata["task"] == "survival" else "value"
 
 
 class RowExplanation(PlotView):
@@ -29,7 +29,7 @@ class RowExplanation(PlotView):
 
     def __init__(self, page: PageContext) -> None:
         self._page = page
-        self._words: dict[str, Any] = {}
+        self._metadata: dict[str, Any] = {}
         self._reading = ""
         self._rows = np.empty(0, int)  # of the table, in the order of the slider
         self._spread = np.empty((2, 0))  # mean and deviation of each neuron over the rows
@@ -49,8 +49,8 @@ class RowExplanation(PlotView):
     def open(self, run: RunState) -> None:
         """Show all rows; a visitor who trained the run sees one of them at once."""
         assert run.report is not None
-        a, self._words = run.report.arrays, dict(run.words)
-        hidden, words = np.asarray(a["hidden"], float), self._words
+        a, self._metadata = run.report.arrays, dict(run.metadata)
+        hidden, metadata = np.asarray(a["hidden"], float), self._metadata
         if not len(hidden):
             self.plot.describe("No row was held out; choose a smaller share to train on.")
             return
@@ -59,10 +59,10 @@ class RowExplanation(PlotView):
         self.plot.show(
             hidden,
             a["truth"],
-            words["neurons"],
+            metadata["neurons"],
             a["influence"],
-            words.get("classes") or (),
-            target_of(words),
+            metadata.get("classes") or (),
+            target_of(metadata),
         )
         self.row.param.update(end=max(len(hidden), 2), value=1, disabled=len(hidden) < 2)
         # A crowd that watches one run should not ask all at once when it ends.
@@ -87,8 +87,8 @@ class RowExplanation(PlotView):
         side = "above" if away[k] > 0 else "below"
         self._reading = (
             f"Row {row + 1} of the table: {self._predicted(answer)}. Furthest out is "
-            f"{self._words['neurons'][k]}, {abs(away[k]):.1f} standard deviations {side} its mean "
-            "over the rows."
+            f"{self._metadata['neurons'][k]}, {abs(away[k]):.1f} standard deviations {side} its "
+            "mean over the rows."
         )
 
     def _predicted(self, answer: dict[str, np.ndarray]) -> str:
@@ -98,8 +98,8 @@ class RowExplanation(PlotView):
             for name in ("predicted", "predicted_low", "predicted_high", "truth")
         )
         known = np.isfinite(truth)
-        if self._words["task"] == "classification":
-            classes = self._words["classes"]
+        if self._metadata["task"] == "classification":
+            classes = self._metadata["classes"]
             true = f"; it is {classes[int(truth)]}" if known else ""
             return f"{classes[1]} with a probability of {p:.0%}{true}"
         true = f"; it is {truth:.3g}" if known else ""

@@ -82,12 +82,12 @@ class Scarcity(SliderCurve):
 
     def open(self, run: RunState) -> None:
         """From now on the curve may be asked for."""
-        words = run.words
-        counts = [int(n) for n in words.get("counts", ())]
+        metadata = run.metadata
+        counts = [int(n) for n in metadata.get("counts", ())]
         if not counts:
             return
-        self._methods, self._score = list(words["scarce"]), str(words["score"])
-        self._counted = str(words["counted"])
+        self._methods, self._score = list(metadata["scarce"]), str(metadata["score"])
+        self._counted = str(metadata["counted"])
         self._offer({self._named(n): n for n in counts}, counts[0])
 
     def _ask(self, stop: int) -> None:

@@ -25,10 +25,10 @@ BOUNDS = {
 
 def otherwise(run: RunState) -> tuple[str, list[Variant]]:
     """Other models, another bound, fewer rows to learn from."""
-    used, words = run.record.settings, run.words
+    used, metadata = run.record.settings, run.metadata
     model, bound = str(used["model"]), str(used["bound"])
     if bound == "auto":
-        bound = "stochastic" if words.get("task") == "survival" else "published"
+        bound = "stochastic" if metadata.get("task") == "survival" else "published"
     others = [
         Variant(
             f"the same with {MODELS[name]}",
@@ -37,7 +37,7 @@ def otherwise(run: RunState) -> tuple[str, list[Variant]]:
             {"model": name} if name in LAYERED else {"model": name, "bound": "auto"},
         )
         for name, knows in KNOWS.items()
-        if name != model and (name != "student-t" or words.get("task") != "classification")
+        if name != model and (name != "student-t" or metadata.get("task") != "classification")
     ]
     if model in LAYERED:
         others += [
@@ -45,7 +45,7 @@ def otherwise(run: RunState) -> tuple[str, list[Variant]]:
             for name, effect in BOUNDS.items()
             if name != bound
         ]
-    rows = int((words.get("rows") or {}).get("training", 0))
+    rows = int((metadata.get("rows") or {}).get("training", 0))
     others += [
         Variant(
             f"on {rows // part} rows", f"a {said} of what it had.", {"training_size": rows // part}

@@ -52,9 +52,9 @@ class ViewsOn(OnDemandView):
 
     def open(self, run: RunState) -> None:
         """Take the run's views."""
-        names = [str(name) for name in run.words["views"]]
-        on = [str(name) for name in run.words["looked"]]
-        self._metric = str(run.words["score"])
+        names = [str(name) for name in run.metadata["views"]]
+        on = [str(name) for name in run.metadata["looked"]]
+        self._metric = str(run.metadata["score"])
         self.views.param.update(options=names, value=on, disabled=False)
         self.button.disabled = False
 

@@ -38,7 +38,7 @@ class Alphabets(View):
 
     def open(self, run: RunState) -> None:
         """Offer as many alphabets as this run has learnt, or fewer."""
-        self._run, self._names = run, [str(name) for name in run.words["outputs"]]
+        self._run, self._names = run, [str(name) for name in run.metadata["outputs"]]
         count = len(self._names)
         several = count > 1
         self.slider.options = list(range(1, count + 1))

@@ -33,7 +33,7 @@ class Draw:
 
     def __init__(self, page: PageContext) -> None:
         self._page = page
-        self._words: dict[str, Any] = {}
+        self._metadata: dict[str, Any] = {}
         self._names: list[str] = []  # of all classes
         self._ids: list[tuple[str, str]] = []  # their outputs and labels
         self._examples = np.empty((0, 1, 1))
@@ -88,22 +88,22 @@ class Draw:
     def open(self, run: RunState) -> None:
         """Take the run's classes, and begin with a character that was held out."""
         assert run.report is not None
-        self._words, arrays = dict(run.words), run.report.arrays
-        size = tuple(self._words.get("size", ()))
+        self._metadata, arrays = dict(run.metadata), run.report.arrays
+        size = tuple(self._metadata.get("size", ()))
         self.whole.visible = bool(size)
         self.reading.object = f"<p>{HELP if size else NO_IMAGES}</p>"
         if not size:
             return
-        self._names = names_of(self._words)
+        self._names = names_of(self._metadata)
         self._ids = [
             (output, label)
-            for output, labels in zip(self._words["outputs"], self._words["classes"])
+            for output, labels in zip(self._metadata["outputs"], self._metadata["classes"])
             for label in labels
         ]
         self._examples = np.asarray(arrays["examples"], float)
         true = [self._names[int(c)] for c in arrays["examples_true"]]
         options = {f"{k + 1}. {name}": k for k, name in enumerate(true)}
-        names = list(self._words["outputs"])
+        names = list(self._metadata["outputs"])
         self._quiet = True
         self.begin.param.update(options={EMPTY: -1, **options}, value=-1, disabled=False)
         self.outputs.param.update(options=names, value=names[:MOST], visible=len(names) > MOST)
@@ -116,7 +116,7 @@ class Draw:
 
     def clear(self, run: RunState) -> None:
         """Forget the run shown before."""
-        self._words, self._answer, self._cells = {}, {}, []
+        self._metadata, self._answer, self._cells = {}, {}, []
         self._forget()
         self._quiet = True
         self.which.param.update(options={}, disabled=True)
@@ -129,7 +129,7 @@ class Draw:
         self.response.panel.visible = False
 
     def _begin(self) -> None:
-        if not self._quiet and self._words:
+        if not self._quiet and self._metadata:
             self._lay(None if self.begin.value < 0 else self._examples[self.begin.value])
 
     def _empty(self) -> None:
@@ -140,7 +140,7 @@ class Draw:
 
     def _lay(self, image: np.ndarray | None) -> None:
         """Put this on the paper, and ask what it is."""
-        size = self._words["size"]
+        size = self._metadata["size"]
         self._quiet = True
         self.pad.lay(image, (int(size[0]), int(size[1])))
         self._quiet = False
@@ -148,7 +148,7 @@ class Draw:
 
     def _ask(self, number: int | None = None) -> None:
         """Ask what is on the paper, and what speaks for a class (None: for the most probable)."""
-        if self._quiet or not self._words:
+        if self._quiet or not self._metadata:
             return
         if not self.pad.ink:
             self._page.unask("draw")
@@ -185,7 +185,7 @@ class Draw:
         """The likely characters of the chosen outputs, as images with their probabilities."""
         if not self._answer:
             return
-        names, p = list(self._words["outputs"]), self._answer["p"]
+        names, p = list(self._metadata["outputs"]), self._answer["p"]
         chosen = [names.index(n) for n in self.outputs.value or () if n in names]
         cells = [
             (d, k)
@@ -198,12 +198,12 @@ class Draw:
             return
         self._cells = [int(self._answer["top"][cell]) for cell in cells]
         images = np.stack([self._answer["top_image"][cell] for cell in cells])
-        words = [[short(self._names[c]), f"{p[c]:.0%}"] for c in self._cells]
+        captions = [[short(self._names[c]), f"{p[c]:.0%}"] for c in self._cells]
         first = [k == 0 for _, k in cells]
         best = [f"{self._names[c]} ({p[c]:.0%})" for (_, k), c in zip(cells, self._cells) if k == 0]
         self.likely.show(
             images,
-            words,
+            captions,
             f"Most probable in each alphabet: {'; '.join(best)}.",
             [GREEN if top else GREY for top in first],
             p[self._cells],

@@ -27,7 +27,7 @@ class Patches(PlotView):
         self.plot = GalleryPlot(self.title, "patches", least=40, most=52, lines=0)
         self.figures, self.panel = self.plot.figures, self.plot.panel
 
-    def update(self, told: Snapshot | Report, words: Mapping[str, Any]) -> None:
+    def update(self, told: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
         """Show the patches of a snapshot."""
         patches = np.asarray(told.arrays["patches"], float)
         if not len(patches):
@@ -57,13 +57,13 @@ class Examples(PlotView):
         self.plot = GalleryPlot(self.title, "examples", least=84, most=104)
         self.figures, self.panel = self.plot.figures, self.plot.panel
 
-    def update(self, told: Snapshot | Report, words: Mapping[str, Any]) -> None:
+    def update(self, told: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
         """Show the examples of a snapshot."""
         a = told.arrays
         if not len(a["examples"]):
             self.plot.describe(NO_IMAGES)
             return
-        names = names_of(words)
+        names = names_of(metadata)
         true, taken = (np.asarray(a[f"examples_{n}"], int) for n in ("true", "predicted"))
         p, right = np.asarray(a["examples_p"], float), true == taken
         said = [

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 WHOLE = 460  # pixels of a single matrix at most
 
 
-def names_of(words: Mapping[str, Any]) -> list[str]:
+def names_of(metadata: Mapping[str, Any]) -> list[str]:
     """The names of all classes as a person reads them, counted through all outputs."""
     return [
         name_of(output, label)
-        for output, labels in zip(words["outputs"], words["classes"])
+        for output, labels in zip(metadata["outputs"], metadata["classes"])
         for label in labels
     ]
 
@@ -38,9 +38,9 @@ def short(name: str, most: int = 12) -> str:
     return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
-def outputs_of(words: Mapping[str, Any]) -> list[str]:
+def outputs_of(metadata: Mapping[str, Any]) -> list[str]:
     """The output of every class, counted through all outputs."""
-    return [o for o, labels in zip(words["outputs"], words["classes"]) for _ in labels]
+    return [o for o, labels in zip(metadata["outputs"], metadata["classes"]) for _ in labels]
 
 
 class Matrices(PlotView):
@@ -64,9 +64,9 @@ class Matrices(PlotView):
         self.sorted.param.watch(lambda _: self._show(), "value")
         self.panel = stacked(self.sorted, self.plot.panel)
 
-    def update(self, told: Snapshot | Report, words: Mapping[str, Any]) -> None:
+    def update(self, told: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
         """Show the matrices of a snapshot."""
-        self._told = told.arrays, words
+        self._told = told.arrays, metadata
         self._show()
 
     def clear(self, run: RunState) -> None:
@@ -77,14 +77,14 @@ class Matrices(PlotView):
     def _show(self) -> None:
         if self._told is None:
             return
-        arrays, words = self._told
+        arrays, metadata = self._told
         matrices = np.asarray(arrays[self._array], float)
         heads = [""] if self._single else [f"B{int(q) + 1}" for q in arrays["latent"]]
         self.plot.show(
             matrices[None] if self._single else matrices,
             heads,
-            [name_of(output, label) for output, label in words["shown"]],
-            [output for output, _ in words["shown"]],
+            [name_of(output, label) for output, label in metadata["shown"]],
+            [output for output, _ in metadata["shown"]],
             np.asarray(arrays["order"], int) if self.sorted.value else None,
         )
 
@@ -113,10 +113,10 @@ class Confused(PlotView):
         self.plot = HintonGrid(self.title, "true", 240, WHOLE, say=_confused)
         self.figures, self.panel = self.plot.figures, self.plot.panel
 
-    def update(self, told: Report, words: Mapping[str, Any]) -> None:
+    def update(self, told: Report, metadata: Mapping[str, Any]) -> None:
         """Show a report's confusion within outputs; between them there is none."""
-        names = [name_of(output, label) for output, label in words["shown"]]
-        groups = [output for output, _ in words["shown"]]
+        names = [name_of(output, label) for output, label in metadata["shown"]]
+        groups = [output for output, _ in metadata["shown"]]
         self.plot.show(np.asarray(told.arrays["confusion"], float)[None], [""], names, groups)
 
 
@@ -130,10 +130,10 @@ def _confused(
     if not tested.any():
         return "No row was held out."
     i, j = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
-    words = (
+    reading = (
         "Held-out rows; down what they are, across what they are taken for. On average over "
         f"{tested.sum()} characters {right[tested].mean():.0%} are right"
     )
     if wrong[i, j] > 0:
-        words += f"; {wrong[i, j]:.0%} of {names[int(i)]} are taken for {names[int(j)]}"
-    return words + "."
+        reading += f"; {wrong[i, j]:.0%} of {names[int(i)]} are taken for {names[int(j)]}"
+    return reading + "."

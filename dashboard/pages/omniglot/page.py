@@ -78,7 +78,7 @@ def _live(recall: DataView) -> tuple[Any, ...]:
         recall,
         Matrices(ALIKE, "correlation", single=True),
         DataView(
-            between, lambda told, words: between.show(told.arrays["global"], words["outputs"])
+            between, lambda told, metadata: between.show(told.arrays["global"], metadata["outputs"])
         ),
         Matrices(DIAGRAMS, "shown_B"),
         Examples(),
@@ -96,16 +96,16 @@ def _recall(title: str, beside: bool = False) -> DataView:
     """Recall by output; of a report of all held-out rows, and beside that of the baselines."""
     plot = RecallPlot(title, others=beside)
 
-    def feed(told: Any, words: Mapping[str, Any]) -> None:
+    def feed(told: Any, metadata: Mapping[str, Any]) -> None:
         others: dict[str, np.ndarray] = {}
         if beside:
             methods = dict.fromkeys(m.method for m in told.metrics if m.source == "baseline")
             others = dict(zip(methods, told.arrays["compare_accuracy"]))
-        sizes = [len(names) for names in words["classes"]]
+        sizes = [len(names) for names in metadata["classes"]]
         ended = "test_output" in told.arrays
         rows = counted(told.arrays["test_output"], len(sizes)) if ended else None
-        of = held_out(words, None if ended else LOOKED)
-        plot.show(told.arrays["accuracy"], words["outputs"], sizes, others, of, rows)
+        of = held_out(metadata, None if ended else LOOKED)
+        plot.show(told.arrays["accuracy"], metadata["outputs"], sizes, others, of, rows)
 
     return DataView(plot, feed)
 
@@ -113,16 +113,16 @@ def _recall(title: str, beside: bool = False) -> DataView:
 def _result(recall: DataView) -> tuple[Any, ...]:
     table = MetricsTable()
 
-    def figures(told: Report, words: Mapping[str, Any]) -> None:
-        of = f"Figures of all methods are of {held_out(words)}, all together."
-        table.show(told.metrics, (of, *told.notes) if words["rows"]["test"] else told.notes)
-        recall.update(told, words)  # what was drawn while it trained gives way to the end's
+    def figures(told: Report, metadata: Mapping[str, Any]) -> None:
+        of = f"Figures of all methods are of {held_out(metadata)}, all together."
+        table.show(told.metrics, (of, *told.notes) if metadata["rows"]["test"] else told.notes)
+        recall.update(told, metadata)  # what was drawn while it trained gives way to the end's
 
     def across() -> DataView:
         plot = _between(ACROSS, "true", "taken for", "shares of an alphabet's held-out rows")
 
-        def feed(told: Report, words: Mapping[str, Any]) -> None:
-            plot.show(np.nan_to_num(told.arrays["confusion_across"]), words["outputs"])
+        def feed(told: Report, metadata: Mapping[str, Any]) -> None:
+            plot.show(np.nan_to_num(told.arrays["confusion_across"]), metadata["outputs"])
             plot.describe(
                 f"{plot.alt} The model was not trained to tell alphabets apart: this lets the "
                 "classes of all of them compete in one softmax."
@@ -132,16 +132,16 @@ def _result(recall: DataView) -> tuple[Any, ...]:
 
     def reliability() -> DataView:
         plot = ReliabilityPlot()
-        return DataView(plot, lambda told, words: plot.show(told.arrays["reliability"]))
+        return DataView(plot, lambda told, metadata: plot.show(told.arrays["reliability"]))
 
     def reducible() -> DataView:
         plot = EntropyPlot(REDUCIBLE)
 
-        def feed(told: Report, words: Mapping[str, Any]) -> None:
+        def feed(told: Report, metadata: Mapping[str, Any]) -> None:
             a = told.arrays
             if len(a["test_entropy"]):
                 plot.show(a["test_entropy"], a["test_information"], a["test_output"],
-                          words["outputs"])  # fmt: skip
+                          metadata["outputs"])  # fmt: skip
 
         return DataView(plot, feed)
 
@@ -158,14 +158,14 @@ def _result(recall: DataView) -> tuple[Any, ...]:
 
 def otherwise(run: RunState) -> tuple[str, list[Variant]]:
     """Fewer examples, another model, another bound or kernel: each one click away."""
-    used, names = run.record.settings, list(run.words["outputs"])
+    used, names = run.record.settings, list(run.metadata["outputs"])
     others = []
     if used["n_outputs"]:
         others.append(Variant("with all alphabets", "more to borrow from.", {"n_outputs": 0}))
     others += [
         Variant(f"with {k} {'example' if k == 1 else 'examples'} of each class",
               "from scratch, kernel and patches included.", {"shots": k})
-        for k in (1, 5) if k != used["shots"] and k < int(run.words["shots_most"])
+        for k in (1, 5) if k != used["shots"] and k < int(run.metadata["shots_most"])
     ]  # fmt: skip
     others += [
         Variant(f"the same with {said}", KNOWS[name], {"model": name})
@@ -177,8 +177,8 @@ def otherwise(run: RunState) -> tuple[str, list[Variant]]:
         for c in COVARIANCES
         if c != used["covariance"] and used["model"] == "mogp-ar"
     ]
-    if run.words.get("size"):
-        kernel = "rbf-ard" if run.words["kernel"] == "patch" else "patch"
+    if run.metadata.get("size"):
+        kernel = "rbf-ard" if run.metadata["kernel"] == "patch" else "patch"
         seen = {"rbf-ard": "each image is seen as a whole.", "patch": "patches, wherever they are."}
         others.append(Variant(f"with the kernel {kernel}", seen[kernel], {"kernel": kernel}))
     many = f"{len(names)} alphabets together" if len(names) > 1 else f"{names[0]} alone"

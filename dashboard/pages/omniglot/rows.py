@@ -9,8 +9,8 @@ LOOKED = 150  # held-out rows at most that a run looks at while it trains; a tes
 SHOT_ROWS = 400  # and when it is asked for less; another number of the study's
 
 
-def held_out(words: Mapping[str, Any], most: int | None = None) -> str:
+def held_out(metadata: Mapping[str, Any], most: int | None = None) -> str:
     """The held-out rows of a run, or the part of them that was looked at."""
-    n = int(words["rows"]["test"])
+    n = int(metadata["rows"]["test"])
     many = f"{n:,} held-out {'row' if n == 1 else 'rows'}"
     return f"the {many}" if most is None or n <= most else f"some {most} of the {many}"

@@ -38,7 +38,7 @@ class ShotsPlot(ScoreCurve):
     def show(
         self, found: Mapping[int, Float[np.ndarray, "2 d"]], of: str = "the held-out rows"
     ) -> None:
-        """Show recalls of every output by model and nearest neighbour, by number of examples.
+        """Show recalls of every output by model and nearest neighbor, by number of examples.
 
         Args:
             found: The recalls.
@@ -70,9 +70,9 @@ class Shots(SliderCurve):
 
     def open(self, run: RunState) -> None:
         """From now on the curve may be asked for."""
-        most = int(run.words.get("shots_most", 0))
-        self._of = held_out(run.words, SHOT_ROWS)
-        if most and run.words["rows"]["test"]:
+        most = int(run.metadata.get("shots_most", 0))
+        self._of = held_out(run.metadata, SHOT_ROWS)
+        if most and run.metadata["rows"]["test"]:
             self._offer(list(range(1, most + 1)), most)
 
     def _ask(self, stop: int) -> None:

@@ -51,7 +51,7 @@ class Zoom(PlotView):
         first = int(run.report.arrays["latent"][0])
         options = {f"B{q + 1}": q for q in range(count)}
         self.latent.param.update(options=options, value=first, disabled=False)
-        self.outputs.param.update(options=list(run.words["outputs"]), value=[], disabled=False)
+        self.outputs.param.update(options=list(run.metadata["outputs"]), value=[], disabled=False)
         self._quiet = False
         # A crowd that watches one run should not ask all at once when it ends.
         if run.recorded or self._page.mine:
@@ -70,10 +70,10 @@ class Zoom(PlotView):
 
     def _answered(self, answer: dict[str, np.ndarray]) -> None:
         assert self._run is not None
-        words = self._run.words
-        names, groups = names_of(words), outputs_of(words)
+        metadata = self._run.metadata
+        names, groups = names_of(metadata), outputs_of(metadata)
         if int(answer["aggregated"][0]):
-            names = groups = list(words["outputs"])
+            names = groups = list(metadata["outputs"])
         chosen = [int(c) for c in answer["class"]]
         self.plot.show(
             np.asarray(answer["matrix"], float)[None],

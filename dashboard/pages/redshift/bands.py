@@ -68,7 +68,7 @@ class BandsOff(QuestionView):
         self._arrays = dict(run.report.arrays)
         n = len(self._arrays["z_true"])
         self._shown = np.unique(np.linspace(0, n - 1, min(n, SHOWN)).astype(int))
-        names = [str(b) for b in run.words.get("bands", ())]
+        names = [str(b) for b in run.metadata.get("bands", ())]
         self._quiet = True
         self.bands.param.update(options=names, value=names, disabled=len(names) < 2)
         self.galaxy.param.update(value=None, end=n - 1, disabled=False)

@@ -1,4 +1,4 @@
-"""Redshift: galaxies of which a few noisy colours were measured."""
+"""Redshift: galaxies of which a few noisy colors were measured."""
 
 from __future__ import annotations
 
@@ -82,31 +82,33 @@ def _live() -> tuple[Any, ...]:
     scatter, variance = ScatterPlot("redshift z"), VariancePlot("z")
     basis, features = BasisPlot(), FeaturePlot()
 
-    def show_scatter(told: Snapshot, words: Mapping[str, Any]) -> None:
+    def show_scatter(told: Snapshot, metadata: Mapping[str, Any]) -> None:
         a = told.arrays
         scatter.show(a["z_true"], a["z_mean"], np.hypot(a["std_model"], a["std_noise"]))
 
-    def show_variance(told: Snapshot, words: Mapping[str, Any]) -> None:
+    def show_variance(told: Snapshot, metadata: Mapping[str, Any]) -> None:
         a = told.arrays
         variance.show(a["z_true"], a["std_model"], a["std_noise"])
 
-    def show_features(told: Snapshot, words: Mapping[str, Any]) -> None:
-        features.show(told.arrays["feature_relevance"], words.get("features", ()))
+    def show_features(told: Snapshot, metadata: Mapping[str, Any]) -> None:
+        features.show(told.arrays["feature_relevance"], metadata.get("features", ()))
 
     return (
         DataView(scatter, show_scatter),
         DataView(variance, show_variance),
-        DataView(basis, lambda told, words: basis.show(told.arrays["relevance"])),
+        DataView(basis, lambda told, metadata: basis.show(told.arrays["relevance"])),
         DataView(features, show_features),
     )
 
 
 def _result(page: PageContext) -> tuple[Any, ...]:
     table, covered = MetricsTable(), GuessFirst(first=page.guessing)
-    figures = DataView(table, lambda told, words: table.show(told.metrics, told.notes))
+    figures = DataView(table, lambda told, metadata: table.show(told.metrics, told.notes))
 
     def feed(plot: Any, *names: str) -> DataView:
-        return DataView(plot, lambda told, words: plot.show(*(told.arrays[name] for name in names)))
+        return DataView(
+            plot, lambda told, metadata: plot.show(*(told.arrays[name] for name in names))
+        )
 
     return (
         HiddenUntilRevealed(page, figures, covered, less=without_coverage, ask=ask_coverage),

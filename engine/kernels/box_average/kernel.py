@@ -2,9 +2,9 @@
 
     k(v, v') = 1 / (|v| |v'|) integral over z in v, z' in v' of k(z, z')
 
-(Yousefi 2021, 5.7). The EQ kernel exp(-|z - z'|^2 / (2 l^2)) factorises over the dimensions of
+(Yousefi 2021, 5.7). The EQ kernel exp(-|z - z'|^2 / (2 l^2)) factorizes over the dimensions of
 boxes, and each factor is had in closed form (`interval_eq`, C.18 and C.20). The Matern kernels do
-not factorise: each box is replaced by a grid of Gauss-Legendre nodes, so that the kernel is exactly
+not factorize: each box is replaced by a grid of Gauss-Legendre nodes, so that the kernel is exactly
 that of a weighted set of points, and positive semi-definite, while its values near the origin carry
 an error that falls with the square of the number of nodes a lengthscale.
 """

@@ -46,7 +46,7 @@ class PatchKernel(Kernel):
         width: Of the images, in pixels.
         height: Of the images.
         patch: Side of the square patches.
-        channels: Colours of a pixel; columns are pixels row by row, one channel after the other.
+        channels: Colors of a pixel; columns are pixels row by row, one channel after the other.
         n_latent: Q.
         own_weights: Patch weights for each latent function; else one set for all, as published.
 

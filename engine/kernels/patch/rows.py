@@ -71,7 +71,7 @@ def cut(
         width: Of the images, in pixels.
         height: Of the images.
         patch: Side of the square window.
-        channels: Colours of a pixel.
+        channels: Colors of a pixel.
 
     Raises:
         BadInput: The columns are no such image, or a pixel is not a finite number.

@@ -45,7 +45,7 @@ class Views(nn.Module):
         self.register_buffer("scale", torch.where(scale > 1e-9, scale, torch.ones_like(scale)))
 
     def __call__(self, views: list[Tensor]) -> Float[Tensor, "v n d"]:
-        """Standardised columns; a narrow view has columns of zeros at its end."""
+        """Standardized columns; a narrow view has columns of zeros at its end."""
         _check(views)
         if [view.shape[1] for view in views] != self.sizes:
             raise BadInput(
@@ -78,7 +78,7 @@ class Hidden(nn.Module):
     """See the module.
 
     Args:
-        x: Standardised views of the rows learned from.
+        x: Standardized views of the rows learned from.
         sizes: Columns of each view.
         view: Which of them each neuron sees.
         inducing: M, inducing inputs of each neuron.
@@ -176,7 +176,7 @@ class Hidden(nn.Module):
 
     @torch.no_grad()
     def start(self, x: Float[Tensor, "v n d"], y: Float[Tensor, " n"], noise: float = 0.5) -> None:
-        """Means from which every neuron alone predicts y best, by regularised least squares."""
+        """Means from which every neuron alone predicts y best, by regularized least squares."""
         P = self.projected(x)
         inside = P @ P.mT + noise * torch.eye(P.shape[1]).to(P)
         self.mean.copy_(torch.linalg.solve(inside, P @ y))

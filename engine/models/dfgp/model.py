@@ -46,7 +46,7 @@ from torch import Tensor, nn
 
 Bound = Literal["published", "closed", "stochastic"]
 LEAST_NOISE = 1e-6  # of the target's variance
-START_NOISE = 0.5  # of a standardised target
+START_NOISE = 0.5  # of a standardized target
 START_CLASS_NOISE = 4.0  # large, since L_c else starts where the best is to learn nothing
 SINGLE_VIEW_NEURONS = 3
 
@@ -57,7 +57,7 @@ class DFGP(nn.Module):
     Args:
         views: Centres and scales of the views' columns.
         hidden: The hidden layer.
-        x: Standardised views of the rows learned from.
+        x: Standardized views of the rows learned from.
         y: Their targets, or their classes, 0 and 1.
         censored: Rows whose target is only known to lie above y.
         likelihood, bound: See the module.
@@ -68,7 +68,7 @@ class DFGP(nn.Module):
     """
 
     x: Float[Tensor, "v n d"]
-    y: Float[Tensor, " n"]  # standardised, or -1 and 1
+    y: Float[Tensor, " n"]  # standardized, or -1 and 1
     censored: Bool[Tensor, " n"]
     centre: Float[Tensor, ""]
     scale: Float[Tensor, ""]
@@ -184,7 +184,7 @@ class DFGP(nn.Module):
 
     @property
     def noise(self) -> Float[Tensor, ""]:
-        """1/beta, of the standardised target; of classes, what is added to the probit's own 1."""
+        """1/beta, of the standardized target; of classes, what is added to the probit's own 1."""
         if self.kind == "stochastic" and self.likelihood == "bernoulli":
             return torch.zeros_like(self.log_noise)
         return self.log_noise.exp() + LEAST_NOISE
@@ -269,7 +269,7 @@ class DFGP(nn.Module):
 
     @torch.no_grad()
     def latent(self, views: list[Tensor]) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:
-        """Mean and variance of f at other rows, on the standardised target's scale."""
+        """Mean and variance of f at other rows, on the standardized target's scale."""
         w, covariance = self.weights()
         seen = self.hidden_layer.moments(self.views(views))
         mean = self.output.first(*seen) @ w

@@ -7,7 +7,7 @@ other way round, which would reward mixing; here they are as in Urtasun and Darr
 cubic in the rows. It has no posterior over classes: classify its positions by another model.
 
     model = DGPLVM.build(Y, label, 5, scale=1e-3)
-    optimiser = LBFGS(model.parameters(), model.objective)   # scant.optim.lbfgs
+    optimizer = LBFGS(model.parameters(), model.objective)   # scant.optim.lbfgs
     model.infer(Y_new)                                       # positions of new rows
     model.decode(model.latent()[0])                          # what is expected there
 """
@@ -26,7 +26,7 @@ from scant.inference.numerical_warnings import collect_numerical_warnings
 from scant.kernels.shared_private import EQ
 from scant.models.gplvm.bgplvm import check, principal
 from scant.models.gplvm.collapsed_bound import TargetModel, Targets
-from scant.models.gplvm.latent_inference import Gradients, maximise
+from scant.models.gplvm.latent_inference import Gradients, maximize
 from torch import Tensor, nn
 
 MOST_ROWS = 1000
@@ -183,14 +183,14 @@ class DGPLVM(TargetModel):
         start = self.position[near.flatten()]
         y = y.repeat_interleave(restarts, 0)
         parts = zip(y.split(ROWS), start.split(ROWS))
-        found = [maximise(density, a, x, torch.full_like(x, FREE), steps) for a, x in parts]
+        found = [maximize(density, a, x, torch.full_like(x, FREE), steps) for a, x in parts]
         x, value = (torch.cat([part[k] for part in found]) for k in (0, 2))
         best = value.view(-1, restarts).argmax(1)
         return x[torch.arange(len(best), device=y.device) * restarts + best]
 
 
 class _RowDensity:
-    """ln p(y* | x*) of new rows, as `maximise` asks for it: positions are points, variances
+    """ln p(y* | x*) of new rows, as `maximize` asks for it: positions are points, variances
     idle."""
 
     def __init__(self, model: DGPLVM, lower: Float[Tensor, "n n"]) -> None:

@@ -53,7 +53,7 @@ def divergence(mean: Float[Tensor, "n q"], variance: Float[Tensor, "n q"]) -> Fl
 
 @runtime_checkable
 class RowObjective(Protocol):
-    """What `maximise` asks of a bound."""
+    """What `maximize` asks of a bound."""
 
     def fixed(self, y: Tensor) -> tuple[Tensor, Tensor]: ...
 
@@ -147,20 +147,20 @@ def _place_alike(
     nearest = own[distance.topk(restarts, largest=False).indices.flatten()]
     mean, variance = model.mean[nearest].detach(), (2 * model.log_std[nearest].detach()).exp()
     bound = RowBound(model, q_u, label, seen)
-    mean, variance, value = maximise(bound, y.repeat_interleave(restarts, 0), mean, variance, steps)
+    mean, variance, value = maximize(bound, y.repeat_interleave(restarts, 0), mean, variance, steps)
     best = value.view(-1, restarts).argmax(1)
     pick = torch.arange(len(y), device=y.device) * restarts + best
     return LatentPosterior(mean[pick], variance[pick].sqrt(), value[pick])
 
 
-def maximise(
+def maximize(
     bound: RowObjective,
     y: Float[Tensor, "k d"],
     mean: Float[Tensor, "k q"],
     variance: Float[Tensor, "k q"],
     steps: int,
 ) -> tuple[Float[Tensor, "k q"], Float[Tensor, "k q"], Float[Tensor, " k"]]:
-    """Moments of q(x*) that maximise the bound of each row, near where they start, and its value.
+    """Moments of q(x*) that maximize the bound of each row, near where they start, and its value.
 
     A step that would lead down is not taken, and the next one from there is shorter.
 

@@ -1,6 +1,6 @@
 """A fitted GPz told in other coordinates of its inputs.
 
-A study may train on linear combinations of what was measured (colours, for magnitudes), since
+A study may train on linear combinations of what was measured (colors, for magnitudes), since
 L-BFGS goes faster there. A missing measurement, though, is a missing coordinate of what was
 measured, not of its combinations: for prediction the same function is wanted in those.
 """

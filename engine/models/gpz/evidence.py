@@ -41,7 +41,7 @@ def weight_posterior(
 
     Sigma_w = Phi Omega B Phi' + A is factored as A^(1/2) (I + ...) A^(1/2): the eigenvalues of the
     bracket are at least one, so weights that ARD switched off (alpha -> infinity) do no harm.
-    NaN everywhere where no jitter up to 1e-6 of the mean diagonal makes the bracket factorisable.
+    NaN everywhere where no jitter up to 1e-6 of the mean diagonal makes the bracket factorizable.
     """
     shrink = torch.exp(-0.5 * log_alpha)
     rows = phi * precision.sqrt().unsqueeze(1)
@@ -63,7 +63,7 @@ def weight_posterior(
 class Evidence(torch.autograd.Function):
     """Negative log evidence, first two lines of 3.37, with its gradient written by hand.
 
-    Since the posterior mean minimises the penalised squares, their derivative through it is zero;
+    Since the posterior mean minimizes the penalized squares, their derivative through it is zero;
     the first term of 4.13 and the implicit terms of 4.15 and 4.20 vanish and are left out.
     """
 

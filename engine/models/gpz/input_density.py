@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 from scant.inference.expectations import LOG_2PI, Forms, marginal_forms, quadratics
 from torch import Tensor
 
-# Standardised inputs: a component wider than a hundred standard deviations says nothing.
+# Standardized inputs: a component wider than a hundred standard deviations says nothing.
 LEAST_PRECISION = 1e-4
 
 
@@ -26,7 +26,7 @@ class Mixture(NamedTuple):
     precisions: Float[Tensor, "k d d"]
 
     def forms(self) -> Forms:
-        """The weighted densities, normalised, in information form."""
+        """The weighted densities, normalized, in information form."""
         pull = (self.precisions @ self.means.unsqueeze(-1)).squeeze(-1)
         log_det = torch.linalg.slogdet(self.precisions)[1]
         constant = (pull * self.means).sum(1) - log_det + self.means.shape[1] * LOG_2PI

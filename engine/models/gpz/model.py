@@ -8,7 +8,7 @@ Almosallam (2017), chapters 2-5. The target is f(x) + noise,
 with a Gaussian prior of its own precision on every weight w_j, a (alpha) and v_j (tau): automatic
 relevance determination of mean and noise apart. w and a are integrated out, the rest is learned.
 
-X and y are expected standardised, so the prior mean of the linear part is zero, as in the thesis's
+X and y are expected standardized, so the prior mean of the linear part is zero, as in the thesis's
 experiments (below 3.36); any other is had by taking it off y first.
 """
 
@@ -121,7 +121,7 @@ class GPz(nn.Module):
         self.register_buffer(name, torch.zeros(shape, dtype=self.b.dtype, device=self.b.device))
 
     @torch.no_grad()
-    def initialise(
+    def initialize(
         self, X: Float[Tensor, "n d"], y: Float[Tensor, " n"], generator: torch.Generator
     ) -> None:
         """Start values: k-means centres, widths by local density, noise at a tenth of V[y].

@@ -19,8 +19,8 @@ def normal_weights(y: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
     return torch.ones_like(y)
 
 
-def normalised_weights(y: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
-    """(1 + z)^-2 of redshifts z: errors count relative to 1 + z ("Normalised", section 6.3).
+def normalized_weights(y: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
+    """(1 + z)^-2 of redshifts z: errors count relative to 1 + z ("Normalized", section 6.3).
 
     Raises:
         BadInput: A redshift of -1 or below.

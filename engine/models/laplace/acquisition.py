@@ -26,7 +26,7 @@ SHAPES = {
     "logistic": ((0.544, 1.981), (0.456, 6.078)),
 }
 DOUBT = 0.35  # from p = 0.5: beyond it a class is hardly in doubt
-NEAR, FAR = 0.8, 0.3  # prior correlation with the nearest labelled row
+NEAR, FAR = 0.8, 0.3  # prior correlation with the nearest labeled row
 
 
 class Pool(NamedTuple):
@@ -176,31 +176,31 @@ def reasons(
     method: str,
     delta: float = 0.05,
 ) -> list[str]:
-    """Why each row is asked about, such as "p = 0.52, far from every labelled patch".
+    """Why each row is asked about, such as "p = 0.52, far from every labeled patch".
 
     Args:
         p: Probability of class 1.
-        near: Correlation with the nearest labelled row (`nearness`).
+        near: Correlation with the nearest labeled row (`nearness`).
         share: What is left of the prior variance of f.
         method: Of `METHODS`.
         delta: Half width of the band.
     """
     told = []
     for chance, close, left in zip(p.tolist(), near.tolist(), share.tolist()):
-        words = [f"p = {chance:.2f}"]
+        reasons = [f"p = {chance:.2f}"]
         if method == "random":
-            words.append("drawn at random")
+            reasons.append("drawn at random")
         elif method == "band" and abs(chance - 0.5) > delta:
-            words.append(f"the nearest to 0.5 outside the band of {delta:g}")
+            reasons.append(f"the nearest to 0.5 outside the band of {delta:g}")
         if abs(chance - 0.5) > DOUBT:
-            words.append("hardly in doubt: what is left says little more")
+            reasons.append("hardly in doubt: what is left says little more")
         elif close < FAR:
-            words.append("far from every labelled patch")
+            reasons.append("far from every labelled patch")
         elif close > NEAR:
-            words.append("much like a labelled patch, and still undecided")
+            reasons.append("much like a labelled patch, and still undecided")
         elif left > 0.5:
-            words.append("labels near it say little yet")
+            reasons.append("labels near it say little yet")
         else:
-            words.append("between labelled patches of both kinds")
-        told.append(", ".join(words))
+            reasons.append("between labelled patches of both kinds")
+        told.append(", ".join(reasons))
     return told

@@ -123,7 +123,7 @@ class Prior(NamedTuple):
     """A weak prior on the hyperparameters: log-normal, each by itself.
 
     A few rows can often be told apart without an error, and then the evidence alone would have the
-    amplitude of f grow without end, until nothing can be factorised.
+    amplitude of f grow without end, until nothing can be factorized.
     """
 
     amplitude: float = 3.0  # of f, the median
@@ -139,7 +139,7 @@ class Prior(NamedTuple):
 
 
 class LaplaceGPC(nn.Module):
-    """See the module; made by `build`. float64; inputs are best standardised.
+    """See the module; made by `build`. float64; inputs are best standardized.
 
     Attributes:
         prior: On the hyperparameters; None: none.
@@ -174,10 +174,10 @@ class LaplaceGPC(nn.Module):
         ard: bool = False,
         prior: Prior | None = None,
     ) -> LaplaceGPC:
-        """A model of labelled rows.
+        """A model of labeled rows.
 
         Args:
-            x: Inputs, standardised, none missing.
+            x: Inputs, standardized, none missing.
             y: Labels 0 and 1. All of one class is allowed: who begins to label has no other.
             link: "logistic" or "probit".
             ard: Whether each feature has its own lengthscale.
@@ -224,11 +224,11 @@ class LaplaceGPC(nn.Module):
         With labels of one class only nothing is learned: the evidence would have the prior sure.
         """
         if len(self.y.unique()) > 1:
-            optimiser = LBFGS(self.parameters(), self.objective)
+            optimizer = LBFGS(self.parameters(), self.objective)
             last = torch.inf
             for _ in range(steps):
-                value = optimiser.step()
-                if optimiser.stalled or not last - value > tolerance:
+                value = optimizer.step()
+                if optimizer.stalled or not last - value > tolerance:
                     break
                 last = value
         with torch.no_grad():
@@ -281,7 +281,7 @@ class LaplaceGPC(nn.Module):
 
 
 def _typical(d: int) -> float:
-    """A lengthscale for `d` standardised inputs: distances grow with the root of their number."""
+    """A lengthscale for `d` standardized inputs: distances grow with the root of their number."""
     return float(max(d, 1) ** 0.5)
 
 

@@ -1,4 +1,4 @@
-"""When to stop labelling: what the last labels changed, and what the next ones are expected to.
+"""When to stop labeling: what the last labels changed, and what the next ones are expected to.
 
 Yousefi (2021, section 4.4) stops when F1 of validation rows no longer rises. Beside it stand how
 many predictions the last batch flipped, and how many the next is expected to flip.
@@ -30,14 +30,14 @@ class Advice:
         flips: Share of the pool whose predicted class the last batch changed; NaN before one.
         expected: Rows whose predicted class the next batch is expected to change.
         plateau: Batches since F1 last rose by more than the tolerance.
-        words: A sentence or two.
+        text: A sentence or two.
     """
 
     stop: bool
     flips: float
     expected: float
     plateau: int
-    words: str
+    text: str
 
 
 def plateau(f1: Sequence[float], tolerance: float = 0.005) -> int:
@@ -117,8 +117,8 @@ def advise(
         both: Whether both classes have been seen.
     """
     if not both:
-        words = "Go on: only one class has been seen, and nothing is told apart yet."
-        return Advice(False, flipped, expected, 0, words)
+        text = "Go on: only one class has been seen, and nothing is told apart yet."
+        return Advice(False, flipped, expected, 0, text)
     rest = plateau(f1, tolerance) if f1 else 0
     # What is expected counts surprises that hardly ever come; F1, where it is known, does not.
     calm = flipped <= FLIPS and (bool(f1) or expected <= max(1.0, FLIPS * rows))

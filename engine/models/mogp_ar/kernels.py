@@ -47,7 +47,7 @@ class Kernel(Protocol):
 
 
 class RbfArd(nn.Module):
-    """k_q(x, x') = exp(-1/2 sum_j (x_j - x'_j)^2 / l_qj^2), on standardised columns.
+    """k_q(x, x') = exp(-1/2 sum_j (x_j - x'_j)^2 / l_qj^2), on standardized columns.
 
     The variance of 3.4 is left at 1: the mixing matrix has it. Lengthscales are in units of the
     typical distance of two rows, so that 1 is a fair start whatever the number of columns.
@@ -55,18 +55,18 @@ class RbfArd(nn.Module):
     Args:
         x: The inputs to learn from: they set the scale.
         n_latent: Q.
-        standardise: Scale each column by its standard deviation, else all by their common one.
+        standardize: Scale each column by its standard deviation, else all by their common one.
     """
 
     shift: Tensor
     scale: Tensor
     unit: Tensor
 
-    def __init__(self, x: Float[Tensor, "n v"], n_latent: int, standardise: bool = True) -> None:
+    def __init__(self, x: Float[Tensor, "n v"], n_latent: int, standardize: bool = True) -> None:
         super().__init__()
         n_features = x.shape[1]
         scale = x.std(0, correction=0)
-        if not standardise:
+        if not standardize:
             scale = scale.square().mean().sqrt().expand(n_features).clone()
         self.register_buffer("shift", x.mean(0))
         self.register_buffer("scale", torch.where(scale > FLOOR, scale, torch.ones_like(scale)))
@@ -78,7 +78,7 @@ class RbfArd(nn.Module):
         self.n_latent = n_latent
 
     def prepare(self, x: Float[Tensor, "n v"]) -> Float[Tensor, "n v"]:
-        """The standardised columns."""
+        """The standardized columns."""
         return (x - self.shift) / self.scale
 
     def start(

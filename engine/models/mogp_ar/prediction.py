@@ -1,7 +1,7 @@
 """Class probabilities of MOGPs-AR (Ma 2023, 3.35), and how much of their entropy data would remove.
 
 With covariances kept, the softmax is averaged over draws of the latent functions, of which there
-are few: points of a randomised Sobol sequence, in repeats whose spread tells the error. With
+are few: points of a randomized Sobol sequence, in repeats whose spread tells the error. With
 covariances dropped the classes' functions are independent, and with Gumbel noise
 h_c = f_c + e_c their maximum needs one-dimensional quadrature alone,
 
@@ -21,7 +21,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 DRAWS = 256
-REPEATS = 8  # independent randomisations of the sequence
+REPEATS = 8  # independent randomizations of the sequence
 CELLS = 2_000_000  # numbers held at once
 TAIL = 20.0  # quadrature goes this far beyond where the last class may win: e^-20 is left out
 STEP = 0.5  # of the quadrature over t, in units of the Gumbel noise

@@ -20,7 +20,7 @@ OFTEN = 8  # draws for each class of an output: one in 3,000 classes is then lef
 
 
 class Training(Resumable):
-    """Optimiser steps on a model and its rows.
+    """Optimizer steps on a model and its rows.
 
     Args:
         model: `MOGPAR` or a baseline, trained in place.
@@ -65,9 +65,9 @@ class Training(Resumable):
         sparse = [m.weight for m in found if m.sparse and m.weight.requires_grad]
         known = {id(weight) for weight in sparse}
         dense = [p for p in model.parameters() if p.requires_grad and id(p) not in known]
-        self.optimisers = [torch.optim.Adam(dense, lr=rate, fused=True)]
+        self.optimizers = [torch.optim.Adam(dense, lr=rate, fused=True)]
         if sparse:
-            self.optimisers.append(torch.optim.SparseAdam(sparse, lr=rate))
+            self.optimizers.append(torch.optim.SparseAdam(sparse, lr=rate))
 
     def _draws_all(self, count: Int[Tensor, " d"]) -> bool:
         """Whether a step takes the mixing matrix's rows of all classes, all but for certain."""
@@ -78,10 +78,10 @@ class Training(Resumable):
     def step(self) -> float:
         """One step; the estimate of the bound before it, in nats.
 
-        NaN where a matrix can no longer be factorised; no step is taken then.
+        NaN where a matrix can no longer be factorized; no step is taken then.
         """
-        for optimiser in self.optimisers:
-            optimiser.zero_grad()
+        for optimizer in self.optimizers:
+            optimizer.zero_grad()
         at = self.draw()
         with collect_numerical_warnings(self.notes):
             try:
@@ -99,10 +99,10 @@ class Training(Resumable):
             if not math.isfinite(value):
                 return math.nan
             (-bound / len(self.output)).backward()
-        for optimiser in self.optimisers:
-            for group in optimiser.param_groups:
+        for optimizer in self.optimizers:
+            for group in optimizer.param_groups:
                 group["lr"] = self.rate * self._schedule()
-            optimiser.step()
+            optimizer.step()
         self.steps += 1
         return value
 
@@ -145,7 +145,7 @@ def fit(
         output, label: Each row's output, and its class within it, from 0; the largest label of an
             output says how many classes it has.
         name: One of `scant.models.mogp_ar.baselines.MODELS`.
-        kernel: Else RBF-ARD of `n_latent` latent functions on standardised columns.
+        kernel: Else RBF-ARD of `n_latent` latent functions on standardized columns.
         n_latent: Q; single-output models take one kernel for each output.
         inducing: M.
         steps: In which Adam's rate falls from `rate` to a hundredth of it.

@@ -120,7 +120,7 @@ def baseline(
     Args:
         name: One of `BASELINES`. `kriging` and `single` ignore other tasks than 0: give them the
             rows of one task, numbered 0 (`alone`).
-        data: y standardised roughly.
+        data: y standardized roughly.
         lengthscale: To start from, in the units of the inputs.
         fixed_lengthscale: Keep it.
 

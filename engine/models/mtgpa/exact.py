@@ -43,7 +43,7 @@ class ExactGP(nn.Module):
 
     Args:
         prior: Shared, not copied.
-        data: y standardised roughly, as for MTGPA.
+        data: y standardized roughly, as for MTGPA.
         noise: Variance of each task's observations to start from.
     """
 
@@ -73,13 +73,13 @@ class ExactGP(nn.Module):
         return -0.5 * half.square().sum() - log_det - 0.5 * len(half) * LOG_2PI
 
     def fit(self, steps: int = 50) -> float:
-        """Maximise ln p(y) over all that has a gradient, by L-BFGS; returns what was reached."""
+        """Maximize ln p(y) over all that has a gradient, by L-BFGS; returns what was reached."""
         learned = [p for p in self.parameters() if p.requires_grad]
-        optimiser = LBFGS(learned, lambda: -self.log_marginal())
+        optimizer = LBFGS(learned, lambda: -self.log_marginal())
         value = float("inf")
         for _ in range(steps):
-            value = optimiser.step()
-            if optimiser.stalled:
+            value = optimizer.step()
+            if optimizer.stalled:
                 break
         return -value
 

@@ -18,7 +18,7 @@ How a study drives it:
     model.predict(supports, task=0)                  # at any time; draws nothing
     model.state_dict(); training.state()             # with both loaded, a run resumes bit by bit
 
-On a CPU the same seed gives the same run, bit by bit. y of Gaussian tasks is expected standardised
+On a CPU the same seed gives the same run, bit by bit. y of Gaussian tasks is expected standardized
 roughly (start values and the least noise assume a scale near one); inputs may have any unit.
 """
 
@@ -257,7 +257,7 @@ class MTGPA(nn.Module):
         return total
 
     def _in_chunks(self, of_rows: Callable, n: int) -> list:
-        """Values chunk by chunk, K_uu factorised once."""
+        """Values chunk by chunk, K_uu factorized once."""
         training = self.training
         self.eval()
         self._forget()

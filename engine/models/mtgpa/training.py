@@ -18,7 +18,7 @@ SCHEMES = ("adam", "natural", "em")
 
 
 class Training(Resumable):
-    """Optimiser steps on a model and its data.
+    """Optimizer steps on a model and its data.
 
     Args:
         model: Trained in place. One built with `natural=True` goes with the scheme `"natural"`.
@@ -70,12 +70,12 @@ class Training(Resumable):
         q = model.variational_parameters()
         self.others = model.hyperparameters()
         groups = {"adam": [q + self.others], "natural": [self.others], "em": [q, self.others]}
-        self.optimisers = [torch.optim.Adam(group, lr=rate) for group in groups[scheme] if group]
+        self.optimizers = [torch.optim.Adam(group, lr=rate) for group in groups[scheme] if group]
 
     def step(self) -> float:
         """One step; the bound before it, in nats (an unbiased estimate where there are batches).
 
-        NaN where a matrix can no longer be factorised; no step is taken then.
+        NaN where a matrix can no longer be factorized; no step is taken then.
         """
         self.model.train()
         batch, weight = self.draw()
@@ -89,18 +89,18 @@ class Training(Resumable):
         if self.scheme == "natural":
             for latent in self.model.latents:
                 latent.natural_step(self.natural_rate)
-        for optimiser in self._turn():
-            for group in optimiser.param_groups:
+        for optimizer in self._turn():
+            for group in optimizer.param_groups:
                 group["lr"] = self.rate * 0.5 ** (self.steps / (self.halving or math.inf))
-            optimiser.step()
+            optimizer.step()
         self.steps += 1
         return bound.item()
 
     def _turn(self) -> list[torch.optim.Optimizer]:
-        """The optimisers of this step: in variational EM one of them, in blocks of steps."""
+        """The optimizers of this step: in variational EM one of them, in blocks of steps."""
         if self.scheme != "em":
-            return self.optimisers
-        return [self.optimisers[self.steps // self.block % len(self.optimisers)]]
+            return self.optimizers
+        return [self.optimizers[self.steps // self.block % len(self.optimizers)]]
 
     def draw(self) -> tuple[Data, Float[Tensor, " b"] | None]:
         """The rows of a step and how many rows each stands for."""

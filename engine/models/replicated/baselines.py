@@ -99,7 +99,7 @@ class LMC(ReplicaGP):
         """A model at its starting values.
 
         Args:
-            data: Standardised.
+            data: Standardized.
             generator: Scatters the starting values; None: they are the usual ones.
             kernel_shared: k_q, one of `scant.kernels.hierarchical.SHAPES`.
             functions: Q, each with a matrix of rank 1 and variances of the outputs' own.

@@ -18,7 +18,7 @@ from torch import Tensor
 
 NEW = -1  # the index of a replica that was never seen, and the label of its sampling
 LOG_2PI = 1.8378770664093453
-LEAST_NOISE = 1e-6  # variance, of standardised y: below it a bound is all rounding
+LEAST_NOISE = 1e-6  # variance, of standardized y: below it a bound is all rounding
 
 
 class Prediction(NamedTuple):
@@ -31,7 +31,7 @@ class Prediction(NamedTuple):
 
 @dataclass(frozen=True)
 class Data:
-    """Measurements, one a row; models expect x and each output's y standardised (`Scale`).
+    """Measurements, one a row; models expect x and each output's y standardized (`Scale`).
 
     Args:
         output: Index of the output.
@@ -136,7 +136,7 @@ class Data:
 
 
 class Scale(NamedTuple):
-    """Centre and width of x, and of y in each output: standardised = (value - centre) / width."""
+    """Centre and width of x, and of y in each output: standardized = (value - centre) / width."""
 
     x_centre: Float[Tensor, ""]
     x_width: Float[Tensor, ""]
@@ -159,7 +159,7 @@ class Scale(NamedTuple):
         x_width = data.x.std(correction=0)
         return cls(data.x.mean(), _or_one(x_width), centre, _or_one(width))
 
-    def standardise(self, data: Data) -> Data:
+    def standardize(self, data: Data) -> Data:
         """The same rows, x and y in units of the widths."""
         d = data.output
         x = (data.x - self.x_centre) / self.x_width
@@ -167,7 +167,7 @@ class Scale(NamedTuple):
         return Data(d, data.replica, x, y, data.samplings)
 
     def restore(self, output: Int[Tensor, " k"], prediction: Prediction) -> Prediction:
-        """A prediction of standardised y, in the units of y."""
+        """A prediction of standardized y, in the units of y."""
         centre, width = self.y_centre[output], self.y_width[output]
         mean, variance, noise = prediction
         return Prediction(centre + width * mean, width**2 * variance, width**2 * noise)

@@ -96,7 +96,7 @@ class ReplicaGP(nn.Module):
     Args:
         kernel: Of rows that `labels` says. Where each output is regressed by itself, it is a batch
             of one an output.
-        data: Standardised (`Scale`).
+        data: Standardized (`Scale`).
         labels: Columns that the kernel takes after x: of "output" and "replica", in this order.
         together: Regress all outputs together; by default where the kernel takes their labels.
         noise: One variance of noise for all outputs, or "each output" its own, as they have in any
@@ -199,7 +199,7 @@ class ReplicaGP(nn.Module):
         Args:
             output: Index.
             replica: Index within the output's replicas, or `NEW`.
-            x: Standardised.
+            x: Standardized.
 
         Raises:
             BadInput: An output or a replica that is not there.

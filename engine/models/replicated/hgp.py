@@ -51,7 +51,7 @@ class HGP(ReplicaGP):
         """A model at its starting values.
 
         Args:
-            data: Standardised.
+            data: Standardized.
             generator: Scatters the starting values; None: they are the usual ones.
             kernel_shared: k_g, one of `scant.kernels.hierarchical.SHAPES`.
             kernel_replica: k_f, likewise.
@@ -239,7 +239,7 @@ def greedy(
 ) -> tuple[Int[Tensor, "b k"], Tensor]:
     """Rows of each group chosen one after another by the variance that those before leave.
 
-    A partial Cholesky factorisation with pivoting (Burt, Rasmussen and van der Wilk 2020).
+    A partial Cholesky factorization with pivoting (Burt, Rasmussen and van der Wilk 2020).
 
     Args:
         K: Covariance of each group's rows.

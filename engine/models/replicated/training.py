@@ -17,7 +17,7 @@ SCHEMES = ("lbfgs", "adam")
 
 
 class Training:
-    """Optimiser steps on a model and the data it was built on.
+    """Optimizer steps on a model and the data it was built on.
 
     Args:
         model: Trained in place.
@@ -45,7 +45,7 @@ class Training:
     def step(self) -> float:
         """One step; the objective in nats: after it with L-BFGS, else before it.
 
-        NaN where a matrix can no longer be factorised; no step is taken then. Jitter that a
+        NaN where a matrix can no longer be factorized; no step is taken then. Jitter that a
         factor needed is told in `notes`, once.
         """
         with collect_numerical_warnings(self.notes):

@@ -105,11 +105,11 @@ def ranks(settings: AggregationSettings, tasks: int) -> tuple[int, ...]:
     return (settings.rank,) * (settings.n_latent or min(-(-tasks // 2), MOST_LATENT))
 
 
-def named(words: str, seen: Supports) -> dict[str, str]:
+def named(text: str, seen: Supports) -> dict[str, str]:
     """Task to likelihood, from "task=poisson, other=gaussian"."""
     allowed = [str(name) for name in AggregationSettings.param["likelihood"].objects[1:]]
     found = {}
-    for word in filter(None, (w.strip() for w in words.split(","))):
+    for word in filter(None, (w.strip() for w in text.split(","))):
         task, _, kind = (part.strip() for part in word.rpartition("="))
         if task not in seen.tasks or kind not in allowed:
             raise BadInput(
@@ -219,7 +219,7 @@ def counts(fine: int) -> list[int]:
     return [n for n in COUNTS if n < fine]
 
 
-def words_of(
+def metadata_of(
     seen: Supports,
     rows: Bool[np.ndarray, " n"],
     scarce: str,
@@ -277,13 +277,13 @@ def kept(rows: dict[str, Tensor], tasks: list[str], dims: list[str]) -> Supports
     return Supports(tuple(tasks), tuple(dims), y_err=unknown, truth=unknown, **of_row)
 
 
-def read(table: pd.DataFrame, words: dict[str, Any] | None = None) -> Supports:
+def read(table: pd.DataFrame, metadata: dict[str, Any] | None = None) -> Supports:
     """The table's arrays; with the tasks and dimensions of a fitted study, where there is one.
 
     Raises:
         BadInput: See `supports.of`.
     """
-    if words is None:
+    if metadata is None:
         return of(table)
     rows = range(2, len(table) + 2)  # as a spreadsheet counts
-    return of(table, dims=words["dims"], tasks=words["tasks"], rows=rows)
+    return of(table, dims=metadata["dims"], tasks=metadata["tasks"], rows=rows)

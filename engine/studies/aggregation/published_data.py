@@ -83,7 +83,7 @@ def kampala(
     """Monitor and counter of Kampala, as `particulates.simulate` has them but the truth.
 
     The monitor (Osiris) reads some ten times less than the counter (PMS5003), so that each task
-    is to be standardised on its own. The counter was published for 19 to 21 March only; for the
+    is to be standardized on its own. The counter was published for 19 to 21 March only; for the
     other days there is the filter's task alone.
 
     Args:

@@ -60,8 +60,8 @@ class Study:
         kinds = space.likelihoods(settings, self.seen, "the table")
         self._drop_tasks_without_rows(kinds)
         self.scale = space.scales(settings, self.seen, self.rows, self.kinds)
-        self.words = space.words_of(self.seen, self.rows, scarce, self.kinds, whole)
-        self.words["scale"] = [[s.offset, s.factor] for s in self.scale]
+        self.metadata = space.metadata_of(self.seen, self.rows, scarce, self.kinds, whole)
+        self.metadata["scale"] = [[s.offset, s.factor] for s in self.scale]
         tasks = list(self.seen.tasks)
         self.data = space.data_of(self.seen, self.rows, tasks, self.scale, device)
 
@@ -171,7 +171,7 @@ class Study:
             keep = np.linspace(0, len(keep) - 1, KEPT_ROWS).astype(int)
         for name in ("task", "lo", "hi", "y", "exposure", "test"):
             tensors[f"rows.{name}"] = torch.as_tensor(getattr(self.whole, name)[keep])
-        return tensors, {"words": self.words, "all_tasks": list(self.whole.tasks)}
+        return tensors, {"words": self.metadata, "all_tasks": list(self.whole.tasks)}
 
     @classmethod
     def restore(
@@ -183,15 +183,15 @@ class Study:
     ) -> Study:
         study = cls.__new__(cls)
         study._follow(settings, device)
-        study.words = meta["words"]
-        study.kinds = list(study.words["likelihoods"])
-        study.scale = [Scale(*pair) for pair in study.words["scale"]]
+        study.metadata = meta["words"]
+        study.kinds = list(study.metadata["likelihoods"])
+        study.scale = [Scale(*pair) for pair in study.metadata["scale"]]
         own = part(tensors, "model.")
         inducing = next(v for k, v in own.items() if k.endswith("inducing_points"))
         study.model = MTGPA(
             study.kinds,
             inducing.to(device),
-            len(study.words["dims"]),
+            len(study.metadata["dims"]),
             space.ranks(settings, len(study.kinds)),
             settings.kernel,
             settings.learn_inducing,
@@ -199,13 +199,13 @@ class Study:
         ).to(device)
         study._take(own)
         rows = {k: v.cpu() for k, v in part(tensors, "rows.").items()}
-        study.whole = space.kept(rows, meta["all_tasks"], study.words["dims"])
+        study.whole = space.kept(rows, meta["all_tasks"], study.metadata["dims"])
         return study
 
     @property
     def posterior(self) -> FittedMTGPA:
         """The model at its present parameters, as report and answers take it."""
-        named = {name: self.words[name] for name in ("tasks", "scarce", "dims", "edges")}
+        named = {name: self.metadata[name] for name in ("tasks", "scarce", "dims", "edges")}
         return FittedMTGPA(
             settings=self.settings,
             model=self.model,
@@ -222,12 +222,12 @@ class Study:
         Raises:
             BadInput: An unknown task, a dimension that is absent, bounds upside down.
         """
-        ends = [f"{dim}{end}" for dim in self.words["dims"] for end in ("", "_lo", "_hi")]
+        ends = [f"{dim}{end}" for dim in self.metadata["dims"] for end in ("", "_lo", "_hi")]
         table = checked(table, ends, gaps=["exposure"])
         unread = ["y", "y_err", "truth"]  # what is learnt is not looked at, whatever it holds
-        asked = space.read(table.drop(columns=unread, errors="ignore"), self.words)
+        asked = space.read(table.drop(columns=unread, errors="ignore"), self.metadata)
         out, posterior = np.full((3, len(asked)), np.nan), self.posterior
-        for t in range(len(self.words["tasks"])):
+        for t in range(len(self.metadata["tasks"])):
             mine = asked.task == t
             if mine.any():
                 exposure = torch.as_tensor(asked.exposure[mine]).to(self.device)

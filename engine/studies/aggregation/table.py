@@ -160,10 +160,10 @@ def of(
     at = np.arange(len(frame)) if rows is None else np.asarray(rows)
     if "task" not in frame:
         raise BadInput(f"{name} has no column 'task'; name the task of each row.")
-    words = [str(w) for w in frame["task"]]
-    known = tuple(dict.fromkeys(words if tasks is None else tasks))
+    names = [str(w) for w in frame["task"]]
+    known = tuple(dict.fromkeys(names if tasks is None else tasks))
     place = {task: i for i, task in enumerate(known)}
-    for row, word in zip(at, words):
+    for row, word in zip(at, names):
         if word not in place:
             raise BadInput(
                 f"{name}, column 'task', row {row}: {word!r} was not trained on; "
@@ -178,7 +178,7 @@ def of(
     return Supports(
         tasks=known,
         dims=found,
-        task=np.array([place[w] for w in words], dtype=np.int64),
+        task=np.array([place[w] for w in names], dtype=np.int64),
         lo=np.column_stack([lo for lo, _ in bounds]),
         hi=np.column_stack([hi for _, hi in bounds]),
         y=_numbers(frame, "y"),

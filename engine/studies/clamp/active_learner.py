@@ -1,4 +1,4 @@
-"""Sessions: rows labelled so far, a classifier of them, and what it asks about next."""
+"""Sessions: rows labeled so far, a classifier of them, and what it asks about next."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ActiveLearner:
     """One Gaussian process, one expert.
 
     Attributes:
-        rows: Labelled so far, in order.
+        rows: Labeled so far, in order.
         model: Of them; None before the first fit.
         like: A model of other labels, from whose kernel the first fit begins.
         p: Of every row of the pool, after the last fit.
@@ -85,7 +85,7 @@ class ActiveLearner:
         self.flips = stopping.flips(before[at], self.p[at]) if known else float("nan")
 
     def _learnt(self, count: int) -> tuple[Float[Tensor, "k q"], Int[Tensor, " k"]]:
-        """The first rows that were labelled, and their labels."""
+        """The first rows that were labeled, and their labels."""
         at = torch.tensor(self.rows[:count], dtype=torch.long, device=self.x.device)
         return self.x[at], torch.tensor(self.labels[:count], device=self.x.device).long()
 
@@ -174,7 +174,7 @@ class Linear:
         self.p = np.full(len(x), 0.5)
 
     def fit(self, label: Int[np.ndarray, " n"]) -> None:
-        """Learn from the rows labelled so far."""
+        """Learn from the rows labeled so far."""
         made = LogisticRegression(C=UNIT, max_iter=1000).fit(self.x[self.rows], label[self.rows])
         self.p = made.predict_proba(self.x)[:, 1]
 

@@ -19,7 +19,7 @@ COLUMNS = 6  # of a table of patches that has no features of its own
 
 
 class ClampSettings(Settings):
-    """Settings of a labelling session."""
+    """Settings of a labeling session."""
 
     study = "clamp"
     essential = ("expert", "acquisition", "imbalance", "start", "budget", "batch_size")
@@ -210,7 +210,7 @@ ENTRY = Entry(
             "compare_f1",
             "c r",
             "1",
-            "F1 of the methods compared (words: compared), mean over the repeated sessions",
+            "F1 of the methods compared (metadata['compared']), mean over the repeated sessions",
         ),
         ArraySpec("compare_sd", "c r", "1", "its standard deviation over them"),
         ArraySpec(
@@ -219,7 +219,7 @@ ENTRY = Entry(
             "share",
             "mean p, share of the class looked for and number of the held-out patches, by bin of p",
         ),
-        ArraySpec("picture", "n", "1", "of every row, by its number in words['pictures']"),
+        ArraySpec("picture", "n", "1", "of every row, by its number in metadata['pictures']"),
         ArraySpec("test_row", "t", "1", "held-out rows, of the pool"),
         ArraySpec("test_p", "t", "probability", "of the class that is looked for"),
         ArraySpec("test_label", "t", "1", "their labels"),

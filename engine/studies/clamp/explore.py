@@ -1,4 +1,4 @@
-"""What a labelling session answers: what to ask next, a patch, a picture, predictions."""
+"""What a labeling session answers: what to ask next, a patch, a picture, predictions."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def ask(fitted: Fitted, asked: dict[str, Any]) -> dict[str, np.ndarray]:
         both=both,
     )
     p = session.p.cpu().numpy()
-    words = advice.words if queue else "Every patch of the pool is labelled."
+    text = advice.text if queue else "Every patch of the pool is labelled."
     numbers = {
         "evidence": session.evidence * len(session.rows) if session.rows else math.nan,
         "f1": f1,
@@ -115,7 +115,7 @@ def ask(fitted: Fitted, asked: dict[str, Any]) -> dict[str, np.ndarray]:
         "reason": np.array(session.reasons(queue), dtype=str),
         "p": p,
         **{name: np.array([value], dtype=float) for name, value in numbers.items()},
-        "advice": np.array([words]),
+        "advice": np.array([text]),
     }
 
 

@@ -1,4 +1,4 @@
-"""The pool of a labelling session, and the session that has learnt from its labels.
+"""The pool of a labeling session, and the session that has learnt from its labels.
 
 What reports, answers and the methods compared are made from; `Study` makes both.
 """
@@ -28,14 +28,14 @@ class Prepared:
 
     Attributes:
         settings: Of the run.
-        words: What labels the arrays on a page.
+        metadata: What labels the arrays on a page.
         rows: The pool, and what its rows are for.
         kept: Pictures to look at, of a session that was kept; None: not put together yet.
         device: On which models are trained.
     """
 
     settings: ClampSettings
-    words: dict[str, Any]
+    metadata: dict[str, Any]
     rows: Rows
     kept: pictures.Mosaics | None
     device: torch.device
@@ -111,4 +111,4 @@ class Fitted:
         }
         tensors = {f"rows.{k}": torch.tensor(v) for k, v in kept.items()}
         tensors |= {f"active.{k}": v for k, v in self.active.state().items()}
-        return tensors, {"words": self.data.words}
+        return tensors, {"words": self.data.metadata}

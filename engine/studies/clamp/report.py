@@ -1,4 +1,4 @@
-"""The figures that a labelling session ends with: ours, others on the same budget, Table 4.1."""
+"""The figures that a labeling session ends with: ours, others on the same budget, Table 4.1."""
 
 from __future__ import annotations
 

@@ -2,9 +2,9 @@
 
 A picture has 1280 x 720 pixels: soil, a pipe across it at any angle, a sleeve where two pipes join,
 and in most pictures clamps beside the sleeve: a ring about the pipe, a metal bar that pinches it
-with two bolts, or a plastic jaw. Nuisance: light and its colour, shadow, dirt on the pipe, stones,
+with two bolts, or a plastic jaw. Nuisance: light and its color, shadow, dirt on the pipe, stones,
 cables, rods in the soil, tape and print on the pipe. After Yousefi (2021), Figs. 4.1, 4.2 and 4.6;
-nothing of them is copied. What is cut from pictures is labelled by how much of a clamp it holds.
+nothing of them is copied. What is cut from pictures is labeled by how much of a clamp it holds.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _PIPES = ((0.92, 0.78, 0.18), (0.20, 0.38, 0.68), (0.16, 0.17, 0.19))
 _JAWS = ((0.95, 0.42, 0.08), (0.80, 0.12, 0.12), (0.08, 0.50, 0.35))
 
 Plane = Float[np.ndarray, "h w"]
-Colour = Float[np.ndarray, "h w 3"]
+Color = Float[np.ndarray, "h w 3"]
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def kept(seed: int, count: int, folder: Path | None = None) -> pd.DataFrame:
 
 
 def patches(seed: int, count: int) -> pd.DataFrame:
-    """The patches of so many pictures, each labelled by the clamp it holds."""
+    """The patches of so many pictures, each labeled by the clamp it holds."""
 
     def drawn(number: int) -> tuple[list[Cut], list[str | None]]:
         made = picture(seed, number)
@@ -137,7 +137,7 @@ def _noise(rng: np.random.Generator, h: int, w: int, grain: float) -> Plane:
     return np.asarray(smooth / np.float32(max(float(smooth.std()), 1e-9)))
 
 
-def _soil(rng: np.random.Generator, h: int, w: int) -> Colour:
+def _soil(rng: np.random.Generator, h: int, w: int) -> Color:
     base = np.array([0.44, 0.34, 0.24]) * rng.uniform(0.75, 1.3)
     base = base * np.array([1, rng.uniform(0.9, 1.08), rng.uniform(0.8, 1.15)])
     lumps = np.zeros((h, w))
@@ -158,14 +158,14 @@ def _box(along: Plane, across: Plane, reach: float) -> tuple[slice, slice]:
     return slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)
 
 
-def _laid(rgb: Colour, cover: Plane, colour: np.ndarray) -> Colour:
+def _laid(rgb: Color, cover: Plane, color: np.ndarray) -> Color:
     """Paint laid over a picture; a cover of 1 hides what is below."""
     rows, columns = np.flatnonzero(cover.any(1)), np.flatnonzero(cover.any(0))
     if not len(rows):
         return rgb
     box = slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)
     c = np.clip(cover[box], 0, 1)[..., None]
-    paint = colour[box] if np.ndim(colour) == 3 else colour
+    paint = color[box] if np.ndim(color) == 3 else color
     made = rgb.copy()
     made[box] = rgb[box] + c * (paint - rgb[box])
     return made
@@ -176,7 +176,7 @@ def _edge(distance: Plane) -> Plane:
     return np.asarray(np.clip(distance / 1.5 + 0.5, 0, 1))
 
 
-def _litter(rng: np.random.Generator, rgb: Colour) -> Colour:
+def _litter(rng: np.random.Generator, rgb: Color) -> Color:
     """Stones, cables and rods in the soil, which look like parts of clamps."""
     h, w = rgb.shape[:2]
     x, y = _grid(h, w)
@@ -226,14 +226,14 @@ def _round(across: Plane, radius: float, rng: np.random.Generator) -> Plane:
 
 
 def _pipe(
-    rng: np.random.Generator, rgb: Colour, along: Plane, across: Plane, radius: float
-) -> Colour:
+    rng: np.random.Generator, rgb: Color, along: Plane, across: Plane, radius: float
+) -> Color:
     h, w = rgb.shape[:2]
     shadow = np.exp(-(np.clip(across - radius, 0, None) ** 2) / (0.5 * radius) ** 2)
     rgb = rgb * (1 - 0.5 * shadow * (across > 0))[..., None]
-    colour = np.array(_PIPES[int(rng.integers(len(_PIPES)))]) * rng.uniform(0.8, 1.1)
+    color = np.array(_PIPES[int(rng.integers(len(_PIPES)))]) * rng.uniform(0.8, 1.1)
     light = _round(across, radius, rng) * (1 + 0.04 * _noise(rng, h, w, 4))
-    rgb = _laid(rgb, _edge(radius - np.abs(across)), light[..., None] * colour)
+    rgb = _laid(rgb, _edge(radius - np.abs(across)), light[..., None] * color)
     for _ in range(int(rng.integers(0, 3))):  # tape and print, which are no rings
         place, wide = rng.uniform(-w / 2, w / 2), rng.uniform(4, 18)
         tone = rng.uniform(0.1, 0.9, 3) if rng.uniform() < 0.5 else np.full(3, rng.uniform(0, 1))
@@ -243,14 +243,14 @@ def _pipe(
 
 
 def _sleeve(
-    rng: np.random.Generator, rgb: Colour, along: Plane, across: Plane, radius: float
-) -> tuple[Colour, float]:
+    rng: np.random.Generator, rgb: Color, along: Plane, across: Plane, radius: float
+) -> tuple[Color, float]:
     """A joint: a thicker sleeve with two terminals, and half of its length."""
     reach, thick = rng.uniform(1.3, 2.1) * radius, rng.uniform(1.15, 1.3) * radius
-    colour = np.array(_PIPES[int(rng.integers(3))]) * rng.uniform(0.6, 1.0)
+    color = np.array(_PIPES[int(rng.integers(3))]) * rng.uniform(0.6, 1.0)
     light = _round(across, thick, rng)
     cover = _edge(np.minimum(reach - np.abs(along), thick - np.abs(across)))
-    rgb = _laid(rgb, cover, light[..., None] * colour)
+    rgb = _laid(rgb, cover, light[..., None] * color)
     for side in (-1, 1):
         r = np.hypot(along - side * 0.6 * reach, across + 0.75 * thick)
         rgb = _laid(rgb, _edge(0.2 * radius - r), np.full(3, rng.uniform(0.2, 0.8)))
@@ -260,7 +260,7 @@ def _sleeve(
 # --- clamps -------------------------------------------------------------------------------------
 
 
-def _metal(rng: np.random.Generator, along: Plane, across: Plane, grain: float) -> Colour:
+def _metal(rng: np.random.Generator, along: Plane, across: Plane, grain: float) -> Color:
     """Bright and dark streaks, with rust here and there."""
     tone = 0.55 + 0.25 * np.sin(across / grain + rng.uniform(0, 6)) + 0.12 * np.cos(along / 3)
     rust = np.clip(
@@ -271,8 +271,8 @@ def _metal(rng: np.random.Generator, along: Plane, across: Plane, grain: float) 
 
 
 def _ring(
-    rng: np.random.Generator, rgb: Colour, along: Plane, across: Plane, radius: float
-) -> tuple[Colour, Bool[np.ndarray, "h w"]]:
+    rng: np.random.Generator, rgb: Color, along: Plane, across: Plane, radius: float
+) -> tuple[Color, Bool[np.ndarray, "h w"]]:
     """One broad metal ring about the pipe with a lug that is bolted together."""
     wide, thick = rng.uniform(0.28, 0.45) * radius, rng.uniform(1.12, 1.25) * radius
     side = rng.choice([-1.0, 1.0])
@@ -289,8 +289,8 @@ def _ring(
 
 
 def _metal_pinch(
-    rng: np.random.Generator, rgb: Colour, along: Plane, across: Plane, radius: float
-) -> tuple[Colour, Bool[np.ndarray, "h w"]]:
+    rng: np.random.Generator, rgb: Color, along: Plane, across: Plane, radius: float
+) -> tuple[Color, Bool[np.ndarray, "h w"]]:
     """Two bars across the pipe, held together by bolts at their ends."""
     turn = rng.normal(0, 0.12)
     u = along * np.cos(turn) + across * np.sin(turn)
@@ -310,10 +310,10 @@ def _metal_pinch(
 
 
 def _plastic_pinch(
-    rng: np.random.Generator, rgb: Colour, along: Plane, across: Plane, radius: float
-) -> tuple[Colour, Bool[np.ndarray, "h w"]]:
-    """A jaw of coloured plastic about the pipe, and its lever."""
-    colour = np.array(_JAWS[int(rng.integers(len(_JAWS)))]) * rng.uniform(0.8, 1.15)
+    rng: np.random.Generator, rgb: Color, along: Plane, across: Plane, radius: float
+) -> tuple[Color, Bool[np.ndarray, "h w"]]:
+    """A jaw of colored plastic about the pipe, and its lever."""
+    color = np.array(_JAWS[int(rng.integers(len(_JAWS)))]) * rng.uniform(0.8, 1.15)
     side = rng.choice([-1.0, 1.0])
     u2, v2 = np.square(along / (0.55 * radius)), np.square(across / (1.4 * radius))
     jaw = (1 - np.sqrt(np.sqrt(u2 * u2 + v2 * v2))) * 0.55 * radius
@@ -324,9 +324,9 @@ def _plastic_pinch(
     )
     inside = np.maximum(jaw, lever)
     light = 0.7 + 0.3 * np.cos(across / radius) + 0.05 * np.sin(along / 2)
-    rgb = _laid(rgb, _edge(inside), light[..., None] * colour)
+    rgb = _laid(rgb, _edge(inside), light[..., None] * color)
     slot = np.minimum(0.08 * radius - np.abs(along), 0.9 * radius - np.abs(across))
-    return _laid(rgb, 0.8 * _edge(slot), colour * 0.3), inside > 0
+    return _laid(rgb, 0.8 * _edge(slot), color * 0.3), inside > 0
 
 
 _CLAMPS = (_ring, _metal_pinch, _plastic_pinch)
@@ -335,7 +335,7 @@ _CLAMPS = (_ring, _metal_pinch, _plastic_pinch)
 # --- dirt and light -----------------------------------------------------------------------------
 
 
-def _dirt(rng: np.random.Generator, rgb: Colour, across: Plane, radius: float) -> Colour:
+def _dirt(rng: np.random.Generator, rgb: Color, across: Plane, radius: float) -> Color:
     """Soil that lies on pipe and clamps, in lumps and as a veil."""
     h, w = rgb.shape[:2]
     lumps = _noise(rng, h, w, 26) + 0.5 * _noise(rng, h, w, 7)
@@ -346,8 +346,8 @@ def _dirt(rng: np.random.Generator, rgb: Colour, across: Plane, radius: float) -
     return _laid(rgb, np.where(near, np.maximum(cover, veil), 0.0), soil)
 
 
-def _light(rng: np.random.Generator, rgb: Colour) -> Colour:
-    """Exposure, colour of the light, its fall over the picture, and the shadow of an edge."""
+def _light(rng: np.random.Generator, rgb: Color) -> Color:
+    """Exposure, color of the light, its fall over the picture, and the shadow of an edge."""
     h, w = rgb.shape[:2]
     x, y = _grid(h, w)
     turn = rng.uniform(0, 2 * np.pi)

@@ -1,6 +1,6 @@
-"""Rows of a labelling session: which may be asked about, which are held out, what they look like.
+"""Rows of a labeling session: which may be asked about, which are held out, what they look like.
 
-What is known of every row before the first label: its features, standardised, and their principal
+What is known of every row before the first label: its features, standardized, and their principal
 components over the whole pool (Yousefi 2021, section 4.4: to 20).
 """
 
@@ -18,7 +18,7 @@ from scant.tables.images.features import features
 from sklearn.metrics import precision_recall_fscore_support
 
 MAY_BE_ASKED, VALIDATION, TEST = range(len(ROLES))
-ENOUGH = 40  # labelled rows of which some are held out while a person labels the others
+ENOUGH = 40  # labeled rows of which some are held out while a person labels the others
 
 
 class Scaling(NamedTuple):
@@ -140,7 +140,7 @@ def taken(pool: Pool, rows: Int[np.ndarray, " m"]) -> Pool:
 
 
 def roles(settings: ClampSettings, pool: Pool) -> Int[np.ndarray, " n"]:
-    """Which rows are held out: labelled ones, by whole pictures, as many with what is looked for.
+    """Which rows are held out: labeled ones, by whole pictures, as many with what is looked for.
 
     A person who labels has rows held out only where the table has labels enough.
     """
@@ -182,7 +182,7 @@ def looked_at(settings: ClampSettings, pool: Pool) -> tuple[str, Float[np.ndarra
 
 
 def scaled(x: Float[np.ndarray, "n d"], count: int) -> Scaling:
-    """Standardisation and principal components of a pool."""
+    """Standardization and principal components of a pool."""
     mean, deviation = x.mean(0), x.std(0)
     deviation = np.where(deviation > 1e-12 * np.maximum(1, np.abs(mean)), deviation, 1.0)
     _, singular, directions = np.linalg.svd((x - mean) / deviation, full_matrices=False)

@@ -1,4 +1,4 @@
-"""Clamps: a labelling session with a Gaussian process that asks (Yousefi 2021, chapter 4).
+"""Clamps: a labeling session with a Gaussian process that asks (Yousefi 2021, chapter 4).
 
 With a simulated expert one round is: answer the batch, learn, score, ask again. Sessions that draw
 their patches at random run beside it on the same number of labels. With a person the run prepares
@@ -29,7 +29,7 @@ HISTORY = ("labels", "validation_f1", "evidence", "flips", "expected")
 
 
 class Study:
-    """One labelling session on one pool (see `scant.studies.protocol.Study` for how it is
+    """One labeling session on one pool (see `scant.studies.protocol.Study` for how it is
     driven)."""
 
     restarts = 1
@@ -42,14 +42,14 @@ class Study:
     ) -> None:
         table = required("clamp", table)
         rows = rows_of.prepare(settings, Pool.of(table, positive=settings.positive_class))
-        self._follow(Prepared(settings, words_of(settings, rows), rows, None, device))
+        self._follow(Prepared(settings, metadata_of(settings, rows), rows, None, device))
         self.notes += rows_of.notes(settings, rows, len(table))
         if settings.expert == "you":
             self.notes.append("Waiting for your labels: the first patches are drawn at random.")
 
     def _follow(self, data: Prepared) -> None:
         s = data.settings
-        self.data, self.words, self.settings, self.device = data, data.words, s, data.device
+        self.data, self.metadata, self.settings, self.device = data, data.metadata, s, data.device
         self.notes: list[str] = []
         self.present = Fitted(data, data.session(0, s.acquisition))
         self.random: list[ActiveLearner] = []
@@ -83,7 +83,7 @@ class Study:
         if self.settings.expert == "you":
             return "It waits for your labels."
         found = self.advice()
-        return found.words if found.stop else ""
+        return found.text if found.stop else ""
 
     # --- rounds ---------------------------------------------------------------------------------
 
@@ -225,8 +225,8 @@ class Study:
         if not self.measured["labels"] and self.settings.expert != "you":
             self.begin(0, 0, None)
             self.load(max(kept, key=lambda pair: pair[0])[1], {})
-        words = () if self.settings.expert == "you" else (self.advice().words,)
-        return write_report(self.present, self.snapshot(), self.measured, words)
+        text = () if self.settings.expert == "you" else (self.advice().text,)
+        return write_report(self.present, self.snapshot(), self.measured, text)
 
     def fitted(self) -> tuple[Tensors, dict[str, Any]]:
         return self.present.tensors()
@@ -240,16 +240,16 @@ class Study:
         device: torch.device,
     ) -> Study:
         study = cls.__new__(cls)
-        words = meta["words"]
+        metadata = meta["words"]
         kept = arrays(tensors, "rows.")
         pool = Pool(
-            words["classes"], kept["label"], words["pictures"], kept["picture"], kept["place"],
-            [], kept["columns"], words["columns"],
+            metadata["classes"], kept["label"], metadata["pictures"], kept["picture"],
+            kept["place"], [], kept["columns"], metadata["columns"],
         )  # fmt: skip
         names = rows_of.Scaling._fields
         scaling = rows_of.Scaling(**{name: kept[f"scaling.{name}"] for name in names})
-        rows = Rows(pool, kept["row"], kept["role"], words["features"], scaling, kept["x"])
-        study._follow(Prepared(settings, words, rows, pictures.Mosaics.of(kept), device))
+        rows = Rows(pool, kept["row"], kept["role"], metadata["features"], scaling, kept["x"])
+        study._follow(Prepared(settings, metadata, rows, pictures.Mosaics.of(kept), device))
         own = part(tensors, "active.")
         study.active.load(own)
         return study
@@ -260,7 +260,7 @@ class Study:
         The class is called `label`, or `predicted` where the table has labels.
 
         Raises:
-            BadInput: A column is absent, or images are; nothing has been labelled.
+            BadInput: A column is absent, or images are; nothing has been labeled.
         """
         from scant.studies.clamp.explore import predictions
 
@@ -273,7 +273,7 @@ class Study:
         return answer(self.present, question, asked)
 
 
-def words_of(settings: ClampSettings, rows: Rows) -> dict[str, Any]:
+def metadata_of(settings: ClampSettings, rows: Rows) -> dict[str, Any]:
     """What labels the arrays on a page (`events.Started`)."""
     pool = rows.pool
     roles = np.bincount(rows.role, minlength=3).tolist()

@@ -27,7 +27,7 @@ from scant.tables.schema import Column, RowNumbers, TableSchema
 SIZE = (1280, 720)
 SIDE = 299
 CLAMP, NO_CLAMP = "clamp", "no clamp"
-UNKNOWN = -1  # the label of a row that nobody has labelled
+UNKNOWN = -1  # the label of a row that nobody has labeled
 PLACE = ("left", "top", "size")
 QUALITY = 85  # of JPEG
 MOST_PIXELS = 4_000_000  # of a patch
@@ -136,11 +136,11 @@ class Pool:
                 features nor images.
         """
         at = np.arange(len(frame)) if rows is None else np.asarray(rows)
-        words = _words(frame, "label")
-        own = _classes(words, positive, name) if classes is None else list(classes)
+        labels = _text(frame, "label")
+        own = _classes(labels, positive, name) if classes is None else list(classes)
         number = {word: i for i, word in enumerate(own)}
-        label = np.array([number.get(w, UNKNOWN) if w else UNKNOWN for w in words], dtype=np.int64)
-        named = [w or f"row {at[i]}" for i, w in enumerate(_words(frame, "picture"))]
+        label = np.array([number.get(w, UNKNOWN) if w else UNKNOWN for w in labels], dtype=np.int64)
+        named = [w or f"row {at[i]}" for i, w in enumerate(_text(frame, "picture"))]
         pictures = list(dict.fromkeys(named)) if "picture" in frame else []
         index = {word: i for i, word in enumerate(pictures)}
         picture = [index[w] for w in named] if pictures else list(range(len(frame)))
@@ -223,17 +223,17 @@ def pixels(content: bytes, size: int | None = None) -> UInt8[np.ndarray, "h w 3"
         return np.asarray(image.convert("RGB"))
 
 
-def _words(frame: pd.DataFrame, column: str) -> list[str]:
+def _text(frame: pd.DataFrame, column: str) -> list[str]:
     """A column of text, "" where empty or absent."""
     if column not in frame:
         return [""] * len(frame)
     return ["" if pd.isna(v) else str(v).strip() for v in frame[column]]
 
 
-def _classes(words: Sequence[str], positive: str, name: str) -> list[str]:
+def _classes(labels: Sequence[str], positive: str, name: str) -> list[str]:
     """The class that is not looked for, and the one that is."""
     counts: dict[str, int] = {}
-    for word in words:
+    for word in labels:
         if word:
             counts[word] = counts.get(word, 0) + 1
     if len(counts) > 2:
@@ -268,11 +268,11 @@ def _numeric(frame: pd.DataFrame) -> list[str]:
 
 
 def _images(frame: pd.DataFrame, name: str, at: Int[np.ndarray, " n"]) -> list[bytes]:
-    words = _words(frame, "image")
-    if not any(words):
+    labels = _text(frame, "image")
+    if not any(labels):
         return []
     found = []
-    for row, word in zip(at, words):
+    for row, word in zip(at, labels):
         where = f"{name}, column 'image', row {row}"
         try:
             content = base64.b64decode(word, validate=True)

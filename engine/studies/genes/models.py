@@ -29,7 +29,7 @@ def build(name: str, data: Data, s: GenesSettings, generator: torch.Generator) -
 
     Args:
         name: One of `scant.studies.genes.entry.MODELS`.
-        data: Standardised.
+        data: Standardized.
         generator: A CPU generator, which scatters the start.
     """
     shared = {"kernel_shared": s.kernel_shared}
@@ -100,7 +100,7 @@ def check(s: GenesSettings, data: Data) -> list[str]:
     """Whether settings and data go together; what a person should know of how they do.
 
     Raises:
-        BadInput: Minibatches with an optimiser or a model that takes all rows.
+        BadInput: Minibatches with an optimizer or a model that takes all rows.
     """
     plain = s.model in EXACT or s.model == "hgp-ind"
     if s.batch_size and plain:
@@ -111,7 +111,7 @@ def check(s: GenesSettings, data: Data) -> list[str]:
     if s.batch_size and s.optimizer == "lbfgs":
         raise BadInput(
             f"Setting 'batch_size' is {s.batch_size}, but L-BFGS takes all outputs at once; "
-            "set it to 0, or choose the optimiser natural or adam."
+            "set it to 0, or choose the optimizer natural or adam."
         )
     notes = []
     if plain and s.optimizer == "natural":

@@ -73,7 +73,7 @@ def shown(seen: Replicas, test: Bool[np.ndarray, " n"]) -> list[int]:
     return sorted(wanted[:SHOWN])
 
 
-def words_of(
+def metadata_of(
     s: GenesSettings,
     seen: Replicas,
     learnt: Bool[np.ndarray, " n"],
@@ -115,8 +115,8 @@ def observed(
 def units(seen: Replicas) -> tuple[Float[np.ndarray, " d"], Float[np.ndarray, " d"]]:
     """Mean and deviation of each output's known values: the units that scores are told in.
 
-    The publication standardises each output over all its values before it splits them; so that
-    outputs count alike, whatever their scales, scores here are of values so standardised.
+    The publication standardizes each output over all its values before it splits them; so that
+    outputs count alike, whatever their scales, scores here are of values so standardized.
     """
     found = []
     for d in range(len(seen.outputs)):

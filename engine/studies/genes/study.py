@@ -45,7 +45,7 @@ class Study:
         seen = of(table)
         learnt, test = rows.split(settings, seen)
         self._follow(settings, seen, learnt, test, device)
-        self.words = rows.words_of(settings, seen, learnt, test)
+        self.metadata = rows.metadata_of(settings, seen, learnt, test)
         self.notes += models.check(settings, self.data)
         bare = [name for d, name in enumerate(seen.outputs) if not learnt[seen.output == d].any()]
         if bare:
@@ -70,7 +70,7 @@ class Study:
         self.replicas = rows.names(seen)
         raw = rows.data_of(seen, learnt, self.replicas, device)
         self.scale = Scale.of(raw)
-        self.data: Data = self.scale.standardise(raw)
+        self.data: Data = self.scale.standardize(raw)
 
     # --- training -------------------------------------------------------------------------------
 
@@ -129,7 +129,7 @@ class Study:
             tensors[f"rows.{name}"] = torch.tensor(getattr(self.seen, name))
         tensors["rows.learnt"] = torch.as_tensor(self.learnt)
         tensors["rows.test"] = torch.as_tensor(self.test)
-        return tensors, {"words": self.words, "samples": list(self.seen.samples)}
+        return tensors, {"words": self.metadata, "samples": list(self.seen.samples)}
 
     @classmethod
     def restore(
@@ -140,10 +140,10 @@ class Study:
         device: torch.device,
     ) -> Study:
         study = cls.__new__(cls)
-        study.words = meta["words"]
+        study.metadata = meta["words"]
         kept = arrays(tensors, "rows.")
         learnt, test = kept.pop("learnt"), kept.pop("test")
-        outputs, replicas = study.words["outputs"], study.words["replicas"]
+        outputs, replicas = study.metadata["outputs"], study.metadata["replicas"]
         seen = Replicas(outputs, replicas, meta["samples"], **kept, test=test)
         study._follow(settings, seen, learnt, test, device)
         own = part(tensors, "model.")

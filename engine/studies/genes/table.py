@@ -134,19 +134,19 @@ def of(
     for column in ("output", "replica", "x"):
         if column not in frame:
             raise BadInput(f"{name} has no column {column!r}; a row is an output, a replica, x, y.")
-    words = [str(w) for w in frame["output"]]
+    names = [str(w) for w in frame["output"]]
     repeats = [str(w) for w in frame["replica"]]
-    known = list(dict.fromkeys(words if outputs is None else outputs))
-    output = _index(words, known)
+    known = list(dict.fromkeys(names if outputs is None else outputs))
+    output = _index(names, known)
     lost = np.flatnonzero(output < 0)
     if len(lost):
         raise BadInput(
-            f"{name}, column 'output', row {at[lost[0]]}: {words[lost[0]]!r} was not trained on; "
+            f"{name}, column 'output', row {at[lost[0]]}: {names[lost[0]]!r} was not trained on; "
             f"the outputs are {listed(known)}."
         )
     # In one order for all outputs, so that a grid of them has the same sample in the same column.
     seen = list(dict.fromkeys(repeats if replicas is None else [r for rs in replicas for r in rs]))
-    pairs = set(zip(words, repeats))
+    pairs = set(zip(names, repeats))
     own = (
         [[r for r in seen if (o, r) in pairs] for o in known]
         if replicas is None
@@ -261,9 +261,9 @@ def _spare_one(data: Replicas, out: Rows) -> None:
             )
 
 
-def _index(words: Sequence[str], known: Sequence[str]) -> Int[np.ndarray, " n"]:
+def _index(names: Sequence[str], known: Sequence[str]) -> Int[np.ndarray, " n"]:
     place = {word: i for i, word in enumerate(known)}
-    return np.array([place.get(word, NEW) for word in words], dtype=np.int64)
+    return np.array([place.get(name, NEW) for name in names], dtype=np.int64)
 
 
 def _values(frame: pd.DataFrame) -> Float[np.ndarray, " n"]:
@@ -275,8 +275,8 @@ def _values(frame: pd.DataFrame) -> Float[np.ndarray, " n"]:
 def _marked(frame: pd.DataFrame, name: str, at: np.ndarray) -> Rows:
     if "test" not in frame:
         return np.zeros(len(frame), dtype=bool)
-    words = ["0" if pd.isna(v) else str(v) for v in frame["test"]]
-    for row, word in zip(at, words):
+    cells = ["0" if pd.isna(v) else str(v) for v in frame["test"]]
+    for row, word in zip(at, cells):
         if word not in ("0", "1", "0.0", "1.0", "False", "True"):
             raise BadInput(f"{name}, column 'test', row {row}: got {word!r}; write 0 or 1.")
-    return np.array([word in ("1", "1.0", "True") for word in words], dtype=bool)
+    return np.array([word in ("1", "1.0", "True") for word in cells], dtype=bool)

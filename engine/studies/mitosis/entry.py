@@ -103,7 +103,7 @@ ENTRY = Entry(
             "m 3 t",
             "share",
             "threshold on the rare class's probability, precision and recall of each method, in "
-            "the order of words['methods']; NaN in precision where nothing is above",
+            "the order of metadata['methods']; NaN in precision where nothing is above",
         ),
         ArraySpec(
             "confusion",
@@ -173,7 +173,7 @@ ENTRY = Entry(
                 "m 4",
                 "share",
                 "precision, recall, F1 and average precision of "
-                "the rare class, by each method of words['methods']; NaN where it is left "
+                "the rare class, by each method of metadata['methods']; NaN where it is left "
                 "out",
             ),
         ),

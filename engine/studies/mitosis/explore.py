@@ -14,7 +14,7 @@ from scant.studies.mitosis import splits as rows
 from scant.studies.mitosis.entry import RATIOS, SHOWN, STRIP
 from scant.studies.mitosis.fitted import Fitted, Prepared
 from scant.studies.mitosis.report import of_rare
-from scant.studies.mitosis.table import LabelledImages
+from scant.studies.mitosis.table import LabeledImages
 from scant.studies.omniglot.table import UNKNOWN, columns_of
 from scant.studies.predicted_table import checked, images, with_classes
 from scant.studies.query import numbers, whole
@@ -56,7 +56,7 @@ def answer(fitted: Fitted, question: str, asked: dict[str, Any]) -> dict[str, np
 def decoded(fitted: Fitted, asked: dict[str, Any]) -> dict[str, np.ndarray]:
     """What the model expects at a position of the latent space, and how surely."""
     data = fitted.data
-    q = data.words["n_shared"] + data.words["n_private"]
+    q = data.metadata["n_shared"] + data.metadata["n_private"]
     x = numbers(asked.get("x", ""), "x", q, "the latent space has as many dimensions")
     at = torch.tensor(x[None]).to(data.device)
     mean, variance = (v.cpu().numpy() for v in models.decode(fitted.model, at, _class(data, asked)))
@@ -160,11 +160,11 @@ def imbalanced(data: Prepared, asked: dict[str, Any]) -> dict[str, np.ndarray]:
         raise BadInput(f"ratio: got {ratio:g}; ask for {low} to {high} others for each rare row.")
     if not len(data.test):
         raise BadInput("No row is held out, so there is nothing to score; set 'test_share'.")
-    cells = LabelledImages(data.words["classes"], data.label, [], data.label, data.z, [])
+    cells = LabeledImages(data.metadata["classes"], data.label, [], data.label, data.z, [])
     learnt = rows.thinned(data.settings, cells, data.split.pool, ratio)
     rng = np.random.default_rng([data.settings.seed, 43])
     test = rows.some(rng, cells, data.test, AT_ONCE)
-    names = data.words["methods"]
+    names = data.metadata["methods"]
     scores = np.full((len(names), 4), np.nan)
     for told in baselines.compared(data, learnt, test, only=names, hurry=HURRY):
         scores[names.index(told.method)] = of_rare(told, data.label[test])
@@ -180,7 +180,7 @@ def predictions(fitted: Fitted, table: pd.DataFrame) -> pd.DataFrame:
     """The table with predictions (see `Study.predict`)."""
     data = fitted.data
     pixels = data.image is not None
-    table = checked(table, gaps=() if pixels else data.words["features"])
+    table = checked(table, gaps=() if pixels else data.metadata["features"])
     if pixels:
         table = checked(table, gaps=columns_of(table.drop(columns="group", errors="ignore")))
     x = rows_to_predict(data, table)
@@ -188,7 +188,7 @@ def predictions(fitted: Fitted, table: pd.DataFrame) -> pd.DataFrame:
     z = data.filled(z) if data.settings.model == "dgplvm" else z
     _, p = fitted.ask(torch.tensor(z).to(data.device))
     assert fitted.chances is not None
-    taken, classes = fitted.chances.decide(p), data.words["classes"]
+    taken, classes = fitted.chances.decide(p), data.metadata["classes"]
     each = {name: p[:, c] for c, name in enumerate(classes)}
     return with_classes(table, [classes[c] for c in taken], p[np.arange(len(p)), taken], each)
 
@@ -201,9 +201,11 @@ def rows_to_predict(data: Prepared, table: pd.DataFrame) -> Float[np.ndarray, "n
     """
     at = range(2, len(table) + 2)  # as a spreadsheet counts
     if data.image is None:
-        return LabelledImages.of(table, data.words["classes"], data.words["features"], rows=at).x
+        return LabeledImages.of(
+            table, data.metadata["classes"], data.metadata["features"], rows=at
+        ).x
     own = columns_of(table.drop(columns="group", errors="ignore"))
-    asked = LabelledImages.of(table, data.words["classes"], own, rows=at)
+    asked = LabeledImages.of(table, data.metadata["classes"], own, rows=at)
     return images(
         data.settings,
         data.image,
@@ -214,7 +216,7 @@ def rows_to_predict(data: Prepared, table: pd.DataFrame) -> Float[np.ndarray, "n
 
 def _class(data: Prepared, asked: dict[str, Any]) -> int:
     """The number of the class that is asked for by name; the rare one where none is."""
-    classes = data.words["classes"]
+    classes = data.metadata["classes"]
     name = str(asked.get("label") or classes[0])
     if name not in classes:
         raise BadInput(f"There is no class {name[:40]!r}; the classes are {listed(classes)}.")

@@ -28,7 +28,7 @@ class Prepared:
 
     Attributes:
         settings: Of the run.
-        words: What labels the arrays on a page (`splits.words_of`).
+        metadata: What labels the arrays on a page (`splits.metadata_of`).
         label: Classes of the rows, the rare one 0.
         z: Rows as they are learnt; NaN where missing.
         split: Rows by what they are for.
@@ -42,7 +42,7 @@ class Prepared:
     """
 
     settings: MitosisSettings
-    words: dict[str, Any]
+    metadata: dict[str, Any]
     label: Int[np.ndarray, " n"]
     z: Float[np.ndarray, "n k"]
     split: Split
@@ -56,7 +56,7 @@ class Prepared:
 
     @property
     def n_classes(self) -> int:
-        return len(self.words["classes"])
+        return len(self.metadata["classes"])
 
     @property
     def learnt(self) -> Int[np.ndarray, " l"]:

@@ -13,7 +13,7 @@ COMPLETED = 8  # rounds in which missing cells and principal components are foun
 
 @dataclass(frozen=True)
 class Columns:
-    """From a row's columns to what a model learns, and back: features standardised, then turned.
+    """From a row's columns to what a model learns, and back: features standardized, then turned.
 
     Attributes:
         centre: Of each column; zero where nothing is turned and the columns are pixels.

@@ -1,7 +1,7 @@
 """The data of the publication's comparison (Yousefi 2021, section 3.3): a rare class on slides.
 
 The AMIDA13 patches themselves were not found. `real` is given the folder where somebody has put
-stand-ins, as `SCANT_REAL_DATA` does in the tests: mitoses of AMi-Br, whose others nobody labelled,
+stand-ins, as `SCANT_REAL_DATA` does in the tests: mitoses of AMi-Br, whose others nobody labeled,
 they are presumed not to divide. Without a folder the cells are invented.
 """
 

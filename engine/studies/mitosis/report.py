@@ -32,7 +32,7 @@ def write_report(fitted: Fitted, snapshot: dict[str, np.ndarray], score: float) 
     own = baselines.Told("this run", p, fitted.chances.decide(p), fitted.chances.threshold)
     every = [own]
     if data.settings.baselines and len(test):
-        others = data.words["methods"][1:]
+        others = data.metadata["methods"][1:]
         every += baselines.compared(data, data.learnt, test, others)
     told = [Metric("this run", BOUND, score)]
     for one in every:
@@ -43,7 +43,7 @@ def write_report(fitted: Fitted, snapshot: dict[str, np.ndarray], score: float) 
         "test_p": p,
         "test_label": label,
         "test_index": data.places[test],
-        **curves(every, label, len(data.words["methods"])),
+        **curves(every, label, len(data.metadata["methods"])),
         "reliability": metrics.reliability(p.max(1, initial=0.0), (p.argmax(1) == label) * 1.0)
         if len(test)
         else np.empty((3, 0)),

@@ -155,7 +155,7 @@ def threshold(
 ) -> tuple[float, float]:
     """The level above which F1 is best, and that F1, where there were so many others to a rare row.
 
-    The mean F1 of neighbouring levels counts, so that no single row decides.
+    The mean F1 of neighboring levels counts, so that no single row decides.
     """
     order = np.argsort(-score, kind="stable")
     hits = np.cumsum(rare[order])
@@ -286,9 +286,9 @@ def _dgplvm(name: str, rows: Rows, x: list[np.ndarray]) -> Found:
     kept = np.concatenate([np.flatnonzero(rare)[:most], others])
     label = torch.as_tensor(rare[kept]).long()
     model = DGPLVM.build(torch.as_tensor(x[0][kept]), label, DIMENSIONS, scale=0.1)
-    optimiser = LBFGS(model.parameters(), model.objective)
+    optimizer = LBFGS(model.parameters(), model.objective)
     for _ in range(rows.case.steps // 4):
-        optimiser.step()
+        optimizer.step()
     z = [model.latent()[0], *(model.infer(torch.as_tensor(part), 1, 15) for part in x[1:])]
     yield from _machines(name, [np.asarray(part) for part in z], rare[kept], LATENT_GRID)
 

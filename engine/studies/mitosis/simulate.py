@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 from scant.studies.aggregation.thinning import Seeded, thinned
-from scant.studies.mitosis.table import LabelledImages
+from scant.studies.mitosis.table import LabeledImages
 from scipy.fft import fftfreq, irfft2, rfft2, rfftfreq
 
 SIDE = 30
@@ -81,7 +81,7 @@ def cells(
     each: tuple[int, int],
     look: Look = EASY,
     apart: tuple[int, int] | None = None,
-) -> LabelledImages:
+) -> LabeledImages:
     """Patches of some slides.
 
     Args:
@@ -117,7 +117,7 @@ def cells(
         images[part] = np.clip(drawn + rng.normal(0, look.noise, drawn.shape), 0, 1)
     order = rng.permutation(len(kind))
     names = CLASSES if apart is None else ["plate", "pair of plates", "other"]
-    return LabelledImages(
+    return LabeledImages(
         classes=names,
         label=labels[order],
         groups=[f"slide {g + 1}" for g in range(slides)],
@@ -127,7 +127,7 @@ def cells(
     )
 
 
-def _table(made: LabelledImages, rows: int | None) -> pd.DataFrame:
+def _table(made: LabeledImages, rows: int | None) -> pd.DataFrame:
     return thinned(made.frame().round(3), rows)
 
 

@@ -11,7 +11,7 @@ from scant.errors import BadInput
 from scant.studies.mitosis.cost import MOST_TEST, VALIDATION_SHARE
 from scant.studies.mitosis.preprocessing import Columns
 from scant.studies.mitosis.settings import MitosisSettings
-from scant.studies.mitosis.table import LabelledImages
+from scant.studies.mitosis.table import LabeledImages
 from scant.studies.omniglot.table import area, side
 from scant.tables.column_matching import listed
 
@@ -33,7 +33,7 @@ class Split:
     test: Rows
 
 
-def chosen(s: MitosisSettings, cells: LabelledImages) -> tuple[LabelledImages, Rows]:
+def chosen(s: MitosisSettings, cells: LabeledImages) -> tuple[LabeledImages, Rows]:
     """The rows that have a class, the rare class first; and their places in the table.
 
     Raises:
@@ -67,13 +67,13 @@ def chosen(s: MitosisSettings, cells: LabelledImages) -> tuple[LabelledImages, R
     places = np.flatnonzero(number[cells.label] >= 0)
     taken = cells.take(places)
     names = [cells.classes[i] for i in order]
-    return LabelledImages(
+    return LabeledImages(
         names, number[taken.label], taken.groups, taken.group, taken.x, taken.features
     ), (places)
 
 
 def as_learnt(
-    s: MitosisSettings, cells: LabelledImages, drawn: tuple[int, int] | None
+    s: MitosisSettings, cells: LabeledImages, drawn: tuple[int, int] | None
 ) -> tuple[Float[np.ndarray, "n d"], tuple[int, int] | None]:
     """Numbers as the model learns them: images small, grey in whole parts of `SHADES`.
 
@@ -91,12 +91,12 @@ def as_learnt(
     return shaded, (small.shape[1], small.shape[2])
 
 
-def shape(s: MitosisSettings, cells: LabelledImages) -> tuple[int, int] | None:
+def shape(s: MitosisSettings, cells: LabeledImages) -> tuple[int, int] | None:
     """Height and width of a table's images; None where its columns are no pixels."""
     return side(len(cells.features), s.width, s.height) if cells.pixels else None
 
 
-def split(s: MitosisSettings, cells: LabelledImages) -> tuple[Split, list[str]]:
+def split(s: MitosisSettings, cells: LabeledImages) -> tuple[Split, list[str]]:
     """Rows held out, rows for temperature and threshold, rows learnt from; and what to know of it.
 
     Held-out rows are the same whatever the imbalance is, and fewer rows are among more.
@@ -135,7 +135,7 @@ def split(s: MitosisSettings, cells: LabelledImages) -> tuple[Split, list[str]]:
     return found, notes
 
 
-def thinned(s: MitosisSettings, cells: LabelledImages, pool: Rows, ratio: float) -> Rows:
+def thinned(s: MitosisSettings, cells: LabeledImages, pool: Rows, ratio: float) -> Rows:
     """The rows of a pool that are learnt from, the others `ratio` times the rare ones (0: all).
 
     Raises:
@@ -160,7 +160,7 @@ def thinned(s: MitosisSettings, cells: LabelledImages, pool: Rows, ratio: float)
     return np.sort(np.concatenate(kept))
 
 
-def some(rng: np.random.Generator, cells: LabelledImages, rows: Rows, most: int) -> Rows:
+def some(rng: np.random.Generator, cells: LabeledImages, rows: Rows, most: int) -> Rows:
     """At most so many rows: those of the rare class, up to half, and others at random."""
     if len(rows) <= most:
         return rows
@@ -171,7 +171,7 @@ def some(rng: np.random.Generator, cells: LabelledImages, rows: Rows, most: int)
 
 
 def _held(
-    rng: np.random.Generator, cells: LabelledImages, rows: Rows, share: float
+    rng: np.random.Generator, cells: LabeledImages, rows: Rows, share: float
 ) -> tuple[Rows, bool]:
     """About that share of every class, in whole groups where they can be; and whether they are."""
     if not share:
@@ -194,7 +194,7 @@ def _held(
 
 
 def notes(
-    cells: LabelledImages,
+    cells: LabeledImages,
     drawn: tuple[int, int] | None,
     image: tuple[int, int] | None,
     found: Split,
@@ -218,9 +218,9 @@ def notes(
     return said
 
 
-def words_of(
+def metadata_of(
     s: MitosisSettings,
-    cells: LabelledImages,
+    cells: LabeledImages,
     image: tuple[int, int] | None,
     found: Split,
     methods: list[str],

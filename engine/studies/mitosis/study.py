@@ -23,7 +23,7 @@ from scant.studies.mitosis.fitted import Fitted, Prepared, pictured, settle
 from scant.studies.mitosis.preprocessing import Columns
 from scant.studies.mitosis.settings import MODELS, MitosisSettings
 from scant.studies.mitosis.splits import Split
-from scant.studies.mitosis.table import LabelledImages
+from scant.studies.mitosis.table import LabeledImages
 from scant.studies.protocol import Step, Tensors, arrays, part, required
 
 
@@ -40,7 +40,7 @@ class Study:
         self, settings: MitosisSettings, table: pd.DataFrame | None, device: torch.device
     ) -> None:
         table = required("mitosis", table)
-        s, told = settings, LabelledImages.of(table)
+        s, told = settings, LabeledImages.of(table)
         cells, places = rows.chosen(s, told)
         drawn = rows.shape(s, cells)
         x, image = rows.as_learnt(s, cells, drawn)
@@ -57,7 +57,7 @@ class Study:
         self._follow(
             Prepared(
                 settings=s,
-                words=rows.words_of(s, cells, image, split, methods),
+                metadata=rows.metadata_of(s, cells, image, split, methods),
                 label=cells.label,
                 z=columns.forward(x),
                 split=split,
@@ -73,7 +73,7 @@ class Study:
         self.notes += [*said, *rows.notes(cells, drawn, image, split, columns)]
 
     def _follow(self, data: Prepared) -> None:
-        self.data, self.words, self.settings = data, data.words, data.settings
+        self.data, self.metadata, self.settings = data, data.metadata, data.settings
         self.device = data.device
         self.notes: list[str] = []
         self.restarts, self.max_steps = data.settings.restarts, data.settings.max_steps
@@ -191,7 +191,7 @@ class Study:
         kept["columns.axes"] = kept["columns.axes"].astype(np.float32)
         tensors = {f"rows.{k}": torch.as_tensor(v) for k, v in kept.items()}
         tensors |= {f"model.{k}": v for k, v in self.model.state_dict().items()}
-        return tensors, {"words": self.words, "how": list(self.how)}
+        return tensors, {"words": self.metadata, "how": list(self.how)}
 
     @classmethod
     def restore(
@@ -211,7 +211,7 @@ class Study:
         columns |= {"left": float(columns["left"]), "axes": columns["axes"].astype(np.float64)}
         data = Prepared(
             settings=settings,
-            words=meta["words"],
+            metadata=meta["words"],
             label=label,
             z=z,
             split=Split(**split),

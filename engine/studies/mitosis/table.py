@@ -4,7 +4,7 @@ A row is one thing to classify: its `label`, perhaps the `group` that it comes f
 patient: what is learnt from and what is held out then have no group in common), and numbers.
 Columns `p0, p1, …` are pixels of an image, row by row; where they are, further columns are no
 features. An empty cell is a missing value. What a file may hold stands in `TABLE`, so that the
-common reader checks it cell by cell; `LabelledImages.of` makes arrays of a table.
+common reader checks it cell by cell; `LabeledImages.of` makes arrays of a table.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ TABLE = TableSchema(
 
 
 @dataclass(frozen=True)
-class LabelledImages:
+class LabeledImages:
     """Rows to classify, as arrays in the order of the table's rows.
 
     Attributes:
@@ -78,7 +78,7 @@ class LabelledImages:
             f"p{i}" for i in range(len(self.features))
         ]
 
-    def take(self, rows: Int[np.ndarray, " m"]) -> LabelledImages:
+    def take(self, rows: Int[np.ndarray, " m"]) -> LabeledImages:
         """Some of the rows."""
         return replace(self, label=self.label[rows], group=self.group[rows], x=self.x[rows])
 
@@ -99,7 +99,7 @@ class LabelledImages:
         *,
         name: str = "the table",
         rows: RowNumbers | None = None,
-    ) -> LabelledImages:
+    ) -> LabeledImages:
         """The arrays of a table, such as `read_table(file, TABLE).frame`.
 
         Args:
@@ -129,7 +129,7 @@ class LabelledImages:
 
 
 def breast_cancer(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
-    """Features of nuclei of 569 breast tumours (Street, Wolberg & Mangasarian 1993).
+    """Features of nuclei of 569 breast tumors (Street, Wolberg & Mangasarian 1993).
 
     They come with scikit-learn: no download. The rarer class is malignant, 212 rows; the setting
     `imbalance` thins it out.
@@ -154,10 +154,12 @@ def _levels(
     """Different words of a column, and each row's index among them."""
     if column not in frame:
         return list(known or ()), np.full(len(frame), UNKNOWN, dtype=np.int64)
-    words = [None if pd.isna(w) else str(w) for w in frame[column]]
-    found = list(dict.fromkeys(w for w in words if w is not None)) if known is None else list(known)
+    labels = [None if pd.isna(w) else str(w) for w in frame[column]]
+    found = (
+        list(dict.fromkeys(w for w in labels if w is not None)) if known is None else list(known)
+    )
     place = {word: i for i, word in enumerate(found)}
-    index = [UNKNOWN if w is None else place.get(w, UNKNOWN) for w in words]
+    index = [UNKNOWN if w is None else place.get(w, UNKNOWN) for w in labels]
     return found, np.array(index, dtype=np.int64)
 
 

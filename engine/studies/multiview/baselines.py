@@ -22,7 +22,7 @@ def kernels(
 ) -> tuple[list[Kernel], list[Kernel]]:
     """Among the rows to learn from, and from those to the rows asked, by view.
 
-    RBF kernels of standardised columns, as wide as the rows are apart.
+    RBF kernels of standardized columns, as wide as the rows are apart.
     """
     among, across = [], []
     views = zip(

@@ -28,7 +28,7 @@ class Prepared:
 
     Attributes:
         settings: Of the run, settled (`splits.settled`).
-        words: What labels the arrays on a page (`splits.words_of`).
+        metadata: What labels the arrays on a page (`splits.metadata_of`).
         seen: The rows of known target.
         learnt: Rows that are learnt from.
         test: Rows that are held out.
@@ -38,7 +38,7 @@ class Prepared:
     """
 
     settings: MultiviewSettings
-    words: dict[str, Any]
+    metadata: dict[str, Any]
     seen: Views
     learnt: Int[np.ndarray, " l"]
     test: Int[np.ndarray, " t"]

@@ -40,7 +40,7 @@ class SparseTraining:
     def __init__(self, model: SVGP, rate: float, horizon: int | None) -> None:
         self.model, self.rate, self.horizon = model, rate, horizon
         self.steps = 0
-        self._optimiser = torch.optim.Adam(model.parameters(), lr=rate)
+        self._optimizer = torch.optim.Adam(model.parameters(), lr=rate)
 
     @property
     def stalled(self) -> bool:
@@ -50,28 +50,28 @@ class SparseTraining:
     def step(self) -> float:
         """One more step, and the objective where it set out from; NaN without a step."""
         if self.horizon is not None:
-            self._optimiser.param_groups[0]["lr"] = self.rate * cosine_decay(
+            self._optimizer.param_groups[0]["lr"] = self.rate * cosine_decay(
                 self.steps, self.horizon
             )
         self.steps += 1
         self.model.train()
-        self._optimiser.zero_grad()
+        self._optimizer.zero_grad()
         with torch.enable_grad():
             value = self.model.objective()
         if not bool(torch.isfinite(value)):
             return math.nan
         value.backward()  # type: ignore[no-untyped-call]
-        self._optimiser.step()
+        self._optimizer.step()
         return value.item()
 
     def state_dict(self) -> dict[str, Tensor]:
         """What Adam remembers, and how far it is."""
-        return {"steps": torch.tensor(self.steps), **to_tensors([self._optimiser])}
+        return {"steps": torch.tensor(self.steps), **to_tensors([self._optimizer])}
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
         """Take up another run; load the model's state besides."""
         self.steps = int(state["steps"])
-        from_tensors([self._optimiser], state)
+        from_tensors([self._optimizer], state)
 
 
 def rests(s: MultiviewSettings, name: str) -> bool:
@@ -192,7 +192,7 @@ class Learner:
         """How unsure the model is of each row, and how much of it more data would remove.
 
         Of classes, entropy and mutual information with f, in nats; of values, variances on the
-        standardised scale. None of a model that does not tell the two apart.
+        standardized scale. None of a model that does not tell the two apart.
         """
         if not self.layered:
             return None

@@ -61,7 +61,7 @@ def write_report(fitted: Fitted, snapshot: dict[str, np.ndarray], score: float) 
     data = fitted.data
     test = data.test
     own = fitted.ask(data.seen.x[test])
-    methods = data.words["methods"]
+    methods = data.metadata["methods"]
     everyone = {"this run": own}
     for name in methods[1:]:
         everyone[name] = predicted(data, name, data.learnt, test, data.looks)
@@ -151,7 +151,7 @@ def spreads(
     count = table.shape[1]
     if count < 2:
         return []
-    name = f"{data.words['score']}, {count} splits"
+    name = f"{data.metadata['score']}, {count} splits"
     found = [
         Metric(
             method,
@@ -174,7 +174,7 @@ def main(
     data: Prepared, test: Int[np.ndarray, " t"], mean: np.ndarray, variance: np.ndarray
 ) -> float:
     """The main score of the task: F1, NMSE, or NMSE by patient on the log scale."""
-    return figures(data, test, mean, variance).get(data.words["score"], float("nan"))
+    return figures(data, test, mean, variance).get(data.metadata["score"], float("nan"))
 
 
 def figures(

@@ -36,7 +36,7 @@ def curve(data: Prepared, asked: dict[str, Any]) -> dict[str, np.ndarray]:
     looks = Looks.at(data.seen, data.looks.names, learnt, data.settings.n_components)
     scores = [
         main(data, data.test, *predicted(data, method, learnt, data.test, looks))
-        for method in data.words["scarce"]
+        for method in data.metadata["scarce"]
     ]
     return {"n": np.array([n]), "rows": np.array([len(learnt)]), "scores": np.array(scores)}
 

@@ -1,4 +1,4 @@
-"""What the multiview study makes of a table: settings, rows to learn from, scales, words."""
+"""What the multiview study makes of a table: settings, rows to learn from, scales, metadata."""
 
 from __future__ import annotations
 
@@ -232,7 +232,7 @@ def stops(seen: Views, learnt: Int[np.ndarray, " n"]) -> tuple[str, list[int]]:
     return name, [n for n in every if n >= least]
 
 
-def words_of(
+def metadata_of(
     s: MultiviewSettings, seen: Views, learnt: np.ndarray, test: np.ndarray
 ) -> dict[str, Any]:
     """What labels the arrays on a page (`events.Started`)."""

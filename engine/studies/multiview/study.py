@@ -44,12 +44,12 @@ class Study:
         settings = rows.settled(settings, seen)
         learnt, test = rows.split(settings, seen)
         looks = Looks.at(seen, rows.views_of(settings, seen), learnt, settings.n_components)
-        words = rows.words_of(settings, seen, learnt, test)
-        self._follow(Prepared(settings, words, seen, learnt, test, places, looks, device))
+        metadata = rows.metadata_of(settings, seen, learnt, test)
+        self._follow(Prepared(settings, metadata, seen, learnt, test, places, looks, device))
         self.notes += rows.notes(settings, seen, learnt)
 
     def _follow(self, data: Prepared) -> None:
-        self.data, self.words, self.settings = data, data.words, data.settings
+        self.data, self.metadata, self.settings = data, data.metadata, data.settings
         self.device = data.device
         self.notes: list[str] = []
         self.restarts, self.max_steps = data.settings.restarts, data.settings.max_steps
@@ -131,7 +131,7 @@ class Study:
         for name in ("learnt", "test", "places"):
             tensors[f"rows.{name}"] = torch.as_tensor(getattr(self.data, name))
         names = {"patients": self.data.seen.patients, "groups": self.data.seen.groups}
-        return tensors, {"words": self.words, **names}
+        return tensors, {"words": self.metadata, **names}
 
     @classmethod
     def restore(
@@ -142,25 +142,25 @@ class Study:
         device: torch.device,
     ) -> Study:
         study = cls.__new__(cls)
-        words = meta["words"]
+        metadata = meta["words"]
         parts: dict[str, dict[str, torch.Tensor]] = {"model": {}, "looks": {}, "rows": {}}
         for name, value in tensors.items():
             room, _, own = name.partition(".")
             parts[room][own] = value
         kept = {k: v.cpu().numpy() for k, v in parts["rows"].items()}
         seen = Views(
-            task=words["task"],
-            names=words["views"],
-            features=words["features"],
-            classes=words["classes"],
+            task=metadata["task"],
+            names=metadata["views"],
+            features=metadata["features"],
+            classes=metadata["classes"],
             patients=meta["patients"],
             groups=meta["groups"],
             **{k: kept[k] for k in KEPT},
         )
         settings = rows.settled(as_kept(settings, parts["model"]), seen)
-        looks = Looks.back(words["looked"], parts["looks"])
+        looks = Looks.back(metadata["looked"], parts["looks"])
         learnt, test, places = kept["learnt"], kept["test"], kept["places"]
-        study._follow(Prepared(settings, words, seen, learnt, test, places, looks, device))
+        study._follow(Prepared(settings, metadata, seen, learnt, test, places, looks, device))
         study.begin(0, 0, parts["model"])
         return study
 

@@ -1,7 +1,7 @@
 """Tables whose features come in views, of rows with a class, a value or a time of survival.
 
 A column `<view>.<feature>` belongs to a view, that is to one way of looking at the row: its
-colours, its texture, what it was a moment before. Columns without a dot are the view "features".
+colors, its texture, what it was a moment before. Columns without a dot are the view "features".
 What is learnt is one of three: `label` (classes), `y` (a value), or `time` until death, with
 `event` 1 where the patient died then and 0 where only so much is known that he lived so long
 (censored); rows of one `patient` share their time. What a file may hold stands in `TABLE`, so that
@@ -281,8 +281,8 @@ def _target(
         if task == "survival" and (values <= 0).any():
             raise BadInput(f"{name}, column 'time': got {np.nanmin(values):g}; it is above zero.")
         return values, []
-    words = np.array([None if pd.isna(w) else str(w) for w in frame["label"]], dtype=object)
-    known = [w for w in words if w is not None]
+    labels = np.array([None if pd.isna(w) else str(w) for w in frame["label"]], dtype=object)
+    known = [w for w in labels if w is not None]
     count = {w: known.count(w) for w in dict.fromkeys(known)}
     if len(count) < 2:
         raise BadInput(
@@ -308,24 +308,24 @@ def _target(
         raise BadInput(
             "Setting 'positive_class' names all classes; leave one out, to tell apart from."
         )
-    target = np.array([np.nan if w is None else float(w in own) for w in words])
+    target = np.array([np.nan if w is None else float(w in own) for w in labels])
     return target, [others[0] if len(others) == 1 else "others", " or ".join(own)]
 
 
 def _events(frame: pd.DataFrame) -> Bool[np.ndarray, " n"]:
     if "event" not in frame:
         return np.ones(len(frame), dtype=bool)
-    words = ["1" if pd.isna(v) else str(v) for v in frame["event"]]
-    return np.array([word in ("1", "1.0", "True") for word in words], dtype=bool)
+    cells = ["1" if pd.isna(v) else str(v) for v in frame["event"]]
+    return np.array([word in ("1", "1.0", "True") for word in cells], dtype=bool)
 
 
 def _names(frame: pd.DataFrame, column: str) -> tuple[Int[np.ndarray, " n"], list[str]]:
     """Index into names, and the names; of a table without the column, the rows themselves."""
     if column not in frame:
         return np.arange(len(frame)), [str(i + 1) for i in range(len(frame))]
-    words = [str(w) for w in frame[column]]
-    names = {word: i for i, word in enumerate(dict.fromkeys(words))}
-    return np.array([names[word] for word in words], dtype=np.int64), list(names)
+    cells = [str(w) for w in frame[column]]
+    names = {word: i for i, word in enumerate(dict.fromkeys(cells))}
+    return np.array([names[word] for word in cells], dtype=np.int64), list(names)
 
 
 def _agree(seen: Views, name: str, at: np.ndarray) -> None:

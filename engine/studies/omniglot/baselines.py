@@ -56,7 +56,7 @@ def single(data: Prepared, name: str) -> Chances:
     s = data.settings
     generator = torch.Generator().manual_seed(s.seed)
     at = torch.as_tensor(data.learnt).to(data.device)
-    kernel = models.kernel_for(s, data.words["kernel"], data.x[at], data.image, single=True)
+    kernel = models.kernel_for(s, data.metadata["kernel"], data.x[at], data.image, single=True)
     prepared, output, label = kernel.prepare(data.x[at]), data.output[at], data.label[at]
     sizes = data.sizes.tolist()
     model = models.build(s, name, kernel, prepared, output, sizes, generator)

@@ -145,7 +145,7 @@ def shots(fitted: Fitted, asked: dict[str, Any]) -> dict[str, np.ndarray]:
         BadInput: No row is held out, or k is no such number.
     """
     data = fitted.data
-    most = int(data.words["shots_most"])
+    most = int(data.metadata["shots_most"])
     k = whole(asked.get("k", asked.get("shots", 1)), "k", 1, most)
     if not len(data.test):
         raise BadInput("No row is held out, so there is nothing to score; set 'test_share'.")

@@ -23,7 +23,7 @@ class Prepared:
 
     Attributes:
         settings: Of the run.
-        words: What labels the arrays on a page (`preprocessing.words_of`).
+        metadata: What labels the arrays on a page (`preprocessing.metadata_of`).
         seen: The rows, as they are learnt.
         image: Height and width of images; None: rows are features.
         learnt: Rows that are learnt from.
@@ -33,7 +33,7 @@ class Prepared:
     """
 
     settings: OmniglotSettings
-    words: dict[str, Any]
+    metadata: dict[str, Any]
     seen: Characters
     image: tuple[int, int] | None
     learnt: Int[np.ndarray, " l"]

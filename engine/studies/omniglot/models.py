@@ -43,7 +43,7 @@ def kernel_for(
     if name == "patch":
         assert image is not None
         return PatchKernel(image[1], image[0], min(s.patch, *image), n_latent=n_latent).to(x)
-    return RbfArd(x, n_latent, standardise=image is None)
+    return RbfArd(x, n_latent, standardize=image is None)
 
 
 def build(

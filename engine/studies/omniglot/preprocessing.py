@@ -181,7 +181,7 @@ def examples(
     }
 
 
-def words_of(
+def metadata_of(
     s: OmniglotSettings,
     seen: Characters,
     image: tuple[int, int] | None,

@@ -31,7 +31,7 @@ class Case:
     Attributes:
         outputs: Their names.
         source: Whose rows.
-        x: Rows to classify, standardised by the kernel.
+        x: Rows to classify, standardized by the kernel.
         output: Index into `outputs`.
         label: Class within the output.
         side: Of square images, in pixels; 0: the columns are no pixels.
@@ -97,8 +97,8 @@ def real(folder: Path, seed: int = 0) -> Iterator[tuple[str, Case]]:
     """
     cnae = _arrays(folder / "cnae9" / "cnae9.npz")
     counts = csr_matrix((cnae["data"], cnae["indices"], cnae["indptr"]), shape=cnae["shape"])
-    words = np.asarray(counts.todense(), dtype=np.float64)
-    yield "CNAE-9", _single("CNAE-9", "CNAE-9 (UCI)", words, cnae["label"].astype(int) - 1, 9)
+    counted = np.asarray(counts.todense(), dtype=np.float64)
+    yield "CNAE-9", _single("CNAE-9", "CNAE-9 (UCI)", counted, cnae["label"].astype(int) - 1, 9)
     yield "UJIIndoorLoc", _floors(folder / "uji_indoor_loc", seed)
     yield from alphabets(folder)
 
@@ -141,7 +141,7 @@ def _floors(folder: Path, seed: int) -> Case:
     table = table.groupby(["buildingid", "floor"]).sample(PER_FLOOR, random_state=seed)
     x = table.filter(regex=r"^WAP\d+$").to_numpy(np.float64, copy=True)
     output, label = table["buildingid"].to_numpy(int), table["floor"].to_numpy(int)
-    for d in range(3):  # standardised building by building, as published
+    for d in range(3):  # standardized building by building, as published
         own = x[output == d]
         spread = own.std(0)
         x[output == d] = (own - own.mean(0)) / np.where(spread > 0, spread, 1.0)

@@ -63,7 +63,7 @@ def write_report(fitted: Fitted, snapshot: dict[str, np.ndarray], score: float) 
 def scores(data: Prepared, p: Chances, method: str, source: str) -> list[Metric]:
     """Weighted recall, precision and F1 (3.36-3.41), mean log probability, calibration.
 
-    A classifier that is only ever certain (nearest neighbour) has no score of its probabilities.
+    A classifier that is only ever certain (nearest neighbor) has no score of its probabilities.
     """
     seen, test = data.seen, data.test
     if not len(test):

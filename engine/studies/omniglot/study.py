@@ -54,7 +54,7 @@ class Study:
         self._follow(
             Prepared(
                 settings=settings,
-                words=rows.words_of(settings, seen, image, learnt, test),
+                metadata=rows.metadata_of(settings, seen, image, learnt, test),
                 seen=seen,
                 image=image,
                 learnt=np.flatnonzero(learnt),
@@ -66,7 +66,7 @@ class Study:
         self.notes += rows.notes(seen, drawn, image, test)
 
     def _follow(self, data: Prepared) -> None:
-        self.data, self.words, self.settings = data, data.words, data.settings
+        self.data, self.metadata, self.settings = data, data.metadata, data.settings
         self.device = data.device
         self.notes: list[str] = []
         self.temperature = 1.0
@@ -175,7 +175,7 @@ class Study:
 
     def patches(self) -> dict[str, np.ndarray]:
         """Inducing patches by the size of the posterior's weights on them."""
-        if self.words["kernel"] != "patch":
+        if self.metadata["kernel"] != "patch":
             return {"patches": np.empty((0, 0, 0)), "patches_weight": np.empty(0)}
         z, influence = (_array(v) for v in models.inducing_patches(self.model))
         most = np.argsort(-influence, kind="stable")[:PATCHES]
@@ -205,7 +205,7 @@ class Study:
             tensors[f"rows.{name}"] = torch.tensor(getattr(self.data.seen, name))
         tensors["rows.learnt"] = torch.as_tensor(self.data.learnt)
         tensors["rows.test"] = torch.as_tensor(self.data.test)
-        return tensors, {"words": self.words, "temperature": self.temperature}
+        return tensors, {"words": self.metadata, "temperature": self.temperature}
 
     @classmethod
     def restore(
@@ -216,19 +216,19 @@ class Study:
         device: torch.device,
     ) -> Study:
         study = cls.__new__(cls)
-        words = meta["words"]
+        metadata = meta["words"]
         kept = arrays(tensors, "rows.")
-        x, image = kept["x"], tuple(words["size"]) or None
+        x, image = kept["x"], tuple(metadata["size"]) or None
         if image is not None:
             x = x / rows.SHADES
-        names = [f"p{i}" for i in range(x.shape[1])] if image is not None else words["features"]
+        names = [f"p{i}" for i in range(x.shape[1])] if image is not None else metadata["features"]
         seen = Characters(
-            words["outputs"], words["classes"], kept["output"], kept["label"], x, names
+            metadata["outputs"], metadata["classes"], kept["output"], kept["label"], x, names
         )
         study._follow(
             Prepared(
                 settings=settings,
-                words=words,
+                metadata=metadata,
                 seen=seen,
                 image=image,
                 learnt=kept["learnt"],

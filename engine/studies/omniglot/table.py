@@ -127,16 +127,16 @@ def of(
     at = np.arange(len(frame)) if rows is None else np.asarray(rows)
     if "output" not in frame:
         raise BadInput(f"{name} has no column 'output'; a row is an output, a label, features.")
-    words = [str(w) for w in frame["output"]]
-    known = list(dict.fromkeys(words if outputs is None else outputs))
+    names = [str(w) for w in frame["output"]]
+    known = list(dict.fromkeys(names if outputs is None else outputs))
     place = {word: d for d, word in enumerate(known)}
-    lost = next((i for i, word in enumerate(words) if word not in place), None)
+    lost = next((i for i, word in enumerate(names) if word not in place), None)
     if lost is not None:
         raise BadInput(
-            f"{name}, column 'output', row {at[lost]}: {words[lost]!r} was not trained on; the "
+            f"{name}, column 'output', row {at[lost]}: {names[lost]!r} was not trained on; the "
             f"outputs are {listed(known)}."
         )
-    output = np.array([place[word] for word in words], dtype=np.int64)
+    output = np.array([place[word] for word in names], dtype=np.int64)
     own, label = _labels(frame, output, len(known), classes)
     columns = columns_of(frame, name) if features is None else list(features)
     absent = [c for c in columns if c not in frame]
@@ -227,13 +227,13 @@ def _labels(
 ) -> tuple[list[list[str]], Int[np.ndarray, " n"]]:
     """Names of each output's classes, and each row's index among them."""
     given = frame["label"] if "label" in frame else pd.Series([None] * len(frame), dtype=object)
-    words = [None if pd.isna(w) else str(w) for w in given]
+    labels = [None if pd.isna(w) else str(w) for w in given]
     found: list[dict[str, int]] = [{} for _ in range(count)]
     if classes is not None:
         found = [{word: i for i, word in enumerate(names)} for names in classes]
     else:
-        for d, word in zip(output, words):
+        for d, word in zip(output, labels):
             if word is not None:
                 found[d].setdefault(word, len(found[d]))
-    label = [UNKNOWN if w is None else found[d].get(w, UNKNOWN) for d, w in zip(output, words)]
+    label = [UNKNOWN if w is None else found[d].get(w, UNKNOWN) for d, w in zip(output, labels)]
     return [list(names) for names in found], np.array(label, dtype=np.int64)

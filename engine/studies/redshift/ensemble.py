@@ -33,7 +33,7 @@ class Located(Prediction):
 
 
 class Target(NamedTuple):
-    """From the target's own unit to the standardised scale of the model, and back."""
+    """From the target's own unit to the standardized scale of the model, and back."""
 
     centre: float
     scale: float
@@ -46,7 +46,7 @@ class Target(NamedTuple):
         scale = float(z.std())
         return cls(float(z.mean()), scale if scale > 0 else 1.0, positive)
 
-    def standardise(self, z: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
+    def standardize(self, z: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
         return ((z.log() if self.positive else z) - self.centre) / self.scale
 
     def restore(self, found: Prediction) -> Located:
@@ -65,7 +65,7 @@ class Target(NamedTuple):
 
     def log_density(self, z: Float[Tensor, " n"], found: Prediction) -> Float[Tensor, " n"]:
         """ln p(z), in nats, of a Gaussian (or log-normal) prediction."""
-        away = (self.standardise(z) - found.mean).square() / found.variance
+        away = (self.standardize(z) - found.mean).square() / found.variance
         scale = found.variance.log() + 2 * math.log(self.scale) + math.log(2 * math.pi)
         return -0.5 * (away + scale) - (z.log() if self.positive else 0.0)
 

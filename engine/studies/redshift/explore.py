@@ -68,7 +68,7 @@ def density(fitted: FittedGPz, row: int, off: list[str]) -> dict[str, np.ndarray
     grid = np.linspace(low - margin, high + margin, GRID)
     if fitted.target.positive:
         grid = np.linspace(max(low, high * 1e-4), high + margin, GRID)
-    own = fitted.target.standardise(torch.as_tensor(grid)).numpy()
+    own = fitted.target.standardize(torch.as_tensor(grid)).numpy()
     stretch = 1 / fitted.target.scale / (grid if fitted.target.positive else 1.0)
     weight, mean = parts.weights[0].cpu().numpy(), parts.mean[0].cpu().numpy()
     spread = (parts.model_variance + parts.noise_variance + parts.input_variance)[0].cpu().numpy()

@@ -50,7 +50,7 @@ class FittedGPz:
         return self.target.restore(self.members.predict(*self._inputs(table, off))).cpu()
 
     def components(self, table: pd.DataFrame, off: Sequence[str] = ()) -> Components:
-        """The mixture of which `ask` gives the moments, on the model's standardised scale."""
+        """The mixture of which `ask` gives the moments, on the model's standardized scale."""
         return self.members.components(*self._inputs(table, off))
 
     def _inputs(

@@ -1,8 +1,8 @@
 """From a table of magnitudes and errors to the inputs of GPz, and back to what is missing.
 
-Two coordinate systems, a linear map apart. x: each measurement on its own, standardised; here a
+Two coordinate systems, a linear map apart. x: each measurement on its own, standardized; here a
 band that was not measured is one missing number. z = T x: the system in which the model trains;
-for "colours" one reference magnitude and the differences of neighbouring bands.
+for "colors" one reference magnitude and the differences of neighboring bands.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ class Features:
     def fit(cls, table: pd.DataFrame, bands: Sequence[str], settings: RedshiftSettings) -> Features:
         """Learn centres and scales from a table without its target.
 
-        A single band has no colours; and rows with missing bands that train along are told in x,
+        A single band has no colors; and rows with missing bands that train along are told in x,
         so T is then the identity.
         """
         use = settings.errors
         errors = [b for b in bands if f"{b}_err" in table] if use != "ignore" else []
-        colours = settings.features == "colours" and len(bands) > 1
-        combine = colour_matrix(len(bands)) if colours else np.eye(len(bands))
+        colors = settings.features == "colours" and len(bands) > 1
+        combine = color_matrix(len(bands)) if colors else np.eye(len(bands))
         d = len(bands) + (len(errors) if use == "as features" else 0)
         rough = cls(
             tuple(bands),
@@ -160,28 +160,28 @@ class Features:
     def fingerprint(self) -> dict[str, Any]:
         """All of it, JSON-able; `Features.of` is the inverse."""
         arrays = ("combine", "centre", "width", "mean", "scale", "T")
-        words = {"bands": self.bands, "errors": self.errors, "use": self.use}
-        return {**words, "robust": self.robust, **{a: getattr(self, a).tolist() for a in arrays}}
+        stored = {"bands": self.bands, "errors": self.errors, "use": self.use}
+        return {**stored, "robust": self.robust, **{a: getattr(self, a).tolist() for a in arrays}}
 
     @classmethod
-    def of(cls, words: dict[str, Any]) -> Features:
+    def of(cls, stored: dict[str, Any]) -> Features:
         """Features from their fingerprint."""
         arrays = {
             k: np.array(v)
-            for k, v in words.items()
+            for k, v in stored.items()
             if k not in ("bands", "errors", "use", "robust")
         }
         return cls(
-            bands=tuple(words["bands"]),
-            errors=tuple(words["errors"]),
-            use=words["use"],
-            robust=words["robust"],
+            bands=tuple(stored["bands"]),
+            errors=tuple(stored["errors"]),
+            use=stored["use"],
+            robust=stored["robust"],
             **arrays,
         )
 
 
-def colour_matrix(b: int) -> Float[ndarray, "b b"]:
-    """The middle band as reference, then the differences of neighbouring bands."""
+def color_matrix(b: int) -> Float[ndarray, "b b"]:
+    """The middle band as reference, then the differences of neighboring bands."""
     matrix = np.zeros((b, b))
     matrix[0, b // 2] = 1.0
     for i in range(b - 1):

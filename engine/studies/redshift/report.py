@@ -106,7 +106,7 @@ def own_metrics(
         Metric("this run", n, v, float(e))
         for n, v, e in zip(NAMES, four(y, mean, variance), spread)
     ]
-    error = metrics.normalised_error(y, mean)
+    error = metrics.normalized_error(y, mean)
     rows += [
         Metric("this run", "bias", float(error.mean())),
         Metric("this run", "sigma_MAD", metrics.sigma_mad(error)),

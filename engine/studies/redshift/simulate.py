@@ -3,7 +3,7 @@
 A galaxy is a redshift, a spectral class (elliptical, spiral, starburst, and blends), dust and a
 luminosity. Its spectrum, built from analytic pieces, is redshifted through five passbands; sky and
 photon noise then give what a survey would publish: asinh magnitudes (Lupton, Gunn & Szalay 1999)
-and errors that grow towards faint magnitudes. Colours are degenerate in places, mostly through dust
+and errors that grow towards faint magnitudes. Colors are degenerate in places, mostly through dust
 and non-detections in u, so that p(z) has two peaks there.
 
 Columns are `mag_u … mag_z`, `mag_u_err … mag_z_err` (AB mag) and `z`. The fifth band is `mag_z`

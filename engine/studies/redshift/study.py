@@ -1,7 +1,7 @@
 """Redshift: GPz on photometry, with coarse-to-fine starts and a mixture of restarts.
 
 What the study adds to the model of `scant.models.gpz.model` (each a setting, each off under the
-preset "as published"): colours and tamed outliers (`preprocessing`), stages that free the basis
+preset "as published"): colors and tamed outliers (`preprocessing`), stages that free the basis
 functions' covariances step by step, and restarts on other splits of training and validation rows
 whose predictions are averaged.
 """
@@ -21,7 +21,7 @@ from scant.events import Report
 from scant.models.gpz.change_of_basis import full_gamma, in_coordinates
 from scant.models.gpz.input_density import fill, single_gaussian
 from scant.models.gpz.model import GPz
-from scant.models.gpz.weights import balanced_weights, normal_weights, normalised_weights
+from scant.models.gpz.weights import balanced_weights, normal_weights, normalized_weights
 from scant.optim.lbfgs import LBFGS
 from scant.random import restart_generator
 from scant.studies.predicted_table import checked
@@ -37,7 +37,7 @@ from torch import Tensor
 SHOWN_LIVE = 600  # test rows in a snapshot: enough to see, cheap to send
 WEIGHTS = {
     "normal": normal_weights,
-    "normalised": normalised_weights,
+    "normalised": normalized_weights,
     "balanced": balanced_weights,
 }
 
@@ -62,7 +62,7 @@ class Study:
         if not self.learn[bands].isna().any(axis=None):
             T = torch.as_tensor(self.features.T)
         self.T = T.to(device)
-        self.words: dict[str, Any] = {
+        self.metadata: dict[str, Any] = {
             "bands": bands,
             "features": self.features.names,
             "target": settings.target,
@@ -143,7 +143,7 @@ class Study:
         x = self.features.inputs(self.learn).to(self.device)
         noise = self.features.noise(self.learn)
         z = self._z(self.learn)
-        y = self.target.standardise(z).to(self.device)
+        y = self.target.standardize(z).to(self.device)
         omega = WEIGHTS[self.settings.weights](z).to(self.device)
         X = x @ self.T.T
         self.X, self.y, self.omega = X[train], y[train], omega[train]
@@ -162,10 +162,10 @@ class Study:
         self.live_z = self._z(shown).numpy()
         self.model = self._model(self.structures[stage])
         generator = restart_generator(self.settings.seed, restart)
-        self.model.initialise(self.X, self.y, generator)
+        self.model.initialize(self.X, self.y, generator)
         if best is not None:
             self._take(best)
-        self.optimiser = LBFGS(
+        self.optimizer = LBFGS(
             self.model.parameters(),
             lambda: self.model.objective(self.X, self.y, self.omega, self.noise),
         )
@@ -180,7 +180,7 @@ class Study:
         return (self.T * noise.to(self.device).unsqueeze(1)) @ self.T.T
 
     def step(self) -> Step:
-        loss = self.optimiser.step()
+        loss = self.optimizer.step()
         X, z, omega, noise = self.checked
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always", RuntimeWarning)
@@ -203,11 +203,11 @@ class Study:
         return {**named, "gamma": full_gamma(self.model)}
 
     def state(self) -> Tensors:
-        return self.optimiser.state_dict()
+        return self.optimizer.state_dict()
 
     def load(self, parameters: Tensors, state: Tensors) -> None:
         self._take(parameters)
-        self.optimiser.load_state_dict(state)
+        self.optimizer.load_state_dict(state)
 
     @torch.no_grad()
     def _take(self, parameters: Tensors) -> None:
@@ -258,7 +258,7 @@ class Study:
             "target": self.target._asdict(),
             "members": len(posterior.members.models),
             "columns": list(shown.columns),
-            "words": self.words,
+            "words": self.metadata,
         }
         return tensors, meta
 
@@ -272,7 +272,7 @@ class Study:
     ) -> Study:
         study = cls.__new__(cls)
         study._follow(settings, device)
-        study.words = meta["words"]
+        study.metadata = meta["words"]
         study.features = Features.of(meta["features"])
         study.target = Target(**meta["target"])
         study.held = pd.DataFrame(tensors["shown"].cpu().numpy(), columns=meta["columns"])

@@ -1,4 +1,4 @@
-"""What a classifier is given of a patch: colour, HOG and LBP, or the features of InceptionV3.
+"""What a classifier is given of a patch: color, HOG and LBP, or the features of InceptionV3.
 
 The first need no download. A patch is brought to 96 x 96 pixels and cut into cells of 8 x 8. Each
 has its mean and deviation in CIELAB (less the patch's own, so that light and soil matter less), a
@@ -81,7 +81,7 @@ def content_hash(images: Sequence[bytes], kind: str) -> str:
 
 
 def handmade(images: Sequence[bytes]) -> Float[np.ndarray, "n d"]:
-    """Colour, HOG and LBP of each image."""
+    """Color, HOG and LBP of each image."""
     return np.array([_of(pixels(image, SIDE)) for image in images])
 
 
@@ -92,14 +92,14 @@ def _of(image: UInt8[np.ndarray, "h w 3"]) -> Float[np.ndarray, " d"]:
     lab = rgb2lab(image)
     grey = lab[..., 0]
     own = (lab - np.median(lab, (0, 1))) / (lab.std((0, 1)) + FLAT)
-    colour = _cells(own)
+    color = _cells(own)
     turned = hog(grey, 9, (CELL, CELL), (1, 1), feature_vector=False)[:, :, 0, 0]
     steep = _cells(np.hypot(*np.gradient(grey))[..., None]).mean((1, 3))
     steep = steep / (steep.mean() + 1)
     whole = np.round(2.55 * grey).astype(np.uint8)
     pattern = local_binary_pattern(whole, 8, 2, "uniform").astype(int)
     patterns = _cells(np.eye(10)[pattern]).mean((1, 3))
-    parts = [colour.mean((1, 3)), colour.std((1, 3)), turned * steep, patterns, steep]
+    parts = [color.mean((1, 3)), color.std((1, 3)), turned * steep, patterns, steep]
     hue = np.histogram(rgb2hsv(image)[..., 0], 8, (0.0, 1.0))[0] / SIDE**2
     return np.concatenate([_ranks(np.concatenate(parts, axis=-1)), np.sqrt(hue)])
 

@@ -33,7 +33,7 @@ def read_photographs(
     limits: ArchiveLimits = LIMITS,
     limit_bytes: int = IMAGE_LIMIT_BYTES,
 ) -> Table:
-    """Photographs cut into patches that nobody has labelled.
+    """Photographs cut into patches that nobody has labeled.
 
     Args:
         source: A path or the archive's bytes.

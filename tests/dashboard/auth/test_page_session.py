@@ -8,10 +8,13 @@ import contextlib
 import json
 import zlib
 from collections.abc import Iterator
+from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from bokeh.document import Document
+from bokeh.io.doc import curdoc
 from bokeh.util.token import (
     check_token_signature,
     generate_jwt_token,
@@ -143,6 +146,13 @@ def test_a_login_is_part_of_who_comes() -> None:
     assert visitor(comer("ada", ""), KEY) is None
 
 
+def current(served: Standing) -> Document:
+    """What `curdoc()` is on the server's loop, while nothing else is at work there."""
+    found: Future[Document] = Future()
+    served.server.io_loop.add_callback(lambda: found.set_result(curdoc()))
+    return found.result(30)
+
+
 def header(kind: str) -> str:
     return json.dumps({"msgid": "1", "msgtype": kind})
 
@@ -173,7 +183,9 @@ def test_what_the_server_cannot_take_is_answered_in_a_sentence(
             await socket.write_message(frame, binary=isinstance(frame, bytes))
         return await message(socket)
 
+    before = current(served)
     kind, content = join(served.url, opened.token, opened.cookie, talk)
+    assert current(served) is before
     assert kind in ("", "ERROR")
     if kind == "ERROR":
         told = json.loads(content)

@@ -36,22 +36,22 @@ TINY = {
 FILES = {"settings.json", "metrics.json", "trace.csv", "model.safetensors"}
 
 
-def command(*words: object) -> Result:
-    return CliRunner().invoke(app, [str(w) for w in words])
+def command(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(w) for w in arguments])
 
 
 def sets(**values: object) -> list[str]:
     return [word for name, value in values.items() for word in ("--set", f"{name}={value}")]
 
 
-def refused(result: Result, *words: str) -> None:
+def refused(result: Result, *parts: str) -> None:
     """Status 2, one sentence on stderr, nothing on stdout."""
     assert result.exit_code == 2, result.output
     assert result.stdout == ""
     lines = result.stderr.strip().splitlines()
     assert len(lines) == 1, result.stderr
     assert lines[0].startswith("scant: ")
-    for word in words:
+    for word in parts:
         assert word in lines[0]
 
 
@@ -86,11 +86,11 @@ def test_fit_writes_a_folder_that_engine_load_reads(galaxies: Path, tmp_path: Pa
     result = command("fit", "redshift", *asked, *sets(**TINY, seed=5))
     assert result.exit_code == 0, result.output
     assert {f.name for f in out.iterdir()} == FILES | {"predictions.csv"}
-    words = json.loads((out / "settings.json").read_text())
-    assert words["study"] == "redshift"
-    assert words["data"] == str(galaxies)
-    assert words["settings"] | TINY | {"seed": 5} == words["settings"]
-    assert words["version"] == scant.__version__
+    record = json.loads((out / "settings.json").read_text())
+    assert record["study"] == "redshift"
+    assert record["data"] == str(galaxies)
+    assert record["settings"] | TINY | {"seed": 5} == record["settings"]
+    assert record["version"] == scant.__version__
     trace = pd.read_csv(out / "trace.csv")
     assert list(trace.columns) == ["step", "elbo", "seconds"]
     metrics = json.loads((out / "metrics.json").read_text())
@@ -114,9 +114,9 @@ def test_the_command_line_and_a_notebook_run_the_same_code(tmp_path: Path) -> No
 
 def test_json_on_stdout_is_json_and_nothing_else() -> None:
     result = command("fit", "toy", "--json", *sets(max_steps=3))
-    words = json.loads(result.stdout)
-    assert words["state"] == "hit limit"
-    assert words["metrics"][0]["name"] == "score"
+    record = json.loads(result.stdout)
+    assert record["state"] == "hit limit"
+    assert record["metrics"][0]["name"] == "score"
     assert "The toy is a toy." in result.stderr
 
 
@@ -155,7 +155,7 @@ def test_code_that_breaks_ends_with_status_1_and_leaves_nothing(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("words", "sentence"),
+    ("arguments", "sentence"),
     [
         (["fit", "moon"], "no study 'moon'"),
         (["fit", "toy", "--set", "speed=3"], "no setting 'speed'"),
@@ -176,10 +176,10 @@ def test_code_that_breaks_ends_with_status_1_and_leaves_nothing(tmp_path: Path) 
     ],
 )
 def test_what_cannot_be_done_is_one_sentence(
-    words: list[str], sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    arguments: list[str], sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    refused(command(*words), sentence)
+    refused(command(*arguments), sentence)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -258,8 +258,8 @@ app()
 def test_ctrl_c_stops_and_keeps_the_result(tmp_path: Path) -> None:
     tests = ROOT / "tests"
     env = {**os.environ, "PYTHONPATH": str(tests.parent)}
-    words = ["fit", "toy", "--out", str(tmp_path / "out"), *sets(max_steps=9000, delay=0.01)]
-    script = [sys.executable, "-c", SCRIPT.format(tests=str(tests)), *words]
+    arguments = ["fit", "toy", "--out", str(tmp_path / "out"), *sets(max_steps=9000, delay=0.01)]
+    script = [sys.executable, "-c", SCRIPT.format(tests=str(tests)), *arguments]
     fit = subprocess.Popen(script, stderr=subprocess.PIPE, env=env, text=True)
     assert fit.stderr is not None
     while "toy" not in fit.stderr.readline():  # the note that training begins
@@ -281,9 +281,9 @@ def test_a_written_result_is_whole_or_not_there(
         raise OSError("disk full")
 
     monkeypatch.setattr(pd.DataFrame, "to_csv", broken)
-    words = result_folder.settings_words("toy", {}, "demo")
+    record = result_folder.settings_record("toy", {}, "demo")
     with pytest.raises(OSError, match="disk full"):
-        result_folder.write(tmp_path / "out", words, Finished(State.STOPPED, ""), [], None)
+        result_folder.write(tmp_path / "out", record, Finished(State.STOPPED, ""), [], None)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -318,7 +318,7 @@ def test_births_become_a_table_of_cells_and_boxes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "words",
+    "arguments",
     [
         ["fit", "toy", "--out"],
         ["reproduce", "genes", "--quick", "--out"],
@@ -328,12 +328,12 @@ def test_births_become_a_table_of_cells_and_boxes(tmp_path: Path) -> None:
 )
 @pytest.mark.parametrize("out", ["taken/out", "/proc/scant/out", "x" * 300, "folder"])
 def test_an_out_that_cannot_be_written_is_refused_before_any_work(
-    words: list[str], out: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    arguments: list[str], out: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "taken").write_text("a file")
     if out == "folder":
-        if words[0] != "data":
+        if arguments[0] != "data":
             pytest.skip("a folder is what is asked for")
         (tmp_path / "folder").mkdir()
     before = sorted(tmp_path.iterdir())
@@ -344,7 +344,7 @@ def test_an_out_that_cannot_be_written_is_refused_before_any_work(
     monkeypatch.setattr("scant.training.api.fit", worked)
     monkeypatch.setattr("scant.reproduce.runner._runs", worked)
     monkeypatch.setattr("scant.bench.table.measure", worked)
-    refused(command(*words, out), "--out", "name a")
+    refused(command(*arguments, out), "--out", "name a")
     assert sorted(tmp_path.iterdir()) == before
 
 

@@ -38,8 +38,8 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(accounts, "LOG2_N", 4)
 
 
-def scant(*words: object, text: str | None = None) -> Result:
-    return CliRunner().invoke(app, ["user", *map(str, words)], input=text)
+def scant(*arguments: object, text: str | None = None) -> Result:
+    return CliRunner().invoke(app, ["user", *map(str, arguments)], input=text)
 
 
 def add(name: str, file: Path, password: str = PASSWORD) -> Result:

@@ -66,7 +66,7 @@ def test_settings_that_exclude_each_other_are_refused(form: SettingsForm) -> Non
 
 
 def test_a_link_fills_the_form_and_warns_of_what_it_cannot_follow(form: SettingsForm) -> None:
-    warnings = form.fill_words({"n_basis": "12", "colour": "blue", "seed": "x"})
+    warnings = form.fill_from_query({"n_basis": "12", "colour": "blue", "seed": "x"})
     assert form.read()["n_basis"] == 12
     assert len(warnings) == 2
     assert "no setting 'colour'" in warnings[0]

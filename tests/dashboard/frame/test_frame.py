@@ -112,7 +112,9 @@ def test_views_that_do_not_concern_a_run_are_kept_off_the_page(site: Site) -> No
     made: list[StudyPage] = []
 
     def without_posterior(page: StudyPage) -> Views:
-        return replace(views(page), hides=lambda run: {"Posterior"} if run.words["bands"] else ())
+        return replace(
+            views(page), hides=lambda run: {"Posterior"} if run.metadata["bands"] else ()
+        )
 
     def content(visit: SessionContext) -> PageContent:
         visit.site.service.store.import_shipped()

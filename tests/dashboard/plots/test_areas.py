@@ -46,13 +46,13 @@ def test_long_intervals_are_bars_short_ones_dots_and_held_out_ones_apart() -> No
 
 
 def test_other_instruments_are_drawn_on_the_scale_of_the_one_that_is_asked_about() -> None:
-    words = {
+    metadata = {
         "tasks": ["counter", "filter"],
         "scarce": "filter",
         "scale": [[100.0, 20.0], [10.0, 2.0]],
         "observed": {"task": [0, 1, 0]},
     }
-    assert on_scale(words, np.array([120.0, 12.0, 60.0])).tolist() == [12, 12, 6]
+    assert on_scale(metadata, np.array([120.0, 12.0, 60.0])).tolist() == [12, 12, 6]
 
 
 def test_the_band_reads_where_least_is_known() -> None:

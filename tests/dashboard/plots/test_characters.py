@@ -33,13 +33,13 @@ def test_one_scale_over_all_matrices() -> None:
     assert "Between alphabets entries are 25% the size of those within one" in plot.alt
 
 
-def test_classes_are_coloured_by_group_whatever_their_order() -> None:
+def test_classes_are_colored_by_group_whatever_their_order() -> None:
     plot = diagrams()
     # above and beside each of two matrices, and in the key
     assert plot.strips.data["group"] == ["Anu", "Bel"] * 5
     plot.show(np.ones((1, 3, 3)), [""], NAMES, OF, np.array([0, 2, 1]))
     assert plot.strips.data["group"] == [*["Anu", "Bel", "Anu"] * 2, "Anu", "Bel"]
-    assert plot.strips.data["colour"][:3] == [GROUPS[0], GROUPS[1], GROUPS[0]]
+    assert plot.strips.data["color"][:3] == [GROUPS[0], GROUPS[1], GROUPS[0]]
 
 
 def test_an_order_moves_values_and_keeps_their_names() -> None:
@@ -83,7 +83,7 @@ def test_the_key_names_the_groups_within_the_width_and_above_all_matrices(wide: 
     assert max(x for x, _ in key) * plot.side < wide
     assert max(y for _, y in key) < min(plot.fields.data["top"])
     plot.show(np.ones((1, 9, 9)), [""], [*"abcdefghi"], [*"abcdefghi"])
-    assert plot._above() == 0  # more groups than colours: no key would tell them apart
+    assert plot._above() == 0  # more groups than colors: no key would tell them apart
 
 
 @pytest.mark.parametrize("wide", [60, 390, 871, 2000])

@@ -25,10 +25,10 @@ def scattered() -> ClassesPlot:
     return plot
 
 
-def test_rows_are_told_apart_by_colour_and_marker_the_rare_ones_on_top() -> None:
+def test_rows_are_told_apart_by_color_and_marker_the_rare_ones_on_top() -> None:
     plot = scattered()
     assert plot.rows.data["group"].tolist() == ["other"] * 3 + ["mitosis"] * 2
-    assert plot.rows.data["colour"].tolist() == [GROUPS[0]] * 3 + [GROUPS[1]] * 2
+    assert plot.rows.data["color"].tolist() == [GROUPS[0]] * 3 + [GROUPS[1]] * 2
     assert plot.rows.data["marker"].tolist() == [MARKERS[0]] * 3 + [MARKERS[1]] * 2
     assert plot.rows.data["x"].tolist() == pytest.approx([0, 0.2, 0.1, 4, 4.2])
     assert plot.rows.data["width"][0] == pytest.approx(2 * 2.4477 * 0.1, rel=1e-3)

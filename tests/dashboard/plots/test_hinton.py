@@ -1,4 +1,4 @@
-"""Hinton diagram: area is magnitude, colour is sign, grey is a glyph beneath."""
+"""Hinton diagram: area is magnitude, color is sign, grey is a glyph beneath."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def test_area_is_magnitude_over_the_greatest_wherever_it_is() -> None:
     plot.show(np.array([[1.0, -4.0], [0.0, 2.0]]))
     side = plot.squares.data["side"]
     assert side**2 / side.max() ** 2 == pytest.approx([0.25, 1.0, 0.0, 0.5])
-    assert list(plot.squares.data["colour"])[:2] == ["#ffffff", "#000000"]
+    assert list(plot.squares.data["color"])[:2] == ["#ffffff", "#000000"]
     assert "greatest entry is -4 in output 1, output 2" in plot.alt
 
 

@@ -1,4 +1,4 @@
-"""Plots of the clamp page: the pool, scores by labels, pictures with boxes, images in colour."""
+"""Plots of the clamp page: the pool, scores by labels, pictures with boxes, images in color."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scant.dashboard.plots.pool import PoolPlot
 CLASSES = ["no clamp", "clamp"]
 
 
-def test_the_pool_marks_what_was_labelled_and_what_comes_next() -> None:
+def test_the_pool_marks_what_was_labeled_and_what_comes_next() -> None:
     picked: list[int] = []
     plot = PoolPlot("Pool", picked.append)
     xy = np.arange(8.0).reshape(4, 2)
@@ -59,22 +59,22 @@ def test_boxes_lie_where_their_shares_say_in_the_pictures_own_proportions() -> N
     assert plot.figures[0].aspect_ratio == 160 / 90
     assert plot.boxes.data["x"].tolist() == [40.0, 120.0]
     assert plot.boxes.data["width"].tolist() == [2.0, 4.0]
-    assert plot.words.data["text"] == ["0.20", "0.80"]
+    assert plot.caption_source.data["text"] == ["0.20", "0.80"]
     plot.boxes.selected.indices = [1]
     assert picked == [7]
     plot.clear()
     assert plot.alt == NOTHING
 
 
-def test_a_gallery_in_colour_keeps_every_pixels_colour() -> None:
+def test_a_gallery_in_color_keeps_every_pixels_color() -> None:
     plot = PhotographsPlot("Queue", least=100, most=100, lines=1)
     red, blue = np.zeros((24, 24, 3)), np.zeros((24, 24, 3))
     red[..., 0], blue[..., 2] = 1, 1
     plot.show(np.stack([red, blue]), [["a"], ["b"]], "Two images.", bars=np.array([0.2, 0.7]))
     sheet = plot.picture.data["image"][0]
     assert sheet.dtype == np.uint32
-    colours = set(sheet.ravel().tolist())
-    assert colours == {0, 0xFF0000FF, 0xFFFF0000}  # nothing, red, blue: bytes R, G, B, A
+    colors = set(sheet.ravel().tolist())
+    assert colors == {0, 0xFF0000FF, 0xFFFF0000}  # nothing, red, blue: bytes R, G, B, A
     grey = GalleryPlot("Grey")
     grey.show(np.ones((1, 4, 4)), [["a"]], "One image.")
     assert grey.picture.data["image"][0].dtype == np.uint8

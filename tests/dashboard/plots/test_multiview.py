@@ -169,7 +169,7 @@ def test_hidden_neurons_have_a_lane_each_with_the_classes_apart() -> None:
     assert plot.mark.data["low"][1] == pytest.approx(2 - 0.196)
 
 
-def test_hidden_neurons_of_a_number_are_coloured_by_it() -> None:
+def test_hidden_neurons_of_a_number_are_colored_by_it() -> None:
     plot = HiddenPlot()
     truth = HIDDEN[:, 2].copy()
     truth[:20] = np.nan

@@ -23,7 +23,7 @@ from scant.dashboard.plots.rejection_curve import KeptPlot
 from scant.dashboard.plots.relevance import BasisPlot, FeaturePlot
 from scant.dashboard.plots.scatter import ScatterPlot
 from scant.dashboard.plots.surface import SurfacePlot
-from scant.dashboard.plots.variance import VariancePlot, split_in_words
+from scant.dashboard.plots.variance import VariancePlot, split_reading
 
 RNG = np.random.default_rng(0)
 TRUE = RNG.uniform(0, 1, 50)
@@ -77,7 +77,7 @@ def test_every_plot_can_be_shown_again_after_it_was_cleared() -> None:
         assert plot.alt != NOTHING
 
 
-def test_every_colour_bar_says_what_it_means() -> None:
+def test_every_color_bar_says_what_it_means() -> None:
     plots = [ScatterPlot("z"), SurfacePlot(), HiddenPlot(), MatrixPlot("m"), PoolPlot("p"),
              ResponsePlot("r")]  # fmt: skip
     for plot in plots:
@@ -117,8 +117,8 @@ def test_readings_hold_the_right_numbers() -> None:
 
 
 def test_split_without_missing_inputs_speaks_of_none() -> None:
-    assert split_in_words(1.0, 3.0).endswith("lessen.")
-    assert split_in_words(0.0, 0.0) == "No variance at all."
+    assert split_reading(1.0, 3.0).endswith("lessen.")
+    assert split_reading(0.0, 0.0) == "No variance at all."
 
 
 def test_density_counts_peaks_and_says_where_the_truth_lies() -> None:
@@ -188,20 +188,20 @@ def test_same_length_is_patched_so_that_a_selection_survives() -> None:
 
 def test_fed_passes_on_what_the_page_chose() -> None:
     plot = BasisPlot()
-    view = DataView(plot, lambda told, words: plot.show(told.arrays[words["which"]]))
+    view = DataView(plot, lambda told, metadata: plot.show(told.arrays[metadata["which"]]))
     view.update(SimpleNamespace(arrays={"a": np.array([1.0])}), {"which": "a"})
     assert view.alt == "1 of 1 basis functions carry 90% of the signal."
 
 
-@pytest.mark.parametrize("colour", [*theme.GROUPS, theme.GREY, *theme.DEVIATION])
-def test_colours_stand_out_from_light_and_dark_pages(colour: str) -> None:
+@pytest.mark.parametrize("color", [*theme.GROUPS, theme.GREY, *theme.DEVIATION])
+def test_colors_stand_out_from_light_and_dark_pages(color: str) -> None:
     for page in (theme.PAPER, theme.INK):
-        light, dark = sorted((luminance(colour), luminance(page)), reverse=True)
+        light, dark = sorted((luminance(color), luminance(page)), reverse=True)
         assert (light + 0.05) / (dark + 0.05) >= 3
 
 
-def luminance(colour: str) -> float:
+def luminance(color: str) -> float:
     """Relative luminance (WCAG 2.2)."""
-    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
     return float(np.dot([0.2126, 0.7152, 0.0722], linear))

@@ -164,7 +164,7 @@ def test_ticks_are_round_and_inside(low: float, high: float) -> None:
     assert all(low <= tick <= high for tick in found)
 
 
-def test_latent_places_carry_ellipses_and_name_neighbours() -> None:
+def test_latent_places_carry_ellipses_and_name_neighbors() -> None:
     plot = LatentPlot()
     mean = np.array([[0.0, 0.0, 0.0], [0.1, 0.0, 0.0], [3.0, 0.0, 2.0]])
     std = np.array([[0.1, 9.0, 0.1], [0.1, 9.0, 0.1], [0.5, 9.0, 0.5]])
@@ -204,7 +204,7 @@ def test_levels_that_are_the_same_are_not_told_apart() -> None:
     assert plot.alt.endswith("10% is noise; the same for every output.")
 
 
-def test_neighbours_names_are_set_apart() -> None:
+def test_neighbors_names_are_set_apart() -> None:
     plot = LatentPlot()
     places = np.array([[0.0, 0.0], [0.2, 0.0], [0.1, 0.0]])
     plot.show(places, np.full((3, 2), 0.1), ["a", "b", "c"])

@@ -164,6 +164,6 @@ NUMBERS = [
 ]
 
 
-@pytest.mark.parametrize("words", NUMBERS)
-def test_the_numbers_are_those_of_the_code(words: str) -> None:
-    assert words in " ".join(SECURITY.split())
+@pytest.mark.parametrize("figure", NUMBERS)
+def test_the_numbers_are_those_of_the_code(figure: str) -> None:
+    assert figure in " ".join(SECURITY.split())

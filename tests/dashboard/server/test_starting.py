@@ -14,18 +14,18 @@ from scant.store import Store
 from typer.testing import CliRunner, Result
 
 
-def refused(result: Result, *words: str) -> None:
+def refused(result: Result, *parts: str) -> None:
     """Status 2, one sentence on stderr."""
     assert result.exit_code == 2, (result.output, result.exception)
     assert result.stdout == ""
     (line,) = result.stderr.strip().splitlines()
     assert line.startswith("scant: ")
-    for word in words:
+    for word in parts:
         assert word in line
 
 
-def serve(data: Path, *words: str) -> Result:
-    return CliRunner().invoke(app, ["serve", "--data-dir", str(data), *words])
+def serve(data: Path, *arguments: str) -> Result:
+    return CliRunner().invoke(app, ["serve", "--data-dir", str(data), *arguments])
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +35,7 @@ def _own(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "sentence"),
+    ("arguments", "sentence"),
     [
         (["--port", "99999"], "no port 99999"),
         (["--port", "-1"], "no port -1"),
@@ -45,8 +45,8 @@ def _own(monkeypatch: pytest.MonkeyPatch) -> None:
         (["--port", "0", "--address", "a" * 300], "is no address of this machine"),
     ],
 )
-def test_where_nothing_can_listen(words: list[str], sentence: str, tmp_path: Path) -> None:
-    refused(serve(tmp_path / "data", *words), sentence)
+def test_where_nothing_can_listen(arguments: list[str], sentence: str, tmp_path: Path) -> None:
+    refused(serve(tmp_path / "data", *arguments), sentence)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -74,8 +74,8 @@ def test_a_port_that_this_user_may_not_open(
 @pytest.mark.parametrize("address", ["nonsense", "ucx://127.0.0.1:1"])
 def test_a_scheduler_that_does_not_answer(address: str, tmp_path: Path) -> None:
     """It used to be a traceback, and a server that could train nothing."""
-    words = ("serve", "--port", "0", "--data-dir", str(tmp_path), "--scheduler", address)
-    command = [sys.executable, "-c", "from scant.dashboard.cli.main import app; app()", *words]
+    arguments = ("serve", "--port", "0", "--data-dir", str(tmp_path), "--scheduler", address)
+    command = [sys.executable, "-c", "from scant.dashboard.cli.main import app; app()", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
     (line,) = done.stderr.strip().splitlines()
@@ -96,7 +96,7 @@ def test_a_data_folder_whose_database_is_something_else(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "words"),
+    ("url", "sentence"),
     [
         ("nonsense", "address of the database cannot be read"),
         ("postgresql://u:secret@h:port/x", "address of the database cannot be read"),
@@ -106,10 +106,10 @@ def test_a_data_folder_whose_database_is_something_else(tmp_path: Path) -> None:
         ("mysql://u:secret@h/x", "needs the package"),
     ],
 )
-def test_an_address_that_leads_to_no_database(url: str, words: str) -> None:
+def test_an_address_that_leads_to_no_database(url: str, sentence: str) -> None:
     with pytest.raises(BadInput) as caught:
         Store.open(url)
-    assert words in str(caught.value)
+    assert sentence in str(caught.value)
     assert "secret" not in str(caught.value)
     assert "\n" not in str(caught.value)
 

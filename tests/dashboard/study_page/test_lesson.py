@@ -76,8 +76,8 @@ def test_a_lesson_is_read_from_a_query() -> None:
 
 def test_words_read_back_say_the_same() -> None:
     lesson = Lesson(frozenset({"keep", "objective"}), "Why & how?", 2, True)
-    assert read(lesson.words(), TITLES, 2, PRESETS) == lesson
-    assert Lesson().words() == {}
+    assert read(lesson.query(), TITLES, 2, PRESETS) == lesson
+    assert Lesson().query() == {}
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_a_page_opens_as_the_lesson_has_it(site: Site) -> None:
     assert page.bar.buttons["Train"] not in every
     assert page.replay.panel not in every
     assert not page.panel.select(pn.pane.Markdown)  # the story
-    assert page.form.words()["n_basis"] == "13"
+    assert page.form.raw_values()["n_basis"] == "13"
 
 
 def test_hidden_figures_and_sections_stay_hidden_when_a_run_has_ended(site: Site) -> None:
@@ -144,12 +144,12 @@ def test_hidden_figures_and_sections_stay_hidden_when_a_run_has_ended(site: Site
 def test_a_preset_fills_the_form_and_settings_hold_over_it(site: Site) -> None:
     site.service.store.import_shipped()
     name, preset = next((n, p) for n, p in entry("redshift").presets.items() if p)
-    words = opened(site, preset=name, seed="7").form.words()
-    assert words["seed"] == "7"
-    assert {k: str(words[k]) for k in preset} == {k: str(v) for k, v in preset.items()}
+    raw_values = opened(site, preset=name, seed="7").form.raw_values()
+    assert raw_values["seed"] == "7"
+    assert {k: str(raw_values[k]) for k in preset} == {k: str(v) for k, v in preset.items()}
     beside_a_run = opened(site, preset=name, run="demo-redshift")
     assert beside_a_run.run is not None
-    assert {k: str(beside_a_run.form.words()[k]) for k in preset} == {
+    assert {k: str(beside_a_run.form.raw_values()[k]) for k in preset} == {
         k: str(v) for k, v in preset.items()
     }
 
@@ -163,7 +163,7 @@ def test_a_link_is_made_that_opens_as_it_says(site: Site) -> None:
     only = {"run": ["demo-redshift"], "presenter": presenter}
     assert parse_qs(urlsplit(maker.link.value).query) == only
     maker.hide.value = ["data", "figures"]
-    maker.words.value_input = "  What is\nscarce? "
+    maker.text_input.value_input = "  What is\nscarce? "
     maker.step.value, maker.guess.value, maker.present.value = 2, True, True
     made = parse_qs(urlsplit(maker.link.value).query)
     assert made == {
@@ -250,13 +250,13 @@ def test_coverage_is_kept_back_wherever_it_would_be_said(first: bool) -> None:
     reveal = GuessFirst(first=first)
     heard: list[Report] = []
     table: Any = Says("Figures")
-    table.update = lambda report, words: heard.append(report)
+    table.update = lambda report, metadata: heard.append(report)
     plot = Says("Coverage")
     figures = HiddenUntilRevealed(page, table, reveal, less=without_coverage, ask=ask_coverage)
     covered = HiddenUntilRevealed(page, plot, reveal, above=True)
-    report, words = told()
+    report, metadata = told()
     for view in (figures, covered):
-        view.update(report, words)
+        view.update(report, metadata)
     assert "200 held-out values" in reveal.question
     if first:
         assert [m.name for m in heard[-1].metrics] == ["RMSE"]
@@ -271,7 +271,7 @@ def test_coverage_is_kept_back_wherever_it_would_be_said(first: bool) -> None:
     assert covered.alt == plot.alt == "report of 2 figures"
     assert plot.panel.visible
     asked = reveal.turn
-    figures.update(report, words)  # a replay that has ended shows the same report again
+    figures.update(report, metadata)  # a replay that has ended shows the same report again
     assert reveal.turn == asked
 
 

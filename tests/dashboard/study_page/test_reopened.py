@@ -52,9 +52,9 @@ def test_a_run_that_is_shown_again_is_drawn_as_before(study: str, tmp_path: Path
 
         def show() -> list[Any]:
             for view in live:
-                view.update(run.snapshot, run.words)
+                view.update(run.snapshot, run.metadata)
             for view in result:
-                view.update(run.report, run.words)
+                view.update(run.report, run.metadata)
             return [drawn(view) for view in (*live, *result)]
 
         first = show()

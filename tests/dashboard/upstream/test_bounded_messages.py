@@ -16,10 +16,10 @@ from scant.dashboard.limits.messages import TEXT_LIMIT
 from scant.dashboard.upstream import bounded_messages, message_names
 
 
-def received(receiver: Receiver, words: str) -> Message[Any]:
+def received(receiver: Receiver, text: str) -> Message[Any]:
     async def main() -> Message[Any]:
         header = {"msgid": "1", "msgtype": "PATCH-DOC", "num_buffers": 0}
-        for fragment in (json.dumps(header), "{}", json.dumps({"events": [], "words": words})):
+        for fragment in (json.dumps(header), "{}", json.dumps({"events": [], "words": text})):
             message = await receiver.consume(fragment)
         assert message is not None
         return message

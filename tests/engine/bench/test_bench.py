@@ -19,8 +19,8 @@ CPU = torch.device("cpu")
 SMALL = {"n": 160, "m": 4, "classes": 3}  # 160 rows are 4 outputs, or 5 points a replica
 
 
-def scant(*words: object) -> Result:
-    return CliRunner().invoke(app, [str(w) for w in words])
+def scant(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(w) for w in arguments])
 
 
 def tiny(sweep: Sweep) -> dict[str, int]:
@@ -195,7 +195,7 @@ def test_a_case_that_fails_says_why_and_the_others_go_on(
 
 
 @pytest.mark.parametrize(
-    ("words", "sentence"),
+    ("arguments", "sentence"),
     [
         (["moon"], "'moon'"),
         (["moon"], "'gpz'"),
@@ -204,8 +204,8 @@ def test_a_case_that_fails_says_why_and_the_others_go_on(
         (["gpz", "--out", __file__], "is a file"),
     ],
 )
-def test_what_cannot_be_measured_is_one_sentence(words: list[str], sentence: str) -> None:
-    result = scant("bench", *words)
+def test_what_cannot_be_measured_is_one_sentence(arguments: list[str], sentence: str) -> None:
+    result = scant("bench", *arguments)
     assert result.exit_code == 2
     assert sentence in result.stderr
     assert result.stdout == ""

@@ -254,7 +254,7 @@ def test_weights_start_smooth_with_images_of_variance_one(own: bool) -> None:
     assert (each if own else each.mean()).detach().numpy() == pytest.approx(1.0)
     maps = k.raw_weights.detach().view(-1, *k.map_shape)
     assert maps.mean((1, 2)).abs().max() < 1e-9
-    assert (maps[:, 1:] * maps[:, :-1]).mean() > 0.5  # neighbours are alike
+    assert (maps[:, 1:] * maps[:, :-1]).mean() > 0.5  # neighbors are alike
     again = k.start(rows, 5, torch.Generator().manual_seed(0))
     assert torch.equal(z, again)
     assert torch.equal(maps, k.raw_weights.detach().view_as(maps))

@@ -21,7 +21,7 @@ def rows(n=40, seed=0, heavy=False):
 
 
 def covariance(model, x):
-    """K of standardised inputs, noise included, as a dense matrix."""
+    """K of standardized inputs, noise included, as a dense matrix."""
     z = model.views([x])[0] / model.log_lengthscale.exp()
     K = model.log_variance.exp() * (-0.5 * torch.cdist(z, z).square()).exp()
     return (K + model.noise * torch.eye(len(x))).detach()
@@ -66,7 +66,7 @@ def gp(model, x, new):
 
 
 def test_a_prediction_is_the_conditional_of_the_joint_density():
-    """p(y, y*) = p(y) p(y*), with p(y*) the t that is predicted, up to the standardisation."""
+    """p(y, y*) = p(y) p(y*), with p(y*) the t that is predicted, up to the standardization."""
     x, y = rows(8)
     model = StudentT.build(x[:7], y[:7], df=4)
     mean, variance, df = model.predict(x[7:])
@@ -109,16 +109,16 @@ def test_kept_degrees_of_freedom_stay():
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "sentence"),
     [
         ({"df": 2.0}, "more than 2"),
         ({"y": torch.zeros(10).double()}, "all are the same"),
         ({"X": torch.full((10, 2), math.nan).double()}, "not finite"),
     ],
 )
-def test_what_cannot_be_learned_from_ends_in_a_sentence(change, words):
+def test_what_cannot_be_learned_from_ends_in_a_sentence(change, sentence):
     x, y = rows(10)
-    with pytest.raises(BadInput, match=words):
+    with pytest.raises(BadInput, match=sentence):
         StudentT.build(**({"X": x, "y": y} | change))
 
 

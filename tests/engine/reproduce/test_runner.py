@@ -43,8 +43,8 @@ def tables(monkeypatch: pytest.MonkeyPatch) -> dict[str, Runs]:
     return found
 
 
-def scant(*words: object) -> tuple[int, str, str]:
-    done = CliRunner().invoke(app, ["reproduce", *map(str, words)])
+def scant(*arguments: object) -> tuple[int, str, str]:
+    done = CliRunner().invoke(app, ["reproduce", *map(str, arguments)])
     return done.exit_code, done.stdout, done.stderr
 
 
@@ -124,7 +124,7 @@ def test_the_page_is_whole_and_marks_what_compares(tables: dict[str, Runs]) -> N
 
 
 @pytest.mark.parametrize(
-    ("words", "sentence"),
+    ("arguments", "sentence"),
     [
         (["moon"], "'moon'"),
         (["all", "--data", "nowhere"], "no folder 'nowhere'"),
@@ -132,11 +132,11 @@ def test_the_page_is_whole_and_marks_what_compares(tables: dict[str, Runs]) -> N
     ],
 )
 def test_what_cannot_be_done_is_one_sentence(
-    words: list[str], sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    arguments: list[str], sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("taken").write_text("a file")
-    status, said, told = scant(*words)
+    status, said, told = scant(*arguments)
     assert (status, said) == (2, "")
     assert sentence in told
     assert told.count("\n") == 1
@@ -159,8 +159,8 @@ def test_a_study_without_tables_says_so() -> None:
 def test_a_real_study_is_reproduced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cases = reproduce._cases
 
-    def first(*words: object) -> Iterator[object]:
-        name, source, table, values = next(cases(*words))  # type: ignore[arg-type]
+    def first(*arguments: object) -> Iterator[object]:
+        name, source, table, values = next(cases(*arguments))  # type: ignore[arg-type]
         small = {"max_steps": 3, "n_inducing_inputs": 6, "n_inducing_outputs": 3}
         yield (
             name,

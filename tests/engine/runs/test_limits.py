@@ -402,8 +402,8 @@ def test_a_worker_killed_for_its_memory_fails_the_run_and_not_the_next_worker(ur
 # --- the operator ---
 
 
-def scant(folder: Path, *words: str) -> Any:
-    return CliRunner().invoke(app, ["runs", *words, "--data-dir", str(folder)])
+def scant(folder: Path, *arguments: str) -> Any:
+    return CliRunner().invoke(app, ["runs", *arguments, "--data-dir", str(folder)])
 
 
 @pytest.fixture

@@ -160,10 +160,10 @@ def test_a_wish_that_is_lost_on_its_way_is_told_again(
     desk, lost = driver.service._desk, []
     tell = desk.tell
 
-    async def second(*words: Any) -> None:
+    async def second(*arguments: Any) -> None:
         if lost:
-            await tell(*words)
-        lost.append(words)
+            await tell(*arguments)
+        lost.append(arguments)
 
     monkeypatch.setattr(desk, "tell", second)
     run = driver.submit(**SLOW)

@@ -1,4 +1,4 @@
-"""Labels that stand, and how far two labellers agree."""
+"""Labels that stand, and how far two labelers agree."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from scant.errors import NotAllowed
 from scant.store import Store
 from scant.store.label_agreement import (
-    by_labeller,
+    by_labeler,
     clean_name,
     kappa,
     shown_as,
@@ -27,7 +27,7 @@ def given(*labels: tuple[int, str, str]) -> list[Label]:
 def test_the_latest_label_stands_and_one_that_was_taken_back_does_not() -> None:
     labels = given((3, "clamp", "ada"), (5, "no", "ada"), (3, "no", "bo"), (5, "", "ada"))
     assert {row: label.label for row, label in standing(labels).items()} == {3: "no"}
-    assert by_labeller(labels) == {"ada": {3: "clamp"}, "bo": {3: "no"}}
+    assert by_labeler(labels) == {"ada": {3: "clamp"}, "bo": {3: "no"}}
 
 
 def test_labels_stand_in_the_order_in_which_they_were_given() -> None:
@@ -49,7 +49,7 @@ def test_a_name_is_nobodys_and_two_visitors_who_type_it_are_two() -> None:
     )  # fmt: skip
     names = shown_names(labels)
     assert list(names.values()) == ["Ada", "ada (2)", "Ada (2) (2)", "Bo", "Ada (eve)", "eve"]
-    assert by_labeller(shown_as(labels, names))["Ada"] == {1: "clamp"}
+    assert by_labeler(shown_as(labels, names))["Ada"] == {1: "clamp"}
     assert shown_names(labels, "four", "Ada")["four", "Ada"] == "Ada (3)"
     assert shown_names(labels, "one", "Ada") == names
 
@@ -75,7 +75,7 @@ def test_only_ones_own_label_can_be_taken_back(tmp_path: object) -> None:
         with pytest.raises(NotAllowed, match="by whoever gave it"):
             store.add_label("run", 4, "", name, visitor)
     (label,) = store.labels("run")
-    assert (label.labeller, label.visitor) == ("Ada", "one")
+    assert (label.labeler, label.visitor) == ("Ada", "one")
     store.add_label("run", 4, "", "Ada", "one")
     assert standing(store.labels("run")) == {}
     store.close()

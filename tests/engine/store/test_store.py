@@ -79,7 +79,7 @@ def test_a_run_comes_back_as_it_was_put_down(store: Store) -> None:
     store.write(run, [Started("cuda", 70, 0, {"bands": ["u", "g"]})], "abc")
     record = store.run(run)
     assert (record.device, record.total_steps, record.data_hash) == ("cuda", 70, "abc")
-    assert record.words == {"bands": ["u", "g"]}
+    assert record.metadata == {"bands": ["u", "g"]}
     assert record.started is not None
     assert record.heartbeat is not None
 

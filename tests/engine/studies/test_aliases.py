@@ -50,8 +50,8 @@ def test_a_stored_run_opens_with_its_settings(former: str, store: Store) -> None
 def test_a_link_fills_the_form(former: str) -> None:
     found = entry(former)
     form = SettingsForm(found.settings, found.presets)
-    words = {name: str(value).lower() for name, value in BEFORE[former].items()}
-    assert form.fill_words(words) == []
+    query = {name: str(value).lower() for name, value in BEFORE[former].items()}
+    assert form.fill_from_query(query) == []
     read = form.read()
     for name, value in BEFORE[former].items():
         assert str(read[SETTINGS[found.name][name]]).lower() == str(value).lower()

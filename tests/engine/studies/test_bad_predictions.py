@@ -31,7 +31,7 @@ def measurements() -> pd.DataFrame:
 
 
 @pytest.mark.parametrize(
-    ("cell", "words"),
+    ("cell", "sentence"),
     [
         ("soon", "column 'x', row 3: got 'soon', which is not a number"),
         (np.inf, "column 'x', row 3: got 'inf', which is infinite"),
@@ -45,18 +45,18 @@ def measurements() -> pd.DataFrame:
         (pd.Timestamp("2024-03-01"), "which is a date"),
     ],
 )
-def test_a_cell_that_is_no_number_is_named(cell: object, words: str) -> None:
+def test_a_cell_that_is_no_number_is_named(cell: object, sentence: str) -> None:
     table = measurements().astype({"x": object})
     table.at[1, "x"] = cell
     with pytest.raises(BadInput) as caught:
         checked(table, ["x"])
-    assert words in str(caught.value)
+    assert sentence in str(caught.value)
     if cell is None or cell is np.nan:
         assert checked(table, gaps=["x"])["x"].isna().tolist() == [False, True, False]
 
 
 @pytest.mark.parametrize(
-    ("table", "words"),
+    ("table", "sentence"),
     [
         ([[1.0, 2.0]], "is a list; give a pandas data frame"),
         (np.ones((2, 2)), "is a ndarray; give a pandas data frame"),
@@ -67,8 +67,8 @@ def test_a_cell_that_is_no_number_is_named(cell: object, words: str) -> None:
         (pd.DataFrame([[1.0, 2.0]], columns=["1", 1]), "has the column '1' twice"),
     ],
 )
-def test_what_is_no_table_of_rows_is_refused(table: object, words: str) -> None:
-    with pytest.raises(BadInput, match=words):
+def test_what_is_no_table_of_rows_is_refused(table: object, sentence: str) -> None:
+    with pytest.raises(BadInput, match=sentence):
         checked(table, ["x"])
 
 
@@ -120,8 +120,8 @@ def test_a_model_on_disk_is_whole_or_one_sentence(tmp_path: Path, toy: str) -> N
     from typer.testing import CliRunner
 
     out = tmp_path / "out"
-    words = ["fit", toy, "--out", str(out), "--set", "max_steps=3"]
-    assert CliRunner().invoke(app, words).exit_code == 0
+    arguments = ["fit", toy, "--out", str(out), "--set", "max_steps=3"]
+    assert CliRunner().invoke(app, arguments).exit_code == 0
     model, settings = out / "model.safetensors", out / "settings.json"
     whole, text = model.read_bytes(), settings.read_text()
     for damaged in (b"", whole[:40], whole[:-8], whole[:-1] + bytes([whole[-1] ^ 1])):

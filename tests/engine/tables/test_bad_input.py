@@ -79,13 +79,13 @@ def opened(data: bytes, study: str, folder: Path) -> pd.DataFrame:
     return open_table(found, file, found.settings())
 
 
-def refused(data: bytes, study: str, folder: Path, *words: str) -> None:
+def refused(data: bytes, study: str, folder: Path, *parts: str) -> None:
     """One sentence with these words, the same from both."""
     with pytest.raises(BadInput) as caught:
         opened(data, study, folder)
     said = str(caught.value)
     assert "\n" not in said
-    for word in ("mine.csv", *words):
+    for word in ("mine.csv", *parts):
         assert word in said, said
     assert seen(data, study).problems[0] in said
 
@@ -94,8 +94,8 @@ def taken(data: bytes, study: str, folder: Path, *noted: str) -> pd.DataFrame:
     """Read by both, with notes that have these words."""
     preview = seen(data, study)
     assert not preview.problems, preview.problems
-    for words in noted:
-        assert any(words in note for note in preview.warnings), preview.warnings
+    for part in noted:
+        assert any(part in note for note in preview.warnings), preview.warnings
     return opened(data, study, folder)
 
 
@@ -141,8 +141,8 @@ def test_ten_thousand_columns(study: str, tmp_path: Path) -> None:
     head = ",".join(f"c{i}" for i in range(10_000)).encode()
     row = b",".join([b"1.5"] * 10_000)
     limited = entry(study).table.maximum_columns < 10_000
-    words = "10,000 columns" if limited else "has no column"
-    refused(b"\n".join([head, row, row]), study, tmp_path, words)
+    sentence = "10,000 columns" if limited else "has no column"
+    refused(b"\n".join([head, row, row]), study, tmp_path, sentence)
     wide = ",".join(f"c{i}" for i in range(12_001)).encode() + b"\n1"
     refused(wide, study, tmp_path, "12,001 columns")
 
@@ -260,7 +260,7 @@ def test_no_csv_at_all(study: str, data: bytes, kind: str, tmp_path: Path) -> No
 
 @every_study
 @pytest.mark.parametrize(
-    ("name", "content", "words"),
+    ("name", "content", "sentence"),
     [
         ("a/b/c.png", bytes(20_000_000), "times its size"),
         ("../../a/b.png", b"x", "leads out of the archive"),
@@ -269,7 +269,7 @@ def test_no_csv_at_all(study: str, data: bytes, kind: str, tmp_path: Path) -> No
     ],
 )
 def test_archives_that_do_harm(
-    study: str, name: str, content: bytes, words: str, tmp_path: Path
+    study: str, name: str, content: bytes, sentence: str, tmp_path: Path
 ) -> None:
     data, found = packed(name, content), entry(study)
     if study not in IMAGES:
@@ -277,8 +277,8 @@ def test_archives_that_do_harm(
         return
     file = tmp_path / "mine.zip"
     file.write_bytes(data)
-    with pytest.raises(BadInput, match=words) as caught:
+    with pytest.raises(BadInput, match=sentence) as caught:
         open_table(found, file, found.settings())
     assert "mine.zip" in str(caught.value)
-    with pytest.raises(BadInput, match=words):
+    with pytest.raises(BadInput, match=sentence):
         read_image_table(data, found.table, name="mine.zip")  # as the wizard does

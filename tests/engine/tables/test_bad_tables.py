@@ -35,12 +35,12 @@ def broken(frame: pd.DataFrame, row: int, column: str, text: str) -> bytes:
     return csv(cells)
 
 
-def refused(data: bytes, *words: str, **how: object) -> str:
+def refused(data: bytes, *parts: str, **how: object) -> str:
     """The sentence with which a file is refused, the same in the wizard and in the reader."""
     with pytest.raises(BadInput) as caught:
         read_table(data, SCHEMA, name="mine.csv", **how)
     said = str(caught.value)
-    for word in ("mine.csv", *words):
+    for word in ("mine.csv", *parts):
         assert word in said, said
     assert "\n" not in said
     preview = inspect_table(data, SCHEMA, name="mine.csv", **how)
@@ -59,7 +59,7 @@ def test_header_only() -> None:
 
 
 @pytest.mark.parametrize("delimiter", [";", "\t", "|"])
-def test_other_delimiters_are_recognised(survey: pd.DataFrame, delimiter: str) -> None:
+def test_other_delimiters_are_recognized(survey: pd.DataFrame, delimiter: str) -> None:
     table = read_table(csv(survey, sep=delimiter), SCHEMA)
     pd.testing.assert_frame_equal(table.frame, survey)
     assert any("separated by" in n for n in table.notes)
@@ -221,8 +221,8 @@ def test_thousands_separators(survey: pd.DataFrame) -> None:
 
 def test_negative_huge_and_odd_numbers(survey: pd.DataFrame) -> None:
     survey["flux"] = np.linspace(-3e13, 5e14, 80)
-    words = ["+1.5", ".5", "7.", "−2", "1E3", "NA", "n/a", " 4 "] * 10
-    table = read_table(csv(survey.assign(odd=words)), SCHEMA)
+    cells = ["+1.5", ".5", "7.", "−2", "1E3", "NA", "n/a", " 4 "] * 10
+    table = read_table(csv(survey.assign(odd=cells)), SCHEMA)
     np.testing.assert_array_equal(
         table.frame["odd"][:8], [1.5, 0.5, 7.0, -2.0, 1000.0, np.nan, np.nan, 4.0]
     )

@@ -104,8 +104,8 @@ def test_a_number_that_stands_for_nothing_is_named(code: str, count: int) -> Non
     preview = inspect_table(galaxies(mag_u=[code] * count), SCHEMA, name="mine.csv")
     (note,) = [n for n in preview.warnings if "not measured" in n]
     share = f"{100 * count / 80:.2g} %"
-    for words in ("column 'mag_u'", f"{float(code):g} stands in {count} cells", "row 2", share):
-        assert words in note
+    for part in ("column 'mag_u'", f"{float(code):g} stands in {count} cells", "row 2", share):
+        assert part in note
 
 
 def test_ordinary_numbers_are_not_taken_for_nothing() -> None:
@@ -162,7 +162,7 @@ def test_what_is_no_file(tmp_path: Path) -> None:
     (tmp_path / "loop.csv").symlink_to(tmp_path / "loop.csv")
     (tmp_path / "file").write_text("x")
     found = entry("redshift")
-    for name, words in (
+    for name, part in (
         ("pipe.csv", "pipe or a device"),
         ("zero.csv", "pipe or a device"),
         ("folder.csv", "is a folder"),
@@ -180,7 +180,7 @@ def test_what_is_no_file(tmp_path: Path) -> None:
             (open_to_predict, (found, path, found.settings())),
             (read_images, (path,)),
         ):
-            with pytest.raises(BadInput, match=words) as caught:
+            with pytest.raises(BadInput, match=part) as caught:
                 read(*given_to)
             assert "\n" not in str(caught.value)
 

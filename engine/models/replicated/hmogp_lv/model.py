@@ -13,7 +13,7 @@ same r. The bound is `hmogp_lv_bound`, q(U) `hmogp_lv_posterior`. Departures: k_
 How a study drives it:
 
     generator = torch.Generator().manual_seed(seed)
-    model = HMOGPLV.build(data, generator=generator)     # x and y of `data` standardised
+    model = HMOGPLV.build(data, generator=generator)     # x and y of `data` standardized
     training = Training(model, data, generator)          # scant.models.replicated.hmogp_lv.training
     elbo = training.step()                               # as often as wanted
     model.predict(output, replica, x)                    # replica -1: one that was never seen
@@ -104,7 +104,7 @@ class HMOGPLV(nn.Module):
         noise: str = "shared",
         dense: bool | None = None,
     ) -> HMOGPLV:
-        """A model with start values from the data, x and y of each output standardised.
+        """A model with start values from the data, x and y of each output standardized.
 
         Args:
             data: What is to be learned from; outputs may lack rows.
@@ -246,7 +246,7 @@ class HMOGPLV(nn.Module):
     def predict(
         self, output: Int[Tensor, " k"], replica: Int[Tensor, " k"], x: Float[Tensor, " k"]
     ) -> Prediction:
-        """Moments of f over q(U) and q(H) (5.29-5.30), and the noise of y, of standardised data.
+        """Moments of f over q(U) and q(H) (5.29-5.30), and the noise of y, of standardized data.
 
         Args:
             output: Which outputs.

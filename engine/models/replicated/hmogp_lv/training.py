@@ -22,12 +22,12 @@ SCHEMES = ("lbfgs", "natural", "adam")
 
 
 class Training(Resumable):
-    """Optimiser steps on a model and its data.
+    """Optimizer steps on a model and its data.
 
     Args:
         model: Trained in place. `"lbfgs"` goes with a dense q(U), the others with one whose
             covariance is a Kronecker product (`build(..., dense=scheme == "lbfgs")`).
-        data: All rows, standardised.
+        data: All rows, standardized.
         generator: A CPU generator that draws the minibatches.
         scheme: `"lbfgs"`: q(U) in closed form and L-BFGS for the rest. `"natural"`: natural
             gradients for q(U), and Adam for the rest. `"adam"`: Adam for all, as published.
@@ -66,13 +66,13 @@ class Training(Resumable):
         self.notes: list[str] = []  # of the numerics, each once
         self.inner: LBFGS | None = None
         self._last: tuple[Tensor, Statistics] | None = None  # parameters and what they gave
-        self.optimisers = []  # one, or none with L-BFGS
+        self.optimizers = []  # one, or none with L-BFGS
         own = {id(p) for p in model.posterior.parameters()} if scheme == "natural" else set()
         parameters = [p for p in model.parameters() if p.requires_grad and id(p) not in own]
         if dense:
             self.inner = LBFGS(parameters, self._objective)
         else:
-            self.optimisers = [torch.optim.Adam(parameters, lr=rate)]
+            self.optimizers = [torch.optim.Adam(parameters, lr=rate)]
 
     @property
     def stalled(self) -> bool:
@@ -82,7 +82,7 @@ class Training(Resumable):
     def step(self) -> float:
         """One step; the bound in nats: after it with L-BFGS, else before it, from the batch.
 
-        NaN where a matrix can no longer be factorised; no step is taken then.
+        NaN where a matrix can no longer be factorized; no step is taken then.
         """
         with collect_numerical_warnings(self.notes):
             value = self._lbfgs_step() if self.inner else self._gradient_step()
@@ -122,7 +122,7 @@ class Training(Resumable):
         (-bound).backward()
         if self.scheme == "natural":
             self.model.posterior.natural_step(statistics.detach(), self.natural_rate)
-        for adam in self.optimisers:
+        for adam in self.optimizers:
             adam.step()
         return bound.item()
 

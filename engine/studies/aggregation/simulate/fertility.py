@@ -165,7 +165,7 @@ def experiment(
     As published, the cells are divided at random into 1,640 and 1,000 that are tested; the coarse
     task has the means over *all* cells of each whole box (104 of 5×5, 660 of 2×2), tested ones
     among them, and the fine task n of the 1,640. For one seed, a smaller n takes cells out and
-    leaves coarse task and test cells as they are. The publication standardises all values with
+    leaves coarse task and test cells as they are. The publication standardizes all values with
     mean and deviation of the whole grid; that is left to the study.
 
     Args:

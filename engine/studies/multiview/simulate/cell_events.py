@@ -202,7 +202,7 @@ def _films(rng: np.random.Generator, kind: Int[np.ndarray, " n"]) -> Film:
         body=np.zeros(shape),
         halo=np.zeros(shape),
     )
-    _neighbours(rng, film)
+    _neighbors(rng, film)
     stories = {
         "divides": _divides,
         "dies": _dies,
@@ -223,7 +223,7 @@ def _put(film: Film, own: Int[np.ndarray, " m"], k: int | slice, **values: np.nd
         getattr(film, name)[own, :, k] = value
 
 
-def _neighbours(rng: np.random.Generator, film: Film) -> None:
+def _neighbors(rng: np.random.Generator, film: Film) -> None:
     """Up to three flat cells about the middle, which drift a little."""
     n = len(film.turn)
     way = rng.uniform(0, 2 * np.pi, (n, 3))

@@ -61,7 +61,7 @@ def _tissue(
 ) -> dict[str, Float[np.ndarray, "n v"]]:
     """What each view shows of every row, with the laboratory's day over all of it."""
     n = len(stage)
-    ill = rng.beta(2.0, 1.2, n)  # how much of the patch is tumour
+    ill = rng.beta(2.0, 1.2, n)  # how much of the patch is tumor
     felt = stage * ill
     bent = {
         "intensity": [np.cos(1.5 * felt + 0.7), ill],

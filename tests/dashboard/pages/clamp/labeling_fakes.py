@@ -19,7 +19,7 @@ from scant.studies.clamp.entry import ENTRY, ClampSettings
 from tests.dashboard.fakes import Asker
 
 N = 6
-WORDS: dict[str, Any] = {
+METADATA: dict[str, Any] = {
     "classes": ["no clamp", "clamp"],
     "methods": ["GP, active", "GP, random"],
     "compared": ["GP, active", "GP, random"],
@@ -132,10 +132,10 @@ class Frame(Asker):
         return "./clamp?"
 
 
-def run(words: dict[str, Any] | None = None, **settings: Any) -> Any:
+def run(metadata: dict[str, Any] | None = None, **settings: Any) -> Any:
     return SimpleNamespace(
         id="r",
-        words=WORDS | (words or {}),
+        metadata=METADATA | (metadata or {}),
         report=Report((), arrays()),
         record=SimpleNamespace(
             settings=ClampSettings.parse({"expert": "you"} | settings).values(), data="demo"

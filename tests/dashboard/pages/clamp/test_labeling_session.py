@@ -30,7 +30,7 @@ def test_a_label_is_in_the_store_before_the_press_is_answered(
     press("label", row=2, value=1)
     assert held == [[2]]
     (label,) = store.labels("r")
-    assert (label.label, label.labeller) == ("clamp", "ada")
+    assert (label.label, label.labeler) == ("clamp", "ada")
     _, asked = [a for a in frame.service.asked if a[0] == "ask"][-1]
     assert asked["labels"] == [[2, 1]]
     assert press.queue == [0, 1, 3, 4, 5]
@@ -101,7 +101,7 @@ def test_a_label_is_changed_from_the_history(press: Press, store: Store) -> None
     assert len(store.labels("r")) == 2
 
 
-def test_a_second_person_is_asked_what_the_first_has_labelled(press: Press) -> None:
+def test_a_second_person_is_asked_what_the_first_has_labeled(press: Press) -> None:
     press("label", row=0, value=0)
     press("label", row=4, value=1)
     press.session.choose(OTHERS)
@@ -121,7 +121,7 @@ def test_another_visitor_of_the_same_name_is_somebody_else(
     other = Press(guest, monkeypatch)
     press("label", who="Ada", row=3, value=1)
     other("label", who="Ada", row=4, value=0)
-    assert [(v.labeller, v.visitor) for v in store.labels("r")] == [
+    assert [(v.labeler, v.visitor) for v in store.labels("r")] == [
         ("Ada", "me"), ("Ada", "another visitor"),
     ]  # fmt: skip
     press.session._read()

@@ -17,7 +17,7 @@ from scant.events import Snapshot
 from scant.store import Store
 from scant.studies.clamp.entry import ClampSettings
 
-from tests.dashboard.pages.clamp.labeling_fakes import WORDS, N, arrays, run
+from tests.dashboard.pages.clamp.labeling_fakes import METADATA, N, arrays, run
 
 
 def desk_of(frame: Any) -> tuple[LabelingView, Labels]:
@@ -52,7 +52,7 @@ def test_labels_and_predictions_are_taken_home(frame: Any, store: Store) -> None
     given = list(csv.DictReader(labels.labels_csv().splitlines()))
     assert [g["row"] for g in given] == ["100", "100", "101", "101"]  # of the table
     assert [g["stands"] for g in given] == ["False", "True", "False", "False"]
-    assert not given[0]["labeller"].startswith("=")
+    assert not given[0]["labeler"].startswith("=")
     assert given[0]["time"].endswith("+00:00")
     pool = list(csv.DictReader(labels.pool_csv().splitlines()))
     assert [p["row"] for p in pool] == [str(100 + i) for i in range(N)]
@@ -64,7 +64,7 @@ def test_labels_and_predictions_are_taken_home(frame: Any, store: Store) -> None
     assert "F1 still rises" in desk.alt
 
 
-def test_two_labellers_agreement_is_said() -> None:
+def test_two_labelers_agreement_is_said() -> None:
     ada = {1: "clamp", 2: "no", 3: "no", 4: "clamp"}
     bo = {1: "clamp", 2: "no", 3: "clamp", 4: "clamp", 9: "no"}
     said = agreement({"ada": ada, "bo": bo, "cy": {1: "clamp"}})
@@ -77,7 +77,7 @@ def test_two_labellers_agreement_is_said() -> None:
 def test_pool_and_scores_follow_snapshots_and_then_a_persons_labels() -> None:
     pool, scores = Pool(), Efficiency()
     for view in (pool, scores):
-        view.update(Snapshot(1, arrays()), WORDS)
+        view.update(Snapshot(1, arrays()), METADATA)
     assert "2 of 6 patches are labelled" in pool.alt
     assert "GP, active 0.80 with 4, GP, random 0.50 with 4" in scores.alt
     scores.score.value = "recall"

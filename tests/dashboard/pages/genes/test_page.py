@@ -22,7 +22,7 @@ from tests.dashboard.fakes import Asker
 GRID = np.linspace(0.0, 4.0, 5)
 
 
-def words(outputs: int = 3) -> dict[str, Any]:
+def metadata(outputs: int = 3) -> dict[str, Any]:
     names = [f"o{d}" for d in range(outputs)]
     shown = names[:2]
     return {
@@ -87,10 +87,12 @@ class Model(Asker):
 
 
 def run(outputs: int = 3) -> Any:
-    said = words(outputs)
+    said = metadata(outputs)
     arrays = curves(2)
     report = Report((Metric("this run", "NMSE", 0.1),), arrays)
-    return SimpleNamespace(id="r", words=said, report=report, record=SimpleNamespace(settings={}))
+    return SimpleNamespace(
+        id="r", metadata=said, report=report, record=SimpleNamespace(settings={})
+    )
 
 
 @pytest.fixture
@@ -142,7 +144,7 @@ def test_a_replica_never_taken_is_expected(model: Model) -> None:
 def test_names_from_a_table_are_text(model: Model) -> None:
     view = HeldOutReplica(model)  # type: ignore[arg-type]
     evil = run()
-    evil.words["replicas"][0][0] = "<img src=x onerror=alert(1)>"
+    evil.metadata["replicas"][0][0] = "<img src=x onerror=alert(1)>"
     view.open(evil)
     view._clicked("o0", "<img src=x onerror=alert(1)>")
     model.answer(hidden_answer())
@@ -217,13 +219,13 @@ def test_chosen_outputs_alone_are_shown_and_old_answers_dropped(model: Model) ->
 
 def test_the_grid_lays_out_a_run_once_and_follows_its_curves() -> None:
     grid = Grid("grid")
-    said = words()
+    said = metadata()
     grid.show(curves(2), said)
     laid = grid.plot._points
     grid.show(curves(2), said)
     assert grid.plot._points is laid
     assert "hold 1 of the 1 held-out points" in grid.alt
-    grid.show(curves(2), words())
+    grid.show(curves(2), metadata())
     assert grid.plot._points is not laid
 
 
@@ -235,7 +237,7 @@ def test_models_stand_side_by_side() -> None:
     }
     metrics = [Metric("this run", "NMSE", 0.1)]
     metrics += [Metric(m, "NMSE", 0.2, source="baseline") for m in ("DHGP", "pooled GP")]
-    view.update(Report(tuple(metrics), arrays), words())
+    view.update(Report(tuple(metrics), arrays), metadata())
     assert view.plot.rows == ["this run", "DHGP", "pooled GP"]
     assert len(view.plot.held.data["u"]) == 3
     assert view.alt.startswith("All rows are o0. 3 models")
@@ -253,6 +255,6 @@ def test_nothing_held_out_is_said() -> None:
     plots: list[Any] = [view for view in genes._result() if hasattr(view, "view")]
     empty = {"test_y": np.empty(0), "coverage": np.empty((2, 0))}
     for late in plots[1:]:
-        late.update(Report((), empty), words())
+        late.update(Report((), empty), metadata())
         late.build()
         assert "No row was held out" in late.alt

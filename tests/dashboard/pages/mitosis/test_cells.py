@@ -12,12 +12,12 @@ import numpy as np
 import pandas as pd
 from PIL import Image
 from scant.dashboard.pages.mitosis.generate import HELP, Generate
-from scant.studies.mitosis.table import LabelledImages
+from scant.studies.mitosis.table import LabeledImages
 from scant.tables.images.archives import read_images
 
 from tests.dashboard.fakes import Asker
 
-WORDS: dict[str, Any] = {"classes": ["mitosis", "a/b"], "rare": "mitosis", "size": [2, 3]}
+METADATA: dict[str, Any] = {"classes": ["mitosis", "a/b"], "rare": "mitosis", "size": [2, 3]}
 DRAWN = np.linspace(0, 1, 12).reshape(2, 2, 3)
 
 
@@ -30,9 +30,9 @@ class Frame(Asker):
         self.answered[question] = then
 
 
-def opened(frame: Frame, **words: Any) -> Generate:
+def opened(frame: Frame, **metadata: Any) -> Generate:
     view = Generate(frame)  # type: ignore[arg-type]
-    view.open(SimpleNamespace(words=WORDS | words, recorded=False))  # type: ignore[arg-type]
+    view.open(SimpleNamespace(metadata=METADATA | metadata, recorded=False))  # type: ignore[arg-type]
     return view
 
 
@@ -80,7 +80,7 @@ def test_new_cells_are_kept_as_images_and_rows_that_can_be_brought_back() -> Non
     back = read_images(kept, levels=("label",), size=(3, 2), name="new_cells.zip")
     assert set(back["label"]) == {"a_b"}
     table = pd.read_csv(io.BytesIO(view.csv()))
-    cells = LabelledImages.of(table)
+    cells = LabeledImages.of(table)
     assert cells.pixels
     assert cells.classes == ["a/b"]
     np.testing.assert_allclose(cells.x, DRAWN.reshape(2, 6), atol=1e-6)

@@ -28,7 +28,7 @@ from scant.studies.mitosis.settings import MitosisSettings
 
 from tests.dashboard.fakes import Asker
 
-WORDS: dict[str, Any] = {
+METADATA: dict[str, Any] = {
     "classes": ["other", "mitosis"],
     "rare": "mitosis",
     "size": [2, 3],
@@ -88,10 +88,10 @@ def model() -> Any:
     return Model()
 
 
-def run(words: dict[str, Any] | None = None, **settings: Any) -> Any:
+def run(metadata: dict[str, Any] | None = None, **settings: Any) -> Any:
     return SimpleNamespace(
         id="r",
-        words=WORDS | (words or {}),
+        metadata=METADATA | (metadata or {}),
         report=Report((), arrays()),
         record=SimpleNamespace(settings=MitosisSettings.parse(settings).values()),
         recorded=False,
@@ -118,12 +118,12 @@ def picture() -> bytes:
 
 def test_the_shared_space_shows_the_two_dimensions_that_count_until_others_are_chosen() -> None:
     view = Space()
-    view.update(Snapshot(1, arrays()), WORDS)
+    view.update(Snapshot(1, arrays()), METADATA)
     assert view.plot.figures[0].xaxis[0].axis_label == "shared dimension 2"
     assert view.plot.rows.data["y"].tolist() == [0, 1, 3]
     view.across.value = 0
     assert view.plot.figures[0].xaxis[0].axis_label == "shared dimension 1"
-    view.update(Snapshot(2, arrays() | {"relevance": np.array([2.0, 1.0, 0.0])}), WORDS)
+    view.update(Snapshot(2, arrays() | {"relevance": np.array([2.0, 1.0, 0.0])}), METADATA)
     assert view.across.value == 0
     view.clear(None)  # type: ignore[arg-type]
     view.up.value = 1
@@ -132,7 +132,7 @@ def test_the_shared_space_shows_the_two_dimensions_that_count_until_others_are_c
 
 def test_a_private_space_holds_the_rows_of_its_class_alone() -> None:
     view = Private()
-    view.update(Snapshot(1, arrays()), WORDS)
+    view.update(Snapshot(1, arrays()), METADATA)
     assert view.of.value == "mitosis"
     assert view.alt.startswith("Rows: 1 mitosis,")
     assert view.plot.rows.data["x"].tolist() == [-1]
@@ -145,12 +145,12 @@ def test_views_that_a_run_has_nothing_for_are_hidden() -> None:
     assert hidden(run()) == set()
     assert hidden(run(FEATURES)) == {Strips.title}
     assert hidden(run({"n_private": 0})) == {Private.title}
-    assert hidden(SimpleNamespace(words={})) == set()  # type: ignore[arg-type]
+    assert hidden(SimpleNamespace(metadata={})) == set()  # type: ignore[arg-type]
 
 
 def test_covariances_show_what_tells_rows_apart_and_the_whole_on_demand() -> None:
     view = Covariances()
-    view.update(Snapshot(1, arrays()), WORDS)
+    view.update(Snapshot(1, arrays()), METADATA)
     # All rows share a 1 of variance 2; each has a private 1, a third of which is its class's own.
     assert "What all rows, or all of a class, have in common, 83% of the variance" in view.alt
     assert "zero between classes by design" in view.alt
@@ -158,19 +158,19 @@ def test_covariances_show_what_tells_rows_apart_and_the_whole_on_demand() -> Non
     view.whole.value = True
     assert "two rows of one class covary 1 on average, two of different ones 1" in view.alt
     assert not np.array_equal(before, view.plot.pictures.data["image"][1])
-    view.update(Snapshot(1, arrays()), WORDS | {"n_shared": 3, "n_private": 0})
+    view.update(Snapshot(1, arrays()), METADATA | {"n_shared": 3, "n_private": 0})
     assert "by design" not in view.alt
     assert len(view.plot.pictures.data["image"]) == 1
-    view.update(Snapshot(1, arrays() | {"covariance": np.empty((3, 0, 0))}), WORDS)
+    view.update(Snapshot(1, arrays() | {"covariance": np.empty((3, 0, 0))}), METADATA)
     assert "no covariance" in view.alt
 
 
 def test_new_cells_stand_beside_real_ones() -> None:
     view = Strips()
-    view.update(Snapshot(1, arrays()), WORDS)
+    view.update(Snapshot(1, arrays()), METADATA)
     assert "2 other, 2 mitosis: new ones drawn by the model" in view.alt
     assert len(view.real.frames.data["left"]) == 4
-    view.update(Snapshot(1, arrays() | {"generated": np.empty((0, 0, 0))}), WORDS)
+    view.update(Snapshot(1, arrays() | {"generated": np.empty((0, 0, 0))}), METADATA)
     assert view.alt == NO_IMAGES
 
 

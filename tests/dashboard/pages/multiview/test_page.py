@@ -35,7 +35,7 @@ from scant.studies.multiview.entry import MultiviewSettings
 
 from tests.dashboard.fakes import Asker
 
-WORDS: dict[str, Any] = {
+METADATA: dict[str, Any] = {
     "task": "classification",
     "views": ["outline", "texture", "noise"],
     "looked": ["outline", "texture"],
@@ -82,10 +82,10 @@ def model() -> Any:
     return Model()
 
 
-def run(words: dict[str, Any] | None = None, report: bool = True, **settings: Any) -> Any:
+def run(metadata: dict[str, Any] | None = None, report: bool = True, **settings: Any) -> Any:
     return SimpleNamespace(
         id="r",
-        words=WORDS | (words or {}),
+        metadata=METADATA | (metadata or {}),
         report=Report((Metric("this run", "F1", 0.8),), arrays()) if report else None,
         record=SimpleNamespace(settings=MultiviewSettings.parse(settings).values(), data="demo"),
         recorded=False,
@@ -106,7 +106,7 @@ def test_what_belongs_to_another_task_is_kept_off_the_page() -> None:
 
 def test_a_run_that_has_not_started_is_taken_for_what_its_source_or_settings_say() -> None:
     new = run(report=False)
-    new.words = {}
+    new.metadata = {}
     assert PROBABILITIES not in hides(new)
     assert {TRUTH, CURVES} <= hides(new)
     new.record.data = "so2"
@@ -194,7 +194,7 @@ def test_a_report_is_read_class_by_class() -> None:
     shown = run()
     for title in (BESIDE, RELIABLE, TRADES):
         view = views[title].view()
-        view.update(shown.report, shown.words)
+        view.update(shown.report, shown.metadata)
     assert "DFGP 0.850 ± 0.050, SGP 0.700" in views[BESIDE].alt
     assert "DFGP from SGP (p 0.02)" in views[BESIDE].alt
     assert "50% are stated to be event, 50% are" in views[RELIABLE].alt

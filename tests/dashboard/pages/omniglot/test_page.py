@@ -27,7 +27,7 @@ from scant.studies.omniglot.preprocessing import AT_ONCE
 
 from tests.dashboard.fakes import Asker
 
-WORDS: dict[str, Any] = {
+METADATA: dict[str, Any] = {
     "outputs": ["Greek", "Latin"],
     "classes": [["alpha", "beta", "gamma"], ["a", "b"]],
     "shown": [["Greek", "alpha"], ["Greek", "beta"], ["Latin", "a"]],
@@ -70,11 +70,11 @@ def model() -> Any:
     return Model()
 
 
-def run(words: dict[str, Any] | None = None, **settings: Any) -> Any:
+def run(metadata: dict[str, Any] | None = None, **settings: Any) -> Any:
     used = OmniglotSettings.parse(settings).values()
     return SimpleNamespace(
         id="r",
-        words=WORDS | (words or {}),
+        metadata=METADATA | (metadata or {}),
         report=Report((), arrays()),
         record=SimpleNamespace(settings=used),
         recorded=False,
@@ -163,14 +163,14 @@ def test_ink_of_paper_that_was_replaced_is_not_taken() -> None:
 
 def test_matrices_are_sorted_when_asked_and_say_what_is_alike() -> None:
     view = Matrices("alike", "correlation", single=True)
-    view.update(Snapshot(1, arrays()), WORDS)
+    view.update(Snapshot(1, arrays()), METADATA)
     assert "Greek/alpha and Greek/beta (0.50, within)" in view.alt
     assert "Greek/beta and Latin/a (0.40, across)" in view.alt
     assert view.plot.cells.data["i"][0] == 0
     view.sorted.value = True
     assert view.plot.cells.data["i"][0] == 2
     every = Matrices("B", "shown_B")
-    every.update(Snapshot(1, arrays()), WORDS)
+    every.update(Snapshot(1, arrays()), METADATA)
     assert list(every.plot.heads.data["text"]) == ["B4", "B1", "Greek", "Latin"]
     view.clear(None)  # type: ignore[arg-type]
     view.sorted.value = False
@@ -190,7 +190,7 @@ def test_a_long_name_is_cut_to_its_label() -> None:
 
 def test_confusion_says_what_is_taken_for_what() -> None:
     view = Confused()
-    view.update(Report((), arrays()), WORDS)
+    view.update(Report((), arrays()), METADATA)
     assert (
         "On average over 3 characters 83% are right; 50% of Greek/alpha are taken for Greek/beta"
         in view.alt
@@ -200,7 +200,7 @@ def test_confusion_says_what_is_taken_for_what() -> None:
 def test_galleries_say_what_they_show() -> None:
     patches, examples = Patches(), Examples()
     for view in (patches, examples):
-        view.update(Snapshot(1, arrays()), WORDS)  # type: ignore[attr-defined]
+        view.update(Snapshot(1, arrays()), METADATA)  # type: ignore[attr-defined]
     assert "2 inducing patches of 3 x 3 pixels" in patches.alt
     assert "1 of them have half" in patches.alt
     assert "1 of these 2" in examples.alt
@@ -208,7 +208,7 @@ def test_galleries_say_what_they_show() -> None:
     assert "✗ Latin/a" in examples.plot.frames.data["tip"][1]
     none = arrays() | {"patches": np.empty((0, 0, 0)), "examples": np.empty((0, 0, 0))}
     for view in (patches, examples):
-        view.update(Snapshot(1, none), WORDS)  # type: ignore[attr-defined]
+        view.update(Snapshot(1, none), METADATA)  # type: ignore[attr-defined]
     assert (patches.alt, examples.alt) == (NO_PATCHES, NO_IMAGES)
 
 
@@ -255,17 +255,17 @@ def test_the_curve_of_examples_grows_by_a_point_for_each_stop(model: Any) -> Non
 
 def test_every_recall_says_of_which_rows_it_is() -> None:
     assert (LOOKED, SHOT_ROWS) == (AT_ONCE, models.SHOT_ROWS)
-    many = WORDS | {"rows": {"training": 24, "test": 1200}}
+    many = METADATA | {"rows": {"training": 24, "test": 1200}}
     while_training = Snapshot(1, arrays())
     live, *_ = omniglot._live(recall := omniglot._recall(RECALL))
     live.update(while_training, many)
     assert live.alt.startswith("Recall of some 150 of the 1,200 held-out rows: 62.5% on average")
-    live.update(while_training, WORDS)
+    live.update(while_training, METADATA)
     assert live.alt.startswith("Recall of the 6 held-out rows: 62.5% on average over 2 outputs")
     metrics = (Metric("this run", "recall", 2 / 3),)
     ended = Report(metrics, arrays() | {"test_output": np.array([0, 0, 1, 1, 1, 1])})
     table, *_ = omniglot._result(recall)
-    table.update(ended, WORDS)
+    table.update(ended, METADATA)
     assert "Figures of all methods are of the 6 held-out rows" in table.panel.object
     # a third of the rows is of Greek: all together, as the table has it
     assert live.alt.startswith("Recall of the 6 held-out rows: 66.7% of all together, from 50.0%")

@@ -144,7 +144,7 @@ def _plain_bound(e, y, noise, mean, covariance):
 
 
 def test_class_bound_is_the_integral_of_the_other_over_hidden_targets():
-    """L_c = ln of the integral of exp(L_r(y)) p(t|y), which factorises over the rows."""
+    """L_c = ln of the integral of exp(L_r(y)) p(t|y), which factorizes over the rows."""
     e, t, noise = _some_expected()
     mean = 0.7 * normal(3, seed=4)
     covariance = optimal(e, t, noise)[1]
@@ -352,7 +352,7 @@ def test_constant_columns_are_let_be():
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "sentence"),
     [
         ({"views": []}, "no view"),
         ({"views": [torch.zeros(5, 2).double(), torch.zeros(4, 2).double()]}, "same rows"),
@@ -365,9 +365,9 @@ def test_constant_columns_are_let_be():
         ({"censored": torch.ones(30, dtype=torch.bool)}, "Censored"),
     ],
 )
-def test_what_cannot_be_learned_from_ends_in_a_sentence(change, words):
+def test_what_cannot_be_learned_from_ends_in_a_sentence(change, sentence):
     x, y = regression(30)
-    with pytest.raises(BadInput, match=words):
+    with pytest.raises(BadInput, match=sentence):
         DFGP.build(**({"views": [x], "y": y} | change))
 
 

@@ -7,7 +7,7 @@ import torch
 from scant.errors import BadInput
 from scant.models.gplvm.bgplvm import BGPLVM
 from scant.models.gplvm.collapsed_bound import Targets, posterior
-from scant.models.gplvm.latent_inference import RowBound, divergence, maximise
+from scant.models.gplvm.latent_inference import RowBound, divergence, maximize
 from scant.models.gplvm.training import Training
 
 
@@ -229,13 +229,13 @@ def test_rows_are_placed_where_their_bound_has_no_slope():
     y, seen = model.targets.place(curves(n=20, d=10, seed=1)[:, :10])
     bound = RowBound(model, model.posterior(), 0, seen[0])
     far = 2 * torch.ones(20, 2).double(), 0.01 * torch.ones(20, 2).double()
-    mean, variance, value = maximise(bound, y, *far, steps=200)
+    mean, variance, value = maximize(bound, y, *far, steps=200)
     slopes = bound.slopes(bound.fixed(y), mean, variance)
     torch.testing.assert_close(slopes.value, value)
     assert float((slopes.mean.square() * variance).sum(1).max()) < 1e-2
     assert float((slopes.variance * variance).abs().max()) < 5e-2
     assert bool((value > bound(bound.fixed(y), *far)).all())
-    alone = maximise(bound, y[3:4], far[0][:1], far[1][:1], steps=200)
+    alone = maximize(bound, y[3:4], far[0][:1], far[1][:1], steps=200)
     torch.testing.assert_close(alone[0], mean[3:4])
 
 

@@ -21,8 +21,8 @@ def rows(n=80, d=10, seed=0):
 
 def trained(scale, steps=30):
     model = DGPLVM.build(*rows(), 3, scale)
-    optimiser = LBFGS(model.parameters(), model.objective)
-    values = [optimiser.step() for _ in range(steps)]
+    optimizer = LBFGS(model.parameters(), model.objective)
+    values = [optimizer.step() for _ in range(steps)]
     assert values[-1] < values[0]
     return model
 
@@ -66,8 +66,8 @@ def test_the_smaller_the_scale_the_further_apart():
 def test_more_dimensions_than_outputs_have_components():
     Y, label = rows(60, 4)
     model = DGPLVM.build(Y, label, 6)
-    optimiser = LBFGS(model.parameters(), model.objective)
-    values = [optimiser.step() for _ in range(10)]
+    optimizer = LBFGS(model.parameters(), model.objective)
+    values = [optimizer.step() for _ in range(10)]
     assert math.isfinite(values[-1])
     assert values[-1] < values[0]
     few = DGPLVM.build(Y[:6], label[:6], 6)  # six rows of two classes scatter in four directions

@@ -18,20 +18,20 @@ def _rosenbrock(start=(-1.2, 1.0), history=10):
 
 
 def test_finds_the_minimum_and_says_so():
-    x, optimiser, _ = _rosenbrock()
+    x, optimizer, _ = _rosenbrock()
     for _ in range(200):
-        value = optimiser.step()
-        if optimiser.stalled:
+        value = optimizer.step()
+        if optimizer.stalled:
             break
-    assert optimiser.stalled
+    assert optimizer.stalled
     assert value < 1e-12
     torch.testing.assert_close(x.detach(), torch.ones(2, dtype=torch.float64))
 
 
 def test_no_point_is_evaluated_twice():
-    _, optimiser, calls = _rosenbrock()
-    values = [optimiser.step() for _ in range(25)]
-    assert optimiser.evaluations == len(calls) == len({tuple(c.tolist()) for c in calls})
+    _, optimizer, calls = _rosenbrock()
+    values = [optimizer.step() for _ in range(25)]
+    assert optimizer.evaluations == len(calls) == len({tuple(c.tolist()) for c in calls})
     assert values == sorted(values, reverse=True)
 
 
@@ -40,32 +40,32 @@ def _gpz(seed=0):
     X = torch.randn(200, 2, generator=g, dtype=torch.float64)
     y = torch.sin(2 * X[:, 0]) + 0.1 * torch.randn(200, generator=g, dtype=torch.float64)
     model = GPz(2, 6)
-    model.initialise(X, y, g)
+    model.initialize(X, y, g)
     return model, LBFGS(model.parameters(), lambda: model.objective(X, y), history=5)
 
 
 def test_a_resumed_run_ends_bit_by_bit_where_an_uninterrupted_one_does():
     for pause in (0, 1, 2, 9):
-        model, optimiser = _gpz()
+        model, optimizer = _gpz()
         for _ in range(pause):
-            optimiser.step()
+            optimizer.step()
         parameters = {k: v.clone() for k, v in model.state_dict().items()}
-        state = optimiser.state_dict()
+        state = optimizer.state_dict()
         assert all(isinstance(v, torch.Tensor) for v in state.values())
-        through = [optimiser.step() for _ in range(12)]
-        resumed = LBFGS(model.parameters(), optimiser.objective, history=5)
+        through = [optimizer.step() for _ in range(12)]
+        resumed = LBFGS(model.parameters(), optimizer.objective, history=5)
         model.load_state_dict(parameters)
         resumed.load_state_dict(state)
         assert [resumed.step() for _ in range(12)] == through
-        assert resumed.evaluations == optimiser.evaluations
+        assert resumed.evaluations == optimizer.evaluations
 
 
 def test_whole_runs_repeat_bit_by_bit():
     runs = []
     for _ in range(2):
-        model, optimiser = _gpz()
+        model, optimizer = _gpz()
         for _ in range(15):
-            optimiser.step()
+            optimizer.step()
         runs.append([p.detach().clone() for p in model.parameters()])
     assert all(torch.equal(a, b) for a, b in zip(*runs))
 
@@ -77,9 +77,9 @@ def test_turns_back_from_values_that_are_not_finite():
         # ln of a negative number beyond the wall at zero; the minimum is at 0.01.
         return (x - 0.01 * x.log()).sum()
 
-    optimiser = LBFGS([x], objective)
+    optimizer = LBFGS([x], objective)
     for _ in range(60):
-        assert optimiser.step() < 10
+        assert optimizer.step() < 10
     torch.testing.assert_close(x.item(), 0.01, rtol=1e-5, atol=0)
 
 

@@ -8,7 +8,7 @@ from scant.models.gpz.weights import (
     balanced_weights,
     log_targets,
     normal_weights,
-    normalised_weights,
+    normalized_weights,
     positive_log_density,
     positive_moments,
 )
@@ -17,10 +17,10 @@ from scant.models.gpz.weights import (
 def test_weights_of_section_6_3():
     z = torch.tensor([0.05, 0.06, 0.07, 0.15, 0.95], dtype=torch.float64)
     assert normal_weights(z).tolist() == [1] * 5
-    torch.testing.assert_close(normalised_weights(z), (1 + z) ** -2.0)
+    torch.testing.assert_close(normalized_weights(z), (1 + z) ** -2.0)
     assert balanced_weights(z).tolist() == [1, 1, 1, 3, 3]
     with pytest.raises(BadInput, match="row 1"):
-        normalised_weights(torch.tensor([0.1, -1.5]))
+        normalized_weights(torch.tensor([0.1, -1.5]))
     with pytest.raises(BadInput, match="width"):
         balanced_weights(z, 0)
 
@@ -51,16 +51,16 @@ def test_the_mean_of_a_positive_output_beats_its_median():
     y = (torch.sin(2 * X[:, 0]) + spread * noise).exp()
     model = GPz(1, 10, "VL")
     train, test = slice(0, 1500), slice(1500, 3000)
-    model.initialise(X[train], log_targets(y[train]), g)
-    optimiser = torch.optim.LBFGS(model.parameters(), max_iter=60, line_search_fn="strong_wolfe")
+    model.initialize(X[train], log_targets(y[train]), g)
+    optimizer = torch.optim.LBFGS(model.parameters(), max_iter=60, line_search_fn="strong_wolfe")
 
     def closure():
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         value = model.objective(X[train], log_targets(y[train]))
         value.backward()
         return value
 
-    optimiser.step(closure)
+    optimizer.step(closure)
     model.fit_posterior(X[train], log_targets(y[train]))
     got = model.predict(X[test])
     moments = positive_moments(got.mean, got.variance)

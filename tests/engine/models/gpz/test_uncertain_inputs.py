@@ -30,10 +30,10 @@ def _data(seed=0, n=400):
 def _fitted(covariance="VC", joint=True, mixture="basis", het=True):
     X, y, g = _data()
     model = GPz(D, M, covariance, het, joint)
-    model.initialise(X, y, g)
-    optimiser = LBFGS(model.parameters(), lambda: model.objective(X, y))
+    model.initialize(X, y, g)
+    optimizer = LBFGS(model.parameters(), lambda: model.objective(X, y))
     for _ in range(25):
-        optimiser.step()
+        optimizer.step()
     if het:
         with torch.no_grad():  # a noise that clearly varies
             model.v += 0.2 * torch.randn(M, generator=g, dtype=torch.float64)
@@ -202,7 +202,7 @@ def test_training_gradients_equal_finite_differences(covariance, noise, missing)
         "full": (0.1 * torch.eye(D).double()).expand(30, D, D),
     }[noise]
     model = GPz(D, 3, covariance)
-    model.initialise(X, y, g)
+    model.initialize(X, y, g)
     gradient = torch.autograd.grad(model.objective(X, y, None, psi), list(model.parameters()))
     step = 1e-5
     for p, slope in zip(model.parameters(), gradient):
@@ -244,10 +244,10 @@ def test_training_with_holes_beats_dropping_the_rows():
 
     def error(X, y):
         model = GPz(D, 10, "VD")
-        model.initialise(X, y, torch.Generator().manual_seed(0))
-        optimiser = LBFGS(model.parameters(), lambda: model.objective(X, y))
+        model.initialize(X, y, torch.Generator().manual_seed(0))
+        optimizer = LBFGS(model.parameters(), lambda: model.objective(X, y))
         for _ in range(40):
-            optimiser.step()
+            optimizer.step()
         model.fit_posterior(X, y)
         return (model.predict(test_X).mean - test_y).square().mean().sqrt().item()
 

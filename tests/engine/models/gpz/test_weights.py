@@ -20,11 +20,11 @@ def _one_thread():
 
 def _fit(X, y, n_basis, steps, covariance="VL", het=True, omega=None, noise=None, validation=None):
     model = GPz(X.shape[1], n_basis, covariance, het, joint_mean=validation is not None)
-    model.initialise(X, y, torch.Generator().manual_seed(0))
-    optimiser = LBFGS(model.parameters(), lambda: model.objective(X, y, omega, noise))
+    model.initialize(X, y, torch.Generator().manual_seed(0))
+    optimizer = LBFGS(model.parameters(), lambda: model.objective(X, y, omega, noise))
     best, kept = -math.inf, None
     for step in range(1, steps + 1):
-        optimiser.step()
+        optimizer.step()
         if validation is not None and step % 5 == 0:
             model.fit_posterior(X, y, omega, noise, mixture=None)
             score = _log_density(model.predict(validation[0]), validation[1]).mean().item()

@@ -159,18 +159,18 @@ def test_expected_flips_are_those_of_fits_with_either_label(link: str) -> None:
 def test_advice_in_words() -> None:
     rising = stopping.advise([0.4, 0.5, 0.6], 0.05, 20, 700)
     assert not rising.stop
-    assert rising.words == (
+    assert rising.text == (
         "Go on: F1 still rises, the last batch changed 5.0% of the pool's predictions, the next is "
         "expected to change 20 of 700."
     )
     rest = stopping.advise([0.4, *[0.8] * 6], 0.003, 0.2, 700)
     assert (rest.stop, rest.plateau) == (True, 5)
-    assert rest.words.startswith("You may stop: F1 has not risen by more than 0.005 in 5 batches")
-    assert rest.words.endswith("none of 700.")
+    assert rest.text.startswith("You may stop: F1 has not risen by more than 0.005 in 5 batches")
+    assert rest.text.endswith("none of 700.")
     assert not stopping.advise([0.4, *[0.8] * 6], 0.1, 0.2, 700).stop  # it is not settled
     assert not stopping.advise([0.8, 0.8], 0.0, 0.0, 700).stop
-    assert "F1" not in stopping.advise([0.8], 0.0, 0.0, 700).words
+    assert "F1" not in stopping.advise([0.8], 0.0, 0.0, 700).text
     assert stopping.advise([], 0.0, 0.0, 700).stop  # nobody measures F1, and nothing changes
     assert not stopping.advise([], math.nan, 0.0, 700).stop
     assert not stopping.advise([], 0.0, 30.0, 700).stop
-    assert "only one class" in stopping.advise([0.9], 0.0, 0.0, 9, both=False).words
+    assert "only one class" in stopping.advise([0.9], 0.0, 0.0, 9, both=False).text

@@ -79,7 +79,7 @@ def test_a_step_that_draws_every_class_does_without_sparse_gradients(batch, samp
     training = _training(batch=batch, sampled=sampled)
     training.step()
     assert training.model.mixing.weight.grad.is_sparse == sparse
-    assert len(training.optimisers) == 1 + sparse
+    assert len(training.optimizers) == 1 + sparse
 
 
 @pytest.mark.parametrize("sampled", [0, 2])
@@ -118,7 +118,7 @@ def test_a_batch_holds_rows_of_every_output_and_all_of_a_small_one():
     assert training.draw().tolist() == list(range(120))
 
 
-def test_a_model_that_cannot_be_factorised_says_nan_and_stays():
+def test_a_model_that_cannot_be_factorized_says_nan_and_stays():
     training = _training()
     with torch.no_grad():
         training.model.inducing_points[0, 0, 0] = float("nan")

@@ -42,7 +42,7 @@ def _at_best(model, data, g):
     """With Gaussian likelihoods and one latent function, one natural step of size one suffices."""
     alone = len(model.prior.mixing) == 1
     training = Training(model, data, g, "natural", natural_rate=1.0 if alone else 0.3)
-    training.optimisers.clear()
+    training.optimizers.clear()
     for _ in range(1 if alone else 60):
         training.step()
     return model

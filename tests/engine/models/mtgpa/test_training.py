@@ -191,7 +191,7 @@ def test_the_rate_halves_as_told():
     training = _start("natural", halving=10, rate=0.04)
     for expected in (0.04, 0.04 * 0.5**0.1):
         training.step()
-        assert training.optimisers[0].param_groups[0]["lr"] == pytest.approx(expected)
+        assert training.optimizers[0].param_groups[0]["lr"] == pytest.approx(expected)
 
 
 def test_what_is_fixed_stays():
@@ -253,13 +253,13 @@ def test_bad_arguments_are_named():
         MTGPA.build(data, ["gaussian"] * 3, 1, g)
     bad = torch.zeros(45).double()
     bad[3] = torch.nan
-    for replaced, words in (
+    for replaced, sentence in (
         ({"y": bad}, "Row 3 of task 0 has a value"),
         ({"exposure": bad}, "Row 0 of task 0 has an exposure"),
         ({"task": data.task + 1}, "Row 30 of task 2 has a task"),
         ({"supports": torch.full((45, 2), torch.inf).double()}, "Row 0 of task 0 has a support"),
     ):
-        with pytest.raises(BadInput, match=words):
+        with pytest.raises(BadInput, match=sentence):
             MTGPA.build(data._replace(**replaced), ["gaussian"] * 2, 1, g)
     with pytest.raises(BadInput, match="stay fixed"):
         MTGPA(["gaussian"], data.supports, 1, learn_inducing=True)

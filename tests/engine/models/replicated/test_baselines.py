@@ -84,10 +84,10 @@ def test_mixtures_start_from_how_outputs_vary_together() -> None:
     assert similar[0, 1] < -0.3
     assert abs(similar[0, 2].item()) < 0.02
     model = LMC.build(data)
-    optimiser = LBFGS(model.parameters(), lambda: -model.elbo())
+    optimizer = LBFGS(model.parameters(), lambda: -model.elbo())
     before = model.elbo().item()
     for _ in range(30):
-        optimiser.step()
+        optimizer.step()
     assert model.elbo().item() > before + 50
     covariance = model.outputs_covariance()
     assert covariance[0, 1] < -0.9 * (covariance[0, 0] * covariance[1, 1]).sqrt()

@@ -215,9 +215,9 @@ def test_training_finds_the_levels_that_the_data_have() -> None:
     model = DHGP.build(
         Data.of(output, replica, x, y.detach(), names), kernel_shared="rbf", kernel_replica="rbf"
     )
-    optimiser = LBFGS(model.parameters(), lambda: -model.elbo())
+    optimizer = LBFGS(model.parameters(), lambda: -model.elbo())
     for _ in range(25):
-        optimiser.step()
+        optimizer.step()
     shared, own, noise = model.levels(torch.tensor([0]))[0].tolist()
     assert noise == pytest.approx(0.01, rel=0.4)
     assert own == pytest.approx(0.3, rel=0.6)

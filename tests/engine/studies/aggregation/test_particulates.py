@@ -54,7 +54,7 @@ def test_counter_is_biased_and_noisy_but_follows(week: pd.DataFrame) -> None:
     assert 0.75 < np.corrcoef(counted["y"], counted["truth"])[0, 1] < 0.97
     ratio = (counted["y"] / counted["truth"]).groupby(counted["time_lo"] % 24 // 6).mean()
     assert ratio[0] > 1.15 * ratio[2]  # damp nights, dry afternoons
-    # Neighbouring readings scatter by a tenth each, beyond what the air does in five minutes.
+    # Neighboring readings scatter by a tenth each, beyond what the air does in five minutes.
     log = np.log(counted["y"]).to_numpy() - np.log(counted["truth"]).to_numpy()
     assert np.diff(log).std() / np.sqrt(2) == pytest.approx(0.1, rel=0.1)
 

@@ -48,12 +48,12 @@ def test_few_fine_rows_are_learnt_from_and_all_coarse_ones(births: pd.DataFrame)
     assert (tasks == "first births").sum() == 17
     assert (tasks == "first births 5x5").sum() == 104
     assert not (study.rows & study.seen.test).any()
-    assert study.words["scarce"] == "first births"
+    assert study.metadata["scarce"] == "first births"
 
 
 def test_a_task_left_out_is_unknown_to_the_model(births: pd.DataFrame) -> None:
     study = Study(settings(leave_out="first births 5x5"), births, CPU)
-    assert study.words["tasks"] == ["first births"]
+    assert study.metadata["tasks"] == ["first births"]
     assert int(study.data.task.max()) == 0
     assert any("first births 5x5" in note for note in study.notes)
 
@@ -92,10 +92,10 @@ def test_instruments_with_scales_of_their_own_are_scaled_apart(births: pd.DataFr
 
 def test_cells_cover_the_data_and_know_the_truth(births: pd.DataFrame) -> None:
     study = Study(settings(), births, CPU)
-    ages, years = study.words["edges"]
+    ages, years = study.metadata["edges"]
     assert (ages[0], ages[-1], years[0], years[-1]) == (15, 55, 1944, 2010)
     lo, hi = space.cells([np.array(ages), np.array(years)])
-    truth = np.array(study.words["truth"])
+    truth = np.array(study.metadata["truth"])
     whole = births[births["task"] == "first births"]
     first = whole[(whole["age_lo"] == lo[7, 0]) & (whole["year_lo"] == lo[7, 1])]
     assert truth[7] == pytest.approx(first["truth"].iloc[0])
@@ -129,7 +129,7 @@ def test_the_average_over_a_box_agrees_with_prediction_and_cells(
     row = {"task": "first births", "age_lo": 20, "age_hi": 30, "year_lo": 1960, "year_hi": 1970}
     told = study.predict(pd.DataFrame([row]))
     assert asked["moments"] == pytest.approx(told[["mean", "std", "std_y"]].iloc[0].to_numpy())
-    lo, hi = space.cells([np.array(e) for e in study.words["edges"]])
+    lo, hi = space.cells([np.array(e) for e in study.metadata["edges"]])
     inside = ((lo >= [20, 1960]) & (hi <= [30, 1970])).all(1)
     assert inside.sum() == 100
     assert report.arrays["mean"][inside].mean() == pytest.approx(asked["moments"][0], rel=1e-4)
@@ -192,11 +192,11 @@ def test_a_fitted_study_comes_back_from_its_model(
     assert np.array_equal(back.explore("scarcity")["snlp"], study.explore("scarcity")["snlp"])
 
 
-@pytest.mark.parametrize("optimiser", ["natural", "adam", "em"])
+@pytest.mark.parametrize("optimizer", ["natural", "adam", "em"])
 def test_a_resumed_run_ends_bit_by_bit_where_an_uninterrupted_one_ends(
-    births: pd.DataFrame, optimiser: str
+    births: pd.DataFrame, optimizer: str
 ) -> None:
-    values = settings(optimizer=optimiser, max_steps=30, batch_size=50)
+    values = settings(optimizer=optimizer, max_steps=30, batch_size=50)
     resumed(lambda: Study(values, births, CPU), 13)
 
 

@@ -47,7 +47,7 @@ def test_the_same_seed_gives_the_same_picture() -> None:
     assert not np.array_equal(one.image, other.image)
 
 
-def test_a_patch_is_labelled_by_the_clamp_it_holds() -> None:
+def test_a_patch_is_labeled_by_the_clamp_it_holds() -> None:
     clamp = np.zeros((1, 720, 1280), dtype=bool)
     clamp[0, 100:200, 300:400] = True
     made = Picture(np.zeros((720, 1280, 3), dtype=np.uint8), clamp, ("ring",))

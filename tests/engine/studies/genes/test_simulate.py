@@ -63,7 +63,7 @@ def test_the_demonstration_lacks_replicas_and_lengths_differ() -> None:
 
 
 def test_genes_that_lie_close_go_together() -> None:
-    """Over seeds, curves of neighbouring genes correlate more than those of distant ones."""
+    """Over seeds, curves of neighboring genes correlate more than those of distant ones."""
     near, far = [], []
     for seed in range(20):
         wide = simulate.genes(seed).pivot(index=["replica", "x"], columns="output", values="y")

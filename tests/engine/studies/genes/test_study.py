@@ -14,7 +14,7 @@ from scant.events import Finished, Note, Progress, Report
 from scant.studies.genes import simulate
 from scant.studies.genes.entry import ENTRY, MODELS, GenesSettings
 from scant.studies.genes.study import Study
-from scant.training.loop import metadata, train
+from scant.training.loop import header, train
 
 from tests.engine.studies.studying import resumed, run, value
 
@@ -60,7 +60,7 @@ def test_a_share_is_kept_and_the_rest_neither_learnt_nor_scored(genes: pd.DataFr
     assert part.learnt.sum() == pytest.approx(0.5 * whole.learnt.sum(), abs=6)
     assert not (part.learnt & ~whole.learnt).any()
     assert np.array_equal(part.test, whole.test)
-    assert len(part.words["observed"]["x"]) == part.learnt.sum() + part.test.sum()
+    assert len(part.metadata["observed"]["x"]) == part.learnt.sum() + part.test.sum()
 
 
 def test_each_output_is_scaled_by_what_is_learnt_of_it(genes: pd.DataFrame) -> None:
@@ -167,7 +167,7 @@ def test_the_other_models_stand_beside_it_on_the_same_rows(
         assert np.isfinite(value(report, "NMSE", method))
     assert value(report, "NMSE", "pooled GP") > 0.6  # genes that are not alike
     assert report.arrays["compare_mean"].shape == (7, 6, 64)
-    own = study.posterior.curves([study.posterior.output(study.words["shown"][0])])
+    own = study.posterior.curves([study.posterior.output(study.metadata["shown"][0])])
     assert not np.allclose(report.arrays["compare_mean"][0], own["mean"][0])
 
 
@@ -212,7 +212,7 @@ def test_a_sample_that_only_other_outputs_have_is_known() -> None:
     without = table[(table["output"] != "gene A") | (table["replica"] != "embryo 2")]
     study = Study(settings(max_steps=60), without.drop(columns="test"), CPU)
     run(study)
-    assert "embryo 2" not in study.words["replicas"][0]
+    assert "embryo 2" not in study.metadata["replicas"][0]
     asked = table[(table["output"] == "gene A") & (table["replica"] == "embryo 2")]
     known, new = (study.predict(asked.assign(replica=r)) for r in ("embryo 2", "another"))
     assert known["std"].mean() < 0.8 * new["std"].mean()
@@ -290,7 +290,7 @@ def test_an_output_that_is_wholly_held_out_is_named(genes: pd.DataFrame) -> None
 
 
 @pytest.mark.parametrize(
-    ("model", "optimiser", "batch"),
+    ("model", "optimizer", "batch"),
     [
         ("hmogp-lv", "lbfgs", 0),
         ("hmogp-lv", "natural", 3),
@@ -300,8 +300,8 @@ def test_an_output_that_is_wholly_held_out_is_named(genes: pd.DataFrame) -> None
     ],
 )
 def test_a_resumed_run_ends_bit_by_bit_where_an_uninterrupted_one_ends(
-    genes: pd.DataFrame, model: str, optimiser: str, batch: int
+    genes: pd.DataFrame, model: str, optimizer: str, batch: int
 ) -> None:
-    values = settings(model=model, optimizer=optimiser, batch_size=batch, max_steps=8, restarts=2)
+    values = settings(model=model, optimizer=optimizer, batch_size=batch, max_steps=8, restarts=2)
     blob = resumed(lambda: Study(values, genes, CPU), 11)
-    assert metadata(blob, "meta")["words"]["shown"] == [f"gene {c}" for c in "ABCDEF"]
+    assert header(blob, "meta")["words"]["shown"] == [f"gene {c}" for c in "ABCDEF"]

@@ -43,8 +43,8 @@ def refused(data: bytes, *said: str) -> None:
     """It is refused in one sentence that says all of this, and the wizard says the same."""
     with pytest.raises(BadInput) as caught:
         read_table(data, TABLE, name="mine.csv")
-    for words in said:
-        assert words in str(caught.value)
+    for part in said:
+        assert part in str(caught.value)
     assert inspect_table(data, TABLE, name="mine.csv").problems[0] in str(caught.value)
 
 

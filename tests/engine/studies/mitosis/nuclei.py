@@ -9,7 +9,7 @@ import pandas as pd
 import torch
 from scant.studies.mitosis import simulate
 from scant.studies.mitosis.settings import MitosisSettings
-from scant.studies.mitosis.table import LabelledImages
+from scant.studies.mitosis.table import LabeledImages
 from scant.studies.omniglot.table import area
 
 CPU = torch.device("cpu")
@@ -35,7 +35,7 @@ def patches(seed: int = 0, slides: int = 8, each: tuple[int, int] = (5, 20)) -> 
     made = simulate.cells(seed, slides, each)
     x = area(made.x.reshape(-1, 30, 30), 10).reshape(len(made), -1)
     names = [f"p{i}" for i in range(100)]
-    return LabelledImages(made.classes, made.label, made.groups, made.group, x, names).frame()
+    return LabeledImages(made.classes, made.label, made.groups, made.group, x, names).frame()
 
 
 def clouds(counts: dict[str, int], seed: int = 0, width: int = 5) -> pd.DataFrame:

@@ -31,7 +31,7 @@ def plain() -> Study:
 
 def test_other_methods_stand_beside_it(fitted: tuple[Study, Report]) -> None:
     study, report = fitted
-    names = study.words["methods"]
+    names = study.metadata["methods"]
     assert names[:3] == ["SCLVM", "BGPLVM + SVM", "DGPLVM + SVM"]
     others = list(dict.fromkeys(m.method for m in report.metrics if m.source == "baseline"))
     assert others == names[1:]
@@ -88,7 +88,7 @@ def test_decoding_a_rows_own_place_gives_it_back(fitted: tuple[Study, Report]) -
     study, _ = fitted
     told = study.explore("row", index=0, of="shown")
     c = int(told["label"][0])
-    name = study.words["classes"][c]
+    name = study.metadata["classes"][c]
     decoded = study.explore("decode", x=told["mean"][c].tolist(), label=name)
     np.testing.assert_array_equal(decoded["image"], told["reconstruction"][c])
     assert (decoded["std"] > 0).all()
@@ -130,9 +130,9 @@ def test_the_imbalance_bites_and_the_run_stays_as_it_was(fitted: tuple[Study, Re
     even, scarce = (study.explore("imbalance", ratio=r) for r in (1, 300))
     assert even["scores"].shape == (5, 4)
     assert np.isfinite(even["scores"]).all()
-    assert even["rows"].tolist() == [study.words["pool"][0]] * 2
+    assert even["rows"].tolist() == [study.metadata["pool"][0]] * 2
     assert even["ratio"].tolist() == [1.0]
-    assert scarce["rows"].tolist() == [2, study.words["pool"][1]]
+    assert scarce["rows"].tolist() == [2, study.metadata["pool"][1]]
     assert not np.allclose(even["scores"], scarce["scores"])
     # With two rare rows left, average precision falls for most methods.
     assert (scarce["scores"][:, 3] < even["scores"][:, 3]).sum() >= 3

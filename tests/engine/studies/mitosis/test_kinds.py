@@ -65,8 +65,8 @@ def test_three_classes_are_told_apart() -> None:
 def test_features_that_scikit_learn_carries() -> None:
     values = settings(imbalance=10, n_components=20, max_steps=60, n_inducing=15, n_private_dims=3)
     study = Study(values, breast_cancer(values), CPU)
-    assert study.words["features"][0] == "mean_radius"
-    assert study.words["size"] == []
+    assert study.metadata["features"][0] == "mean_radius"
+    assert study.metadata["size"] == []
     report = run(study)
     assert value(report, "average precision") > 0.8
     assert value(report, "recall") > 0.6

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scant.studies.mitosis.settings import MitosisSettings
 from scant.studies.mitosis.study import Study
-from scant.studies.mitosis.table import LabelledImages
+from scant.studies.mitosis.table import LabeledImages
 
 from tests.engine.studies.mitosis.nuclei import CPU
 from tests.engine.studies.studying import run, value
@@ -26,7 +26,7 @@ def test_dividing_cells_of_other_slides_are_told() -> None:
     rng = np.random.default_rng(0)
     rare, others = (rng.permutation(np.flatnonzero(kept["label"] == k)) for k in (1, 0))
     chosen = np.concatenate([rare[:200], others[:1600]])
-    table = LabelledImages(
+    table = LabeledImages(
         ["other", "mitosis"],
         kept["label"][chosen].astype(np.int64),
         [str(name) for name in kept["slide_names"]],

@@ -8,7 +8,7 @@ from scant.data_sources.open import sample
 from scant.studies.mitosis import simulate
 from scant.studies.mitosis.entry import ENTRY
 from scant.studies.mitosis.settings import MitosisSettings
-from scant.studies.mitosis.table import TABLE, LabelledImages
+from scant.studies.mitosis.table import TABLE, LabeledImages
 from scant.tables.read import read_frame
 from sklearn.decomposition import PCA
 from sklearn.metrics import roc_auc_score
@@ -16,15 +16,15 @@ from sklearn.svm import SVC
 
 
 @pytest.fixture(scope="module")
-def demo() -> LabelledImages:
+def demo() -> LabeledImages:
     frame = simulate.demo(MitosisSettings())
     read = read_frame(frame, TABLE)
     assert read.notes == ()
     assert frame.shape == ENTRY.sources[0].size
-    return LabelledImages.of(read.frame)
+    return LabeledImages.of(read.frame)
 
 
-def test_the_demonstration(demo: LabelledImages) -> None:
+def test_the_demonstration(demo: LabeledImages) -> None:
     assert demo.pixels
     own = demo.label == demo.classes.index("mitosis")
     assert (own.sum(), (~own).sum()) == (120, 1200)
@@ -52,7 +52,7 @@ def test_sizes_of_the_other_sources() -> None:
     }
 
 
-def test_dividing_cells_are_darker_in_the_middle(demo: LabelledImages) -> None:
+def test_dividing_cells_are_darker_in_the_middle(demo: LabeledImages) -> None:
     middle = demo.x.reshape(-1, 30, 30)[:, 12:18, 12:18].mean((1, 2))
     own = demo.label == demo.classes.index("mitosis")
     assert middle[own].mean() < middle[~own].mean() - 0.05

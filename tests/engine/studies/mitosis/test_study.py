@@ -44,7 +44,7 @@ def test_slides_are_held_out_whole(cells: pd.DataFrame) -> None:
     assert not owners[1] & owners[2]
     assert sum(map(len, parts)) == len(cells)
     assert set(study.data.learnt) <= set(study.data.split.pool)
-    assert study.words["rows"] == {
+    assert study.metadata["rows"] == {
         "training": len(study.data.learnt),
         "validation": len(study.data.split.validation),
         "test": len(study.data.test),
@@ -57,20 +57,20 @@ def test_the_rarest_class_comes_first_and_imbalance_thins_out_the_others(
     cells: pd.DataFrame,
 ) -> None:
     studies = [Study(settings(imbalance=r), cells, CPU) for r in (0, 3, 1)]
-    counts = [s.words["counts"] for s in studies]
-    assert all(s.words["classes"] == ["mitosis", "other"] for s in studies)
-    assert all(s.words["rare"] == "mitosis" for s in studies)
+    counts = [s.metadata["counts"] for s in studies]
+    assert all(s.metadata["classes"] == ["mitosis", "other"] for s in studies)
+    assert all(s.metadata["rare"] == "mitosis" for s in studies)
     rare = counts[0][0]
     assert counts == [[rare, 4 * rare], [rare, 3 * rare], [rare, rare]]
     assert set(studies[2].data.learnt) < set(studies[1].data.learnt) < set(studies[0].data.learnt)
     assert all(np.array_equal(s.data.test, studies[0].data.test) for s in studies)
     scarce = Study(settings(imbalance=20), cells, CPU)
-    assert scarce.words["counts"] == [3, 4 * rare] == [3, scarce.words["pool"][1]]
+    assert scarce.metadata["counts"] == [3, 4 * rare] == [3, scarce.metadata["pool"][1]]
     few = Study(settings(rare_rows=3, imbalance=0), cells, CPU)
-    assert few.words["counts"] == [3, 4 * rare]
+    assert few.metadata["counts"] == [3, 4 * rare]
     turned = Study(settings(positive_class="other", imbalance=0), cells, CPU)
-    assert turned.words["classes"] == ["other", "mitosis"]
-    assert turned.words["ratio"] == pytest.approx(0.25)
+    assert turned.metadata["classes"] == ["other", "mitosis"]
+    assert turned.metadata["ratio"] == pytest.approx(0.25)
 
 
 def test_rows_without_groups_are_held_out_by_class() -> None:
@@ -79,7 +79,7 @@ def test_rows_without_groups_are_held_out_by_class() -> None:
     assert np.bincount(study.data.label[study.data.test]).tolist() == [5, 25]
     assert np.bincount(study.data.label[study.data.split.validation]).tolist() == [4, 19]
     assert np.bincount(study.data.label[study.data.split.pool]).tolist() == [11, 56]
-    assert not study.words["grouped"]
+    assert not study.metadata["grouped"]
 
 
 def test_a_class_on_one_slide_only_is_split_by_rows_with_a_note(cells: pd.DataFrame) -> None:
@@ -148,7 +148,7 @@ def test_every_model_trains_and_says_what_the_catalog_promises(
     arrays, c = last.report.arrays, study.data.n_classes
     assert {spec.name for spec in ENTRY.report} == set(arrays)
     assert {spec.name for spec in ENTRY.snapshot} == set(study.snapshot())
-    q = study.words["n_shared"] + study.words["n_private"]
+    q = study.metadata["n_shared"] + study.metadata["n_private"]
     assert q == 3
     assert arrays["latent_mean"].shape == arrays["latent_std"].shape == (len(study.data.learnt), 3)
     assert arrays["relevance"].shape == (3,)
@@ -174,9 +174,9 @@ def test_it_learns(fitted: tuple[Study, Report], cells: pd.DataFrame) -> None:
     assert value(report, "average precision") > 1.5 * share
     assert value(report, "balanced accuracy") > 0.55
     arrays = report.arrays
-    words = np.array(study.words["classes"], dtype=object)
+    classes = np.array(study.metadata["classes"], dtype=object)
     told = cells["label"].to_numpy()[arrays["test_index"]]
-    assert (told == words[arrays["test_label"]]).all()
+    assert (told == classes[arrays["test_label"]]).all()
     assert arrays["reliability"][2].sum() == len(study.data.test)
 
 
@@ -260,9 +260,9 @@ def test_predictions_name_the_class_and_keep_the_rows(
     for _, row in told.iterrows():
         assert row["probability"] == row[f"p({row['label']})"]
         assert (row["label"] == "mitosis") == (row["p(mitosis)"] >= report.arrays["threshold"][0])
-    labelled = study.predict(asked)
-    assert labelled["label"].tolist() == asked["label"].tolist()
-    assert labelled["predicted"].tolist() == told["label"].tolist()
+    labeled = study.predict(asked)
+    assert labeled["label"].tolist() == asked["label"].tolist()
+    assert labeled["predicted"].tolist() == told["label"].tolist()
     with pytest.raises(BadInput, match="no pixels"):
         study.predict(asked[["label", "p1"]])
     with pytest.raises(BadInput, match="have 9 x 9 pixels, and the model has learnt 10 x 10"):

@@ -14,7 +14,7 @@ from scant.data_sources.open import open_table, open_to_predict
 from scant.errors import BadInput
 from scant.studies.mitosis.entry import ENTRY
 from scant.studies.mitosis.settings import MitosisSettings
-from scant.studies.mitosis.table import TABLE, LabelledImages, breast_cancer
+from scant.studies.mitosis.table import TABLE, LabeledImages, breast_cancer
 from scant.studies.omniglot.table import UNKNOWN
 from scant.tables.read import inspect_table, read_frame, read_table
 
@@ -38,7 +38,7 @@ def csv(frame: pd.DataFrame, **how: object) -> bytes:
 def test_rows_have_a_class_and_perhaps_a_group(table: pd.DataFrame) -> None:
     read = read_table(csv(table), TABLE)
     assert read.notes == ()
-    data = LabelledImages.of(read.frame)
+    data = LabeledImages.of(read.frame)
     assert data.classes == ["x", "y"]
     assert data.label.tolist() == [0, 1, 1, 1, 0, 1, 1, 1]
     assert data.groups == list("abcd")
@@ -48,40 +48,40 @@ def test_rows_have_a_class_and_perhaps_a_group(table: pd.DataFrame) -> None:
     some = data.take(np.array([4, 1]))
     assert some.label.tolist() == [0, 1]
     assert some.x.tolist() == data.x[[4, 1]].tolist()
-    alone = LabelledImages.of(read_table(csv(table.drop(columns="group")), TABLE).frame)
+    alone = LabeledImages.of(read_table(csv(table.drop(columns="group")), TABLE).frame)
     assert alone.groups == []
     assert alone.group.tolist() == [0] * 8
 
 
 def test_missing_cells_are_missing_values(table: pd.DataFrame) -> None:
     holes = table.assign(p3=[None, *table["p3"][1:]])
-    data = LabelledImages.of(read_table(csv(holes), TABLE).frame)
+    data = LabeledImages.of(read_table(csv(holes), TABLE).frame)
     assert np.argwhere(np.isnan(data.x)).tolist() == [[0, 3]]
     floors = table.rename(columns={f"p{i}": f"f{i}" for i in range(9)})
-    assert not LabelledImages.of(floors).pixels
+    assert not LabeledImages.of(floors).pixels
 
 
 def test_rows_to_predict_follow_the_training(table: pd.DataFrame) -> None:
-    trained = LabelledImages.of(table)
+    trained = LabeledImages.of(table)
     asked = table[::-1].assign(label=["y", "q", "x", "y", "x", "x", "x", None])
-    data = LabelledImages.of(asked, trained.classes, trained.features)
+    data = LabeledImages.of(asked, trained.classes, trained.features)
     assert data.label.tolist() == [1, UNKNOWN, 0, 1, 0, 0, 0, UNKNOWN]
-    bare = LabelledImages.of(
+    bare = LabeledImages.of(
         table.drop(columns=["label", "group"]), trained.classes, trained.features
     )
     assert (bare.label == UNKNOWN).all()
     with pytest.raises(BadInput, match="lacks the column 'p3'"):
-        LabelledImages.of(table.drop(columns="p3"), trained.classes, trained.features)
+        LabeledImages.of(table.drop(columns="p3"), trained.classes, trained.features)
     with pytest.raises(BadInput, match="column 'p2', row 5: got 'ink'"):
-        LabelledImages.of(table.assign(p2=[0.1] * 5 + ["ink"] + [0.2] * 2), rows=range(8))
+        LabeledImages.of(table.assign(p2=[0.1] * 5 + ["ink"] + [0.2] * 2), rows=range(8))
     with pytest.raises(BadInput, match="column 'p2', row 1: got 'inf'"):
-        LabelledImages.of(table.assign(p2=[0.1, np.inf] + [0.2] * 6))
+        LabeledImages.of(table.assign(p2=[0.1, np.inf] + [0.2] * 6))
 
 
 def test_names_as_people_give_them(table: pd.DataFrame) -> None:
     other = table.rename(columns={"label": "Diagnosis", "group": "Slide"})
     assert inspect_table(csv(other), TABLE).problems == ()
-    assert LabelledImages.of(read_table(csv(other), TABLE).frame).groups == list("abcd")
+    assert LabeledImages.of(read_table(csv(other), TABLE).frame).groups == list("abcd")
 
 
 def wide() -> pd.DataFrame:
@@ -109,7 +109,7 @@ def test_what_cannot_be_learnt_from_is_a_sentence(
     table: pd.DataFrame, change: object, said: str
 ) -> None:
     with pytest.raises(BadInput) as caught:
-        LabelledImages.of(read_table(csv(change(table)), TABLE, name="up.csv").frame)  # type: ignore[operator]
+        LabeledImages.of(read_table(csv(change(table)), TABLE, name="up.csv").frame)  # type: ignore[operator]
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -130,9 +130,9 @@ def test_files_of_other_programs_are_read(
 ) -> None:
     named = table.assign(label=["Zélle", *table["label"][1:]])
     data = named.to_csv(index=False, sep=delimiter).encode(encoding)
-    read = LabelledImages.of(read_table(data, TABLE).frame)
+    read = LabeledImages.of(read_table(data, TABLE).frame)
     assert read.classes[0] == "Zélle"
-    np.testing.assert_allclose(read.x, LabelledImages.of(table).x)
+    np.testing.assert_allclose(read.x, LabeledImages.of(table).x)
 
 
 def test_doubled_and_constant_columns_are_kept_and_html_is_only_a_name(table: pd.DataFrame) -> None:
@@ -140,8 +140,8 @@ def test_doubled_and_constant_columns_are_kept_and_html_is_only_a_name(table: pd
     twice = pd.concat([odd, odd.iloc[[0]]])
     read = read_table(csv(twice), TABLE)
     assert any("repeat an earlier one" in note for note in read.notes)
-    assert LabelledImages.of(read.frame).classes[0] == "<b>x</b>"
-    assert LabelledImages.of(read.frame).pixels
+    assert LabeledImages.of(read.frame).classes[0] == "<b>x</b>"
+    assert LabeledImages.of(read.frame).pixels
 
 
 def packed(folders: dict[str, int], side: int = 12) -> bytes:
@@ -187,11 +187,11 @@ def test_archives_that_cannot_be_are_said(tmp_path: Path) -> None:
         open_table(ENTRY, tmp_path / "bare.zip", MitosisSettings())
 
 
-def test_breast_tumours_come_with_scikit_learn() -> None:
+def test_breast_tumors_come_with_scikit_learn() -> None:
     frame = breast_cancer(MitosisSettings())
     read = read_frame(frame, TABLE)
     assert read.notes == ()
-    data = LabelledImages.of(read.frame)
+    data = LabeledImages.of(read.frame)
     assert data.x.shape == (569, 30)
     assert not data.pixels
     assert sorted(np.bincount(data.label).tolist()) == [212, 357]
@@ -204,7 +204,7 @@ def test_breast_tumours_come_with_scikit_learn() -> None:
 def test_the_template_can_be_fitted() -> None:
     table = read_table(TEMPLATE, TABLE)
     assert table.notes == ()
-    data = LabelledImages.of(table.frame)
+    data = LabeledImages.of(table.frame)
     assert sorted(data.classes) == ["mitosis", "other"]
     assert data.pixels
     assert np.bincount(data.label).min() >= 5

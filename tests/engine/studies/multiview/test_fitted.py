@@ -40,7 +40,7 @@ def test_classes_are_learnt(fitted: dict[str, tuple[Study, Report]]) -> None:
     assert value(report, "F1") > 0.75
     prior = rate * np.log(rate) + (1 - rate) * np.log(1 - rate)
     assert value(report, "mean log probability (nats)") > prior
-    share = dict(zip(study.words["neurons"], report.arrays["influence"]))
+    share = dict(zip(study.metadata["neurons"], report.arrays["influence"]))
     assert share["noise"] < 0.1
     assert sum(share.values()) == pytest.approx(1)
     told, truth = report.arrays["test_predicted"], report.arrays["test_truth"]
@@ -100,13 +100,13 @@ def test_values_are_learnt_and_intervals_hold_them(
 def test_lives_are_learnt(fitted: dict[str, tuple[Study, Report]]) -> None:
     study, report = fitted["lives"]
     assert value(report, "concordance") > 0.7
-    assert value(report, study.words["score"]) < 0.7
+    assert value(report, study.metadata["score"]) < 0.7
     a = report.arrays
     died = a["patient_event"] == 1
     assert len(a["pit"]) == died.sum()
     assert (a["patient_low"] < a["patient_pred"]).all()
     assert (a["patient_pred"] < a["patient_high"]).all()
-    own = study.data.seen.patients.index(study.words["patients"][3])
+    own = study.data.seen.patients.index(study.metadata["patients"][3])
     mean, _ = study.present.ask(study.data.seen.x[study.data.seen.patient == own])
     assert a["patient_pred"][3] == pytest.approx(np.exp(mean.mean()))
     for curve in (*a["km_true"], a["km_predicted"], a["km_expected"]):
@@ -124,9 +124,9 @@ def test_other_methods_stand_beside_it(fitted: dict[str, tuple[Study, Report]]) 
         "lives": ["DFGP-WP", "SGP", "Student-t", "ridge, averaged kernels", "linear"],
     }
     for kind, (study, report) in fitted.items():
-        methods = study.words["methods"]
+        methods = study.metadata["methods"]
         assert methods == ["this run", *wanted[kind]]
-        score = study.words["score"]
+        score = study.metadata["score"]
         table = report.arrays["scores"]
         assert table.shape == (len(methods), 3)
         assert np.isfinite(table).all()
@@ -206,7 +206,7 @@ def test_a_row_is_told_as_in_the_snapshot(fitted: dict[str, tuple[Study, Report]
 
 def test_a_patient_is_told_as_in_the_snapshot(fitted: dict[str, tuple[Study, Report]]) -> None:
     study, report = fitted["lives"]
-    found = study.explore("patient", name=study.words["patients"][2])
+    found = study.explore("patient", name=study.metadata["patients"][2])
     assert found["predicted"][0] == pytest.approx(report.arrays["patient_pred"][2])
     assert found["low"][0] == pytest.approx(report.arrays["patient_low"][2])
     assert np.log(found["rows"]).mean() == pytest.approx(np.log(found["predicted"][0]))
@@ -252,5 +252,5 @@ def test_predictions_keep_the_rows_and_name_what_they_add(
     assert list(told)[4:] == ["mean", "std", "median", "low", "high"]
     assert (told.groupby("patient")["median"].nunique() == 1).all()
     own = told.groupby("patient", sort=False)["median"].first()
-    shown = own[study.words["patients"]].to_numpy()
+    shown = own[study.metadata["patients"]].to_numpy()
     assert shown == pytest.approx(report.arrays["patient_pred"])

@@ -58,7 +58,7 @@ def test_labels_come_in_groups_or_patients_or_rows() -> None:
 
 
 def test_the_curve_learns_from_fewer_films_and_ends_at_the_runs_own(fitted: Study) -> None:
-    assert fitted.words["counts"] == [1, 2, 3]
+    assert fitted.metadata["counts"] == [1, 2, 3]
     told = fitted.explore("scarcity", n=1)
     assert {s.name for s in ENTRY.explore["scarcity"]} == set(told)
     assert told["rows"].tolist() == [40]

@@ -59,7 +59,7 @@ def test_patients_are_held_out_whole_and_censored_ones_are_not_learnt_from(
     assert not seen.event[study.data.test].all()
     assert any("last seen alive: their rows are not learnt from" in n for n in study.notes)
     held = list(dict.fromkeys(seen.patient[study.data.test].tolist()))
-    assert study.words["patients"] == [seen.patients[p] for p in held]
+    assert study.metadata["patients"] == [seen.patients[p] for p in held]
     late = Study(settings(), lives, CPU)
     assert not late.data.seen.event[late.data.learnt].all()
     assert not any("not learnt from" in n for n in late.notes)
@@ -72,25 +72,25 @@ def test_patients_are_held_out_whole_and_censored_ones_are_not_learnt_from(
 
 
 def test_views_and_neurons(classes: pd.DataFrame, values: pd.DataFrame) -> None:
-    assert Study(settings(), classes, CPU).words["neurons"] == ["shape", "colour", "noise"]
+    assert Study(settings(), classes, CPU).metadata["neurons"] == ["shape", "colour", "noise"]
     some = Study(settings(views="noise, shape"), classes, CPU)
-    assert some.words["neurons"] == ["shape", "noise"]
-    assert some.words["views"] == ["shape", "colour", "noise"]
+    assert some.metadata["neurons"] == ["shape", "noise"]
+    assert some.metadata["views"] == ["shape", "colour", "noise"]
     more = Study(settings(neurons=4), classes, CPU)
-    assert more.words["neurons"] == ["shape 1", "colour 1", "noise 1", "shape 2"]
+    assert more.metadata["neurons"] == ["shape 1", "colour 1", "noise 1", "shape 2"]
     alone = values.rename(columns=lambda c: c.replace(".", "_"))
     study = Study(settings(), alone, CPU)
-    assert study.words["neurons"] == ["features 1", "features 2", "features 3"]
+    assert study.metadata["neurons"] == ["features 1", "features 2", "features 3"]
     for one in (some, more, study):
         one.begin(0, 0, None)
-        assert one.snapshot()["hidden"].shape[1] == len(one.words["neurons"])
-    assert Study(settings(model="sgp"), classes, CPU).words["neurons"] == []
+        assert one.snapshot()["hidden"].shape[1] == len(one.metadata["neurons"])
+    assert Study(settings(model="sgp"), classes, CPU).metadata["neurons"] == []
 
 
 def test_components_are_of_the_rows_that_are_learnt_from(classes: pd.DataFrame) -> None:
     study = Study(settings(n_components=2), classes, CPU)
-    shape, colour, _ = study.data.looks.of(study.data.seen.x[study.data.learnt], CPU)
-    assert shape.shape[1] == colour.shape[1] == 2
+    shape, color, _ = study.data.looks.of(study.data.seen.x[study.data.learnt], CPU)
+    assert shape.shape[1] == color.shape[1] == 2
     assert shape.mean(0).abs().max() < 1e-9
     assert abs(float((shape[:, 0] * shape[:, 1]).mean())) < 1e-9
     assert float(shape[:, 0].var()) >= float(shape[:, 1].var())
@@ -186,12 +186,12 @@ def test_every_model_trains_and_says_what_the_catalog_promises(
     assert {spec.name for spec in ENTRY.snapshot} == set(study.snapshot())
     for spec in (*ENTRY.report, *ENTRY.snapshot):
         assert arrays[spec.name].ndim == len(spec.shape.split()), spec.name
-    neurons = len(study.words["neurons"])
+    neurons = len(study.metadata["neurons"])
     assert arrays["influence"].shape == (neurons,)
     assert arrays["hidden"].shape == (len(arrays["shown"]), neurons)
     assert np.isfinite(arrays["predicted"]).all()
     assert (arrays["km_time"].size > 0) == (kind == "lives")
-    assert len(arrays["patient_time"]) == len(study.words["patients"])
+    assert len(arrays["patient_time"]) == len(study.metadata["patients"])
 
 
 @pytest.mark.parametrize("bound", ["published", "closed", "stochastic"])
@@ -266,7 +266,7 @@ def test_exact_methods_are_left_out_of_many_rows(
     values: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("scant.studies.multiview.splits.MOST_PROCESS", 50)
-    assert "Student-t" not in Study(settings(baselines=True), values, CPU).words["methods"]
+    assert "Student-t" not in Study(settings(baselines=True), values, CPU).metadata["methods"]
 
 
 @pytest.mark.parametrize(

@@ -33,12 +33,12 @@ def csv(frame: pd.DataFrame) -> bytes:
     return frame.to_csv(index=False).encode()
 
 
-def refused(data: bytes, *words: str) -> None:
+def refused(data: bytes, *parts: str) -> None:
     """The reader and the wizard refuse a file in the same sentence."""
     with pytest.raises(BadInput) as caught:
         read_table(data, TABLE, name="mine.csv")
     said = str(caught.value)
-    for word in words:
+    for word in parts:
         assert word in said, said
     assert "\n" not in said
     assert inspect_table(data, TABLE, name="mine.csv").problems[0] in said

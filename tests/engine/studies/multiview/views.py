@@ -23,8 +23,8 @@ def looks(rng: np.random.Generator, n: int) -> tuple[pd.DataFrame, np.ndarray]:
     """Three views: of two hidden numbers one each, bent, and of nothing."""
     hidden = rng.uniform(-1.5, 1.5, (n, 2))
     shape = np.stack([hidden[:, 0], hidden[:, 0] ** 2, rng.normal(size=n)], 1)
-    colour = np.stack([np.sin(2 * hidden[:, 1]), hidden[:, 1]], 1)
-    x = np.concatenate([shape, colour, rng.normal(size=(n, 2))], 1)
+    color = np.stack([np.sin(2 * hidden[:, 1]), hidden[:, 1]], 1)
+    x = np.concatenate([shape, color, rng.normal(size=(n, 2))], 1)
     names = ["shape.a", "shape.b", "shape.c", "colour.a", "colour.b", "noise.a", "noise.b"]
     x[:, :5] += rng.normal(0, 0.1, (n, 5))
     return pd.DataFrame(x.round(4), columns=names), hidden

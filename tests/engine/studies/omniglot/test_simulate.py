@@ -54,7 +54,7 @@ def test_strokes_are_never_broken() -> None:
         assert 1 <= components(image > 0.1, np.ones((3, 3)))[1] <= 3  # strokes of a character
 
 
-def test_a_neighbour_is_right_about_half_the_time() -> None:
+def test_a_neighbor_is_right_about_half_the_time() -> None:
     """Hard enough that there is something to learn, easy enough that it can be learnt."""
     data = simulate.alphabets(0)
     drawer = np.arange(len(data)) % simulate.DRAWERS

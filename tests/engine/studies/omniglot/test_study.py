@@ -39,18 +39,18 @@ def test_every_class_is_learnt_and_scored_and_fewer_shots_are_among_more(
         assert not set(study.data.learnt) & set(study.data.test)
         assert np.array_equal(study.data.test, studies[0].data.test)
     assert set(studies[2].data.learnt) < set(studies[1].data.learnt) < set(studies[0].data.learnt)
-    assert studies[2].words["shots_most"] == 8
+    assert studies[2].metadata["shots_most"] == 8
     other = Study(settings(seed=1), drawings, CPU)
     assert not np.array_equal(other.data.test, studies[0].data.test)
 
 
 def test_outputs_and_classes_can_be_fewer(drawings: pd.DataFrame) -> None:
     one = Study(settings(n_outputs=1), drawings, CPU)
-    assert one.words["outputs"] == ["Anu"]
+    assert one.metadata["outputs"] == ["Anu"]
     assert len(one.data.seen) == 30
     two = Study(settings(n_classes=2), drawings, CPU)
-    assert two.words["classes"] == [["Anu 1", "Anu 2"], ["Bel 1", "Bel 2"]]
-    assert two.words["shown"][2] == ["Bel", "Bel 1"]
+    assert two.metadata["classes"] == [["Anu 1", "Anu 2"], ["Bel 1", "Bel 2"]]
+    assert two.metadata["shown"][2] == ["Bel", "Bel 1"]
 
 
 def test_images_are_brought_to_size_and_to_black_and_white(drawings: pd.DataFrame) -> None:
@@ -66,12 +66,12 @@ def test_images_are_brought_to_size_and_to_black_and_white(drawings: pd.DataFram
 
 
 def test_kernels_follow_the_columns(drawings: pd.DataFrame, features: pd.DataFrame) -> None:
-    assert Study(settings(), drawings, CPU).words["kernel"] == "patch"
-    assert Study(settings(kernel="rbf-ard"), drawings, CPU).words["kernel"] == "rbf-ard"
+    assert Study(settings(), drawings, CPU).metadata["kernel"] == "patch"
+    assert Study(settings(kernel="rbf-ard"), drawings, CPU).metadata["kernel"] == "rbf-ard"
     study = Study(settings(), features, CPU)
-    assert study.words["kernel"] == "rbf-ard"
-    assert study.words["size"] == []
-    assert study.words["features"] == ["a", "b", "c"]
+    assert study.metadata["kernel"] == "rbf-ard"
+    assert study.metadata["size"] == []
+    assert study.metadata["features"] == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize(
@@ -257,9 +257,9 @@ def test_predictions_name_the_class_and_keep_the_rows(
     assert told[own].iloc[1].isna().all()
     best = told[[f"p(Anu/{label})" for label in told["label"][told["output"] == "Anu"]]]
     assert told["probability"].iloc[0] == pytest.approx(best.iloc[0].max())
-    labelled = study.predict(drawings.iloc[[3, 60]])
-    assert labelled["label"].tolist() == drawings["label"].iloc[[3, 60]].tolist()
-    assert set(labelled["predicted"]) <= {c for names in study.data.seen.classes for c in names}
+    labeled = study.predict(drawings.iloc[[3, 60]])
+    assert labeled["label"].tolist() == drawings["label"].iloc[[3, 60]].tolist()
+    assert set(labeled["predicted"]) <= {c for names in study.data.seen.classes for c in names}
     with pytest.raises(BadInput, match="row 4: 'Cor' was not trained on"):
         study.predict(asked.assign(output=["Anu", "Bel", "Cor"]))
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import torch
 from scant.studies.redshift.entry import RedshiftSettings
-from scant.studies.redshift.preprocessing import TAME, Features, colour_matrix
+from scant.studies.redshift.preprocessing import TAME, Features, color_matrix
 
 BANDS = ["u", "g", "r", "i"]
 
@@ -24,7 +24,7 @@ def fit(table: pd.DataFrame, **values) -> Features:
     return Features.fit(table, BANDS, RedshiftSettings(**values))
 
 
-def test_coordinates_are_standardised_and_named(table):
+def test_coordinates_are_standardized_and_named(table):
     features = fit(table)
     x = features.inputs(table)
     assert x.shape == (500, 8)
@@ -33,12 +33,12 @@ def test_coordinates_are_standardised_and_named(table):
     assert (x.std(0, correction=0) - 1).abs().max() < 1e-10
 
 
-def test_colours_are_differences_of_neighbours_and_one_reference(table):
+def test_colors_are_differences_of_neighbors_and_one_reference(table):
     features = fit(table, robust=False, errors="ignore")
     z = features.inputs(table) @ torch.as_tensor(features.T).T
-    colours = table[BANDS].to_numpy() @ colour_matrix(4).T
-    assert np.allclose(colours[:, 1], table["u"] - table["g"])
-    assert np.allclose(z, (colours - colours.mean(0)) / colours.std(0), atol=1e-10)
+    colors = table[BANDS].to_numpy() @ color_matrix(4).T
+    assert np.allclose(colors[:, 1], table["u"] - table["g"])
+    assert np.allclose(z, (colors - colors.mean(0)) / colors.std(0), atol=1e-10)
 
 
 def test_usual_values_are_left_as_they_are(table):

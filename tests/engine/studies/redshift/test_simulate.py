@@ -16,7 +16,7 @@ def survey() -> pd.DataFrame:
     return simulate(6000, seed=1)
 
 
-def colours(kind: str, z: float) -> np.ndarray:
+def colors(kind: str, z: float) -> np.ndarray:
     """u-g, g-r, r-i, i-z of a dust-free galaxy without noise."""
     blend = np.eye(len(CLASSES))[[list(CLASSES).index(kind)]]
     flux = photometry._mixed_flux(blend, np.zeros(1), np.array([z]))
@@ -34,13 +34,13 @@ def test_distances() -> None:
     np.testing.assert_allclose(distance_modulus(redshifts), expected, atol=1e-4)
 
 
-def test_colours_of_known_types() -> None:
-    """Nearby colours of Fukugita et al. (1995), and the 4000 A break crossing g at z = 0.35."""
-    np.testing.assert_allclose(colours("elliptical", 0.0)[:3], [1.75, 0.75, 0.40], atol=0.2)
-    assert colours("elliptical", 0.0)[1] > colours("spiral", 0.0)[1] > colours("starburst", 0.0)[1]
-    assert colours("elliptical", 0.35)[1] == pytest.approx(1.6, abs=0.2)
+def test_colors_of_known_types() -> None:
+    """Nearby colors of Fukugita et al. (1995), and the 4000 A break crossing g at z = 0.35."""
+    np.testing.assert_allclose(colors("elliptical", 0.0)[:3], [1.75, 0.75, 0.40], atol=0.2)
+    assert colors("elliptical", 0.0)[1] > colors("spiral", 0.0)[1] > colors("starburst", 0.0)[1]
+    assert colors("elliptical", 0.35)[1] == pytest.approx(1.6, abs=0.2)
     passing = [(0.0, 0.35), (0.4, 0.75), (0.75, 1.1)]  # the break goes from g to r, i and z
-    grown = [colours("elliptical", b)[1:] - colours("elliptical", a)[1:] for a, b in passing]
+    grown = [colors("elliptical", b)[1:] - colors("elliptical", a)[1:] for a, b in passing]
     assert [int(g.argmax()) for g in grown] == [0, 1, 2]
 
 
@@ -93,7 +93,7 @@ def test_redshift_can_be_learnt_but_not_exactly(survey: pd.DataFrame) -> None:
         forest.fit(inputs[:3000], survey["z"][:3000]).predict(inputs[3000:]) - survey["z"][3000:]
     )
     assert 0.8 < 1 - wrong.var() / survey["z"][3000:].var() < 0.98
-    # Degenerate colours: some galaxies are wrong by far more than their like.
+    # Degenerate colors: some galaxies are wrong by far more than their like.
     assert 0.002 < (wrong.abs() > 5 * 1.48 * wrong.abs().median()).mean() < 0.1
 
 

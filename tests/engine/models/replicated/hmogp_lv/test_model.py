@@ -211,7 +211,7 @@ def test_scales_are_undone():
     rows = data([[4, 3], [5]])
     shifted = Data(rows.output, rows.replica, 10 + 2 * rows.x, 5 - 3 * rows.y, rows.samplings)
     scale = Scale.of(shifted)
-    standard = scale.standardise(shifted)
+    standard = scale.standardize(shifted)
     for d in (0, 1):
         own = standard.y[standard.output == d]
         assert own.mean().item() == pytest.approx(0, abs=1e-12)
