@@ -31,7 +31,7 @@ class Elements:
     Args:
         entry: The study, whose specification of the report names the axes.
         arrays: Those of the report.
-        words: Names that label the arrays (`events.Started.words`).
+        metadata: Names that label the arrays (`events.Started.metadata`).
         steps: The curve: step, restart, objective; a row each.
     """
 
@@ -39,10 +39,10 @@ class Elements:
         self,
         entry: Entry,
         arrays: Mapping[str, ndarray],
-        words: Mapping[str, Any],
+        metadata: Mapping[str, Any],
         steps: Float[ndarray, "3 t"],
     ) -> None:
-        self.entry, self.arrays, self.words, self.steps = entry, arrays, words, steps
+        self.entry, self.arrays, self.metadata, self.steps = entry, arrays, metadata, steps
         self._units = {spec.name: spec.unit for spec in entry.report}
 
     def has(self, *names: str) -> bool:

@@ -18,7 +18,7 @@ CURVE = "Objective"
 def figures(
     study: str,
     report: Report,
-    words: Mapping[str, Any],
+    metadata: Mapping[str, Any],
     steps: Sequence[Progress],
 ) -> dict[str, Any]:
     """The figures of a run by title, as HoloViews elements.
@@ -26,7 +26,7 @@ def figures(
     Args:
         study: A name from `scant.studies.STUDIES`.
         report: What the run came to.
-        words: Names that label its arrays (`events.Started.words`).
+        metadata: Names that label its arrays (`events.Started.metadata`).
         steps: Its curve.
     """
     from scant.plotting.elements import Elements
@@ -34,7 +34,7 @@ def figures(
     found = entry(study)
     columns = [(p.step, p.restart, p.elbo) for p in steps]
     curve = np.array(columns, float).reshape(-1, 3).T
-    made = Elements(found, report.arrays, words, curve)
+    made = Elements(found, report.arrays, metadata, curve)
     drawn = {CURVE: made.elbo()} if len(steps) else {}
     own = f"scant.studies.{found.name}.plots"
     if report.arrays and find_spec(own):
@@ -72,4 +72,4 @@ def plot(run: Any) -> Any:
         raise NotFound(f"Run {run} has no report; look at it once it has ended.")
     columns = (trace.step, trace.elbo, trace.seconds, trace.best, trace.score, trace.restart)
     steps = [Progress(*row) for row in zip(*(c.tolist() for c in columns))]
-    return layout(figures(record.study, report, record.words, steps))
+    return layout(figures(record.study, report, record.metadata, steps))

@@ -45,14 +45,14 @@ class Fit(Iterator[Event]):
         self.control = control
         self.steps: list[Progress] = []
         self.report: Report | None = None
-        self._words: Mapping[str, Any] = {}
+        self._metadata: Mapping[str, Any] = {}
         self._events = train(study, control, checkpoint)
 
     def __next__(self) -> Event:
         event = next(self._events)
         match event:
             case Started():
-                self._words = event.words
+                self._metadata = event.metadata
             case Progress():
                 self.steps.append(event)
             case Finished():
@@ -67,7 +67,7 @@ class Fit(Iterator[Event]):
         """
         if self.report is None:
             raise NotFound("There is no report to plot yet; iterate over the fit's events first.")
-        return layout(figures(self.study.settings.study, self.report, self._words, self.steps))
+        return layout(figures(self.study.settings.study, self.report, self._metadata, self.steps))
 
 
 def fit(

@@ -24,7 +24,7 @@ def rows(run: RunState) -> pd.DataFrame:
             "truth": a["truth"],
             "predicted": a["predicted"],
             "deviation": a["predicted_std"],
-            **{f"neuron {run.words['neurons'][i]}": a["hidden"][:, i] for i in most},
+            **{f"neuron {run.metadata['neurons'][i]}": a["hidden"][:, i] for i in most},
         }
     )
 

@@ -17,7 +17,7 @@ def rows(run: RunState) -> pd.DataFrame:
     assert run.report is not None
     a = run.report.arrays
     parts = np.stack([a[f"std_{part}"] for part in ("model", "noise", "input")])
-    bands = [str(b) for b in run.words["bands"]]
+    bands = [str(b) for b in run.metadata["bands"]]
     return pd.DataFrame(
         {
             "true z": a["z_true"],

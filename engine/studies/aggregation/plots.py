@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 def figures(made: Elements) -> dict[str, Any]:
     """The posterior of the scarce task over its cells, the held-out values, the tasks' B."""
-    a, words = made.arrays, made.words
-    edges, dims, tasks = words.get("edges") or (), words["dims"], words["tasks"]
+    a, metadata = made.arrays, made.metadata
+    edges, dims, tasks = metadata.get("edges") or (), metadata["dims"], metadata["tasks"]
     drawn: dict[str, Any] = {}
     if len(edges) == 2:
         drawn["Posterior mean"] = made.surface(edges, "mean", dims)

@@ -10,19 +10,19 @@ if TYPE_CHECKING:
 
 def figures(made: Elements) -> dict[str, Any]:
     """F1 by labels given, of this session and of the methods compared, and the pool."""
-    a, words = made.arrays, made.words
+    a, metadata = made.arrays, made.metadata
     labels = ("labels", "F1 on held-out patches")
     drawn = {
-        "Label efficiency": made.lines(a["labels"], a["f1"], words["methods"], labels),
+        "Label efficiency": made.lines(a["labels"], a["f1"], metadata["methods"], labels),
         "The pool": made.groups(
             *a["pool_xy"].T,
             a["truth"],
-            words["classes"],
+            metadata["classes"],
             ("first principal component", "second principal component"),
         ),
     }
     if made.has("compare_f1"):
         drawn["Beside other methods"] = made.lines(
-            a["labels"], a["compare_f1"], words["compared"], labels
+            a["labels"], a["compare_f1"], metadata["compared"], labels
         )
     return drawn

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 def figures(made: Elements) -> dict[str, Any]:
     """The replicas of each shown output with their bands and data, and how outputs go together."""
-    a, words = made.arrays, made.words
-    outputs, shown = list(words["outputs"]), list(words["shown"])
+    a, metadata = made.arrays, made.metadata
+    outputs, shown = list(metadata["outputs"]), list(metadata["shown"])
     drawn = {name: _replicas(made, i, name) for i, name in enumerate(shown)}
     if made.has("test_y"):
         drawn["Held-out values"] = made.against("test_y", "test_mean", "test_std_y")
@@ -24,8 +24,8 @@ def figures(made: Elements) -> dict[str, Any]:
 
 def _replicas(made: Elements, output: int, name: str) -> Any:
     """Curves of one output's replicas, its data on them."""
-    a, seen = made.arrays, made.words["observed"]
-    names = made.words["replicas"][list(made.words["outputs"]).index(name)]
+    a, seen = made.arrays, made.metadata["observed"]
+    names = made.metadata["replicas"][list(made.metadata["outputs"]).index(name)]
     axes = ("grid", "mean")
     parts = [
         made.band(a["grid"], a["mean"][output, r], a["std_y"][output, r], axes, label=str(replica))

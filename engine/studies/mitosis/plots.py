@@ -10,14 +10,14 @@ if TYPE_CHECKING:
 
 def figures(made: Elements) -> dict[str, Any]:
     """The latent space in its two most relevant dimensions, and the scores of held-out rows."""
-    a, words = made.arrays, made.words
+    a, metadata = made.arrays, made.metadata
     drawn: dict[str, Any] = {}
     if a["latent_mean"].shape[1] > 1:
         first, second = a["relevance"].argsort()[::-1][:2]
         drawn["Where the rows lie"] = made.groups(
             *a["latent_mean"][:, [first, second]].T,
             a["latent_class"],
-            words["classes"],
+            metadata["classes"],
             (f"latent dimension {first + 1}", f"latent dimension {second + 1}"),
         )
     drawn["Relevance of the dimensions"] = made.bars(
@@ -25,6 +25,6 @@ def figures(made: Elements) -> dict[str, Any]:
     )
     if made.has("pr"):
         drawn["Precision and recall"] = made.lines(
-            a["pr"][:, 2], a["pr"][:, 1], words["methods"], ("recall", "precision")
+            a["pr"][:, 2], a["pr"][:, 1], metadata["methods"], ("recall", "precision")
         )
     return drawn

@@ -12,16 +12,18 @@ if TYPE_CHECKING:
 
 def figures(made: Elements) -> dict[str, Any]:
     """What each view contributes, the held-out rows, and the score of every method."""
-    a, words = made.arrays, made.words
+    a, metadata = made.arrays, made.metadata
     drawn: dict[str, Any] = {}
     if made.has("influence"):
         drawn["What each neuron contributes"] = made.bars(
-            words["neurons"], a["influence"], "influence"
+            metadata["neurons"], a["influence"], "influence"
         )
-    if made.has("test_truth") and words["task"] == "classification":
+    if made.has("test_truth") and metadata["task"] == "classification":
         truth = a["test_truth"] > 0.5
-        drawn["Probabilities by class"] = made.densities("test_predicted", truth, words["classes"])
-    elif made.has("test_truth") and words["task"] == "regression":
+        drawn["Probabilities by class"] = made.densities(
+            "test_predicted", truth, metadata["classes"]
+        )
+    elif made.has("test_truth") and metadata["task"] == "regression":
         drawn["Predicted against true"] = made.against("test_truth", "test_predicted", "test_std")
     elif made.has("patient_time"):
         drawn["Patients, predicted against true"] = made.against("patient_time", "patient_pred")
@@ -32,10 +34,10 @@ def figures(made: Elements) -> dict[str, Any]:
             ("time", "share alive"),
         )
     drawn["Scores of the methods"] = made.bars(
-        words["methods"], np.nanmean(a["scores"], axis=1), str(words["score"])
+        metadata["methods"], np.nanmean(a["scores"], axis=1), str(metadata["score"])
     )
     if made.has("pr"):
         drawn["Precision and recall"] = made.lines(
-            a["pr"][:, 2], a["pr"][:, 1], words["methods"], ("recall", "precision")
+            a["pr"][:, 2], a["pr"][:, 1], metadata["methods"], ("recall", "precision")
         )
     return drawn

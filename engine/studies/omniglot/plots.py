@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 def figures(made: Elements) -> dict[str, Any]:
     """Recall of each output, and the coregionalization of classes and of outputs."""
-    a, words = made.arrays, made.words
-    outputs = list(words["outputs"])
+    a, metadata = made.arrays, made.metadata
+    outputs = list(metadata["outputs"])
     order = np.asarray(a["order"], int)
     # The same class may stand in two outputs; a row of a heat map has a name of its own.
-    classes = [" · ".join(dict.fromkeys(words["shown"][i])) for i in order]
+    classes = [" · ".join(dict.fromkeys(metadata["shown"][i])) for i in order]
     return {
         "Recall of held-out rows": made.bars(outputs, a["accuracy"], "accuracy"),
         "How the classes go together": made.matrix(

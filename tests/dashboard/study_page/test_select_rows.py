@@ -30,7 +30,7 @@ def runs() -> dict[str, Any]:
     store.import_shipped()
     return {
         name: SimpleNamespace(
-            words=store.run(f"demo-{name}").words, report=store.report(f"demo-{name}")
+            metadata=store.run(f"demo-{name}").metadata, report=store.report(f"demo-{name}")
         )
         for name in PAGES
     }

@@ -62,10 +62,10 @@ def test_predictions_have_the_whole_deviation_as_their_band(fits: Any) -> None:
 def test_a_surface_has_the_cells_where_they_lie(fits: Any) -> None:
     run = fits("aggregation")
     drawn = element(run.plot(), "Posterior mean", hv.QuadMesh)
-    ages = len(run.study.words["edges"][0]) - 1
+    ages = len(run.study.metadata["edges"][0]) - 1
     mean = run.report.arrays["mean"]
     years, across = drawn.dimension_values("year", False), drawn.dimension_values("age", False)
-    middle = [(e[0] + e[1]) / 2 for e in run.study.words["edges"]]
+    middle = [(e[0] + e[1]) / 2 for e in run.study.metadata["edges"]]
     assert (across[0], years[0]) == pytest.approx(middle)
     cells = drawn.dimension_values("mean", flat=False)
     assert np.array_equal(cells[0], mean[:ages])  # the first dimension runs fastest
@@ -73,7 +73,7 @@ def test_a_surface_has_the_cells_where_they_lie(fits: Any) -> None:
 
 def test_replicas_have_the_bands_of_new_measurements(fits: Any) -> None:
     run = fits("genes")
-    a, name = run.report.arrays, run.study.words["shown"][0]
+    a, name = run.report.arrays, run.study.metadata["shown"][0]
     curve, area = (element(run.plot(), name, kind) for kind in (hv.Curve, hv.Area))
     assert np.array_equal(curve.dimension_values("mean"), a["mean"][0, 0])
     low = a["mean"][0, 0] - 1.96 * a["std_y"][0, 0]
