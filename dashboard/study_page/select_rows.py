@@ -121,6 +121,7 @@ class SelectRows(View):
         if plot.state not in self._drawn:
             dress(plot.state)
             tools = [t for t in plot.state.tools if not isinstance(t, models.WheelZoomTool)]
+            plot.state.output_backend = "canvas"  # WebGL makes browsers complain in the console
             plot.state.toolbar.update(active_scroll=None, tools=tools)  # a wheel scrolls the page
             self._drawn.append(plot.state)
             self.say()
