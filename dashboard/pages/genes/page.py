@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from scant.dashboard.pages.genes import selection
 from scant.dashboard.pages.genes.browse import Browse
 from scant.dashboard.pages.genes.compare import Compare
 from scant.dashboard.pages.genes.grid import Grid
@@ -20,6 +21,7 @@ from scant.dashboard.plots.variance import VariancePlot
 from scant.dashboard.plots.variance_components import LevelsPlot
 from scant.dashboard.study_page.lazy_view import LazyView
 from scant.dashboard.study_page.prose import read_prose
+from scant.dashboard.study_page.select_rows import HEIGHT, TITLE, SelectRows
 from scant.dashboard.study_page.variants import Alternatives, Variant
 from scant.dashboard.study_page.views import Views
 from scant.studies.genes.entry import MODELS
@@ -53,7 +55,12 @@ def views(page: PageContext) -> Views:
     """The views of one browser session."""
     hidden = LazyView(HeldOutReplica.title, lambda: HeldOutReplica(page), height=980)
     browse = LazyView(Browse.title, lambda: Browse(page), height=760)
-    explore: tuple[Any, ...] = (hidden, browse, Alternatives(page, WORTH, other_models))
+    chosen = LazyView(
+        TITLE,
+        lambda: SelectRows(page, selection.rows, selection.axes, selection.measures),
+        height=HEIGHT,
+    )
+    explore: tuple[Any, ...] = (hidden, browse, chosen, Alternatives(page, WORTH, other_models))
     return Views(
         story=STORY,
         equations=EQUATIONS,
@@ -61,7 +68,9 @@ def views(page: PageContext) -> Views:
         live=_live(),
         result=_result(),
         explore=explore,
-        wide=frozenset({PICTURE, "Figures", Compare.title, hidden.title, browse.title, WORTH}),
+        wide=frozenset(
+            {PICTURE, "Figures", Compare.title, hidden.title, browse.title, TITLE, WORTH}
+        ),
         steps=(
             (PICTURE, "Green rings were never shown to the model."),
             (LATENT, "Neighbours lend each other what they know."),

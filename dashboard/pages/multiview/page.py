@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from scant.dashboard.pages.mitosis.tabs import tabs
+from scant.dashboard.pages.multiview import selection
 from scant.dashboard.pages.multiview.patient import Patient
 from scant.dashboard.pages.multiview.result import (
     BESIDE,
@@ -31,6 +32,7 @@ from scant.dashboard.plots.survival import SurvivalPlot
 from scant.dashboard.plots.view_contributions import InfluencePlot
 from scant.dashboard.study_page.lazy_view import LazyView
 from scant.dashboard.study_page.prose import read_prose
+from scant.dashboard.study_page.select_rows import HEIGHT, TITLE, SelectRows
 from scant.dashboard.study_page.variants import Alternatives
 from scant.dashboard.study_page.views import Views
 from scant.studies.multiview.entry import LAYERED
@@ -62,7 +64,13 @@ def views(page: PageContext) -> Views:
     scarce = LazyView(Scarcity.title, lambda: Scarcity(page), height=320)
     row = LazyView(RowExplanation.title, lambda: RowExplanation(page), height=520)
     patient = LazyView(Patient.title, lambda: Patient(page), height=420)
-    explore: tuple[Any, ...] = (on, scarce, row, patient, Alternatives(page, OTHERWISE, otherwise))
+    chosen = LazyView(
+        TITLE,
+        lambda: SelectRows(page, selection.rows, selection.axes, selection.measures),
+        height=HEIGHT,
+    )
+    other = Alternatives(page, OTHERWISE, otherwise)
+    explore: tuple[Any, ...] = (on, scarce, row, patient, chosen, other)
     return Views(
         story=STORY,
         equations=EQUATIONS,
@@ -72,7 +80,9 @@ def views(page: PageContext) -> Views:
         explore=explore,
         above=tabs(page),
         hides=hides,
-        wide=frozenset({"Figures", on.title, scarce.title, row.title, patient.title, OTHERWISE}),
+        wide=frozenset(
+            {"Figures", on.title, scarce.title, row.title, patient.title, TITLE, OTHERWISE}
+        ),
         steps=(
             (PROBABILITIES, "Cells that it never saw: how sure is it, and is it right?"),
             (TRUTH, "Every dot was kept from the model."),
