@@ -16,7 +16,7 @@ from bokeh.server.server import Server
 from scant.dashboard.auth import page_session, proxy, same_origin, visitor_cookie
 from scant.dashboard.auth.accounts import Accounts
 from scant.dashboard.auth.login import LoginProvider, show_log
-from scant.dashboard.auth.login_sessions import LoginSessions
+from scant.dashboard.auth.sessions import LoginSessions
 from scant.dashboard.frame.session import page
 from scant.dashboard.frame.template import assets
 from scant.dashboard.limits.connections import (
@@ -35,7 +35,7 @@ from scant.dashboard.server.listening import check_address, keeping, listening
 from scant.dashboard.server.options import ServerOptions
 from scant.dashboard.server.site import Site
 from scant.dashboard.study_page.page import study_page
-from scant.dashboard.upstream import install_all
+from scant.dashboard.upstream import install_all, server_parts
 from scant.errors import BadInput
 from scant.store.private_files import private_folder
 from scant.studies import STUDIES
@@ -101,10 +101,11 @@ def build(site: Site, options: ServerOptions) -> Server:
     routes.put_up(server, site, policy, own_pages=not same_origin.on_this_machine(address))
     bound_pages(server, site.limits, site.key)
     bound_connections(server, Connections(proxies))
-    # In this order: cookies and headers go by the scheme of which a proxy knows.
-    server._tornado.add_transform(proxy.transform(proxies))
-    server._tornado.add_transform(visitor_cookie.transform(site.key))
-    server._tornado.add_transform(headers.transform(policy))
+    # In this order: cookies and headers depend on the scheme that a proxy reports.
+    app = server_parts.application(server)
+    app.add_transform(proxy.transform(proxies))
+    app.add_transform(visitor_cookie.transform(site.key))
+    app.add_transform(headers.transform(policy))
     return server
 
 

@@ -50,6 +50,7 @@ def serve(port: int, folder: Path) -> None:
     from scant.dashboard.auth import visitor_cookie
     from scant.dashboard.server.options import ServerOptions
     from scant.dashboard.server.site import Site
+    from scant.dashboard.upstream.server_parts import application
     from scant.runs import RunService
     from scant.store import Store
 
@@ -79,7 +80,7 @@ def serve(port: int, folder: Path) -> None:
 
     server = build(site, ServerOptions(port=port))
     handlers = [("begin", Begin), ("end", End), ("steps", Steps), ("memory", Memory)]
-    server._tornado.add_handlers(".*", [(f"/measure/{name}", made) for name, made in handlers])
+    application(server).add_handlers(".*", [(f"/measure/{name}", made) for name, made in handlers])
     run(site, server)
 
 

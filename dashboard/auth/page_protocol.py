@@ -1,4 +1,4 @@
-"""What a page may say over its websocket, and what it hears when that goes wrong.
+"""The messages that a page may send over its websocket, and the answers to bad ones.
 
 Bokeh answers a message that it cannot take with the exception and its traceback. Those belong into
 the server's log; the page hears a sentence and the number under which they stand there.
@@ -10,27 +10,36 @@ import logging
 import secrets
 import sys
 import traceback
+from collections.abc import Callable
 from typing import Any
 
 from bokeh.protocol.exceptions import ProtocolError
 from bokeh.server.protocol_handler import ProtocolHandler
+from bokeh.server.session import ServerSession
 
 LONGEST = 200  # characters of an exception's text in the log
 
 log = logging.getLogger(__name__)
 
 
+async def _server_info(message: Any, connection: Any) -> Any:
+    return connection.protocol.create("SERVER-INFO-REPLY", message.header["msgid"])
+
+
+TAKEN: dict[str, Callable[[Any, Any], Any]] = {
+    "PULL-DOC-REQ": ServerSession.pull,
+    "PATCH-DOC": ServerSession.patch,
+    "SERVER-INFO-REQ": _server_info,
+}
+
+
 class PageProtocol(ProtocolHandler):
     """Takes changes of the document, and requests for it; not a whole new document."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        del self._handlers["PUSH-DOC"]
 
     async def handle(self, message: Any, connection: Any) -> Any:
         """The answer to a message of the page; a sentence where it could not be taken."""
         try:
-            taken = self._handlers.get(message.msgtype)
+            taken = TAKEN.get(message.msgtype)
             if taken is None:
                 raise ProtocolError(f"a page sent {message.msgtype}")
             return await taken(message, connection)

@@ -26,13 +26,14 @@ from bokeh.util.token import (
     get_token_payload,
 )
 from panel.io.resources import Resources
-from panel.io.server import DocHandler, WSHandler, server_html_page_for_session
+from panel.io.server import DocHandler, server_html_page_for_session
 from panel.io.state import set_curdoc
-from scant.dashboard.auth.login_sessions import login_of
 from scant.dashboard.auth.page_protocol import PageProtocol, closing
 from scant.dashboard.auth.same_origin import same_host
+from scant.dashboard.auth.sessions import login_of
 from scant.dashboard.auth.visitor_cookie import COOKIE, verify
 from scant.dashboard.server import headers
+from scant.dashboard.upstream.socket_steps import SocketSteps
 from tornado.web import HTTPError, RequestHandler, authenticated
 
 log = logging.getLogger(__name__)
@@ -111,13 +112,9 @@ class PageHandler(DocHandler):
         self.set_header("Content-Security-Policy", self.policy.page(nonce, self.request))
 
 
-class PageSocket(WSHandler):
+class PageSocket(SocketSteps):
     """The websocket of a page."""
 
-    application: Any
-    handler: Any
-    receiver: Any
-    connection: Any
     _ending = False
     _faults = 0
 
@@ -133,7 +130,7 @@ class PageSocket(WSHandler):
     async def prepare(self) -> None:
         """Refuse, before the handshake, whoever did not open the page."""
         await super().prepare()
-        if self._finished:
+        if self.current_user is None:  # and was refused
             return
         session = self._joined(self._offered())
         if session is None:
@@ -142,7 +139,8 @@ class PageSocket(WSHandler):
         if session.connection_count >= SOCKETS:
             raise HTTPError(429)
 
-    async def _async_open(self, token: str) -> None:
+    async def join_session(self, token: str) -> None:
+        """Join the session, where it and the page's connections still allow it."""
         session = self._joined(token)
         if session is None:  # ended since the handshake; Bokeh would make it anew
             self.close(4404, "The page's session has ended.")
@@ -150,7 +148,7 @@ class PageSocket(WSHandler):
         if session.connection_count >= SOCKETS:  # many at once passed the test of the handshake
             self.close(4429, "The page is open already.")
             return
-        await super()._async_open(token)
+        await super().join_session(token)
         self.handler = PageProtocol()
 
     async def on_message(self, fragment: str | bytes) -> None:
@@ -169,33 +167,37 @@ class PageSocket(WSHandler):
 
     def on_close(self) -> None:
         """Let the session go with its page, which never comes back to it (`template.reconnect`)."""
-        session = getattr(self.connection, "_session", None)
+        session = self.session
         super().on_close()
         if session is not None and not session.connection_count:
             session.request_expiration()
 
-    async def _handle(self, message: Any) -> Any:
-        work = await super()._handle(message)
+    async def answer(self, message: Any) -> Any:
+        """Handle a message; the connection ends after `FAULTS` that could not be."""
+        work = await super().answer(message)
         if work is not None and work.msgtype == "ERROR":
             self._faults += 1
             if self._faults >= FAULTS:  # each is in the log, with its traceback
                 self.close(4400, "This page sent too much that the server does not take.")
         return work
 
-    async def _receive(self, fragment: str | bytes) -> Any:
+    async def read(self, fragment: str | bytes) -> Any:
+        """Take a part of a message; the connection ends where the server does not take it."""
         try:
             return await self.receiver.consume(fragment)
         except (MessageError, ProtocolError, ValidationError) as error:
             self.close(4400, closing("This page sent what the server does not take", str(error)))
             return None
         except Exception:
-            self._protocol_error("a message could not be read")
+            self.unreadable("a message could not be read")
             return None
 
-    def _protocol_error(self, message: str) -> None:
+    def unreadable(self, message: str) -> None:
+        """Say so, and end the connection."""
         self.close(4400, closing("This page sent what the server cannot read"))
 
-    def _internal_error(self, message: str) -> None:
+    def failed(self, message: str) -> None:
+        """Say so, and end the connection."""
         self.close(4500, closing("The server could not take what this page sent"))
 
     def _offered(self) -> str:

@@ -43,7 +43,7 @@ class BoundedSocket:
     _client: Client | None = None
     _gate: PageGate | None = None
 
-    async def _handle(self: Any, message: Any) -> None:
+    async def answer(self: Any, message: Any) -> None:
         """Handle a message, and send the answer, when its turn has come."""
         if self._client is None:
             self._client = Client.of(self.request, self.key)
@@ -54,8 +54,8 @@ class BoundedSocket:
                 return
             expiry = loop.call_later(HELD, turn.end)
             try:
-                work = await super()._handle(message)  # type: ignore[misc]
+                work = await super().answer(message)  # type: ignore[misc]
                 if work:  # to write an answer down takes as long as to make it
-                    await self._schedule(work)
+                    await self.send_message(work)
             finally:
                 expiry.cancel()

@@ -1,4 +1,4 @@
-"""Limits on what a browser may send over its websocket.
+"""Limits on the messages of a browser over its websocket.
 
 Tornado bounds one frame, Bokeh bounds nothing: a message may have any number of frames, base64 text
 in it is decompressed without limit (`bokeh/core/serialization.py`), and an array may name a type
@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
+import json
 import time
 import zlib
 from typing import Any
@@ -42,7 +43,7 @@ class BoundedReceiver(Receiver):
 
     def __init__(self, protocol: Any) -> None:
         super().__init__(protocol)
-        self._text = self._total = 0
+        self._text = self._total = self._parts = 0
         self._allowance, self._last = float(BURST), time.monotonic()
 
     async def consume(self, fragment: str | bytes) -> Message[Any] | None:
@@ -53,6 +54,8 @@ class BoundedReceiver(Receiver):
         """
         self._count(fragment)
         try:
+            if self._parts == 1:
+                _check_buffer_count(json.loads(fragment))
             message: Message[Any] | None = await super().consume(fragment)
         except (MessageError, ProtocolError, ValidationError):
             raise
@@ -61,11 +64,8 @@ class BoundedReceiver(Receiver):
         except Exception as error:
             kind = type(error).__name__
             raise ProtocolError(f"a message could not be assembled ({kind})") from None
-        partial = self._partial
-        if message is None and partial is not None and not partial._buffers:
-            _check_buffer_count(partial)
         if message is not None:
-            self._text = self._total = 0
+            self._text = self._total = self._parts = 0
             check(message.content)
             await self._wait(_count_events(message.content))
         return message
@@ -75,6 +75,7 @@ class BoundedReceiver(Receiver):
         if isinstance(fragment, str):
             self._text += len(fragment)
         self._total += len(fragment)
+        self._parts += 1
         if self._text > TEXT_LIMIT:
             raise ProtocolError(f"a message has more than {TEXT_LIMIT} bytes of text")
         if self._total > MESSAGE_LIMIT:
@@ -98,8 +99,8 @@ def _count_events(content: Any) -> int:
     return max(count, 1)
 
 
-def _check_buffer_count(message: Message[Any]) -> None:
-    count = message.header.get("num_buffers", 0)
+def _check_buffer_count(header: dict[str, Any]) -> None:
+    count = header.get("num_buffers", 0)
     if not isinstance(count, int) or not 0 <= count <= BUFFERS:
         raise ProtocolError(f"a message announces {str(count)[:20]} buffers, at most {BUFFERS} may")
 

@@ -14,6 +14,7 @@ from scant.dashboard.limits.client import Busy, Client
 from scant.dashboard.limits.gate import PageGate, Turn, Withdrawn
 from scant.dashboard.limits.message_turns import BoundedSocket, MessageTurns
 from scant.dashboard.limits.sessions import LiveSessions
+from scant.dashboard.upstream.server_parts import application
 from tornado.web import authenticated
 
 
@@ -78,7 +79,7 @@ def bound_pages(server: Server, limits: PageLimits, key: str) -> None:
         limits: The server's.
         key: What signs its visitor cookies.
     """
-    for rule in server._tornado.wildcard_router.rules:
+    for rule in application(server).wildcard_router.rules:
         target: Any = rule.target
         if not isinstance(target, type) or issubclass(target, BoundedPages | BoundedSocket):
             continue

@@ -21,6 +21,7 @@ from scant.dashboard.frame.template import assets
 from scant.dashboard.server.answers import Answer, Missing, answering
 from scant.dashboard.server.headers import Policy
 from scant.dashboard.server.ready import Ready
+from scant.dashboard.upstream.server_parts import application
 from scant.data_sources.package_data import package_file
 from scant.studies import STUDIES
 from scant.studies.aliases import STUDIES as FORMER
@@ -124,7 +125,7 @@ def put_up(
         policy: What pages may load.
         own_pages: Whether pages under any name of the server may open websockets.
     """
-    app: Any = server._tornado
+    app: Any = application(server)
     present = {rule.matcher.regex.pattern.rstrip("$"): rule for rule in app.wildcard_router.rules}
     rules: list[Rule] = [
         *_pages(app.applications, site, policy, own_pages),
@@ -149,7 +150,7 @@ def put_up(
 
 def listed(server: Server) -> list[str]:
     """The addresses that a server answers, as regular expressions."""
-    app: Any = server._tornado
+    app: Any = application(server)
     return [rule.matcher.regex.pattern.rstrip("$") for rule in app.wildcard_router.rules]
 
 

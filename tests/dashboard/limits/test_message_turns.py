@@ -26,13 +26,13 @@ class Handler:
         self.log, self.inside = log, asyncio.Event()
         self.go = asyncio.Event()
 
-    async def _handle(self, message: str) -> str:
+    async def answer(self, message: str) -> str:
         self.log.append(message)
         self.inside.set()
         await self.go.wait()
         return f"answer to {message}"
 
-    async def _schedule(self, work: str) -> None:
+    async def send_message(self, work: str) -> None:
         self.log.append(work)
 
 
@@ -52,7 +52,7 @@ def test_messages_of_an_address_wait_for_each_other_and_visitors_take_turns() ->
         mallory = [socket(turns, "10.0.0.1", "mallory", log) for _ in range(3)]
         ada, bob = socket(turns, "10.0.0.1", "ada", log), socket(turns, "10.0.0.2", "bob", log)
         named = [*zip(mallory, ("m1", "m2", "m3"), strict=True), (ada, "a"), (bob, "b")]
-        tasks = [asyncio.create_task(one._handle(name)) for one, name in named]
+        tasks = [asyncio.create_task(one.answer(name)) for one, name in named]
         await bob.inside.wait()  # who comes from elsewhere does not wait
         await mallory[0].inside.wait()
         await settled()
@@ -71,10 +71,10 @@ def test_who_does_not_take_its_answer_holds_nobody_up(monkeypatch: pytest.Monkey
     async def main() -> None:
         turns, log = MessageTurns(), list[str]()
         stuck, ada = socket(turns, "a", "mallory", log), socket(turns, "a", "ada", log)
-        first = asyncio.create_task(stuck._handle("never taken"))
+        first = asyncio.create_task(stuck.answer("never taken"))
         await stuck.inside.wait()
         ada.go.set()
-        await ada._handle("a")
+        await ada.answer("a")
         assert log == ["never taken", "a", "answer to a"]
         first.cancel()
 
@@ -86,7 +86,7 @@ def test_a_message_of_who_has_gone_is_not_handled() -> None:
     async def main() -> None:
         turns, log = MessageTurns(), list[str]()
         first, second = (socket(turns, "a", "ada", log) for _ in range(2))
-        tasks = [asyncio.create_task(one._handle("m")) for one in (first, second)]
+        tasks = [asyncio.create_task(one.answer("m")) for one in (first, second)]
         await first.inside.wait()
         second.ws_connection = None
         first.go.set()
