@@ -16,6 +16,7 @@ from tests.paths import ROOT
 WEB = {"panel", "bokeh", "holoviews", "panel_material_ui"}
 SCIENCE = (
     "scant.studies.protocol",
+    "scant.studies.trained",
     "scant.models",
     "scant.random",
     "scant.training.loop",
