@@ -133,6 +133,7 @@ def notebook(run: RunState) -> bytes:
         finite = {name: value for name, value in shown.items() if math.isfinite(value)}
         said = f"As the page showed them: {json.dumps(finite)}"
         cells.append(v4.new_markdown_cell(said))
+    cells.append(v4.new_code_cell("fit.plot()"))
     for i, cell in enumerate(cells):
         cell["id"] = f"cell-{i}"  # so that the same run gives the same file
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}

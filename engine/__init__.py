@@ -5,16 +5,21 @@
 >>> for event in run:
 ...     print(event)
 >>> table = run.study.predict(new_galaxies)
+>>> run.plot()  # the study's figures, in a notebook
 """
 
 from importlib import import_module
 from typing import Any
 
 __version__ = "0.1.0"
-__all__ = ["fit", "load"]
+__all__ = ["fit", "load", "plot"]
 
 # Imported at first use, so that `import scant` stays light: the server never loads torch.
-_LAZY = {"fit": "scant.training.api", "load": "scant.training.api"}
+_LAZY = {
+    "fit": "scant.training.api",
+    "load": "scant.training.api",
+    "plot": "scant.plotting.run",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -82,6 +82,12 @@ def new_figure(
     plot.add_tools(
         models.CustomAction(description="Save as SVG", callback=save_svg, icon=_SVG_ICON)
     )
+    dress(plot)
+    return plot
+
+
+def dress(plot: Figure) -> None:
+    """The looks that all figures share, on the page's own background."""
     plot.toolbar.logo = None
     plot.toolbar.autohide = True
     plot.outline_line_color = None
@@ -96,7 +102,6 @@ def new_figure(
         axis.axis_label_text_font_style = "normal"
         if isinstance(axis.formatter, models.BasicTickFormatter):
             axis.formatter.use_scientific = False
-    return plot
 
 
 def drawn_on(plot: Figure) -> None:

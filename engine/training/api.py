@@ -10,8 +10,9 @@ import pandas as pd
 from safetensors.torch import load as load_tensors
 from scant.data_sources.open import open_table
 from scant.errors import BadInput, NotFound
-from scant.events import Event
+from scant.events import Event, Finished, Progress, Report, Started
 from scant.hardware import keep_freed_memory
+from scant.plotting.run import figures, layout
 from scant.studies import Settings, entry
 from scant.studies.protocol import FittedStudy, Study, study_class
 from scant.training import result_folder
@@ -28,6 +29,8 @@ class Fit(Iterator[Event]):
         study: The study being trained; after the last event it is fitted.
         control: `control.stop()` and `control.pause()` work from another thread or between events.
         table: What it is trained on; None: the study makes its own.
+        steps: The curve so far.
+        report: What it came to; None before its end.
     """
 
     def __init__(
@@ -40,10 +43,31 @@ class Fit(Iterator[Event]):
         self.study = study
         self.table = table
         self.control = control
+        self.steps: list[Progress] = []
+        self.report: Report | None = None
+        self._metadata: Mapping[str, Any] = {}
         self._events = train(study, control, checkpoint)
 
     def __next__(self) -> Event:
-        return next(self._events)
+        event = next(self._events)
+        match event:
+            case Started():
+                self._metadata = event.metadata
+            case Progress():
+                self.steps.append(event)
+            case Finished():
+                self.report = event.report
+        return event
+
+    def plot(self) -> Any:
+        """The study's figures as a HoloViews layout, which a notebook shows.
+
+        Raises:
+            NotFound: There is no report yet; iterate to the end first.
+        """
+        if self.report is None:
+            raise NotFound("There is no report to plot yet; iterate over the fit's events first.")
+        return layout(figures(self.study.settings.study, self.report, self._metadata, self.steps))
 
 
 def fit(

@@ -10,7 +10,15 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.accessible import assert_accessible
-from tests.browser.visiting import PATIENCE, come_to, drop, reading, status, use_and_train
+from tests.browser.visiting import (
+    PATIENCE,
+    come_to,
+    drop,
+    reading,
+    select_rows,
+    status,
+    use_and_train,
+)
 
 SMALL = "n_inducing_outputs=2&n_inducing_inputs=6&max_steps=15&patience=0&baselines=false"
 PICTURE = "Replicas, seen and never taken"
@@ -37,6 +45,14 @@ def test_it_opens_alive_and_a_hidden_replica_returns(visit: Callable[[str], Page
     expect(said).to_be_visible(timeout=PATIENCE)
     come_to(page, BROWSE)
     expect(reading(page, BROWSE)).to_contain_text("of 6 outputs", timeout=PATIENCE)
+
+
+def test_rows_selected_in_one_figure_have_metrics_of_their_own(
+    visit: Callable[[str], Page],
+) -> None:
+    (rows, value), (fewer, other) = select_rows(visit("/genes"), "NLPD")
+    assert 0 < fewer < rows
+    assert value != other
 
 
 def test_axe_finds_nothing_against_it(visit: Callable[[str], Page]) -> None:

@@ -16,6 +16,7 @@ from tests.browser.visiting import (
     come_to,
     drop,
     reading,
+    select_rows,
     status,
     use_and_train,
 )
@@ -40,6 +41,14 @@ def test_it_opens_alive_and_a_view_is_taken_away(visit: Callable[[str], Page]) -
     expect(said).to_contain_text(re.compile("F1 is 0.* against 0"), timeout=PATIENCE)
     row = come_to(page, "One row, neuron by neuron")
     expect(row).to_contain_text("with a probability of", timeout=PATIENCE)
+
+
+def test_rows_selected_in_one_figure_have_metrics_of_their_own(
+    visit: Callable[[str], Page],
+) -> None:
+    (rows, value), (fewer, other) = select_rows(visit("/multiview"), "accuracy")
+    assert 0 < fewer < rows
+    assert value != other
 
 
 def test_axe_finds_nothing_against_it(visit: Callable[[str], Page]) -> None:

@@ -11,7 +11,16 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.accessible import assert_accessible
-from tests.browser.visiting import PATIENCE, button, come_to, drop, reading, status, use_and_train
+from tests.browser.visiting import (
+    PATIENCE,
+    button,
+    come_to,
+    drop,
+    reading,
+    select_rows,
+    status,
+    use_and_train,
+)
 
 SMALL = "training_size=200&validation_size=80&test_size=120&n_basis=4&max_steps=25&restarts=1"
 LONG = "training_size=1500&n_basis=40&max_steps=5000&patience=0&restarts=1&test_size=120"
@@ -42,6 +51,12 @@ def test_it_opens_alive_and_every_figure_says_what_it_shows(redshift: Page) -> N
     plots = [label for label in labels if ". " in label]
     assert len(plots) >= 15
     assert [p for p in plots if "Nothing to show" in p] == []
+
+
+def test_rows_selected_in_one_figure_have_metrics_of_their_own(redshift: Page) -> None:
+    (rows, value), (fewer, other) = select_rows(redshift, "RMSE")
+    assert 0 < fewer < rows
+    assert value != other
 
 
 def test_axe_finds_nothing_against_it(redshift: Page) -> None:

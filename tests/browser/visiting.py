@@ -42,6 +42,29 @@ def come_to(page: Page, title: str) -> Locator:
     return reading(page, title)
 
 
+def select_rows(page: Page, metric: str) -> list[tuple[int, str]]:
+    """Draw a box in the first figure of "Select rows"; rows and metric before and after."""
+    said = come_to(page, "Select rows")
+    expect(said).to_contain_text("rows selected", timeout=PATIENCE)
+    before = said.inner_text()
+    figure = page.locator(".figure").filter(has=page.get_by_role("heading", name="Select rows"))
+    plot = figure.get_by_role("img").first
+    plot.scroll_into_view_if_needed(timeout=PATIENCE)
+    page.wait_for_timeout(500)  # until it has its size
+    box = plot.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 0.3 * box["width"], box["y"] + 12)
+    page.mouse.down()
+    across, down = 0.62 * box["width"], box["height"] - 70
+    page.mouse.move(box["x"] + across, box["y"] + down, steps=10)
+    page.mouse.up()
+    expect(said).not_to_have_text(before, timeout=PATIENCE)
+    told = [
+        re.findall(rf"^([\d,]+) of .* {metric} (\S+)", s)[0] for s in (before, said.inner_text())
+    ]
+    return [(int(rows.replace(",", "")), value.rstrip(";.")) for rows, value in told]
+
+
 def button(page: Page, name: str) -> Locator:
     return page.get_by_role("button", name=name, exact=True)
 

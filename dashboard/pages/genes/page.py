@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from scant.dashboard.live.run_state import RunState
+from scant.dashboard.pages.genes import selection
 from scant.dashboard.pages.genes.browse import Browse
 from scant.dashboard.pages.genes.compare import Compare
 from scant.dashboard.pages.genes.grid import Grid
@@ -23,6 +24,7 @@ from scant.dashboard.plots.variance_components import LevelsPlot
 from scant.dashboard.study_page.context import PageContext
 from scant.dashboard.study_page.lazy_view import LazyView
 from scant.dashboard.study_page.prose import read_prose
+from scant.dashboard.study_page.select_rows import HEIGHT, TITLE, SelectRows
 from scant.dashboard.study_page.variants import Alternatives, Variant
 from scant.dashboard.study_page.views import PageViews
 from scant.studies.genes.entry import MODELS
@@ -52,7 +54,12 @@ def views(page: PageContext) -> PageViews:
     """The views of one browser session."""
     hidden = LazyView(HeldOutReplica.title, lambda: HeldOutReplica(page), height=980)
     browse = LazyView(Browse.title, lambda: Browse(page), height=760)
-    explore: tuple[Any, ...] = (hidden, browse, Alternatives(page, WORTH, other_models))
+    chosen = LazyView(
+        TITLE,
+        lambda: SelectRows(page, selection.rows, selection.axes, selection.measures),
+        height=HEIGHT,
+    )
+    explore: tuple[Any, ...] = (hidden, browse, chosen, Alternatives(page, WORTH, other_models))
     return PageViews(
         story=STORY,
         equations=EQUATIONS,
@@ -60,7 +67,9 @@ def views(page: PageContext) -> PageViews:
         live=_live(),
         result=_result(),
         explore=explore,
-        wide=frozenset({PICTURE, "Figures", Compare.title, hidden.title, browse.title, WORTH}),
+        wide=frozenset(
+            {PICTURE, "Figures", Compare.title, hidden.title, browse.title, TITLE, WORTH}
+        ),
         steps=(
             (PICTURE, "Green rings were hidden from the model."),
             (LATENT, "Neighboring outputs share information."),

@@ -7,6 +7,7 @@ from typing import Any
 
 from scant.dashboard.live.run_state import RunState
 from scant.dashboard.pages.mitosis.tabs import tabs
+from scant.dashboard.pages.multiview import selection
 from scant.dashboard.pages.multiview.patient import Patient
 from scant.dashboard.pages.multiview.result import (
     BESIDE,
@@ -33,6 +34,7 @@ from scant.dashboard.plots.view_contributions import InfluencePlot
 from scant.dashboard.study_page.context import PageContext
 from scant.dashboard.study_page.lazy_view import LazyView
 from scant.dashboard.study_page.prose import read_prose
+from scant.dashboard.study_page.select_rows import HEIGHT, TITLE, SelectRows
 from scant.dashboard.study_page.variants import Alternatives
 from scant.dashboard.study_page.views import PageViews
 from scant.events import Snapshot
@@ -60,7 +62,13 @@ def views(page: PageContext) -> PageViews:
     scarce = LazyView(Scarcity.title, lambda: Scarcity(page), height=320)
     row = LazyView(RowExplanation.title, lambda: RowExplanation(page), height=520)
     patient = LazyView(Patient.title, lambda: Patient(page), height=420)
-    explore: tuple[Any, ...] = (on, scarce, row, patient, Alternatives(page, OTHERWISE, otherwise))
+    chosen = LazyView(
+        TITLE,
+        lambda: SelectRows(page, selection.rows, selection.axes, selection.measures),
+        height=HEIGHT,
+    )
+    other = Alternatives(page, OTHERWISE, otherwise)
+    explore: tuple[Any, ...] = (on, scarce, row, patient, chosen, other)
     return PageViews(
         story=STORY,
         equations=EQUATIONS,
@@ -70,7 +78,9 @@ def views(page: PageContext) -> PageViews:
         explore=explore,
         above=tabs(page),
         hides=hides,
-        wide=frozenset({"Figures", on.title, scarce.title, row.title, patient.title, OTHERWISE}),
+        wide=frozenset(
+            {"Figures", on.title, scarce.title, row.title, patient.title, TITLE, OTHERWISE}
+        ),
         steps=(
             (PROBABILITIES, "Held-out cells: how certain is the model, and is it right?"),
             (TRUTH, "Every dot is a held-out row."),

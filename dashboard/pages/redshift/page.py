@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scant.dashboard.controls.guess_first import GuessFirst
 from scant.dashboard.live.run_state import RunState
+from scant.dashboard.pages.redshift import selection
 from scant.dashboard.pages.redshift.bands import BandsOff
 from scant.dashboard.pages.redshift.missing import MissingPlot
 from scant.dashboard.pages.redshift.rejection import KEPT, KeptSlider
@@ -27,6 +28,7 @@ from scant.dashboard.study_page.hidden_until_revealed import (
 )
 from scant.dashboard.study_page.lazy_view import LazyView
 from scant.dashboard.study_page.prose import read_prose
+from scant.dashboard.study_page.select_rows import HEIGHT, TITLE, SelectRows
 from scant.dashboard.study_page.variants import Alternatives, Variant
 from scant.dashboard.study_page.views import PageViews
 from scant.events import Snapshot
@@ -38,8 +40,13 @@ def views(page: PageContext) -> PageViews:
     """The views of one browser session."""
     bands = LazyView(BandsOff.title, lambda: BandsOff(page), height=560)
     kept = LazyView(KEPT, lambda: KeptSlider(page), height=420)
+    chosen = LazyView(
+        TITLE,
+        lambda: SelectRows(page, selection.rows, selection.axes, selection.measures),
+        height=HEIGHT,
+    )
     cost = Alternatives(page, COST, other_costs)
-    explore: tuple[Any, ...] = (bands, kept, cost)
+    explore: tuple[Any, ...] = (bands, kept, chosen, cost)
     return PageViews(
         story=STORY,
         equations=EQUATIONS,
@@ -54,6 +61,7 @@ def views(page: PageContext) -> PageViews:
                 "Bin by bin",
                 bands.title,
                 kept.title,
+                chosen.title,
                 cost.title,
             }
         ),

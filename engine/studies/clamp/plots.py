@@ -1,0 +1,28 @@
+"""The clamp study's figures for notebooks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from scant.plotting.elements import Elements
+
+
+def figures(made: Elements) -> dict[str, Any]:
+    """F1 by labels given, of this session and of the methods compared, and the pool."""
+    a, metadata = made.arrays, made.metadata
+    labels = ("labels", "F1 on held-out patches")
+    drawn = {
+        "Label efficiency": made.lines(a["labels"], a["f1"], metadata["methods"], labels),
+        "The pool": made.groups(
+            *a["pool_xy"].T,
+            a["truth"],
+            metadata["classes"],
+            ("first principal component", "second principal component"),
+        ),
+    }
+    if made.has("compare_f1"):
+        drawn["Beside other methods"] = made.lines(
+            a["labels"], a["compare_f1"], metadata["compared"], labels
+        )
+    return drawn
