@@ -82,7 +82,7 @@ FONTS = """() => {
 GROWN = """(kind) => {
   const found = {bars: [], glyphs: []}
   const pixels = (size) => parseFloat(size) * (size.endsWith('em') ? 14 : 1)
-  const grown = (font, size) => parseFloat(font.match(/[\\d.]+px/)[0]) / pixels(size)
+  const grown = (font, size) => pixels(font.match(/[\\d.]+(px|em)/)[0]) / pixels(size)
   const walk = (view) => {
     for (const part of view.computed_renderer_views ?? []) {
       const bar = part._axis_view?.visuals.major_label_text, text = part.glyph?.visuals?.text
