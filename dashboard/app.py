@@ -16,7 +16,7 @@ from bokeh.server.server import Server
 from scant.dashboard.auth import page_session, proxy, same_origin, visitor_cookie
 from scant.dashboard.auth.accounts import Accounts
 from scant.dashboard.auth.login import LoginProvider, show_log
-from scant.dashboard.auth.login_sessions import LoginSessions
+from scant.dashboard.auth.sessions import LoginSessions
 from scant.dashboard.frame.session import page
 from scant.dashboard.frame.template import assets
 from scant.dashboard.limits.connections import (
@@ -101,7 +101,7 @@ def build(site: Site, options: ServerOptions) -> Server:
     routes.put_up(server, site, policy, own_pages=not same_origin.on_this_machine(address))
     bound_pages(server, site.limits, site.key)
     bound_connections(server, Connections(proxies))
-    # In this order: cookies and headers go by the scheme of which a proxy knows.
+    # In this order: cookies and headers depend on the scheme that a proxy reports.
     app = server_parts.application(server)
     app.add_transform(proxy.transform(proxies))
     app.add_transform(visitor_cookie.transform(site.key))

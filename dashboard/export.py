@@ -20,7 +20,7 @@ from scant.studies import ArraySpec, Entry, entry
 
 if TYPE_CHECKING:
     from scant.dashboard.live.run_state import RunState
-    from scant.dashboard.study_page.views import Views
+    from scant.dashboard.study_page.views import PageViews
 
 NEEDS = (
     "It needs `pip install scant-gp` (until it is published, a wheel that `pip wheel --no-deps .` "
@@ -142,7 +142,7 @@ def notebook(run: RunState) -> bytes:
     return str(nbformat.writes(made)).encode()
 
 
-def figures_html(run: RunState, views: Views) -> str:
+def figures_html(run: RunState, views: PageViews) -> str:
     """All figures on show as one page that needs nothing from anywhere, with their readings.
 
     Each figure is still live: zoom, hover, and its tools to save it as PNG or SVG.

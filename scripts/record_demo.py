@@ -22,7 +22,7 @@ from scant.events import Checkpoint, Finished
 from scant.store import Store
 from scant.store.recordings import SUFFIX
 from scant.studies import STUDIES, entry
-from scant.studies.clamp.table import Pool
+from scant.studies.clamp.table import PatchPool
 from scant.tables.images import features
 
 DATA = Path(__file__).parent.parent / "data"
@@ -48,7 +48,7 @@ def ship_features(made: Path) -> None:
     clamp, wanted = entry("clamp"), set()
     for source in clamp.sources:
         if source.kept:
-            images = Pool.of(open_table(clamp, source.name, clamp.settings())).images
+            images = PatchPool.of(open_table(clamp, source.name, clamp.settings())).images
             features.features(images)
             wanted.add(f"{features.content_hash(images, features.KINDS[0])}.npy")
     for file in made.glob("*"):

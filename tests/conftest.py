@@ -15,9 +15,9 @@ from tests import slow
 
 sys.path.append(str(Path(__file__).parent))
 # Modules that name torch's types without importing them cannot be checked at run time.
-# Nor can `type[Study]`, a protocol, but each study can. The dashboard lies below the engine once
-# installed.
-_UNCHECKED = {"scant.runs.worker", "scant.studies.protocol"}
+# Nor can `type[Study]`, a protocol, but each study can; nor a task's Dask worker, which tests
+# play. The dashboard lies below the engine once installed.
+_UNCHECKED = {"scant.runs.workers.plugin", "scant.runs.workers.task", "scant.studies.protocol"}
 _ENGINE = Path(scant.__path__[0])
 _FILES = [path.relative_to(_ENGINE).with_suffix("") for path in _ENGINE.rglob("*.py")]
 _MODULES = [
@@ -57,12 +57,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(trylast=True)  # folders mark their tests first
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Slow tests only where called for; fitted studies are shared within their package.
+    """Slow tests only where called for, and first, so that no process is left alone with them.
 
     Browser tests come last: Playwright keeps an event loop running in the thread that began.
     """
     slow.select(config, items)
-    for item in items:
-        shared = "studies" in item.path.parts
-        item.add_marker(pytest.mark.xdist_group(str(item.path.parent if shared else item.path)))
-    items.sort(key=lambda item: not {"browser", "deploy"}.isdisjoint(item.path.parts))
+    files = {item.path for item in items if item.get_closest_marker("slow")}
+    browsers = {"browser", "deploy"}
+    items.sort(key=lambda i: (not browsers.isdisjoint(i.path.parts), i.path not in files))

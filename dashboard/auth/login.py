@@ -11,8 +11,8 @@ from typing import Any, cast
 from bokeh.server.auth_provider import AuthProvider
 from jinja2 import Environment, FileSystemLoader, Template
 from scant.dashboard.auth.accounts import LONGEST
-from scant.dashboard.auth.login_sessions import COOKIE, Busy, LoginSessions
 from scant.dashboard.auth.redirects import GALLERY, local_path, sent_by_own_page
+from scant.dashboard.auth.sessions import COOKIE, Busy, LoginSessions
 from scant.dashboard.auth.throttle import Throttle
 from scant.dashboard.frame.template import assets
 from scant.store.logins import MAX_DAYS

@@ -1,4 +1,4 @@
-"""What a page may say over its websocket, and what it hears when that goes wrong.
+"""The messages that a page may send over its websocket, and the answers to bad ones.
 
 Bokeh answers a message that it cannot take with the exception and its traceback. Those belong into
 the server's log; the page hears a sentence and the number under which they stand there.

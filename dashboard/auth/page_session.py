@@ -28,9 +28,9 @@ from bokeh.util.token import (
 from panel.io.resources import Resources
 from panel.io.server import DocHandler, server_html_page_for_session
 from panel.io.state import set_curdoc
-from scant.dashboard.auth.login_sessions import login_of
 from scant.dashboard.auth.page_protocol import PageProtocol, closing
 from scant.dashboard.auth.same_origin import same_host
+from scant.dashboard.auth.sessions import login_of
 from scant.dashboard.auth.visitor_cookie import COOKIE, verify
 from scant.dashboard.server import headers
 from scant.dashboard.upstream.socket_steps import SocketSteps

@@ -1,4 +1,4 @@
-"""What a proxy in front of the server says of the browser behind it: its address and its scheme.
+"""The browser's address and scheme, from the headers of a trusted proxy.
 
 Anybody can send `X-Forwarded-For`. It counts only where the socket's other end is a proxy that the
 operator trusts; else a visitor could choose the address by which limits count, or have cookies

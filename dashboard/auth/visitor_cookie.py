@@ -1,4 +1,4 @@
-"""Who a browser is, without accounts: a random id in a signed cookie.
+"""Visitors without accounts: a random id in a signed cookie.
 
 The cookie is set on the answer to a browser's first request, and its page must already know the id
 then; so a tornado transform gives every request the cookie it should have had, and the answer the

@@ -47,7 +47,7 @@ def serve(
     open_browser: Annotated[bool, typer.Option("--open", help="Open a browser.")] = False,
     workers: Annotated[
         int | None,
-        typer.Option(min=1, help="Local worker processes; by default one a GPU, else by cores."),
+        typer.Option(min=1, help="Local worker processes; default: one per GPU, else by cores."),
     ] = None,
     scheduler: Annotated[
         str | None,
@@ -166,7 +166,7 @@ def fit(
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print the metrics as JSON.")] = False,
 ) -> None:
-    """Fit a study here and now. Ctrl-C stops it; what it has learnt is kept."""
+    """Fit a study in this process. Ctrl-C stops training and keeps the result so far."""
     from scant.events import Finished, Fitted, Note, Progress, State
     from scant.training import result_folder
 

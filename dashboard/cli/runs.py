@@ -1,4 +1,4 @@
-"""`scant runs`: what an operator does with the runs of a server, by way of its database.
+"""`scant runs`: an operator lists, stops and deletes runs through the database.
 
 The server need not be up. Where it is, it heeds a wish within a second or two.
 """

@@ -1,4 +1,4 @@
-"""`scant user`: who may log in to a server that is started with `--auth FILE`."""
+"""`scant user`: the users of a server that is started with `--auth FILE`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Choosing what to learn from: the demonstration, fetched data, the visitor's own table."""
+"""The choice of data: the demonstration, a fetched data set, or an uploaded table."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 OWN = "upload"  # the choice that opens the wizard
 
-NO_TABLE = "no table is in use yet; drop one and press Use this table, or choose another source."
+NO_TABLE = (
+    "no table is selected yet; upload one and press Use this table, or choose another source."
+)
 
 
 class DataPanel:
@@ -66,7 +68,7 @@ class DataPanel:
             try:
                 name = self._page.service.store.upload(data.removeprefix("upload:")).name
             except NotFound:
-                name = "a table that is not here any more"
+                name = "a deleted table"
             except StoreTrouble:
                 name = "a table"
             self._foreign = {f"Table of the run: {name}": data}

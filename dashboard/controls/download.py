@@ -1,4 +1,4 @@
-"""A button that hands the visitor a file, made when it is asked for."""
+"""A button for downloading a file that is generated on demand."""
 
 from __future__ import annotations
 

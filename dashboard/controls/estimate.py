@@ -1,4 +1,4 @@
-"""What a fit will take: said before Train, and again whenever settings or data change."""
+"""Estimated time and memory of a fit, updated with the settings and the data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from scant.dashboard.study_page.context import ControlsContext
 
-STEERED = "Who made the link to this lesson may pause and stop the runs that you start here."
+STEERED = "The author of this lesson's link may pause and stop the runs that you start here."
 
 
 class Estimate:

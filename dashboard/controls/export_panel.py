@@ -1,4 +1,4 @@
-"""What a visitor takes home: the link, the numbers, the figures, and code that does it again."""
+"""Exports of a run: its link, numbers, figures, and code that repeats it."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ class ExportPanel:
         self.lesson = LessonLink(page)
         self.panel = column(
             text(
-                "<p>Whoever has the link sees this run, live while it trains. The notebook and the "
-                "script do the run again through <code>engine</code>, without this server; for a "
-                "table of your own, put the file “Table” beside them. Each figure's own tools save "
-                "it as PNG or SVG.</p>"
+                "<p>Everyone with the link sees this run, live during training. The notebook and "
+                "the script repeat the run with the <code>scant</code> package, without this "
+                "server; if you uploaded a table, put the file “Table” beside them. Each figure's "
+                "own tools save it as PNG or SVG.</p>"
             ),
             column(self._link, copy, css=_BESIDE),
             pn.FlexBox(*self._files, gap="10px", margin=0, sizing_mode="stretch_width"),
@@ -83,7 +83,7 @@ class ExportPanel:
                 file.disabled = off
 
     def _on_show(self) -> RunState:
-        assert self._run is not None, "a file can be asked for once a run is on show"
+        assert self._run is not None, "files are available once a run is shown"
         return self._run
 
     async def _table(self) -> bytes:

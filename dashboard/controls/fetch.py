@@ -35,11 +35,11 @@ class FetchButton:
         if not name:
             return
         if self._fetches.here(name):
-            self._offer(False, "Fetched; it lies in this server's data folder.")
+            self._offer(False, "Fetched; stored in this server's data folder.")
         elif name in self._fetches.underway:
             self._go()
         else:
-            self._offer(True, "It is fetched once, over the internet, before a run can use it.")
+            self._offer(True, "The server downloads it once before a run can use it.")
 
     @property
     def wanting(self) -> str:

@@ -59,7 +59,7 @@ class GuessFirst(JSComponent):
 
     @property
     def hidden(self) -> bool:
-        """Whether a question stands of which the answer is to be kept from the visitor."""
+        """Whether there is a question with a hidden answer."""
         return bool(self.first and self.question and not self.revealed)
 
     def watch(self, changed: Callable[[], None]) -> None:

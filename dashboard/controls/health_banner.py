@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 EVERY = 2000  # milliseconds between looks
 PATIENCE = 6.0  # seconds in which a lost worker is replaced, or a server's first ones come up
 NO_WORKER = (
-    "No worker is up at the moment: nothing can be trained, and fitted models cannot be asked. "
-    "A run that you start now waits for one."
+    "No worker is running: training and predictions are not available. A run that you start now "
+    "waits for a worker."
 )
-STILL = "What runs have left can be looked at, and recorded runs replayed."
+STILL = "Finished and recorded runs can still be viewed and replayed."
 
 
 class HealthBanner:

@@ -1,4 +1,4 @@
-"""Making a lesson's link: what a class is to meet when it opens the page."""
+"""The form that writes a lesson's link."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ BESIDE = """
 :host > * { width: auto !important; }
 """
 HELP = (
-    "<p class='quiet'>A lesson's link opens this page with the settings that you choose, without "
-    "the parts that you hide, with a few words of yours above the figures. From this browser you "
-    "can pause and stop the runs that are started from it.</p>"
+    "<p class='quiet'>A lesson's link opens this page with the chosen settings, without the hidden"
+    " parts, and with a short text above the figures. From this browser you can pause and stop the"
+    " runs that are started from it.</p>"
 )
 
 

@@ -1,4 +1,4 @@
-"""Playing a finished run again from what the store kept of it, plainly marked as a recording."""
+"""Replay of a finished run from its stored events, marked as a recording."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The readout of a run: one status region that a screen reader hears, and the figures beside it."""
+"""The status of a run: one live region for screen readers, and figures beside it."""
 
 from __future__ import annotations
 

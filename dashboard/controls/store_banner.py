@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 EVERY = 2000  # milliseconds between looks
 MEANWHILE = (
-    "Runs go on, and what they say is put down when it can be; pages show it then. "
-    "Nothing can be started or changed until then."
+    "Training continues; its results wait in memory and appear here once they are stored. Until "
+    "then nothing can be started or changed."
 )
 
 

@@ -1,4 +1,4 @@
-"""The upload wizard: drop a table, see what is in it, say what its columns mean, keep it or not."""
+"""The upload wizard: drop a table, check it, map its columns, store it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import panel_material_ui as pmui
 from scant.dashboard.controls.file_dropper import BoundedDropper
-from scant.dashboard.controls.upload_images import pictured
+from scant.dashboard.controls.image_preview import pictured
 from scant.dashboard.frame.template import text
 from scant.dashboard.limits.client import Client
 from scant.dashboard.study_page.widgets import column
@@ -327,7 +327,7 @@ def _head(preview: Preview) -> str:
     if not preview.names:
         return ""
     names, rows = preview.names[:12], [row[:12] for row in preview.head[:5]]
-    more = ", of which the first 12 are shown" if len(preview.names) > 12 else ""
+    more = " (the first 12 are shown)" if len(preview.names) > 12 else ""
     head = "".join(f"<th scope='col'>{html.escape(n)}</th>" for n in names)
     body = "".join(
         "<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in rows
@@ -370,7 +370,7 @@ def _of_file(sentences: Sequence[str], name: str) -> list[str]:
 
 
 def _many(sentences: Sequence[str], kind: str, role: str) -> str:
-    """Sentences, of which only some are open to the eye."""
+    """Sentences, some of them collapsed."""
     shown, more = sentences[:PROBLEMS], sentences[PROBLEMS:]
     if not more:
         return _list(shown, kind, role)

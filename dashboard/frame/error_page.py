@@ -1,4 +1,4 @@
-"""The page that says in one sentence what went wrong, in place of a traceback."""
+"""The error page: one sentence instead of a traceback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One browser session on a page: who came, what the page holds, and the frame around it.
+"""One browser session of a page: the visitor, the content, and the frame around it.
 
 `page(site, make)` turns `make(visit)` into the function that Panel calls for each browser session.
 A visitor never sees a traceback: what goes wrong is logged and becomes a sentence.
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import panel as pn
 import panel_material_ui as pmui
 from bokeh.document import Document
-from scant.dashboard.auth.login_sessions import login_user
+from scant.dashboard.auth.sessions import login_user
 from scant.dashboard.auth.visitor_cookie import COOKIE, verify
 from scant.dashboard.controls.store_banner import StoreBanner
 from scant.dashboard.frame.error_page import error_page

@@ -1,4 +1,4 @@
-"""What every page looks like: its template, type and colors, style sheets, the header's links."""
+"""The HTML template of all pages: fonts, colors, style sheets, header links."""
 
 from __future__ import annotations
 

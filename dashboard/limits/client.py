@@ -1,4 +1,4 @@
-"""Who a request is counted against: a network address and, where there is one, a visitor."""
+"""The client that a request counts against: a network address and, if known, a visitor."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Limits on open connections: how many an address may hold, and how long one may say nothing.
+"""Limits on open connections: their number per address, and their idle time.
 
-Every connection takes a file descriptor, of which a process has a fixed number (1,024 on many
+Every connection takes a file descriptor, and a process has a fixed number (1,024 on many
 machines); without any left a server answers nobody and opens no database. A websocket is a
 connection too, but its pings tell whether the browser is there.
 """
@@ -23,7 +23,7 @@ try:
 except ImportError:  # Windows, which has no such number
     resource = None  # type: ignore[assignment]
 
-PER_ADDRESS = 1_000  # thirty people with four tabs, of which each takes up to seven
+PER_ADDRESS = 1_000  # thirty people with four tabs and up to seven connections per tab
 SPARE = 200  # descriptors for files, the database and the workers
 WANTED = 16_384  # descriptors
 IDLE_SECONDS = 75.0  # without a request, or with half of one; longer than proxies keep theirs

@@ -1,4 +1,4 @@
-"""Limits on what a browser may send over its websocket.
+"""Limits on the messages of a browser over its websocket.
 
 Tornado bounds one frame, Bokeh bounds nothing: a message may have any number of frames, base64 text
 in it is decompressed without limit (`bokeh/core/serialization.py`), and an array may name a type

@@ -1,4 +1,4 @@
-"""What the server remembers of one run: the one copy that all its watchers read."""
+"""The in-memory state of one run, shared by all its watchers."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""One file a page: layout and words, no mathematics. Each has `views(page) -> Views`."""
+"""One file a page: layout and words, no mathematics. Each has `views(page) -> PageViews`."""

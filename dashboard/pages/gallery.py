@@ -1,4 +1,4 @@
-"""The gallery: what the pages are about, each one click from its finished demonstration."""
+"""The gallery: a card for each page, with a link to its finished demonstration."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from scant.studies import STUDIES, Entry, entry
 
 # What a card's picture shows; scripts/card_pictures.py draws it from the recorded run.
 PICTURES = {
-    "aggregation": "Birth rates by age and year on single cells, with the boxes of five years by "
-    "five of which only the averages were known.",
-    "clamp": "Patches as dots in a plane, the asked ones framed; beside them F1 by labels, higher "
-    "where patches are asked about than where they are drawn at random.",
-    "multiview": "Dots of two kinds in eight lanes, one for each view of a cell: some lanes keep "
-    "the kinds apart, and bars beside them say how far the model goes by each.",
+    "aggregation": "Birth rates by age and year in single cells, with boxes of five by five years "
+    "where only averages were known.",
+    "clamp": "Patches as dots in a plane, the selected ones framed; beside them F1 against labels,"
+    " higher for active than for random sampling.",
+    "multiview": "Dots of two kinds in eight rows, one for each view of a cell; bars show the "
+    "relevance of each view.",
     "genes": "Curves of three simulated genes in four embryos with their bands; rings are values "
-    "that the model has not seen.",
-    "mitosis": "Cells as dots in a plane, few that divide among many that do not; beside them six "
-    "of each kind that the model has drawn.",
-    "omniglot": "A matrix of squares, white where invented characters are alike, beside "
-    "nine characters that the model had not seen.",
+    "hidden from the model.",
+    "mitosis": "Cells as dots in a plane, few dividing among many others; beside them six "
+    "generated cells of each kind.",
+    "omniglot": "A matrix of squares, white where characters are similar, beside nine held-out "
+    "characters.",
     "redshift": "Predicted against true redshift of test galaxies: a cloud around the diagonal.",
 }
 

@@ -1,4 +1,4 @@
-"""What all plots have in common, and how a page feeds one."""
+"""The base class of plots, and the views that feed them."""
 
 from __future__ import annotations
 

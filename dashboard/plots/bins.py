@@ -35,11 +35,11 @@ class BinsPlot(Plot):
             outliers=outliers)  # fmt: skip
         if not len(left):
             self.clear()  # which keeps the frames that Bokeh could not draw around nothing
-            self.alt = "No bin of the truth holds the twenty test rows that its figures need."
+            self.alt = "No bin has the twenty test rows that its figures need."
             return
         worst = int(np.argmax(np.abs(bias)))
         self.describe(
-            f"{len(left)} bins, as wide as their lines; the bias is greatest between "
+            f"{len(left)} bins, as wide as their lines; the bias is largest between "
             f"{left[worst]:.2f} and {right[worst]:.2f} ({bias[worst]:+.4f}, "
             f"{int(count[worst])} rows); σ_MAD from {mad.min():.4f} to "
             f"{mad.max():.4f}; at most {outliers.max():.1%} outliers in a bin."

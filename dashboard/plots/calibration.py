@@ -41,11 +41,11 @@ class PitPlot(Plot):
         verdict = (
             "deviations a little too large" if middle > 0.55
             else "deviations a little too small" if middle < 0.45
-            else "about as wide as they should be"
+            else "deviations about right"
         )  # fmt: skip
         self.describe(
-            f"{outside} of {self.bins} bins leave the grey that a calibrated model keeps to (by "
-            f"chance: {0.05 * self.bins:.0f}); {middle:.0%} of the truth lies in the middle half, "
+            f"{outside} of {self.bins} bins are outside the gray 95% range of a calibrated model "
+            f"(expected: {0.05 * self.bins:.0f}); {middle:.0%} of the truth is in the middle half, "
             f"{verdict}."
         )
 

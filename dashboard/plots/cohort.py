@@ -1,4 +1,4 @@
-"""Patients: the time predicted of each with its interval, against what is known of him."""
+"""Predicted survival times of patients with intervals, against the observed ones."""
 
 from __future__ import annotations
 
@@ -65,12 +65,14 @@ class CohortPlot(Plot):
             off = np.median(np.exp(np.abs(np.log(predicted[dead] / time[dead]))))
             reading.append(
                 f"{dead.sum()} held-out patients died: their times are off by a factor of "
-                f"{off:.2f} (median), and the 95% interval holds {inside[dead].mean():.0%} of them"
+                f"{off:.2f} (median), and the 95% interval contains "
+                f"{inside[dead].mean():.0%} of them"
             )
         if not dead.all():
             later = float(np.mean(high[~dead] >= time[~dead]))
             reading.append(
-                f"{(~dead).sum()} were last seen alive, which the interval allows for {later:.0%}"
+                f"{(~dead).sum()} were last seen alive, consistent with {later:.0%} of "
+                "the intervals"
             )
         self.describe(f"{'; '.join(reading)}.")
 

@@ -10,7 +10,7 @@ from scant.dashboard.plots.base import Plot, columns, name_drawn, put
 from scant.dashboard.plots.theme import BLUE, GREY, VERMILION, new_figure, quiet_legend
 
 NAN = float("nan")  # a point that is not drawn
-THIN = " Thin lines: the parts that it is a sum of."
+THIN = " Thin lines: the components of the mixture."
 Grid = Float[np.ndarray, "g"]
 
 

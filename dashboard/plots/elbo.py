@@ -1,4 +1,4 @@
-"""The objective while it is being raised, and the score that chooses what is kept."""
+"""The training objective, and the score that selects the parameters."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ WHAT = (
     "<details class='quiet'><summary>What is this curve?</summary><p>Training raises the "
     "objective: how well the model explains the rows that it learns from, in nats, the unit of the "
     "natural logarithm of a probability. It is the log marginal likelihood, or a bound beneath it "
-    "(the ELBO, evidence lower bound) where that cannot be had. Higher is better on the same data; "
+    "(the ELBO, evidence lower bound) where the likelihood is intractable. Higher is "
+    "better on the same data; "
     "on other data it has another scale. The score says which step is kept.</p></details>"
 )
 UNIT = {"x": [0, 1], "y": [0, 1]}  # the frame of an empty plot

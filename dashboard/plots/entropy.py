@@ -1,4 +1,4 @@
-"""Where doubt about a class comes from: what more data would remove, and what would remain."""
+"""The entropy of class probabilities: its reducible and its irreducible part."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class EntropyPlot(Plot):
         output: Int[np.ndarray, " n"] | Rows,
         outputs: Sequence[str],
     ) -> None:
-        """Show the means over n rows, of which `output` says the output."""
+        """Show the means over n rows; `output` is the output of each."""
         place = np.asarray(output, int)
         count = np.maximum(np.bincount(place, minlength=len(outputs)), 1)
         total, model = (
@@ -53,7 +53,8 @@ class EntropyPlot(Plot):
         plot.height = 110 + (ROW if len(names) <= MANY else TIGHT) * len(names)
         whole, part = float(np.mean(entropy)), float(np.mean(information))
         self.describe(
-            f"The mean entropy is {whole:.2f} nats, as of a choice among {np.exp(whole):.1f} equal "
+            f"The mean entropy is {whole:.2f} nats, equal to a choice among "
+            f"{np.exp(whole):.1f} equal "
             f"classes; more data of this kind would remove {part / max(whole, 1e-12):.0%} of it."
         )
 

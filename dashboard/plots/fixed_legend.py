@@ -1,4 +1,4 @@
-"""A legend that does not follow a plot's data, so that nothing is drawn from data that are gone."""
+"""A legend that is independent of a plot's data and never draws from deleted data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the hidden neurons of a network make of each row."""
+"""The hidden neurons of a network at each row."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def _reading(
     """Which neurons go with the target most and least, by the correlation over the rows."""
     known = np.isfinite(truth)
     if known.sum() < 3 or np.ptp(truth[known]) == 0:
-        return f"{len(names)} neurons at {len(hidden)} rows, whose targets do not differ."
+        return f"{len(names)} neurons at {len(hidden)} rows with equal targets."
     centred = hidden[known] - hidden[known].mean(0)
     away = truth[known] - truth[known].mean()
     scale = np.sqrt((centred**2).sum(0) * (away**2).sum())

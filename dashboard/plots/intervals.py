@@ -82,9 +82,9 @@ class IntervalPlot(Plot):
         name_drawn(self.figures[0])
         widest = int(np.argmax(std_f))
         reading = (
-            f"Mean between {mean.min():.3g} and {mean.max():.3g}; known least at "
+            f"Mean between {mean.min():.3g} and {mean.max():.3g}; most uncertain at "
             f"{x[widest]:.4g}, within ± {1.96 * std_f[widest]:.2g}"
         )
         if np.isfinite(truth).any():
-            reading += f"; truth off by {np.sqrt(np.nanmean((mean - truth) ** 2)):.3g} (RMSE)"
+            reading += f"; RMSE against the truth {np.sqrt(np.nanmean((mean - truth) ** 2)):.3g}"
         self.describe(reading + ".")

@@ -12,7 +12,7 @@ from scant.dashboard.plots.theme import BLUE, GREY, Figure, models, new_figure
 
 NAMED = 40  # outputs that get their names beside them; more would hide each other
 LIFTS = (-6, 20, -20, 34)  # pixels by which names of neighbors along x are set apart
-NONE = "This model has no latent places."
+NONE = "This model has no latent positions."
 HOLDS = 2 * 5.991**0.5  # deviations across the ellipse that holds 95% of a Gaussian in the plane
 
 # The mark follows the pointer at once; the server is told a few times a second.
@@ -81,7 +81,7 @@ def _reading(
     places: Float[np.ndarray, "d 2"], std: Float[np.ndarray, "d 2"], names: Sequence[str]
 ) -> str:
     if len(places) < 2:
-        return "One output, which has no neighbours."
+        return "There is only one output."
     apart = np.sqrt(((places[:, None] - places[None]) ** 2).sum(-1))
     np.fill_diagonal(apart, np.inf)
     i, j = np.unravel_index(int(np.argmin(apart)), apart.shape)
@@ -90,8 +90,8 @@ def _reading(
     vague = names[widest] if widest < len(names) else f"output {widest + 1}"
     return (
         f"{len(places)} outputs; the closest two are {said[0]} and {said[1]}, "
-        f"{apart[i, j]:.2g} apart; the place of {vague} is known least. Ellipses hold 95% of where "
-        "each may lie."
+        f"{apart[i, j]:.2g} apart; the position of {vague} is most uncertain. Ellipses are 95% "
+        "regions of the positions."
     )
 
 
@@ -186,11 +186,13 @@ def _apart(
     seen = [c for c in range(len(classes)) if (label == c).any()]
     counted = ", ".join(f"{int((label == c).sum())} {classes[c]}" for c in seen[:3])
     more = f" and {len(seen) - 3} more classes" if len(seen) > 3 else ""
-    said = f"Rows: {counted}{more}, each with the ellipse that holds 95% of where it may lie"
+    said = f"Rows: {counted}{more}, each with its 95% ellipse"
     if len(seen) < 2:
         return f"{said}."
     rare = min(seen, key=lambda c: int((label == c).sum()))
     own, others = places[label == rare], places[label != rare]
     spread = np.sqrt((own.var(0) + others.var(0)) / 2)
     gap = float(np.max(np.abs(own.mean(0) - others.mean(0)) / np.maximum(spread, 1e-12)))
-    return f"{said}; the middle of {classes[rare]} is {gap:.1f} deviations from that of the others."
+    return (
+        f"{said}; the mean of {classes[rare]} is {gap:.1f} deviations from the mean of the others."
+    )

@@ -30,7 +30,7 @@ STRIP, GAP = 0.035, 0.06  # of a tile's width: the classes' colors, the margin
 
 
 class MatrixPlot(Tiled):
-    """Images of matrices to one scale; strips say of which class a row is.
+    """Images of matrices to one scale; strips show the class of each row.
 
     Yellow is large, where entries are not below zero; else red is above zero, and blue below.
     Entries travel as bytes: shares of the greatest entry of all of them, to 1 in 255.

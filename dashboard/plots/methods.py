@@ -104,9 +104,9 @@ def _tested(names: Sequence[str], p: Float[np.ndarray, " m"], splits: int) -> st
     rest = [n for n, v in zip(names, p) if v >= SURE]
     if not told and not rest:
         return ""
-    reading = f" Over {splits} splits a paired t-test tells {names[0]} from {', '.join(told)}"
+    reading = f" Over {splits} splits a paired t-test separates {names[0]} from {', '.join(told)}"
     if not told:
-        reading = f" Over {splits} splits a paired t-test tells {names[0]} from none of them"
+        reading = f" Over {splits} splits a paired t-test separates {names[0]} from none of them"
     elif rest:
         reading += f", not from {', '.join(rest)}"
     return reading + "."

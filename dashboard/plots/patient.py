@@ -1,4 +1,4 @@
-"""What a model says of one patient: how long he may live, and what each of his samples says."""
+"""The predicted survival time of one patient, and the prediction of each sample."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All rows of a pool in a plane, colored by what the model thinks; those asked are marked."""
+"""All rows of a pool in a plane, colored by the predicted probability, queries marked."""
 
 from __future__ import annotations
 
@@ -102,6 +102,6 @@ class PoolPlot(Plot):
         many = sum(map(len, given))
         unsure = int(np.sum(np.abs(p - 0.5) < 0.25))
         self.describe(
-            f"{many} of {len(p):,} patches are labelled; of all, {int(np.sum(p > 0.5)):,} are "
-            f"thought to show {classes[1]}, and {unsure:,} lie between p = 0.25 and 0.75."
+            f"{many} of {len(p):,} patches are labeled; {int(np.sum(p > 0.5)):,} of all "
+            f"have p({classes[1]}) above one half, and {unsure:,} are between 0.25 and 0.75."
         )

@@ -22,8 +22,8 @@ class PrecisionRecallPlot(Plot):
             {n: [] for n in ("recall", "precision", "color", "marker", "method", "threshold")}
         )
         self.guess = columns("x", "y")
-        plot = new_figure("precision_recall", "recall: share of the rare class that is found",
-                          "precision: share of the finds that is right", height=height,
+        plot = new_figure("precision_recall", "recall: share of the rare class found",
+                          "precision: share of correct positives", height=height,
                           x_range=models.Range1d(0, 1.02),
                           y_range=models.Range1d(0, 1.02))  # fmt: skip
         plot.line("x", "y", source=self.guess, color=GREY, line_dash="dotted", line_width=2)
@@ -77,4 +77,4 @@ class PrecisionRecallPlot(Plot):
             method=[str(m) for m in methods],
             threshold=at[:, 0],
         )
-        self.describe(f"{reading} Dotted: what guessing comes to.")
+        self.describe(f"{reading} Dotted: random guessing.")

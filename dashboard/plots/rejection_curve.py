@@ -1,4 +1,4 @@
-"""What confidence buys: metrics of the share that is kept when the least sure rows are dropped."""
+"""Metrics of the rows that remain when the least certain ones are dropped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the model leans on: shares as bars, sorted or named."""
+"""Relevance of basis functions, features or dimensions, as bars."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class BasisPlot(Plot):
         ordered = np.sort(share)[::-1]
         put(self.bars, rank=np.arange(1, len(share) + 1), share=ordered)
         needed = int(np.searchsorted(np.cumsum(ordered), 0.9 * ordered.sum()) + 1)
-        self.describe(f"{needed} of {len(share)} {self._what} carry 90% of the {self._of}.")
+        self.describe(f"{needed} of {len(share)} {self._what} account for 90% of the {self._of}.")
 
 
 class FeaturePlot(Plot):
@@ -82,7 +82,7 @@ class DimensionsPlot(Plot):
         super().__init__(title, plot)
 
     def show(self, relevance: Float[np.ndarray, " q"], shared: int) -> None:
-        """Show q relevances, of which the first `shared` are of the space of all classes."""
+        """Show q relevances; the first `shared` are of the shared dimensions."""
         place = np.arange(1, len(relevance) + 1)
         for source, part in zip(self.bars, (slice(None, shared), slice(shared, None))):
             put(source, dimension=place[part], relevance=relevance[part])
@@ -100,6 +100,6 @@ class DimensionsPlot(Plot):
         working = [n for n, r in zip(names, relevance) if r > 0.05 * top]
         best = names[int(np.argmax(relevance))]
         self.describe(
-            f"{len(working)} of {len(names)} dimensions have more than a twentieth of the greatest "
-            f"relevance, which {best} has."
+            f"{len(working)} of {len(names)} dimensions have more than a twentieth of the largest "
+            f"relevance, that of {best}."
         )

@@ -61,16 +61,16 @@ class ReliabilityPlot(Plot):
         mean, right = float((n * confidence).sum() / total), float((n * accuracy).sum() / total)
         if of:
             self.describe(
-                f"{total:,.0f} held-out rows: on average {mean:.0%} are stated to be {of}, "
-                f"{right:.0%} are; bin by bin, weighted by rows, the two are {error:.1%} apart."
+                f"{total:,.0f} held-out rows: the mean probability of {of} is {mean:.0%}, the "
+                f"share {right:.0%}; the expected calibration error is {error:.1%}."
             )
             return
         verdict = (
-            "too sure of itself" if mean > right + 0.03
-            else "too unsure of itself" if mean < right - 0.03
-            else "about as sure as it may be"
+            "overconfident" if mean > right + 0.03
+            else "underconfident" if mean < right - 0.03
+            else "well calibrated on average"
         )  # fmt: skip
         self.describe(
-            f"{total:,.0f} held-out rows: it states {mean:.0%} on average and is right in "
-            f"{right:.0%}, {verdict}; the expected calibration error is {error:.1%}."
+            f"{total:,.0f} held-out rows: mean confidence {mean:.0%}, accuracy {right:.0%}, "
+            f"{verdict}; the expected calibration error is {error:.1%}."
         )

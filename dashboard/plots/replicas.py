@@ -241,7 +241,8 @@ class ReplicaGrid(Plot):
         scaled = spread / np.diff(self._y, axis=1)[:, :, None]  # rows may be in different units
         i, j, k = np.unravel_index(int(np.nanargmax(scaled)), scaled.shape)
         reading = (
-            f"{self._cell_reading()}; least is known of {self.rows[i]}, {self.replicas[i][j]} at "
+            f"{self._cell_reading()}; the most uncertain is {self.rows[i]}, "
+            f"{self.replicas[i][j]} at "
             f"{grid[k]:.3g}, within ± {1.96 * spread[i, j, k]:.2g}"
         )
         x, y, row, replica, held = self._points
@@ -256,7 +257,7 @@ class ReplicaGrid(Plot):
 
     def _caught(self, inside: Bool[np.ndarray, " n"], row: Places) -> str:
         """How many held-out points lie in their bands; by row where all rows show the same."""
-        bands = "the 95% bands of new measurements hold"
+        bands = "the 95% bands of new measurements contain"
         if self.rows_are == "outputs":
             return f"{bands} {int(inside.sum())} of the {len(inside)} held-out points (green rings)"
         count = np.bincount(row, minlength=len(self.rows))

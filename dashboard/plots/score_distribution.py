@@ -1,4 +1,4 @@
-"""Predicted probabilities of held-out rows, by what they truly are."""
+"""Predicted probabilities of held-out rows, by true class."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class SeparationPlot(Plot):
             item.update(label={"value": label}, visible=True)
         self.figures[0].xaxis.axis_label = f"probability of {name}"
         said = [
-            f"{share:.0%} of the {of.sum()} rows of {label} are put {where} one half"
+            f"{share:.0%} of the {of.sum()} rows of {label} are {where} one half"
             for of, share, label, where in (
                 (inside, float(np.mean(p[inside] > 0.5)) if inside.any() else 0, name, "above"),
                 (~inside, float(np.mean(p[~inside] <= 0.5)) if (~inside).any() else 0, other,
@@ -70,7 +70,7 @@ class SeparationPlot(Plot):
         ]  # fmt: skip
         sure = float(np.mean((p < 0.1) | (p > 0.9))) if len(p) else 0.0
         self.describe(
-            f"{'; '.join(said)}; {sure:.0%} of all are put below 10% or above 90%."
+            f"{'; '.join(said)}; {sure:.0%} of all are below 10% or above 90%."
             if said
             else "No row was held out."
         )

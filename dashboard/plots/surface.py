@@ -104,14 +104,15 @@ class SurfacePlot(Plot):
         _span(self.spread, std)
         least, most = int(np.argmin(std)), int(np.argmax(std))
         reading = (
-            f"Mean between {mean.min():.3g} and {mean.max():.3g}; surest at {self._place(least)} "
-            f"(± {std[least]:.2g}), least sure at {self._place(most)} (± {std[most]:.2g})"
+            f"Mean between {mean.min():.3g} and {mean.max():.3g}; most certain at "
+            f"{self._place(least)} "
+            f"(± {std[least]:.2g}), least certain at {self._place(most)} (± {std[most]:.2g})"
         )
         if known.any():
             error = np.sqrt(np.mean((mean[known] - truth[known]) ** 2))
             reading += f"; root mean squared error against the truth {error:.3g}"
         if len(self.observed.data["left"]):
-            reading += "; outlines are the boxes that were observed"
+            reading += "; outlines are the observed boxes"
         self.describe(reading + ".")
 
     def _place(self, cell: int) -> str:

@@ -1,4 +1,4 @@
-"""Survival curves: what happened to the patients, and what was predicted of them."""
+"""Survival curves: observed and predicted."""
 
 from __future__ import annotations
 
@@ -66,13 +66,13 @@ class SurvivalPlot(Plot):
             return
         said = [
             f"{who} at most {np.nanmax(np.abs(curve - share)):.0%}"
-            for who, curve in (("the predicted times", predicted), ("with its doubt", expected))
+            for who, curve in (("the predicted times", predicted), ("with uncertainty", expected))
         ]
         inside = float(np.mean((expected >= low) & (expected <= high)))
         self.describe(
             f"Half live beyond {_median(time, share)}; predicted: {_median(time, predicted)}, with "
-            f"its doubt {_median(time, expected)}. Off the observed curve are {', '.join(said)}; "
-            f"the latter lies within its bounds {inside:.0%} of the time."
+            f"uncertainty {_median(time, expected)}. Largest differences from the observed curve: "
+            f"{', '.join(said)}; the latter is within its bounds {inside:.0%} of the time."
         )
 
 

@@ -1,4 +1,4 @@
-"""The figures of a run beside its baselines and beside what was published."""
+"""The metrics of a run beside its baselines and the published figures."""
 
 from __future__ import annotations
 

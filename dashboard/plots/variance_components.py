@@ -1,4 +1,4 @@
-"""What each level of a hierarchy explains: shares of an output's variance."""
+"""Shares of an output's variance by level of the hierarchy."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class LevelsPlot(Plot):
         super().__init__(title, plot)
 
     def show(self, share: Float[np.ndarray, "s 3"], names: Sequence[str]) -> None:
-        """Show s outputs' shares, each of which sums to 1; the first output on top."""
+        """Show the shares of s outputs (rows sum to 1); the first output on top."""
         ends = np.cumsum(share, axis=1)
         y = -np.arange(len(share), dtype=float)
         put(self.bars, y=y, zero=np.zeros(len(y)), **{n: e for (n, _, _), e in zip(LEVELS, ends.T)})
@@ -40,7 +40,8 @@ class LevelsPlot(Plot):
         shared, replica, noise = share.mean(axis=0)
         self.describe(
             f"On average {shared:.0%} of the variance is shared by an output's replicas, "
-            f"{replica:.0%} is each replica's own and {noise:.0%} is noise; {_most(share, names)}."
+            f"{replica:.0%} belongs to each replica and {noise:.0%} is noise; "
+            f"{_most(share, names)}."
         )
 
 

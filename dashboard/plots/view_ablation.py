@@ -87,7 +87,7 @@ def _short(views: Sequence[str], every: Sequence[str]) -> str:
 def _reading(tried: Tried, every: Sequence[str], metric: str) -> str:
     reading = f"With {_named(tried.views, every)} {metric} is {tried.model:.3f}"
     if np.isfinite(tried.averaged):
-        reading += f" against {tried.averaged:.3f} of averaged kernels"
+        reading += f" against {tried.averaged:.3f} for averaged kernels"
     return reading
 
 

@@ -1,4 +1,4 @@
-"""What each view of a row contributes to a model that takes several."""
+"""The relevance of each view in a model of several views."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class InfluencePlot(Plot):
 def _reading(share: Float[np.ndarray, " v"], names: Sequence[str]) -> str:
     order = np.argsort(-share, kind="stable")
     if len(share) == 1:
-        return f"There is but {names[0]}, which contributes all."
+        return f"There is only {names[0]}."
     first, second = order[:2]
     reading = (
         f"{names[first]} contributes {share[first]:.0%}, then {names[second]} {share[second]:.0%}"
@@ -63,5 +63,5 @@ def _reading(share: Float[np.ndarray, " v"], names: Sequence[str]) -> str:
     least = [names[i] for i in order[2:] if share[i] < 0.25 / len(share)]
     if least:
         most = ", ".join(least[:4]) + (f" and {len(least) - 4} more" if len(least) > 4 else "")
-        reading += f"; next to nothing comes from {most}"
+        reading += f"; almost nothing comes from {most}"
     return reading + "."

@@ -1,4 +1,4 @@
-"""What all handlers of the server have in common: HEAD as GET, and faults as a sentence."""
+"""The base class of request handlers: HEAD as GET, and errors as one sentence."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from tornado.web import RequestHandler
 log = logging.getLogger(__name__)
 
 SENTENCES = {
-    404: ("There is no page here", "The address leads nowhere; perhaps a letter is missing."),
-    405: ("This cannot be done here", "The address takes no request of this kind."),
+    404: ("There is no page here", "No page has this address; check the spelling."),
+    405: ("This cannot be done here", "This address does not support this kind of request."),
     503: (
         "The server cannot answer at the moment",
-        "It waits for its database, or it is busy. Try again in a minute; nothing was changed.",
+        "The database is unavailable or the server is busy. Try again in a minute; "
+        "nothing was changed.",
     ),
 }
 REFUSED = ("This was refused", "The request could not be taken; go back and try it again.")
 FAULT = (
     "The server has a fault",
-    "It has noted what went wrong as {id}. Try again, or go back to the gallery.",
+    "The error is logged as {id}. Try again, or go back to the gallery.",
 )
 
 

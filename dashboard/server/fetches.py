@@ -1,4 +1,4 @@
-"""Downloads of data sets that visitors asked for: one a server, however many wait for it."""
+"""Downloads of data sets: one at a time per data set and server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The headers that every answer carries: what a browser may load, send and show on our account.
+"""Headers of all answers: restrictions on loading, connecting and framing.
 
 Nothing comes from a third party, so nothing of a page may reach one. A page's own scripts bear a
 nonce made for that one answer; a script or an `onclick` that got into its text does not run.

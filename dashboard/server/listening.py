@@ -1,4 +1,4 @@
-"""What can be wrong with the place where a server is to listen, each as one sentence."""
+"""Checks of a server's port, address and data folder, each with its sentence."""
 
 from __future__ import annotations
 

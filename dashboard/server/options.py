@@ -1,4 +1,4 @@
-"""What the operator may say to a server; `scant serve` fills it."""
+"""The operator's options of a server, filled by `scant serve`."""
 
 from __future__ import annotations
 

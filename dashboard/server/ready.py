@@ -1,4 +1,4 @@
-"""`/readyz`: whether the server can do its work now, for those who watch or balance servers."""
+"""`/readyz`: readiness of the server, for monitors and load balancers."""
 
 from __future__ import annotations
 

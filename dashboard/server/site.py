@@ -1,4 +1,4 @@
-"""What the pages of one server share, from its start to its end."""
+"""The services that all pages of one server share, from start to shutdown."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from scant.dashboard.auth.login_sessions import LoginSessions
+from scant.dashboard.auth.sessions import LoginSessions
 from scant.dashboard.limits.page_handler import PageLimits
 from scant.dashboard.limits.uploads import UploadBudget
 from scant.dashboard.live.hub import Hub

@@ -1,4 +1,4 @@
-"""What the parts of a study's page may ask of it: less than `StudyPage`, which knows them all.
+"""The protocol through which panels use a study's page.
 
 `PageContext` is for views and panels of the pages, and what a page file's `views(page)` is given;
 `ControlsContext` adds what controls hear from each other. Both belong to one browser session, and
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from scant.dashboard.live.hub import Hub
     from scant.dashboard.live.run_state import RunState
     from scant.dashboard.study_page.lesson import Lesson
-    from scant.dashboard.study_page.views import Views
+    from scant.dashboard.study_page.views import PageViews
     from scant.studies import Entry
     from scant.studies.base import Counts
 
@@ -150,7 +150,7 @@ class ControlsContext(PageContext, Protocol):
     """
 
     hub: Hub
-    views: Views
+    views: PageViews
     lesson: Lesson
 
     @property

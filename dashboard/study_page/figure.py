@@ -1,4 +1,4 @@
-"""A view on the page: its heading, the plot, and the reading that says in words what it shows."""
+"""A figure of the page: its heading, the plot, and a sentence that reads it."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Metadata = Mapping[str, Any]
 LEVEL = 0.95  # of the interval that is asked about
-KEPT_BACK = "Hidden until it has been guessed and revealed."
+KEPT_BACK = "Hidden until you guess and press Reveal."
 
 
 class HiddenUntilRevealed(View):

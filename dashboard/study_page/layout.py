@@ -1,4 +1,4 @@
-"""How a study's page is laid out: head, run bar, controls, figures, and what comes after them."""
+"""The layout of a study's page: head, run bar, controls, figures, exports."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from scant.dashboard.frame.session import SessionContext
     from scant.dashboard.study_page.figure import Figure
     from scant.dashboard.study_page.lesson import Lesson
-    from scant.dashboard.study_page.views import Views
+    from scant.dashboard.study_page.views import PageViews
 
 
 class Panelled(Protocol):
-    """A control, of which only its place matters."""
+    """A control in its place."""
 
     @property
     def panel(self) -> Viewable:
@@ -40,7 +40,7 @@ class LaidOut(Protocol):
 
     entry: Entry
     visit: SessionContext
-    views: Views
+    views: PageViews
     figures: dict[int, Figure]
     lesson: Lesson
     bar: RunBar

@@ -1,4 +1,4 @@
-"""What a lesson's link says of a page besides its run and settings.
+"""The parts of a lesson's link besides run and settings.
 
 The parameters of the query are `hide` (names of sections and figures to leave out, with commas
 between), `text` (a short text to stand above the figures), `step` (the figure to begin at, counted
@@ -91,8 +91,7 @@ def read(
     text = " ".join(query.get("text", "").split())
     if len(text) > LONGEST:
         warnings.append(
-            f"The text of this lesson has {len(text)} characters, of which the first {LONGEST} "
-            "are shown."
+            f"The text of this lesson has {len(text)} characters; the first {LONGEST} are shown."
         )
         text = text[:LONGEST].rstrip() + "…"
     return Lesson(

@@ -1,4 +1,4 @@
-"""Figures that wait for the visitor: what they wait for, and what the study is at meanwhile."""
+"""Figures that are computed on demand, with their prompts and progress."""
 
 from __future__ import annotations
 

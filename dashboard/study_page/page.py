@@ -1,7 +1,6 @@
 """The frame that every study's page fills: story, data, form, run bar, figures, keep.
 
-What the page file supplies is `views.Views`, what it is given is `context.PageContext`; read the
-contracts there.
+A page supplies a `views.PageViews` and is given a `context.PageContext`; both state their contract.
 
 The keep section calls `scant.dashboard.export`, each function given the run's `live.RunState`
 (record, settings, report, trace, metadata): `notebook(run) -> bytes`, `script(run) -> str`,
@@ -40,7 +39,7 @@ from scant.dashboard.study_page import lesson
 from scant.dashboard.study_page.context import PageContext
 from scant.dashboard.study_page.figure import Figure
 from scant.dashboard.study_page.layout import Layout
-from scant.dashboard.study_page.views import Views
+from scant.dashboard.study_page.views import PageViews
 from scant.errors import BadInput, NotAllowed, NotFound, Unavailable
 from scant.events import Snapshot
 from scant.studies import Entry, entry
@@ -48,7 +47,7 @@ from scant.studies import Entry, entry
 # Of the query; the rest are settings.
 OWN_PARAMETERS = {"run", "present", "theme", "data", "compare", "hash", *lesson.PARAMETERS}
 
-FAULT = "That did not work, and the server has noted why."
+FAULT = "That did not work; the reason is in the server's log."
 
 log = logging.getLogger(__name__)
 
@@ -63,7 +62,7 @@ class StudyPage:
     """One browser session on a study's page. Everything it does runs on the session's document."""
 
     def __init__(
-        self, visit: SessionContext, study: Entry, views: Callable[[PageContext], Views]
+        self, visit: SessionContext, study: Entry, views: Callable[[PageContext], PageViews]
     ) -> None:
         self.visit, self.entry = visit, study
         self.service, self.hub = visit.site.service, visit.site.hub

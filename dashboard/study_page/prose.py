@@ -1,4 +1,4 @@
-"""A page's prose, which is kept as Markdown beside its code so that anyone can edit it."""
+"""A page's prose, stored as Markdown beside its code."""
 
 from __future__ import annotations
 

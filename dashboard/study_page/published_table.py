@@ -7,7 +7,7 @@ from html import escape
 
 from scant.reproduce.tables import EXPLAINED, STAND_IN, as_tables, origin, read
 
-TITLE = "The whole table, as we measured it"
+TITLE = "The full table of our results"
 
 
 @cache

@@ -1,4 +1,4 @@
-"""A question to the fitted model: an overview to choose from, and the answer to what was chosen."""
+"""A query of the fitted model: an overview to choose from, and the answer."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What a study's page file supplies: the contract with `study_page.page`.
+"""The views that a study's page file supplies: its contract with `study_page.page`.
 
-`dashboard/pages/<study>.py` has one function, `views(page: PageContext) -> Views`, called once a
-browser session, before the first paint. It builds that session's own plots (Panel and Bokeh
+`dashboard/pages/<study>.py` has one function, `views(page: PageContext) -> PageViews`, called once
+a browser session, before the first paint. It builds that session's own plots (Panel and Bokeh
 objects are never shared between sessions) and hands them over; the frame calls them on the
 session's document, one batch at a time inside `pn.io.hold`, so that a view may write to its data
 sources directly.
@@ -16,7 +16,7 @@ The order of calls after a run is opened (a demonstration, a link, a new Train, 
 3. `result.update(report, metadata)` and `explore.open(run)` once the run has ended with a usable
    model. Both are shown by the frame only then.
 
-Views that do not concern a run (`Views.hides`) are kept off the page; of the calls above they
+Views that do not concern a run (`PageViews.hides`) are kept off the page; of the calls above they
 hear only `clear`.
 
 `restyle(dark)` is called when the visitor changes between light and dark, and once before the
@@ -85,7 +85,7 @@ class ExploreView(View, Protocol):
 
 
 @dataclass
-class Views:
+class PageViews:
     """All that is particular to one study's page.
 
     Attributes:

@@ -1,4 +1,4 @@
-"""Small pieces of which pages are put together: columns, sections, words, folds."""
+"""Layout helpers of pages: columns, sections, texts, collapsible parts."""
 
 from __future__ import annotations
 

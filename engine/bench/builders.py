@@ -1,6 +1,6 @@
 """The engine's models, built on the rows that their speed is measured on.
 
-Each function gives a model's `Training`, or the model where it has none. Rows are moved to the
+Each function gives a model's trainer, or the model where it has none. Rows are moved to the
 device first, as the studies do, and the models that build themselves on a processor after.
 """
 
@@ -15,40 +15,40 @@ from scant.bench import rows
 from scant.bench.rows import seeded
 from scant.bench.timing import Step
 from scant.kernels.patch.kernel import PatchKernel
-from scant.models.dfgp import training as dfgp_training
 from scant.models.dfgp.model import DFGP
-from scant.models.gplvm import training
+from scant.models.dfgp.training import DFGPTrainer
 from scant.models.gplvm.bgplvm import BGPLVM
 from scant.models.gplvm.dgplvm import DGPLVM
 from scant.models.gplvm.sclvm import SCLVM
+from scant.models.gplvm.training import GPLVMTrainer
 from scant.models.gpz.model import GPz
+from scant.models.gpz.training import GPzTrainer
 from scant.models.laplace.classifier import LaplaceGPC
-from scant.models.mogp_ar import training as mogp_training
 from scant.models.mogp_ar.baselines import build as build_mogp
 from scant.models.mogp_ar.kernels import RbfArd
-from scant.models.mtgpa import training as mtgpa_training
+from scant.models.mogp_ar.training import MOGPARTrainer
 from scant.models.mtgpa.model import MTGPA
 from scant.models.mtgpa.prior import Data as Supported
+from scant.models.mtgpa.training import MTGPATrainer
 from scant.models.replicated import hgp
 from scant.models.replicated.data import Data as Replicated
-from scant.models.replicated.hmogp_lv import training as hmogp_lv_training
 from scant.models.replicated.hmogp_lv.lvmogp import LVMOGP
 from scant.models.replicated.hmogp_lv.model import HMOGPLV
+from scant.models.replicated.hmogp_lv.training import HMOGPLVTrainer
 from scant.models.student_t import StudentT
 from scant.models.svgp import SVGP
-from scant.optim.lbfgs import LBFGS
 from torch import Tensor
 
 CPU = torch.device("cpu")
 FOR_EVER = 10**6  # steps of Adam that no measurement reaches the end of
 
 
-def gradient_of(model: Any, objective: Callable[[], Tensor] | None = None) -> Step:
-    """A step that is the model's objective, or another function of it, and its gradient."""
+def gradient_of(model: Any, elbo: Callable[[], Tensor] | None = None) -> Step:
+    """A step that is the model's ELBO, or another function of it, and its gradient."""
 
     def step() -> Tensor:
         model.zero_grad()
-        value = (objective or model.objective)()
+        value = (elbo or model.elbo)()
         value.backward()
         return value.detach()
 
@@ -62,9 +62,9 @@ def gpz(x: Float[Tensor, "n d"], y: Float[Tensor, " n"], m: int, covariance: str
     return model
 
 
-def gpz_training(model: GPz, x: Float[Tensor, "n d"], y: Float[Tensor, " n"]) -> LBFGS:
+def gpz_training(model: GPz, x: Float[Tensor, "n d"], y: Float[Tensor, " n"]) -> GPzTrainer:
     """L-BFGS on all rows."""
-    return LBFGS(model.parameters(), lambda: model.objective(x, y))
+    return GPzTrainer(model, x, y)
 
 
 def mtgpa(
@@ -73,14 +73,14 @@ def mtgpa(
     inducing: int = 100,
     device: torch.device = CPU,
     **of: Any,
-) -> mtgpa_training.Training:
+) -> MTGPATrainer:
     """A Gaussian task for each that the rows have; `of` the training."""
     g, tasks = seeded(), int(data.task.max()) + 1
     data = Supported(*(v.to(device) for v in data[:3]))
     model = MTGPA.build(
         data, ["gaussian"] * tasks, 2, g, inducing=inducing, natural=scheme == "natural"
     )
-    return mtgpa_training.Training(model, data, g, scheme, **of)
+    return MTGPATrainer(model, data, g, scheme, **of)
 
 
 def _moved(data: Replicated, device: torch.device) -> Replicated:
@@ -96,16 +96,16 @@ def hmogp_lv(
     inputs: int = 32,
     device: torch.device = CPU,
     kind: type[HMOGPLV] = HMOGPLV,
-) -> hmogp_lv_training.Training:
+) -> HMOGPLVTrainer:
     """So many inducing outputs and inputs; `kind` may be `LVMOGP`."""
     g, data = seeded(), _moved(data, device)
     model = kind.build(
         data, g, n_inducing_outputs=outputs, n_inducing_inputs=inputs, dense=scheme == "lbfgs"
     )
-    return hmogp_lv_training.Training(model, data, g, scheme, batch=batch)
+    return HMOGPLVTrainer(model, data, g, scheme, batch=batch)
 
 
-def lvmogp(data: Replicated, **of: Any) -> hmogp_lv_training.Training:
+def lvmogp(data: Replicated, **of: Any) -> HMOGPLVTrainer:
     """As `hmogp_lv`, blind to replicas."""
     return hmogp_lv(data, kind=LVMOGP, **of)
 
@@ -125,7 +125,7 @@ def mogp_ar(
     batch: int = 200,
     sampled: int = 0,
     device: torch.device = CPU,
-) -> mogp_training.Training:
+) -> MOGPARTrainer:
     """Random rows of outputs with so many classes each, and an RBF kernel."""
     g = seeded()
     x = torch.randn(n, features, generator=g, dtype=torch.float64)
@@ -135,7 +135,7 @@ def mogp_ar(
     prepared = kernel.prepare(x)
     model = build_mogp(name, kernel, prepared, output, sizes, inducing, g).to(device)
     x, output, label = (v.to(device) for v in (prepared, output, label))
-    return mogp_training.Training(model, x, output, label, g, batch=batch, sampled=sampled)
+    return MOGPARTrainer(model, x, output, label, g, batch=batch, sampled=sampled)
 
 
 def patches(
@@ -149,7 +149,7 @@ def patches(
     sampled: int = 0,
     device: torch.device = CPU,
     each: int = 20,
-) -> mogp_training.Training:
+) -> MOGPARTrainer:
     """So many drawings of `each` class, and the patch kernel."""
     n = each * sum(sizes)
     number = torch.arange(n) // each
@@ -161,7 +161,7 @@ def patches(
     model = build_mogp(name, kernel, prepared, output, sizes, inducing, g).to(device)
     label = (number - first[output]).to(device)
     x, output = prepared.to(device), output.to(device)
-    return mogp_training.Training(model, x, output, label, g, batch=batch, sampled=sampled)
+    return MOGPARTrainer(model, x, output, label, g, batch=batch, sampled=sampled)
 
 
 def bgplvm(n: int, d: int, m: int, device: torch.device = CPU) -> BGPLVM:
@@ -177,9 +177,9 @@ def sclvm(n: int, d: int, q: int, m: int, classes: int = 2, device: torch.device
     return SCLVM.build(y, label, classes, q // 2, q - q // 2, m, seeded()).to(device)
 
 
-def latent_training(model: BGPLVM | DGPLVM) -> training.Training:
+def latent_training(model: BGPLVM | DGPLVM) -> GPLVMTrainer:
     """Steps of Adam."""
-    return training.Training(model, adam=FOR_EVER)
+    return GPLVMTrainer(model, adam=FOR_EVER)
 
 
 def dgplvm(n: int, classes: int, d: int = 100, device: torch.device = CPU) -> DGPLVM:
@@ -187,12 +187,10 @@ def dgplvm(n: int, classes: int, d: int = 100, device: torch.device = CPU) -> DG
     return DGPLVM.build(rows.outputs(n, d), torch.arange(n) % classes, 5).to(device)
 
 
-def dfgp(
-    views: list[Tensor], y: Tensor, device: torch.device = CPU, **of: Any
-) -> dfgp_training.Training:
+def dfgp(views: list[Tensor], y: Tensor, device: torch.device = CPU, **of: Any) -> DFGPTrainer:
     """Steps of Adam of a model built with `of`."""
     model = DFGP.build([v.to(device) for v in views], y.to(device), **of)
-    return dfgp_training.Training(model, adam=FOR_EVER)
+    return DFGPTrainer(model, adam=FOR_EVER)
 
 
 def svgp(n: int, m: int, device: torch.device = CPU) -> SVGP:

@@ -1,4 +1,4 @@
-"""What is measured: every model of the engine against n, m and classes, and its peers in stock.
+"""Benchmark cases: each model over n, m and classes, and its counterparts elsewhere.
 
 A `Sweep` varies one size at a time from its base. n are the rows that a step sees, m inducing
 points or basis functions (of each class, latent function or neuron where these have their own),

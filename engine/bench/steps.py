@@ -81,7 +81,7 @@ def hgp(kind: str) -> Callable[..., Step]:
     def build(n: int, device: torch.device, m: int = 0) -> Step:
         others = {"inducing_inputs": m} if m else {}
         model = ours.hierarchy(rows.curves(4, 8, n // 32), kind, device, **others)
-        return ours.gradient_of(model, lambda: -model.elbo())
+        return ours.gradient_of(model)
 
     return build
 
@@ -181,7 +181,11 @@ def gpytorch_gplvm(n: int, m: int, device: torch.device) -> Step:
 
 
 def student_t(inputs: int) -> Callable[..., Step]:
-    return lambda n, device: ours.gradient_of(ours.student_t(n, inputs, device))
+    def step(n: int, device: torch.device) -> Step:
+        model = ours.student_t(n, inputs, device)
+        return ours.gradient_of(model, model.log_density)
+
+    return step
 
 
 def exact(inputs: int) -> Callable[..., Step]:

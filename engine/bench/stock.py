@@ -1,4 +1,4 @@
-"""The same work done by what GPyTorch and scikit-learn have in stock, used as documented.
+"""The counterparts in GPyTorch and scikit-learn, used as documented.
 
 Each function gives a step: a step of Adam where the model is variational, else the evidence and its
 gradient. All are in double precision, from the rows that the engine's model gets.

@@ -1,4 +1,4 @@
-"""Speed of a study: what one of its training steps costs on this machine."""
+"""Speed of a study: the cost of a training step on this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of what everything costs: measured, as text, and as a CSV file that says where."""
+"""The table of benchmark results, as text and as a CSV file with the machine's name."""
 
 from __future__ import annotations
 

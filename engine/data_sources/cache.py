@@ -1,4 +1,4 @@
-"""What spares work done before: files in the data directory, written whole or not at all."""
+"""A file cache in the data directory with atomic writes."""
 
 from __future__ import annotations
 

@@ -59,10 +59,10 @@ class Forms(NamedTuple):
 def kernel_forms(centres: Float[Tensor, "m d"], precision: Float[Tensor, "*m_d d"]) -> Forms:
     """k(., z_j) for every centre."""
     if precision.dim() == 3:
-        pull = (precision @ centres.unsqueeze(-1)).squeeze(-1)
+        b = (precision @ centres.unsqueeze(-1)).squeeze(-1)
     else:
-        pull = precision * centres
-    return Forms(precision, pull, (pull * centres).sum(-1))
+        b = precision * centres
+    return Forms(precision, b, (b * centres).sum(-1))
 
 
 def pair_forms(forms: Forms) -> tuple[Forms, Tensor, Tensor]:

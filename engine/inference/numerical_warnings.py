@@ -1,4 +1,4 @@
-"""What GPyTorch says of Cholesky factors that needed more jitter, kept for those who read a run."""
+"""GPyTorch's warnings of added jitter, collected as notes of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hierarchical kernels: functions that share what the groups they belong to share.
+"""Hierarchical kernels: a function for each group and level, and their sums.
 
 A row is an input x and the labels of the groups that it lies in, from the widest to the narrowest:
 (x, replica) in two levels, (x, output, replica) in three. Level l is a function of its own for
@@ -71,7 +71,7 @@ class ReplicaKernel(Kernel):
         for number, kernel in enumerate(self.levels):
             K = kernel(a, b, diag=True) if diag else kernel(a, b).to_dense()
             same = same_group(first[..., :number], second[..., :number], diag)
-            total = total + (K if number == 0 else K * same)
+            total = total + (K if number == 0 else K * same)  # (5.12); three levels: 5.39-5.42
         return total
 
 

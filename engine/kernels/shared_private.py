@@ -1,4 +1,4 @@
-"""A kernel with a space that all classes share and one that each class has to itself (SCLVM).
+"""The kernel of SCLVM: dimensions that all classes share and dimensions private to each class.
 
 Yousefi (2021), 3.23-3.24, over rows (x, c) of a latent position and a class:
 
@@ -81,7 +81,7 @@ class ClassPrivateKernel(nn.Module):
     ) -> Float[Tensor, "n m"]:
         """k of all pairs (3.23)."""
         shared, private = self.parts(a, a_class, b, b_class)
-        return shared + private
+        return shared + private  # (3.23)
 
     def parts(
         self,
@@ -95,13 +95,13 @@ class ClassPrivateKernel(nn.Module):
         (a_s, a_p), (b_s, b_p) = a.split(self.split, 1), b.split(self.split, 1)
         same = a_class.unsqueeze(1) == b_class
         shared = zero if self.shared is None else self.shared(a_s, b_s)
-        private = zero if self.private is None else self.private(a_p, b_p) * same
+        private = zero if self.private is None else self.private(a_p, b_p) * same  # (3.24)
         return shared, private
 
     def psi0(self) -> Float[Tensor, ""]:
         """k of any row with itself: a term of 3.27."""
         both = [part.variance for part in (self.shared, self.private) if part is not None]
-        return torch.stack(both).sum()
+        return torch.stack(both).sum()  # (B.6), of one row
 
     def relevance(self) -> Float[Tensor, " q"]:
         """1 / lengthscale^2 of every dimension: about zero where none is needed."""
@@ -123,7 +123,7 @@ class ClassPrivateKernel(nn.Module):
     def _psi1_parts(
         self, mean: Tensor, variance: Tensor, label: Tensor, Z: Tensor, Z_class: Tensor
     ) -> tuple[Tensor, Tensor]:
-        m, v, z = (t.split(self.split, 1) for t in (mean, variance, Z))
+        m, v, z = (t.split(self.split, 1) for t in (mean, variance, Z))  # both parts by B.7
         shared = private = mean.new_zeros(len(mean), len(Z))
         if self.shared is not None:
             part = self.shared
@@ -159,26 +159,27 @@ class ClassPrivateKernel(nn.Module):
     ) -> Float[Tensor, "w m m"]:
         """Sum over the rows of weight E[k((x, c), z) k((x, c), z')] (3.29), for each column.
 
-        The two spaces are independent under q(X), so that what is between them is a product of
-        psi1; the private one is had class by class, with the inducing inputs of that class.
+        The two spaces are independent under q(X), so their cross terms are products of psi1. The
+        private term is computed class by class, with the inducing inputs of that class.
         """
         m, v, z = (t.split(self.split, 1) for t in (mean, variance, Z))
-        total = mean.new_zeros(weights.shape[1], len(Z), len(Z))
+        total = mean.new_zeros(weights.shape[1], len(Z), len(Z))  # each space by B.8
         if self.shared is not None:
             part = self.shared
             sums = expected_product_sum(m[0], v[0], z[0], part.precision, weights)
             total = total + part.variance.square() * sums
         if self.private is None:
             return total
-        part, inside = self.private, torch.zeros_like(total)
+        part, psi2_p = self.private, torch.zeros_like(total)
         for rows, centres in self._classes(label, Z_class):
-            inside[:, centres.unsqueeze(1), centres] = expected_product_sum(
+            psi2_p[:, centres.unsqueeze(1), centres] = expected_product_sum(
                 m[1][rows], v[1][rows], z[1][centres], part.precision, weights[rows]
             )
-        total = total + part.variance.square() * inside
+        total = total + part.variance.square() * psi2_p
         if self.shared is None:
             return total
         shared, private = self._psi1_parts(mean, variance, label, Z, Z_class)
+        # Last two terms of 3.29
         across = (weights.T.unsqueeze(1) * shared.T) @ private
         return total + across + across.mT
 
@@ -200,13 +201,13 @@ class ClassPrivateKernel(nn.Module):
             total = total + part.variance.square() * dots
         if self.private is None:
             return total
-        part, inside = self.private, torch.zeros_like(total)
+        part, dot_p = self.private, torch.zeros_like(total)
         for rows, centres in self._classes(label, Z_class):
             block = matrix[centres.unsqueeze(1), centres]
-            inside[rows] = expected_product_dot(
+            dot_p[rows] = expected_product_dot(
                 m[1][rows], v[1][rows], z[1][centres], part.precision, block
             )
-        total = total + part.variance.square() * inside
+        total = total + part.variance.square() * dot_p
         if self.shared is None:
             return total
         shared, private = self._psi1_parts(mean, variance, label, Z, Z_class)

@@ -43,7 +43,7 @@ def exponents(
     linear = mean - own if covariance == "kept" else mean
     offset = (true * (0.5 * own - mean)).sum(-1, keepdim=True)
     weights = torch.cat([linear, 0.5 * variance], -1)
-    return weights @ torch.cat([mixing, mixing.square()], -1).mT + offset
+    return weights @ torch.cat([mixing, mixing.square()], -1).mT + offset  # terms of 3.24
 
 
 def exponents_of_drawn(
@@ -63,7 +63,7 @@ def exponents_of_drawn(
     difference = others - own
     of_variance = difference.square() if covariance == "kept" else others.square() + own.square()
     mean, variance = mean.unsqueeze(1), variance.unsqueeze(1)
-    return (difference * mean + 0.5 * of_variance * variance).sum(-1)
+    return (difference * mean + 0.5 * of_variance * variance).sum(-1)  # terms of 3.24
 
 
 def bound(
@@ -81,8 +81,8 @@ def bound(
     """
     total = exponents.logsumexp(-1)
     if log_factor is not None:
-        total = total + log_factor
-    return torch.nn.functional.logsigmoid(-total)
+        total = total + log_factor  # (3.28), with C_d - 1 where the publication has K - 1
+    return torch.nn.functional.logsigmoid(-total)  # -ln(1 + P) of 3.23
 
 
 def sample(

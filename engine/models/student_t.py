@@ -18,12 +18,12 @@ import math
 
 import torch
 from jaxtyping import Float
-from linear_operator.utils.cholesky import psd_safe_cholesky
 from scant.errors import BadInput
+from scant.inference.exact import whitened
 from scant.inference.numerical_warnings import collect_numerical_warnings
 from scant.kernels.rbf import eq
-from scant.models.dfgp.hidden import Views
-from scant.optim.lbfgs import LBFGS
+from scant.models.dfgp.hidden import ViewStack
+from scant.optim.adam_lbfgs import AdamLBFGS
 from torch import Tensor, nn
 
 LEAST_NOISE = 1e-6  # of the target's variance
@@ -50,7 +50,7 @@ class StudentT(nn.Module):
 
     def __init__(
         self,
-        views: Views,
+        views: ViewStack,
         x: Float[Tensor, "n d"],
         y: Float[Tensor, " n"],
         df: float,
@@ -98,7 +98,7 @@ class StudentT(nn.Module):
             raise BadInput(f"Two rows at least, with a target each; got {len(X)} and {len(y)}.")
         if not bool(torch.isfinite(y).all()) or float(y.std()) < 1e-12:
             raise BadInput("A target is missing or not finite, or all are the same.")
-        views = Views([X])
+        views = ViewStack([X])
         return cls(views, views([X])[0], y, START_DF if df is None else df, df is None, ard)
 
     @property
@@ -119,8 +119,7 @@ class StudentT(nn.Module):
         """L with L L' = K, and L^-1 y."""
         K = self._kernel(self.x, self.x) + self.noise * torch.eye(len(self.x)).to(self.x)
         with collect_numerical_warnings(self.notes):
-            lower = psd_safe_cholesky(K)
-        along = torch.linalg.solve_triangular(lower, self.y.unsqueeze(1), upper=False)
+            lower, along = whitened(K, self.y.unsqueeze(1))
         return lower, along.squeeze(1)
 
     def log_density(self) -> Float[Tensor, ""]:
@@ -129,16 +128,12 @@ class StudentT(nn.Module):
         value = log_density(along.square().sum(), lower.diagonal().log().sum(), len(along), self.df)
         return value - len(along) * self.scale.log()
 
-    def objective(self) -> Float[Tensor, ""]:
-        """Minus the log density of a row."""
-        return -self.log_density() / len(self.y)
-
     def fit(self, steps: int = 100) -> list[float]:
-        """Steps of L-BFGS until none goes lower; the objective after each."""
-        optimizer = LBFGS([p for p in self.parameters() if p.requires_grad], self.objective)
+        """Steps of L-BFGS until none goes higher; the log density after each."""
+        trainer = StudentTTrainer(self)
         values: list[float] = []
-        while len(values) < steps and not optimizer.stalled:
-            values.append(optimizer.step())
+        while len(values) < steps and not trainer.stalled:
+            values.append(trainer.step())
         return values
 
     @torch.no_grad()
@@ -157,6 +152,13 @@ class StudentT(nn.Module):
         factor = (df + along.square().sum() - 2) / (df + n - 2)
         mean = (along @ cross) * self.scale + self.centre
         return mean, variance * factor * self.scale.square(), float(df) + n
+
+
+class StudentTTrainer(AdamLBFGS):
+    """Steps of L-BFGS on `StudentT.log_density`."""
+
+    def __init__(self, model: StudentT) -> None:
+        super().__init__(model, model.log_density, len(model.y), adam=0)
 
 
 def log_density(

@@ -10,6 +10,7 @@ a Bernoulli one with a probit link.
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import gpytorch
@@ -23,10 +24,9 @@ from linear_operator.utils.errors import NanError, NotPSDError
 from scant.errors import BadInput
 from scant.inference.kmeans import kmeans_centres
 from scant.inference.numerical_warnings import collect_numerical_warnings
-from scant.models.dfgp.hidden import Views
+from scant.models.dfgp.hidden import ViewStack
+from scant.optim.adam_lbfgs import RATE, AdamLBFGS
 from torch import Tensor
-
-RATE = 0.03
 
 
 class SVGP(gpytorch.models.ApproximateGP):
@@ -46,7 +46,7 @@ class SVGP(gpytorch.models.ApproximateGP):
 
     def __init__(
         self,
-        views: Views,
+        views: ViewStack,
         x: Float[Tensor, "n d"],
         y: Float[Tensor, " n"],
         classes: bool,
@@ -98,7 +98,7 @@ class SVGP(gpytorch.models.ApproximateGP):
         y = y.double()
         if not bool(torch.isfinite(y).all()) or float(y.std()) < 1e-12:
             raise BadInput("A target is missing or not finite, or all are the same.")
-        views = Views([X])
+        views = ViewStack([X])
         x = views([X])[0]
         Z = kmeans_centres(x, min(inducing, len(x)), generator)
         return cls(views, x, y, likelihood == "bernoulli", Z, ard)
@@ -107,29 +107,25 @@ class SVGP(gpytorch.models.ApproximateGP):
         """The prior."""
         return MultivariateNormal(self.mean_module(x), self.covar_module(x))
 
-    def objective(self) -> Float[Tensor, ""]:
-        """Minus the bound of a row, on the standardized target's scale; NaN without a factor."""
+    def row_elbo(self) -> Float[Tensor, ""]:
+        """The bound of a row, on the standardized target's scale; NaN without a factor."""
         bound = gpytorch.mlls.VariationalELBO(self.likelihood, self, len(self.y))
         try:
             with collect_numerical_warnings(self.notes):
-                return -bound(self(self.x), self.y)
+                value: Tensor = bound(self(self.x), self.y)
+                return value
         except (NanError, NotPSDError):
             return self.centre * torch.nan
 
     def fit(self, steps: int = 300, rate: float = RATE) -> list[float]:
-        """Steps of Adam; the objective before each. Stops where it is not finite."""
-        self.train()
-        optimizer = torch.optim.Adam(self.parameters(), lr=rate)
+        """Steps of Adam; the bound before each, in nats. Stops where it is not finite."""
+        trainer = SVGPTrainer(self, rate)
         values: list[float] = []
         for _ in range(steps):
-            optimizer.zero_grad()
-            with torch.enable_grad():
-                value = self.objective()
-            if not bool(torch.isfinite(value)):
+            value = trainer.step()
+            if not math.isfinite(value):
                 break
-            value.backward()  # type: ignore[no-untyped-call]
-            optimizer.step()
-            values.append(value.item())
+            values.append(value)
         return values
 
     @torch.no_grad()
@@ -138,3 +134,23 @@ class SVGP(gpytorch.models.ApproximateGP):
         self.eval()
         found = self.likelihood(self(self.views([X])[0]))
         return found.mean * self.scale + self.centre, found.variance * self.scale.square()
+
+
+class SVGPTrainer(AdamLBFGS):
+    """Steps of Adam on GPyTorch's bound.
+
+    Args:
+        model: Trained in place.
+        rate: Of Adam.
+        horizon: Steps in which it falls to a hundredth; None keeps it.
+    """
+
+    def __init__(self, model: SVGP, rate: float = RATE, horizon: int | None = None) -> None:
+        # GPyTorch's bound is of a row already.
+        super().__init__(model, model.row_elbo, 1, None, rate, horizon)
+
+    def step(self) -> float:
+        """One step, and the bound in nats of the targets as given (see `AdamLBFGS.step`)."""
+        model: SVGP = self.model
+        model.train()
+        return len(model.y) * (super().step() - math.log(model.scale.item()))

@@ -1,4 +1,4 @@
-"""L-BFGS one step at a time, with every evaluation used once and a state that can be kept."""
+"""L-BFGS one step at a time, with each evaluation used once and a serializable state."""
 
 from __future__ import annotations
 
@@ -32,6 +32,8 @@ class LBFGS:
         parameters: All on one device and of one dtype.
         objective: Computes the value to be minimized at the parameters' present values.
         history: Number of past steps that shape the inverse Hessian.
+        scale: Gradients and line searches are of the objective divided by it, the number of rows
+            say; `step` returns the objective itself.
     """
 
     def __init__(
@@ -39,10 +41,11 @@ class LBFGS:
         parameters: Iterable[nn.Parameter],
         objective: Callable[[], Float[Tensor, ""]],
         history: int = 20,
+        scale: float = 1.0,
     ) -> None:
         self.parameters = list(parameters)
         self.objective = objective
-        self.history = history
+        self.history, self.scale = history, scale
         self.evaluations = 0
         self.idle = 0  # steps in a row that went nowhere
         self._seen: list[tuple[Tensor, float, Tensor]] = []
@@ -72,7 +75,7 @@ class LBFGS:
         before, value, gradient = self._evaluate()
         if not math.isfinite(value):
             return math.nan
-        self._inner.step(lambda: self._closure(value))
+        self._inner.step(lambda: self._closure(value / self.scale))
         after, value, gradient = self._evaluate()
         self._seen = [(after, value, gradient)]
         if torch.equal(before, after):
@@ -96,7 +99,7 @@ class LBFGS:
         loss = math.nan
         with torch.enable_grad(), suppress(NanError, NotPSDError, torch.linalg.LinAlgError):
             value = self.objective()
-            value.backward()  # type: ignore[no-untyped-call]
+            (value / self.scale).backward()  # type: ignore[no-untyped-call]
             loss = value.item()
         gradient = torch.cat(
             [
@@ -112,6 +115,7 @@ class LBFGS:
 
     def _closure(self, start: float) -> Tensor:
         _, value, gradient = self._evaluate()
+        value /= self.scale
         if not math.isfinite(value):
             value, gradient = start + 1e6 * (1 + abs(start)), torch.zeros_like(gradient)
         for p in self.parameters:

@@ -1,4 +1,4 @@
-"""What torch's optimizers remember, as named tensors, so that a training resumes bit by bit."""
+"""The state of torch's optimizers as named tensors, for bitwise resume."""
 
 from __future__ import annotations
 
@@ -41,13 +41,18 @@ def from_tensors(optimizers: Sequence[Optimizer], tensors: dict[str, Tensor]) ->
 
 
 class Resumable:
-    """A training that counts its steps, draws from one generator, and goes on bit by bit."""
+    """A trainer that counts its steps, draws from one generator, and goes on bit by bit."""
 
     steps: int
     generator: torch.Generator
     optimizers: list[Optimizer]
 
-    def state(self) -> dict[str, Tensor]:
+    @property
+    def stalled(self) -> bool:
+        """Gradient steps do not tell."""
+        return False
+
+    def state_dict(self) -> dict[str, Tensor]:
         """All that a bitwise resume needs besides the model's `state_dict`."""
         return {
             "steps": torch.tensor(self.steps),
@@ -55,11 +60,11 @@ class Resumable:
             **to_tensors(self.optimizers),
         }
 
-    def load(self, tensors: dict[str, Tensor]) -> None:
-        """Go on from what `state` gave, the model's own state being loaded already."""
-        self.steps = int(tensors["steps"])
-        self.generator.set_state(tensors["generator"].cpu())
-        from_tensors(self.optimizers, tensors)
+    def load_state_dict(self, state: dict[str, Tensor]) -> None:
+        """Go on from what `state_dict` gave, the model's own state being loaded already."""
+        self.steps = int(state["steps"])
+        self.generator.set_state(state["generator"].cpu())
+        from_tensors(self.optimizers, state)
 
 
 def _slots(optimizers: Sequence[Optimizer]) -> Iterator[tuple[str, Optimizer, nn.Parameter]]:

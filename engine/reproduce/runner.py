@@ -44,7 +44,7 @@ class Score(NamedTuple):
     """One figure of one run.
 
     Attributes:
-        experiment: The publication's, and of which size.
+        experiment: The publication's experiment and its size.
         data: Whose rows: "stand-in for …" in it says that they are not the publication's.
         method: Name of the model and of the way in which it was used.
         metric: Name of the figure.

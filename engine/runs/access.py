@@ -1,4 +1,4 @@
-"""Who may steer a run, and the one-way codes by which presenters and addresses are known.
+"""Access to runs, and one-way codes for presenters and addresses.
 
 A run may be steered by its owner, and by the presenter of the lesson that it was started from. A
 code tells nothing of the visitor or the address it was made of, and gives no power to who knows it.

@@ -1,4 +1,4 @@
-"""What a run's worker has said and the store has not yet: in order, and in bounded memory."""
+"""Events that wait for the store, in order and in bounded memory."""
 
 from __future__ import annotations
 

@@ -10,8 +10,9 @@ from typing import Any
 
 from scant.errors import NotFound, Unavailable
 from scant.events import State
-from scant.runs.active_run import ActiveRun
-from scant.runs.dispatcher import Dispatcher
+from scant.runs.dispatch.active_run import ActiveRun
+from scant.runs.dispatch.lifecycle import Lifecycle
+from scant.runs.steering import Act
 from scant.store import RunRecord, StoreTrouble, TakenOver
 from scant.store.claims import DEAD_SECONDS
 from scant.store.records import new_id
@@ -21,33 +22,35 @@ BEAT_SECONDS = 5.0  # between two signs of life of a server
 ADOPT_SECONDS = 5.0  # between two looks for servers that are gone
 AWAY_SECONDS = DEAD_SECONDS / 2  # a database that was, and all servers seem to be gone
 
-Act = Callable[[str], Awaitable[None]]
-
 log = logging.getLogger(__name__)
 
 
 class LeaseManager:
-    """Sees that a dispatcher trains the runs that are in this server's care, and no other's.
+    """Sees that this server trains the runs that are in its care, and no other's.
 
     Args:
-        dispatcher: Where the runs of this server are.
+        care: The runs of this server.
         acts: What other servers' pages may wish of a run, by the word that stands for it.
+
+    Attributes:
+        coming: Runs that are being put down for the first time.
     """
 
-    def __init__(self, dispatcher: Dispatcher, acts: Mapping[str, Act]) -> None:
-        self.coming: set[str] = set()  # runs that are being put down for the first time
-        self._dispatcher = dispatcher
-        self._store, self._server = dispatcher.store, dispatcher.server
+    def __init__(self, care: Lifecycle, acts: Mapping[str, Act]) -> None:
+        self.coming: set[str] = set()
+        self._care = care
+        self._store, self._server = care.journal.store, care.journal.server
+        self._writer, self._background = care.journal.writer, care.background
         self._acts = acts
 
     async def sign_in(self) -> None:
         """Say that this server lives."""
-        await self._dispatcher._in_store_thread(self._store.sign_in, self._server)
+        await self._writer.do(self._store.sign_in, self._server)
 
     async def start(self) -> None:
         """Take up the runs that an earlier server left, and from now on those of any other."""
-        await self.adopt(self._dispatcher._in_store_thread)
-        self._dispatcher._tasks.append(asyncio.create_task(self._attend()))
+        await self.adopt(self._writer.do)
+        self._background.spawn(self._attend())
 
     async def sign_out(self) -> None:
         """Let others take up what is left here: the server closes, and its dispatcher has."""
@@ -58,7 +61,7 @@ class LeaseManager:
 
     async def _attend(self) -> None:
         beaten = adopted = time.monotonic()
-        while not self._dispatcher._closing:
+        while not self._background.closing:
             await asyncio.sleep(ATTEND_SECONDS)
             try:
                 now = time.monotonic()
@@ -70,7 +73,7 @@ class LeaseManager:
                     adopted = time.monotonic()  # others have yet to say that they live
                 elif now - adopted >= ADOPT_SECONDS:
                     adopted = now
-                    await self.adopt(self._dispatcher._promptly)
+                    await self.adopt(self._writer.promptly)
             except StoreTrouble as error:
                 log.info("no runs of other servers are taken up: %s", error)
             except Exception:
@@ -78,33 +81,28 @@ class LeaseManager:
 
     async def _apply_requests(self) -> None:
         """Do what other servers' pages wish of our runs; let go of those claimed by another."""
-        wishes, lost = await self._dispatcher._in_store_thread(
-            self._store.attend, self._server, list(self._dispatcher._live)
+        wishes, lost = await self._writer.do(
+            self._store.attend, self._server, list(self._care.live)
         )
         for run, wish in wishes.items():
             try:
-                async with self._dispatcher._turn(run):
+                async with self._care.turns.of(run):
                     await self._acts[wish](run)
             except StoreTrouble:  # nothing was done: it is wished again
-                await self._dispatcher._in_store_thread(self._store.wish, run, wish)
+                await self._writer.do(self._store.wish, run, wish)
             except (NotFound, TakenOver, Unavailable) as error:
                 log.info("the wish to %s run %s: %s", wish, run, error)
         for run in lost:
-            if run in self._dispatcher._live:
-                await self._dispatcher._release(self._dispatcher._live[run])
-
-    async def pass_on(self, record: RunRecord, wish: str) -> None:
-        """Leave a wish for the server that has the run in its care."""
-        if not record.state.final and record.state is not State.PAUSED:
-            await self._dispatcher._in_store_thread(self._store.wish, record.id, wish)
+            if run in self._care.live:
+                await self._care.release(self._care.live[run])
 
     async def adopt(self, ask: Callable[..., Awaitable[list[RunRecord]]]) -> None:
         """Take up the runs that no living server has in its care; `ask`: calls the store."""
         left = await ask(lambda: self._store.acquire_orphans(self._server, self._held()))
-        await self._dispatcher._desk.abandon([record.id for record in left])
+        await self._care.client.abandon([record.id for record in left])
         for record in left:
-            async with self._dispatcher._turn(record.id):
-                if record.id in self._dispatcher._live:
+            async with self._care.turns.of(record.id):
+                if record.id in self._care.live:
                     continue  # it was on its way into our care when the database was asked
                 try:
                     await self._take_up(record)
@@ -113,7 +111,7 @@ class LeaseManager:
 
     def _held(self) -> set[str]:
         """The runs that are in this server's care, as of now; called in the store's thread."""
-        return {*list(self._dispatcher._live), *list(self.coming)}
+        return {*list(self._care.live), *list(self.coming)}
 
     async def enter(self, put: Callable[..., str], *about: Any) -> str:
         """Put a new run down for a visitor who waits; returns its id.
@@ -128,9 +126,9 @@ class LeaseManager:
         run = new_id()
         self.coming.add(run)
         try:
-            await self._dispatcher._promptly(put, *about, run_id=run)
+            await self._writer.promptly(put, *about, run_id=run)
         except StoreTrouble:
-            self._dispatcher._spawn(self._undo(run))
+            self._background.spawn(self._undo(run))
             raise
         except BaseException:
             self.coming.discard(run)  # it was refused
@@ -139,19 +137,19 @@ class LeaseManager:
         return run
 
     async def _undo(self, run: str) -> None:
-        """Take back a run of which it is not known whether it was put down."""
-        await self._dispatcher._in_store_thread(self._store.delete_run, run)
+        """Take back a run that may or may not have been stored."""
+        await self._writer.do(self._store.delete_run, run)
         self.coming.discard(run)
 
     async def _take_up(self, record: RunRecord) -> None:
         """Go on with a run that another server left behind."""
         live = ActiveRun.of(record)
         if record.state is State.PAUSING:
-            await self._dispatcher._finish(live, State.PAUSED, "Paused at its last checkpoint.")
+            await self._care.finish(live, State.PAUSED, "Paused at its last checkpoint.")
         elif record.state is State.STOPPING:
             live.wish = "stop"
-            await self._dispatcher._go_on(live, "")
+            await self._care.go_on(live, "")
         elif record.state is State.QUEUED and record.attempt == 0:
-            await self._dispatcher._requeue(live, "", first=False)
+            await self._care.requeue(live)
         else:
-            await self._dispatcher._go_on(live, "The server was restarted")
+            await self._care.go_on(live, "The server was restarted")

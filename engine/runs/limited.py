@@ -1,4 +1,4 @@
-"""Runs within limits: who may begin one, and how long it may hold a worker."""
+"""Enforcement of limits: who may start a run, and its time on a worker."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Any
 
 from scant.errors import BadInput, NotAllowed
 from scant.events import Event, Finished, State
-from scant.runs.active_run import ActiveRun
-from scant.runs.dispatcher import Dispatcher
+from scant.runs.dispatch.active_run import ActiveRun
+from scant.runs.dispatch.lifecycle import Lifecycle
 from scant.runs.limits import Limits, check_cost, cost_of, hours_text, size_of
 from scant.store import RunRecord, StoreTrouble
 from scant.studies import Entry
@@ -30,26 +30,26 @@ class LimitPolicy:
     """What runs may have of a server: no visitor, address or study more than is allowed.
 
     Args:
-        dispatcher: Where the runs of this server are.
+        care: The runs of this server.
         limits: What the operator allows.
     """
 
-    def __init__(self, dispatcher: Dispatcher, limits: Limits) -> None:
+    def __init__(self, care: Lifecycle, limits: Limits) -> None:
         self.limits = limits
-        self._dispatcher = dispatcher
-        self._store, self._server = dispatcher.store, dispatcher.server
+        self._care = care
+        self._store, self._server = care.journal.store, care.journal.server
+        self._writer, self._background = care.journal.writer, care.background
         self._used: dict[str, float] = {}  # seconds that runs have held workers
         self._over: dict[tuple[str, int], float] = {}  # attempts past their hours, since when
-        dispatcher.reword = self._worded
 
     async def start(self) -> None:
         """Count the hours of runs from now on."""
-        self._dispatcher._tasks.append(asyncio.create_task(self._meter()))
+        self._background.spawn(self._meter())
 
     async def close(self) -> None:
         """Put down what was counted, if that can be done promptly."""
         with suppress(StoreTrouble):  # what a server forgets that cannot store is of no weight
-            await self._dispatcher._promptly(self._store.put_used, dict(self._used))
+            await self._writer.promptly(self._store.put_used, dict(self._used))
 
     # Beginning
 
@@ -59,7 +59,7 @@ class LimitPolicy:
         size = await asyncio.to_thread(size_of, found, settings, data, self._store)
         cost = cost_of(found, settings, size) if size is not None else None
         if cost is not None:
-            check_cost(cost, self.limits.hours, await self._dispatcher._desk.memory())
+            check_cost(cost, self.limits.hours, await self._care.client.memory())
 
     def check_counts(self, owner: str, address: str) -> None:
         """Refuse one run too many; `address` is a code. In the store's thread."""
@@ -104,12 +104,12 @@ class LimitPolicy:
 
     async def _meter(self) -> None:
         read = put = time.monotonic()
-        while not self._dispatcher._closing:
+        while not self._background.closing:
             await asyncio.sleep(METER_SECONDS)
             now = time.monotonic()
             passed, read = min(now - read, 3 * METER_SECONDS), now  # a machine may have slept
             try:
-                for live in self._dispatcher._assigned():
+                for live in self._care.assigned():
                     if live.worker is not None:
                         await self._count(live, passed)
                 if now - put >= PUT_SECONDS:
@@ -127,20 +127,20 @@ class LimitPolicy:
         key = (live.id, live.attempt)
         if key not in self._over:
             self._over[key] = now
-            self._dispatcher._spawn(self._stop_for_hours(live, live.attempt))
+            self._background.spawn(self._stop_for_hours(live, live.attempt))
         elif now - self._over[key] > HEED_SECONDS + CONCLUDE_SHARE * limit * live.heeded:
             self._over[key] = math.inf  # once
-            self._dispatcher._spawn(self._give_up(live, live.attempt, limit))
+            self._background.spawn(self._give_up(live, live.attempt, limit))
 
     async def _stop_for_hours(self, live: ActiveRun, attempt: int) -> None:
-        async with self._dispatcher._turn(live.id):
+        async with self._care.turns.of(live.id):
             if live.assigned and live.attempt == attempt and live.wish != "stop":
                 log.info("run %s has used its hours", live.id)
-                await self._dispatcher._wish(live, "stop", State.STOPPING)
+                await self._care.wish(live, "stop", State.STOPPING)
 
     async def _give_up(self, live: ActiveRun, attempt: int, limit: float) -> None:
         """Take its worker from a run that does not end."""
-        async with self._dispatcher._turn(live.id):
+        async with self._care.turns.of(live.id):
             if live.assigned and live.attempt == attempt and not live.over:
                 await self._end_for_hours(live, limit)
 
@@ -148,10 +148,9 @@ class LimitPolicy:
         allowed = f"The run used the {hours_text(limit)} that this server allows"
         late = "did not conclude in the time after" if live.heeded else "took too long over a step"
         if live.worker is not None:
-            self._dispatcher._spawn(
-                self._dispatcher._desk.renew(live.worker, live.id, live.attempt)
-            )
-        await self._dispatcher._finish(
+            renewing = self._care.client.renew(live.worker, live.id, live.attempt)
+            self._background.spawn(renewing)
+        await self._care.finish(
             live, State.FAILED,
             f"{allowed} and {late}, so its worker was replaced and there is no model; use fewer "
             "rows or a smaller model, or run it on your own machine with `scant fit`.",
@@ -159,18 +158,18 @@ class LimitPolicy:
 
     async def _used_by(self, run: str) -> float:
         if run not in self._used:
-            self._used[run] = await self._dispatcher._in_store_thread(self._store.used_seconds, run)
+            self._used[run] = await self._writer.do(self._store.used_seconds, run)
         return self._used[run]
 
     async def _put_used(self) -> None:
         used = dict(self._used)
         if used:
-            await self._dispatcher._in_store_thread(self._store.put_used, used)
-        for run in used.keys() - self._dispatcher._live.keys():
+            await self._writer.do(self._store.put_used, used)
+        for run in used.keys() - self._care.live.keys():
             self._used.pop(run, None)
-        self._over = {k: v for k, v in self._over.items() if k[0] in self._dispatcher._live}
+        self._over = {k: v for k, v in self._over.items() if k[0] in self._care.live}
 
-    async def _worded(self, live: ActiveRun, events: Sequence[Event]) -> list[Event]:
+    async def reworded(self, live: ActiveRun, events: Sequence[Event]) -> list[Event]:
         """Let the reason of a run that was stopped for its hours say so."""
         last, limit = events[-1] if events else None, self.limits.hours * 3600
         stopped = isinstance(last, Finished) and last.state is State.STOPPED

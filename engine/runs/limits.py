@@ -1,4 +1,4 @@
-"""What a run may cost on a server: how long it may train, and what a worker's memory holds."""
+"""Limits on the cost of a run: training time and worker memory."""
 
 from __future__ import annotations
 

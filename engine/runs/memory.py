@@ -1,4 +1,4 @@
-"""What memory a worker has and holds, and how one that runs out says so."""
+"""Memory of a worker: its limit, its use, and the report when it runs out."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from scant.store.checkpoints import CheckpointRepository
 from scant.store.claims import ClaimRepository, TakenOver
+from scant.store.database import connect
 from scant.store.events import EventRepository
 from scant.store.labels import LabelRepository
 from scant.store.limits import LimitRepository
@@ -18,7 +19,6 @@ from scant.store.quota import Quota
 from scant.store.recordings import RecordingRepository
 from scant.store.records import Label, RunRecord, Trace, UploadRecord
 from scant.store.runs import RunRepository
-from scant.store.schema import connect
 from scant.store.sealed import Damaged
 from scant.store.trouble import StoreTrouble
 from scant.store.uploads import UPLOAD_DAYS, UploadRepository

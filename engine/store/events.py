@@ -1,4 +1,4 @@
-"""What runs say, in the store: curves, snapshots, notes, reports and models."""
+"""Events of runs in the store: curves, snapshots, notes, reports and models."""
 
 from __future__ import annotations
 

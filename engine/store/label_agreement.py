@@ -1,4 +1,4 @@
-"""What people's labels come to: which ones stand, by whom, and how far two labelers agree."""
+"""Labels of several visitors: the current ones, their authors, and their agreement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Labels in the store: what people said of single items, none of it ever lost."""
+"""Labels in the store, durable and complete."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import time
 from typing import Any
 
 from scant.errors import NotAllowed
+from scant.store.database import durable_transaction
 from scant.store.records import Label
-from scant.store.schema import LABELS, durable_transaction
-from scant.store.schema_limits import LABEL_VISITORS
+from scant.store.schema import LABEL_VISITORS, LABELS
 from sqlalchemy import Connection, Engine, func, insert, select
 
 

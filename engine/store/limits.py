@@ -1,4 +1,4 @@
-"""What limits and access are judged by: runs by owner and address, their time, their presenter."""
+"""Queries for limits and access: runs by owner and address, times, presenters."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from scant.errors import BadInput, NotFound
 from scant.events import FINAL, State
 from scant.store.records import new_id
 from scant.store.runs import HANGS_ON_RUN, RunRepository
-from scant.store.schema import LABELS, RUNS, TRACE
-from scant.store.schema_limits import LABEL_VISITORS, RUN_ORIGINS, RUN_TIMES
+from scant.store.schema import LABEL_VISITORS, LABELS, RUN_ORIGINS, RUN_TIMES, RUNS, TRACE
 from sqlalchemy import Engine, delete, func, insert, select, update
 
 RESTING = tuple(s.value for s in (*FINAL, State.PAUSED))

@@ -1,4 +1,4 @@
-"""What can be wrong with a database before anything is in it, each as one sentence."""
+"""Checks of a database before its first use, each with its sentence."""
 
 from __future__ import annotations
 

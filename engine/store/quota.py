@@ -1,4 +1,4 @@
-"""Limits on what is stored: room that stays free on the disk, and tables of one owner."""
+"""Quotas: free disk space, and stored tables per owner."""
 
 from __future__ import annotations
 

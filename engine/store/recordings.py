@@ -17,10 +17,10 @@ from safetensors.numpy import load, save
 from scant.data_sources.package_data import package_file
 from scant.errors import BadInput, NotFound
 from scant.events import Arrays, Event, Finished, Fitted, Note, Progress, Started, decode, encode
+from scant.store.database import exclusive
 from scant.store.events import EventRepository, evenly
 from scant.store.records import RunRecord
 from scant.store.runs import RunRepository
-from scant.store.schema import exclusive
 from scant.studies import STUDIES
 from scant.studies.aliases import STUDIES as FORMER
 from scant.studies.aliases import current_run
@@ -153,7 +153,7 @@ def _single(arrays: Arrays) -> dict[str, np.ndarray]:
 
 
 def _rounded(arrays: Arrays) -> dict[str, np.ndarray]:
-    """In single precision, of which the last half of the mantissa is zero: that packs well."""
+    """In single precision with half of the mantissa zero, which compresses well."""
     return {
         name: (np.ascontiguousarray(array).view(np.uint32) & 0xFFFFF800).view(np.float32)
         if array.dtype == np.float32

@@ -1,4 +1,4 @@
-"""What the store hands out: plain frozen records."""
+"""The store's records: plain frozen dataclasses."""
 
 from __future__ import annotations
 

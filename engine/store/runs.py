@@ -12,8 +12,17 @@ from scant.errors import NotFound
 from scant.events import State
 from scant.store.checkpoints import GENERATIONS
 from scant.store.records import RunRecord, new_id
-from scant.store.schema import CLAIMS, MODELS, NOTES, REPORTS, RUNS, SNAPSHOTS, TRACE
-from scant.store.schema_limits import RUN_ORIGINS, RUN_TIMES
+from scant.store.schema import (
+    CLAIMS,
+    MODELS,
+    NOTES,
+    REPORTS,
+    RUN_ORIGINS,
+    RUN_TIMES,
+    RUNS,
+    SNAPSHOTS,
+    TRACE,
+)
 from sqlalchemy import Connection, Engine, delete, insert, or_, select, update
 
 HANGS_ON_RUN = (

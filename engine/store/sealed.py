@@ -1,4 +1,4 @@
-"""Blobs in the store under a checksum, so that a damaged one is known before it is used.
+"""Blobs with a checksum, so that damage is detected before use.
 
 A sealed blob is a mark, the SHA-256 of its content, and the content. Blobs of version 0.1 have no
 seal; of them only what is cut short is known to be damaged.

@@ -15,6 +15,7 @@ from scant.store.records import UploadRecord, new_id
 from scant.store.schema import (
     CHECKPOINTS,
     EARLIER_CHECKPOINTS,
+    LABEL_VISITORS,
     LABELS,
     MODELS,
     NOTES,
@@ -24,7 +25,6 @@ from scant.store.schema import (
     UPLOAD_TABLES,
     UPLOADS,
 )
-from scant.store.schema_limits import LABEL_VISITORS
 from scant.store.sealed import seal, unseal
 from sqlalchemy import Connection, Engine, delete, insert, select, update
 

@@ -10,7 +10,12 @@ STUDIES = {"events": "multiview"}
 # By study: the name of 0.1.0 and today's.
 SETTINGS: dict[str, dict[str, str]] = {
     "aggregation": {"optimiser": "optimizer", "standardise": "standardize"},
-    "clamp": {"batch": "batch_size", "components": "n_components", "positive": "positive_class"},
+    "clamp": {
+        "batch": "batch_size",
+        "components": "n_components",
+        "features": "feature_extractor",
+        "positive": "positive_class",
+    },
     "genes": {
         "batch_outputs": "batch_size",
         "inducing_inputs": "n_inducing_inputs",

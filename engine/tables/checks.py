@@ -1,4 +1,4 @@
-"""What a schema asks of a table, column by column; what is wrong is gathered, not thrown."""
+"""Checks of a table against its schema, column by column; all problems are collected."""
 
 from __future__ import annotations
 

@@ -75,9 +75,10 @@ def parse(text: str, name: str, maximum_columns: int) -> RawTable:
     # Rows without a single filled cell (blank lines, a spreadsheet's padding) say nothing.
     filled = np.zeros(n, dtype=bool)
     columns: list[pa.StringArray] = []
-    while cells.num_columns:  # one by one, so that no more than one is there twice
-        columns.append(pc.utf8_trim_whitespace(cells.column(0)).combine_chunks())
-        cells = cells.remove_column(0)
+    untrimmed = cells.columns[::-1]
+    del cells
+    while untrimmed:  # one by one, so that no more than one is there twice
+        columns.append(pc.utf8_trim_whitespace(untrimmed.pop()).combine_chunks())
         filled |= np.asarray(pc.not_equal(columns[-1], ""), dtype=bool)
     names = [_clean(str(c[0])) for c in columns]
     rows = np.delete(np.arange(1, n + len(uneven.padding) + 1), np.array(uneven.padding, int) - 1)

@@ -1,4 +1,4 @@
-"""Tables on their way out: what a spreadsheet would run as a formula becomes text."""
+"""Export of tables with spreadsheet formulas escaped as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the bytes of an upload to its text, or a sentence on what the file is instead."""
+"""Text encodings of uploads, with a sentence for files that are not text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tables look like: the schema of a study, a table as read, the preview of an upload."""
+"""Types of tables: the schema of a study, a table as read, the preview of an upload."""
 
 from __future__ import annotations
 

@@ -32,6 +32,7 @@ from scant.studies.protocol import Study, Tensors, part
 from scant.training.control import Control
 
 SNAPSHOT_SECONDS = 0.4  # a posterior that visibly moves; more often only costs training time
+FORMAT = 2  # of checkpoints; 2 since all trainers give their ELBO of the whole data set
 CHECKPOINT_SECONDS = 5.0  # what a killed worker loses at most
 
 
@@ -216,6 +217,7 @@ class _Loop:
         for r, (_, best) in enumerate(self.kept):
             tensors |= {f"kept.{r}.{k}": v for k, v in best.items()}
         loop_state = {
+            "format": FORMAT,
             "at": asdict(self.at),
             "scores": [score for score, _ in self.kept],
             "endings": self.endings,
@@ -226,6 +228,11 @@ class _Loop:
 
     def resume(self, blob: bytes) -> None:
         loop_state = header(blob, "loop")
+        if loop_state.get("format") != FORMAT:
+            raise BadInput(
+                "This run was interrupted under another version of Scant, whose checkpoints cannot "
+                "be continued; start a new run with its settings."
+            )
         tensors = load(blob)
         self.at = Position(**loop_state["at"])
         self.endings = [State(e) for e in loop_state["endings"]]

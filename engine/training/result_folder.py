@@ -1,4 +1,4 @@
-"""What `scant fit --out` writes: a folder that another program, or `scant.load`, can read."""
+"""The output folder of `scant fit --out`, which `scant.load` reads."""
 
 from __future__ import annotations
 

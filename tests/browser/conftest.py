@@ -21,6 +21,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 expect.set_options(timeout=20_000)  # a busy machine takes its time to open a page
 OPENING = 120_000  # ms
+ENDING = 120  # s, for a server on a busy machine
 
 ARGS = [
     "--no-sandbox",
@@ -98,7 +99,7 @@ def serving(folder: Path, *options: str, **variables: str) -> Iterator[Served]:
         yield Served(url, server, folder / "data")
     finally:
         server.terminate()
-        server.wait(timeout=20)
+        server.wait(timeout=ENDING)
 
 
 @pytest.fixture(scope="session")

@@ -70,7 +70,7 @@ def test_training_in_one_dimension_is_seen_and_a_task_can_be_left_out(
     expect(page).to_have_url(re.compile("[?&]run="), timeout=PATIENCE)
     expect(status(page)).to_contain_text(re.compile("^converged|^hit limit"), timeout=PATIENCE)
     expect(reading(page, "Objective")).to_contain_text("Step 40", timeout=PATIENCE)
-    expect(reading(page, PICTURE)).to_contain_text("known least at", timeout=PATIENCE)
+    expect(reading(page, PICTURE)).to_contain_text("most uncertain at", timeout=PATIENCE)
     expect(page.get_by_role("row", name="this run")).to_be_visible(timeout=PATIENCE)
     come_to(page, "What is each task worth?")
     page.get_by_role("link", name="Train the same without support 2").click()

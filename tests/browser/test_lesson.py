@@ -53,7 +53,7 @@ def test_a_link_is_made_and_holds_what_it_says(room: Page, app_url: str) -> None
 def test_coverage_is_said_nowhere_before_it_is_revealed(room: Page) -> None:
     """Goes on where the test before has ended: at a lesson that asks for guesses."""
     caption = come_to(room, "Coverage of intervals")
-    expect(caption).to_have_text("Hidden until it has been guessed and revealed.", timeout=PATIENCE)
+    expect(caption).to_have_text("Hidden until you guess and press Reveal.", timeout=PATIENCE)
     asked = figure(room, "Coverage of intervals")
     expect(asked.get_by_text("How many of a hundred do?")).to_be_visible(timeout=PATIENCE)
     everything = room.content() + room.evaluate("() => document.body.innerText")
@@ -94,6 +94,6 @@ def test_keys_step_from_the_figure_that_the_link_begins_at(room: Page, app_url: 
     room.keyboard.press(" ")  # on a button a space presses it
     expect(asked.get_by_role("button", name="B · 2")).to_be_visible()
     asked.get_by_role("button", name="Reveal").click()
-    said = asked.get_by_text(re.compile(r"It asks about [A-D], of which it thinks p = 0"))
+    said = asked.get_by_text(re.compile(r"It selects [A-D], with p = 0"))
     expect(said).to_be_visible(timeout=PATIENCE)
     expect(reading(room, "What it would ask next")).to_contain_text("p from", timeout=PATIENCE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -16,7 +16,7 @@ from scant.events import State
 from scant.store import Store
 
 from tests.browser.accessible import assert_accessible
-from tests.browser.conftest import Served, serving
+from tests.browser.conftest import ENDING, Served, serving
 from tests.browser.line import Line
 from tests.browser.visiting import (
     DRAWN,
@@ -118,8 +118,8 @@ def test_a_second_visitor_follows_a_run_while_it_trains(
         other.close()
 
 
-def test_the_recording_is_replayed_and_sought(page: Page, app_url: str) -> None:
-    page.goto(f"{app_url}/redshift")
+def test_the_recording_is_replayed_and_sought(visit: Callable[[str], Page]) -> None:
+    page = visit("/redshift")
     expect(status(page)).to_contain_text("recorded", timeout=PATIENCE)
     press(page, "Replay")
     until(page, "replaying a recording, step")
@@ -174,7 +174,7 @@ def test_who_must_log_in_is_asked_offline_and_finds_the_run_after_a_restart(
         until_step(page, 10)
         assert foreign == []
         server.process.terminate()
-        assert server.process.wait(timeout=20) == 0
+        assert server.process.wait(timeout=ENDING) == 0
     with serving(tmp_path, "--auth", str(users)) as server:
         page.goto(f"{server.url}/redshift?run={run}")
         if page.get_by_label("Password").count():

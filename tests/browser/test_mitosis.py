@@ -43,7 +43,7 @@ def test_it_opens_alive_and_a_cell_is_decoded_placed_and_judged(
     expect(reading(page, SHARED)).to_contain_text("the middle of mitosis is", timeout=PATIENCE)
 
     said = come_to(page, WALK)
-    expect(said).to_contain_text("What the model expects of mitosis", timeout=PATIENCE)
+    expect(said).to_contain_text("Expected image of mitosis", timeout=PATIENCE)
     before = said.inner_text()
     slider = figure(page, WALK).get_by_role("slider").first
     for _ in range(3):

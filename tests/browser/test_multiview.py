@@ -34,7 +34,7 @@ def test_it_opens_alive_and_a_view_is_taken_away(visit: Callable[[str], Page]) -
     expect(reading(page, "What each neuron contributes")).to_contain_text("contributes")
     expect(page.get_by_role("heading", name="How long will this patient live?")).not_to_be_visible()
     said = come_to(page, WORTH)
-    expect(said).to_contain_text("Untick a view", timeout=PATIENCE)
+    expect(said).to_contain_text("Clear a view", timeout=PATIENCE)
     page.locator(".figure").filter(has_text=WORTH).get_by_role("checkbox").first.uncheck()
     button(page, "Train with these").click()
     expect(said).to_contain_text(re.compile("F1 is 0.* against 0"), timeout=PATIENCE)

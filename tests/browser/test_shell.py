@@ -7,7 +7,7 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.browser.accessible import assert_accessible
 
@@ -51,15 +51,22 @@ def open_page(page: Page, app_url: str) -> Callable[[str], Page]:
 
 
 @pytest.mark.usefixtures("nothing_complains")
-def test_the_gallery_leads_to_each_study(open_page: Callable[[str], Page]) -> None:
+def test_the_gallery_leads_to_each_study_and_dark_stays_dark(
+    open_page: Callable[[str], Page],
+) -> None:
     page = open_page("/")
     for picture in page.get_by_role("img").all():
         assert picture.get_attribute("alt")
         assert picture.evaluate("async (image) => { await image.decode(); return image.width }")
     assert page.get_by_role("img").count() >= 1
+    light = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.get_by_role("button", name="Toggle theme").click()
+    expect(page.locator("body")).not_to_have_css("background-color", light)
+    page.wait_for_function("() => document.cookie.includes('scant_theme=dark')")
     page.get_by_role("link", name=re.compile("Redshift.*Open the finished run")).click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Redshift")
     page.wait_for_function(BUILT)
+    expect(page.locator("body")).not_to_have_css("background-color", light)
 
 
 @pytest.mark.parametrize("path", ["/", "/redshift", "/redshift?present", "/redshift?run=nonsense"])
@@ -155,23 +162,9 @@ def test_present_mode_hides_controls_enlarges_type_and_steps_by_keys(
     page.wait_for_url(lambda url: "present" not in url)
 
 
-def test_dark_is_kept_from_page_to_page(open_page: Callable[[str], Page], app_url: str) -> None:
-    page = open_page("/")
-    light = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    page.get_by_role("button", name="Toggle theme").click()
-    expect(page.locator("body")).not_to_have_css("background-color", light)
-    page.wait_for_function("() => document.cookie.includes('scant_theme=dark')")
-    page.goto(app_url + "/redshift")
-    page.get_by_role("heading", level=1).wait_for()
-    expect(page.locator("body")).not_to_have_css("background-color", light)
-
-
-def test_the_visitor_cookie_is_not_for_scripts(browser: Browser, app_url: str) -> None:
-    context = browser.new_context()
-    context.new_page().goto(app_url)
-    cookies = {c["name"]: c for c in context.cookies()}
+def test_the_visitor_cookie_is_not_for_scripts(visit: Callable[[str], Page]) -> None:
+    cookies = {c["name"]: c for c in visit("/").context.cookies()}
     assert cookies["scant_visitor"]["httpOnly"]
-    context.close()
 
 
 def test_a_browser_that_refuses_cookies_is_told_what_is_wanting(page: Page, app_url: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import panel as pn
-from scant.dashboard.study_page.views import Views
+from scant.dashboard.study_page.views import PageViews
 from scant.errors import BadInput
 from scant.events import (
     Changed,
@@ -167,9 +167,9 @@ class Says:
         self.panel.object = f"<p>{text}</p>"
 
 
-def views(page: Any) -> Views:
+def views(page: Any) -> PageViews:
     """A page file's `views` with nothing but `Says`."""
-    return Views(
+    return PageViews(
         story="What is scarce, what the model does about it, and what to look at.",
         equations="$$\\log p(y) = \\log \\mathcal{N}(y; 0, K)$$",
         trace=Says("Objective"),  # type: ignore[arg-type]

@@ -20,7 +20,7 @@ from scant.dashboard import export
 from scant.dashboard.plots.elbo import ElboPlot
 from scant.dashboard.plots.relevance import FeaturePlot
 from scant.dashboard.plots.table import MetricsTable
-from scant.dashboard.study_page.views import Views
+from scant.dashboard.study_page.views import PageViews
 from scant.errors import BadInput
 from scant.events import Finished, Metric, Report, State
 from scant.studies import entry
@@ -162,7 +162,7 @@ def test_figures_stand_alone_and_run_no_word_as_script() -> None:
     features.show(np.array([1.0]), [evil])
     table.show((Metric(evil, "RMSE", 1.0),))
     curve = ElboPlot("objective (nats)", "score (nats)")
-    made = export.figures_html(run(), Views("", curve, live=[features], result=[table]))
+    made = export.figures_html(run(), PageViews("", curve, live=[features], result=[table]))
     assert made.count('data-root-id="') == 2
     assert "Most sensitive to" in made
     assert "alert(1)</script>" not in made
@@ -180,7 +180,7 @@ def test_exporting_leaves_the_page_its_figures() -> None:
     page = Document()
     page.add_root(features.figures[0])
     curve = ElboPlot("objective (nats)", "score (nats)")
-    export.figures_html(run(), Views("", curve, live=[features]))
+    export.figures_html(run(), PageViews("", curve, live=[features]))
     assert features.figures[0].document is page
 
 
@@ -190,7 +190,7 @@ def test_figures_stand_alone_whatever_document_is_current() -> None:
 
     features = FeaturePlot()
     features.show(np.array([1.0]), ["u"])
-    views = Views("", ElboPlot("objective (nats)", "score (nats)"), live=[features])
+    views = PageViews("", ElboPlot("objective (nats)", "score (nats)"), live=[features])
     gone, theirs = Document(), Document()
     theirs.js_on_event("document_ready", CustomJS(code="theirs()"))
     with patch_curdoc(gone):

@@ -26,7 +26,10 @@ from scant.tables.read import read_table
 
 from tests.paths import ROOT
 
-pytestmark = pytest.mark.timeout(900)  # the first test waits for all runs and the kernel
+pytestmark = [
+    pytest.mark.timeout(900),  # the first test waits for all runs and the kernel
+    pytest.mark.slow("dashboard/export.py", "engine/studies", "engine/training", "engine/store"),
+]
 TINY: dict[str, dict[str, Any]] = {
     "aggregation": {"fine_rows": 20, "n_inducing": 8, "max_steps": 3},
     "redshift": {"training_size": 60, "validation_size": 30, "test_size": 40, "n_basis": 3,

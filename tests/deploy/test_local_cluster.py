@@ -13,7 +13,7 @@ import psutil
 import pytest
 from distributed import Security
 from distributed.core import rpc
-from scant.runs.dask_cluster import Cluster
+from scant.runs.workers.cluster import Cluster
 
 
 async def heard(address: str, key: Security) -> bool:
@@ -24,25 +24,6 @@ async def heard(address: str, key: Security) -> bool:
     except (OSError, RuntimeError):
         return False
     return True
-
-
-def test_who_has_not_the_servers_key_is_not_heard_by_scheduler_or_worker(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.delenv("SCANT_SCHEDULER", raising=False)
-
-    async def story() -> None:
-        cluster = await Cluster.connect(workers=1)
-        answers = await cluster.client.run(os.getpid)
-        assert os.getpid() not in answers.values()
-        for address in (cluster.local.scheduler_address, *answers):
-            assert await heard(address, cluster.local.security)
-            assert not await heard(address, Security.temporary())
-            assert not await heard(address.replace("tls://", "tcp://"), Security())
-        await cluster.close()
-
-    with ThreadPoolExecutor(1) as apart:  # a browser of other tests has a loop on this thread
-        apart.submit(asyncio.run, story()).result()
 
 
 def answers_without_a_key(port: int) -> bytes:
@@ -59,9 +40,10 @@ def answers_without_a_key(port: int) -> bytes:
     return answer
 
 
-def test_no_port_of_server_or_workers_shows_a_page_or_talks_without_a_key(
+def test_only_who_has_the_servers_key_is_heard_on_any_port(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Scheduler and worker talk to nobody else, and no port shows a page."""
     monkeypatch.delenv("SCANT_SCHEDULER", raising=False)
 
     def listening() -> set[int]:
@@ -76,7 +58,13 @@ def test_no_port_of_server_or_workers_shows_a_page_or_talks_without_a_key(
         assert len(ports) == 3  # scheduler, nanny and worker
         for port in ports:
             assert await asyncio.to_thread(answers_without_a_key, port) == b""
+        answers = await cluster.client.run(os.getpid)
+        assert os.getpid() not in answers.values()
+        for address in (cluster.local.scheduler_address, *answers):
+            assert await heard(address, cluster.local.security)
+            assert not await heard(address, Security.temporary())
+            assert not await heard(address.replace("tls://", "tcp://"), Security())
         await cluster.close()
 
-    with ThreadPoolExecutor(1) as apart:
+    with ThreadPoolExecutor(1) as apart:  # a browser of other tests has a loop on this thread
         apart.submit(asyncio.run, story()).result()

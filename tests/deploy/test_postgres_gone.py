@@ -8,8 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from scant.errors import Unavailable
 from scant.events import Checkpoint, Finished, Progress, State
-from scant.runs import dispatcher, leases, store_writer
-from scant.runs.worker_client import Ended
+from scant.runs import leases, store_writer
+from scant.runs.dispatch import pool
+from scant.runs.workers.protocol import Ended
 
 from tests.deploy.conftest import Postgres
 from tests.engine.runs.fake_worker_client import running, until
@@ -24,14 +25,14 @@ def test_every_step_and_state_is_there_when_postgres_has_come_back(
 ) -> None:
     for name in ("ATTEND_SECONDS", "BEAT_SECONDS", "ADOPT_SECONDS"):
         monkeypatch.setattr(leases, name, 0.1)
-    monkeypatch.setattr(dispatcher, "SILENCE_SECONDS", 2.0)
+    monkeypatch.setattr(pool, "SILENCE_SECONDS", 2.0)
     monkeypatch.setattr(store_writer, "LAST_PAUSE", 0.2)
 
     async def story() -> None:
-        server, desk, run = await running(postgres_server.url)
+        server, client, run = await running(postgres_server.url)
         await asyncio.to_thread(postgres_server.stop)
         for number in range(2, 41):
-            desk.say(step(number))
+            client.say(step(number))
             await asyncio.sleep(0.05)
         assert "does not answer" in server.storing()
         with pytest.raises(Unavailable, match="database"):
@@ -43,15 +44,15 @@ def test_every_step_and_state_is_there_when_postgres_has_come_back(
         await until(lambda: server.store.trace(run).step.tolist() == list(range(1, 41)))
         assert (server.store.run(run).state, server.store.run(run).losses) == (State.RUNNING, 0)
 
-        desk.say(Checkpoint(40, b"forty"))
+        client.say(Checkpoint(40, b"forty"))
         await until(lambda: server.store.checkpoint(run) == Checkpoint(40, b"forty"))
         await asyncio.to_thread(postgres_server.stop)
-        desk.inbox.put_nowait(Ended(run, 1, "KilledWorker"))  # a loss that cannot be written yet
+        client.inbox.put_nowait(Ended(run, 1, "KilledWorker"))  # a loss that cannot be written yet
         await until(server.storing)
         await asyncio.to_thread(postgres_server.start)
-        await until(lambda: len(desk.begun) == 2)
-        assert desk.checkpoints[1] == b"forty"
-        desk.say(step(41), Finished(State.CONVERGED, "It converged."))
+        await until(lambda: len(client.begun) == 2)
+        assert client.checkpoints[1] == b"forty"
+        client.say(step(41), Finished(State.CONVERGED, "It converged."))
         await until(lambda: server.store.run(run).state is State.CONVERGED)
         await until(lambda: not server.owns(run))
         assert server.store.run(run).losses == 1

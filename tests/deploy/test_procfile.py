@@ -13,7 +13,7 @@ from typing import Any
 from playwright.sync_api import BrowserType
 from scant.store import Store
 
-from tests.browser.conftest import come_up, free_port
+from tests.browser.conftest import ENDING, come_up, free_port
 from tests.browser.visiting import SMALL, train, until
 from tests.paths import ROOT
 
@@ -79,7 +79,7 @@ def test_the_procfile_serves_a_page_by_any_name_and_trains(
     finally:
         browser.close()
         server.terminate()
-        assert server.wait(timeout=20) == 0
+        assert server.wait(timeout=ENDING) == 0
     (database,) = home.rglob("scant.db")
     store = Store.open(f"sqlite:///{database}")
     assert store.model(run)

@@ -1,4 +1,4 @@
-"""The aggregation page's question to the model: what is the average over this box?"""
+"""The posterior of the average over a box that the visitor draws."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from scant.dashboard.study_page.context import PageContext
 
 HELP = (
-    "<p>Draw a box on the posterior mean, or type its bounds: the posterior of the average over "
-    "it appears below.</p>"
+    "<p>Draw a box on the posterior mean, or type its bounds, to see the posterior of its "
+    "average.</p>"
 )
 
 
@@ -133,7 +133,7 @@ class BoxAsked(QuestionView):
         mean, std, new = (float(v) for v in answer["moments"])
         self.reading.object = (
             f"<p role='note'><strong>{mean:.4g} ± {1.96 * std:.2g}</strong> is the average over "
-            f"the box, with 95% probability; a new observation of it would fall within "
+            f"the box (95% interval); for a new observation of it the interval is "
             f"± {1.96 * new:.2g}.</p>"
         )
 

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 WHOLE = "computing the whole curve from exact posteriors"
 REPEATS = 3  # trainings for each stop of the slider, each with other fine values
 ASIDE = (
-    "<p class='quiet'>Wherever the slider stops the model trains on, from this run's, with so many "
-    "fine values, drawn three times; the curve grows by a point. With Gaussian likelihoods the "
-    "whole curve can be had at once: its posteriors are exact, at this run's lengthscales and "
-    "noise. Bands are least and most.</p>"
+    "<p class='quiet'>At each slider position the model continues training from this run with that"
+    " number of fine values, on three random draws, and adds a point to the curve. With Gaussian "
+    "likelihoods the button computes the whole curve: exact posteriors at this run's lengthscales "
+    "and noise. Bands show the minimum and the maximum.</p>"
 )
 
 

@@ -23,7 +23,7 @@ from scant.dashboard.study_page.hidden_until_revealed import (
 from scant.dashboard.study_page.lazy_view import LazyView
 from scant.dashboard.study_page.prose import read_prose
 from scant.dashboard.study_page.variants import Alternatives, Variant
-from scant.dashboard.study_page.views import Views
+from scant.dashboard.study_page.views import PageViews
 
 if TYPE_CHECKING:
     from scant.dashboard.live.run_state import RunState
@@ -37,12 +37,12 @@ WORTH = "What is each task worth?"
 ASK = BoxAsked.title
 
 
-def views(page: PageContext) -> Views:
+def views(page: PageContext) -> PageViews:
     """The views of one browser session."""
     box = LazyView(ASK, lambda: BoxAsked(page), height=700)
     curve = LazyView(Scarcity.title, lambda: Scarcity(page), height=420)
     explore: tuple[Any, ...] = (box, curve, Alternatives(page, WORTH, without_a_task))
-    return Views(
+    return PageViews(
         story=STORY,
         equations=EQUATIONS,
         trace=ElboPlot(page.entry.objective, page.entry.score),
@@ -51,9 +51,12 @@ def views(page: PageContext) -> Views:
         explore=explore,
         wide=frozenset({PICTURE, "Figures", box.title, curve.title, WORTH}),
         steps=(
-            (PICTURE, "Only averages over boxes were recorded, and a few single values."),
-            ("How the tasks go together", "Large squares: what one task says holds for the other."),
-            (CHECK, "Does each posterior average return what was recorded?"),
+            (PICTURE, "The data are averages over boxes and a few single values."),
+            (
+                "How the tasks go together",
+                "A large square means that two tasks are strongly correlated.",
+            ),
+            (CHECK, "Does each posterior average agree with its observation?"),
             (ASK, "Which average would you like to know?"),
             (Scarcity.title, "How many fine values are the coarse ones worth?"),
         ),
@@ -115,10 +118,10 @@ def without_a_task(run: RunState) -> tuple[str, list[Variant]]:
     tasks, seen = metadata["tasks"], np.asarray(metadata["observed"]["task"])
     before = str(run.record.settings.get("leave_out") or "")
     said = f"together with {', '.join(others)}" if others else "alone"
-    return f"This run learnt {metadata['scarce']} {said}.", [
+    return f"This run trained {metadata['scarce']} {said}.", [
         Variant(
             f"the same without {task}",
-            f"{int((seen == tasks.index(task)).sum())} fewer observations in the picture.",
+            f"{int((seen == tasks.index(task)).sum())} fewer observations.",
             {"leave_out": ",".join(filter(None, [before, task]))},
         )
         for task in others

@@ -38,8 +38,8 @@ LISTED = 48  # labels of the history
 LOOK = 3000  # milliseconds between looks at what other windows have put into the store
 MODEL, OTHERS = "what the model needs", "what others labelled"
 WAIT = "The model chooses the next patch…"
-DONE = "There is no patch left to ask about."
-NONE_OF_OTHERS = "Nobody else has labelled a patch that you have not."
+DONE = "All patches are labeled or skipped."
+NONE_OF_OTHERS = "No other visitor has labeled a patch that you have not."
 
 
 class LabelingSession:
@@ -216,7 +216,7 @@ class LabelingSession:
         elif row in own:
             self._put(turn, row, "")
         else:
-            self.desk.answer(turn, said="There is nothing of yours to undo.")
+            self.desk.answer(turn, said="You have no label to undo.")
 
     def _back(self, turn: int, row: int, said: str) -> None:
         """Show a patch again, sending it along where the browser may have dropped it."""
@@ -298,7 +298,11 @@ class LabelingSession:
             idle = DONE if not len(rows) else WAIT
         else:
             own = self.own
-            kept = [(r, "labelled by another; what do you say?") for r in stand if r not in own]
+            kept = [
+                (r, "labeled by another visitor; which class do you see?")
+                for r in stand
+                if r not in own
+            ]
             kept = [(r, w) for r, w in kept if r not in self._skipped][:AHEAD]
             idle = NONE_OF_OTHERS
         self.desk.param.update(queue=[{"row": r, "why": w} for r, w in kept], idle=idle)

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from scant.events import Report, Snapshot
 
 INVITE = (
-    "<p>In this run a simulated expert answers. You can take its place: a session of your own on "
-    "the same patches opens in a few seconds.</p>"
+    "<p>A simulated expert answers in this run. Take its place to start your own session on the "
+    "same patches; it opens in a few seconds.</p>"
 )
-PREPARING = "The patches are being prepared; the desk opens in a few seconds."
+PREPARING = "The patches are being prepared; labeling starts in a few seconds."
 HELP = (
-    "<p class='quiet'>Keys: <b>1</b> and <b>2</b> label, <b>s</b> skips, <b>u</b> takes the last "
-    "one back. Every label is in the store before the next patch shows. Whoever has this page's "
-    "link labels along; skipped patches are asked again when the page is loaded anew.</p>"
+    "<p class='quiet'>Keys: <b>1</b> and <b>2</b> label, <b>s</b> skips, <b>u</b> undoes the last "
+    "label. Each label is stored before the next patch appears. Everyone with this page's link can"
+    " label; skipped patches return when the page is reloaded.</p>"
 )
 
 
@@ -83,7 +83,7 @@ class LabelingView(View):
         advice = self.session.answer.get("advice")
         told = f" {np.ravel(advice)[0]}" if advice is not None and len(stand) else ""
         many = len(self.session.answer.get("p", ())) or run.metadata["rows"]["pool"]
-        return f"{len(stand)} of {many:,} patches labelled: {each}{skipped}.{told}"
+        return f"{len(stand)} of {many:,} patches labeled: {each}{skipped}.{told}"
 
     def update(self, told: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
         """A run that still prepares has nothing to label yet."""
@@ -182,7 +182,7 @@ class Labels(View):
     async def _model(self) -> bytes:
         """The model of the labels that stand; `scant.load` reads it, settings.json beside it."""
         session = self._desk.session
-        assert session.run is not None, "a file can be asked for once a run is on show"
+        assert session.run is not None, "files are available once a run is shown"
         classes = [str(c) for c in session.run.metadata["classes"]]
         labels = [[r, classes.index(v.label)] for r, v in session.standing.items()]
         made = await self._page.service.explore(session.run.id, "model", {"labels": labels})
@@ -225,7 +225,7 @@ def agreement(people: Mapping[str, Mapping[int, str]]) -> str:
     pairs = [(kappa(people[a], people[b]), a, b) for a, b in combinations(people, 2)]
     (both, agreed, beyond), a, b = max(pairs, key=lambda found: found[0][0])
     if not both:
-        return f"{a} and {b} have not labelled the same patches yet."
+        return f"{a} and {b} have not labeled the same patches yet."
     said = f"{a} and {b} both labelled {both} patches and agree on {agreed:.0%}"
     return said + (f"; beyond chance, Cohen's kappa is {beyond:.2f}." if isfinite(beyond) else ".")
 

@@ -9,7 +9,7 @@ import numpy as np
 from scant.dashboard.pages.clamp.label_efficiency import LabelEfficiencyPlot
 from scant.dashboard.pages.clamp.labeling_view import LabelingView, Labels
 from scant.dashboard.pages.clamp.picture import Picture
-from scant.dashboard.pages.clamp.pool import Efficiency, Pool
+from scant.dashboard.pages.clamp.pool import Efficiency, PoolView
 from scant.dashboard.pages.clamp.queue import Queue
 from scant.dashboard.plots.base import DataView
 from scant.dashboard.plots.elbo import ElboPlot
@@ -19,7 +19,7 @@ from scant.dashboard.plots.table import MetricsTable
 from scant.dashboard.study_page.lazy_view import LazyView
 from scant.dashboard.study_page.prose import read_prose
 from scant.dashboard.study_page.variants import Alternatives, Variant
-from scant.dashboard.study_page.views import Views
+from scant.dashboard.study_page.views import PageViews
 
 if TYPE_CHECKING:
     from scant.dashboard.live.run_state import RunState
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
     from scant.store.records import Label
 
 STORY, EQUATIONS = read_prose(__package__)
-COMPARED = "Every method, from the same budget"
+COMPARED = "All methods on the same budget"
 TRUST = "Can its probabilities be trusted?"
 SHARES = "Features in few components"
-ELSE = "What if it were asked otherwise?"
+ELSE = "What if the acquisition were different?"
 
 
-def views(page: PageContext) -> Views:
+def views(page: PageContext) -> PageViews:
     """The views of one browser session."""
-    pool, efficiency, queue = Pool(), Efficiency(), Queue(page)
+    pool, efficiency, queue = PoolView(), Efficiency(), Queue(page)
 
     def learnt(answer: Answer, labels: Mapping[int, Label]) -> None:
         pool.learnt(answer, labels)
@@ -57,7 +57,7 @@ def views(page: PageContext) -> Views:
     explore: tuple[Any, ...] = (
         Labels(page, desk), queue, picture, Alternatives(page, ELSE, otherwise)
     )  # fmt: skip
-    return Views(
+    return PageViews(
         story=STORY,
         equations=EQUATIONS,
         trace=ElboPlot(page.entry.objective, page.entry.score),
@@ -67,9 +67,9 @@ def views(page: PageContext) -> Views:
         wide=frozenset({LabelingView.title, "Figures", queue.title, picture.title, ELSE}),
         steps=(
             (Efficiency.title, "How many labels does each need for the same F1?"),
-            (Pool.title, "Where does it ask?"),
-            (queue.title, "Would you have asked about these?"),
-            (picture.title, "Where in this picture, if anywhere?"),
+            (PoolView.title, "Where does it ask?"),
+            (queue.title, "Would you have selected these?"),
+            (picture.title, "Where in this picture is the clamp, if there is one?"),
             (LabelingView.title, "Take the expert's place."),
         ),
         hides=hidden,
@@ -133,21 +133,21 @@ def otherwise(run: RunState) -> tuple[str, list[Variant]]:
         if name != used["acquisition"]
     ]
     if not used["imbalance"]:
-        others.append(Variant("with one clamp in twenty-one", "is asking worth more where it is "
-                            "rarer?", {"imbalance": 20.0, "start": 60, "budget": 300}))  # fmt: skip
+        others.append(Variant("with one clamp in twenty-one", "does active sampling gain more for "
+            "a rarer class?", {"imbalance": 20.0, "start": 60, "budget": 300}))  # fmt: skip
     if used["diverse"] != "none":
-        others.append(Variant("with batches of whatever is most uncertain", "as published: do they "
-                            "repeat themselves?", {"diverse": "none"}))  # fmt: skip
+        others.append(Variant("with batches of the most uncertain patches", "as published: are the"
+            " patches of a batch redundant?", {"diverse": "none"}))  # fmt: skip
     if not used["pace"]:
         others.append(
-            Variant("at a pace that one can watch", "ten labels a second.", {"pace": 10.0})
+            Variant("at a pace that you can follow", "ten labels a second.", {"pace": 10.0})
         )
-    return f"This run asked by {used['acquisition']}.", others
+    return f"This run sampled by {used['acquisition']}.", others
 
 
 ASKS = {
-    "band": "within 0.05 of one half, as published.",
-    "entropy": "as least confident for two classes, so the same; in other batches.",
-    "BALD": "where a label would tell most about the function, not only about its own patch.",
-    "random": "what asking is held against.",
+    "band": "p within 0.05 of one half, as published.",
+    "entropy": "the same ranking as least confident for two classes, with different batches.",
+    "BALD": "the largest expected information about the latent function, not only about the patch.",
+    "random": "the baseline of active sampling.",
 }

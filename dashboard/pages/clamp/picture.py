@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from scant.dashboard.study_page.context import PageContext
 
 CHOOSE = "Choose a picture."
-NO_PICTURES = "The rows of this pool were not cut from pictures."
+NO_PICTURES = "The patches of this pool have no pictures."
 
 
 class Picture(PlotView):
@@ -99,10 +99,10 @@ class Picture(PlotView):
         p, truth = np.asarray(answer["p"], float), np.asarray(answer["truth"], int)
         verdict = float(np.ravel(answer["verdict"])[0])
         sought = str(self._metadata["classes"][1])
-        said = f"With p = {verdict:.2f} this picture shows {sought}"
-        said += f" somewhere; of its {len(p)} patches {int((p > 0.5).sum())} are thought to."
+        said = f"This picture shows {sought} with p = {verdict:.2f}"
+        said += f"; {int((p > 0.5).sum())} of its {len(p)} patches have p above one half."
         if (truth >= 0).any():
-            said += f" By the table {int((truth == 1).sum())} of them do."
+            said += f" In the table, {int((truth == 1).sum())} of them show it."
         self.shown.visible = True
         rows = np.asarray(answer["rows"], int)
         self.plot.show(image, share, p, rows, said)

@@ -1,4 +1,4 @@
-"""The clamp page's live views: the pool in a plane, what is asked next, and scores by labels."""
+"""The clamp page's live views: the pool in a plane, the queue, and scores by labels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ YOURS = "your labels"
 ONE = "of this one session (random: the mean of several)"
 
 
-class Pool(PlotView):
+class PoolView(PlotView):
     """Every row of the pool in the plane of the first two principal components."""
 
     title = "The pool, and what it was asked"

@@ -1,4 +1,4 @@
-"""The clamp page's queue: the patches about which the model wants to be told next."""
+"""The clamp page's queue: the patches that the model selects next."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 MOST = 8
 MAY_BE_ASKED = 0  # a role
 NO_IMAGES = "The rows of this pool are numbers, not images."
-ASKED = "About which of these patches does the model ask next?"
+ASKED = "Which of these patches does the model select next?"
 LETTERS = ("A", "B", "C", "D")
 SPREAD = (
-    "The first is the one it would most like to know; the others are runners-up that lie far from "
-    "one another, so that a batch does not repeat itself."
+    "The first has the highest score; the others follow with some distance between them, so that a"
+    " batch is not redundant."
 )
-EMPTY = "There is no patch left to ask about."
+EMPTY = "All patches are labeled or skipped."
 
 
 class Queue(PlotView):
@@ -103,7 +103,7 @@ class Queue(PlotView):
         letters = LETTERS[: len(self._puzzle)]
         self.reveal.ask(ASKED, letters)
         letter = letters[self._puzzle.index(first)]
-        self.reveal.know(f"It asks about {letter}, of which it thinks p = {p:.2f}.",
+        self.reveal.know(f"It selects {letter}, with p = {p:.2f}.",
                          self._puzzle.index(first))  # fmt: skip
 
     def _brought(

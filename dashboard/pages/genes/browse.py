@@ -1,4 +1,4 @@
-"""Every output of a run, as many as there are: a window over them that draws what is near."""
+"""A scrolling view of all outputs of a run that draws only the visible ones."""
 
 from __future__ import annotations
 

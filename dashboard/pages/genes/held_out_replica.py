@@ -1,4 +1,4 @@
-"""The genes page's question to the model: what if this replica had never been taken?"""
+"""The prediction of a replica by a model that was trained without it."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from scant.dashboard.study_page.context import PageContext
 
 HELP = (
-    "<p>Click a cell, or choose an output and one of its replicas: the model is trained on without "
-    "it for a moment, and what it then expects of it stands beside what was measured.</p>"
+    "<p>Click a cell, or choose an output and one of its replicas. A second model trains briefly "
+    "without this replica, and its prediction appears beside the measurements.</p>"
 )
 NEW = "one never taken"
 TALL = 220  # pixels of the pair's row
@@ -132,14 +132,14 @@ class HeldOutReplica(QuestionView):
         self.pair.panel.visible = True
         inside, error = (float(np.ravel(answer[name])[0]) for name in ("inside", "nmse"))
         self.pair.describe(  # its own words would count the points once before and once after
-            f"{output}, {replica}, as trained and once hidden: then the 95% band of new "
-            f"measurements holds {inside:.0f} of its {n} points."
+            f"{output}, {replica}, with and without its data. Without it, the 95% band of new "
+            f"measurements contains {inside:.0f} of its {n} points."
         )
         self.reading.object = (
             f"<p role='note'>Without <strong>{escape(replica)}</strong> of {escape(output)} the "
-            f"model expects its {n} points with an NMSE of "
+            f"model predicts its {n} points with an NMSE of "
             f"<strong>{error:.3f}</strong> (0 is perfect, 1 is the "
-            f"mean's); the 95% band of new measurements holds {inside:.0f} of {n}.</p>"
+            f"mean's); the 95% band of new measurements contains {inside:.0f} of {n}.</p>"
         )
 
     def _held_out(self, output: str, replica: str) -> bool:
@@ -165,6 +165,6 @@ class HeldOutReplica(QuestionView):
         self.pair.panel.visible = True
         self.reading.object = (
             f"<p role='note'>A new replica of {escape(output)} would be between "
-            f"{low:.3g} and {high:.3g}, a single measurement within "
+            f"{low:.3g} and {high:.3g}; a single measurement would lie within "
             f"± {1.96 * float(np.mean(answer['std_y'])):.2g} of the curve on average.</p>"
         )

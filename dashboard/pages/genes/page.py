@@ -1,4 +1,4 @@
-"""Genes: outputs measured in replicas, some of which were never taken."""
+"""Genes: outputs measured in replicas, some of them missing."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from scant.dashboard.plots.hinton import HintonPlot
 from scant.dashboard.plots.latent import LatentPlot
 from scant.dashboard.plots.scatter import ScatterPlot
 from scant.dashboard.plots.table import MetricsTable
-from scant.dashboard.plots.variance import VariancePlot
+from scant.dashboard.plots.uncertainty import VariancePlot
 from scant.dashboard.plots.variance_components import LevelsPlot
 from scant.dashboard.study_page.lazy_view import LazyView
 from scant.dashboard.study_page.prose import read_prose
 from scant.dashboard.study_page.variants import Alternatives, Variant
-from scant.dashboard.study_page.views import Views
+from scant.dashboard.study_page.views import PageViews
 from scant.studies.genes.entry import MODELS
 
 if TYPE_CHECKING:
@@ -38,23 +38,23 @@ REDUCIBLE = "What more data would remove"
 WORTH = "What do hierarchy and correlation each contribute?"
 SIDEWAYS = ":host { overflow-x: auto !important; min-width: 0; }"  # outputs with long names
 KNOWS = {
-    "hmogp-lv": "replicas and outputs that go together",
-    "lvmogp": "outputs that go together, but no replicas",
-    "dhgp": "replicas in a tree, with one curve above all outputs",
+    "hmogp-lv": "replicas and correlated outputs",
+    "lvmogp": "correlated outputs, but no replicas",
+    "dhgp": "replicas in a hierarchy, with one curve above all outputs",
     "hgp": "each output's replicas, but no other outputs",
-    "hgp-ind": "what HGP knows of, by inducing points",
+    "hgp-ind": "the same hierarchy as HGP, with inducing points",
     "lmc": "mixtures of functions, but no replicas",
-    "independent": "each output alone, its replicas heaped together",
+    "independent": "each output alone, all replicas pooled",
     "pooled": "one curve for everything",
 }
 
 
-def views(page: PageContext) -> Views:
+def views(page: PageContext) -> PageViews:
     """The views of one browser session."""
     hidden = LazyView(HeldOutReplica.title, lambda: HeldOutReplica(page), height=980)
     browse = LazyView(Browse.title, lambda: Browse(page), height=760)
     explore: tuple[Any, ...] = (hidden, browse, Alternatives(page, WORTH, other_models))
-    return Views(
+    return PageViews(
         story=STORY,
         equations=EQUATIONS,
         trace=ElboPlot(page.entry.objective, page.entry.score),
@@ -63,11 +63,11 @@ def views(page: PageContext) -> Views:
         explore=explore,
         wide=frozenset({PICTURE, "Figures", Compare.title, hidden.title, browse.title, WORTH}),
         steps=(
-            (PICTURE, "Green rings were never shown to the model."),
-            (LATENT, "Neighbours lend each other what they know."),
+            (PICTURE, "Green rings were hidden from the model."),
+            (LATENT, "Neighboring outputs share information."),
             (LEVELS, "How much do replicas differ?"),
             (Compare.title, "What if a model knows less?"),
-            (hidden.title, "Which replica shall never have been taken?"),
+            (hidden.title, "Predict a replica that was never measured."),
         ),
     )
 
@@ -138,8 +138,8 @@ def other_models(run: RunState) -> tuple[str, list[Variant]]:
     """The other models, each one click away."""
     used = str(run.record.settings["model"])
     others = [
-        Variant(f"the same with {MODELS[name]}", f"it knows of {knows}.", {"model": name})
+        Variant(f"the same with {MODELS[name]}", f"it models {knows}.", {"model": name})
         for name, knows in KNOWS.items()
         if name != used
     ]
-    return f"This run trained {MODELS[used]}, which knows of {KNOWS[used]}.", others
+    return f"This run trained {MODELS[used]}, which models {KNOWS[used]}.", others

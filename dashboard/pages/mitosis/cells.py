@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from scant.events import Report, Snapshot
 
 HEADS = ("shared", "private", "sum")
-NO_IMAGES = "This run learns from columns of numbers, not from images."
+NO_IMAGES = "This run trains on columns of numbers, not on images."
 
 
 def ink(grey: np.ndarray) -> np.ndarray:
@@ -101,8 +101,8 @@ def _averages(total: Float[np.ndarray, "k k"], label: Int[np.ndarray, " k"]) -> 
     between = float(total[~same].mean()) if (~same).any() else 0.0
     within = float(total[same & off].mean()) if (same & off).any() else 0.0
     return (
-        f"In the sum two rows of one class covary {within:.2g} on average, two of different ones "
-        f"{between:.2g}."
+        f"The mean covariance of the sum is {within:.2g} within a class and {between:.2g} between "
+        "classes."
     )
 
 
@@ -113,12 +113,12 @@ def _left(
     variance = [float(np.trace(m)) for m in beyond]
     common = 1 - variance[2] / max(float(np.trace(matrices[2])), 1e-300)
     said = (
-        f"What all rows{', or all of a class,' if parts else ''} have in common, {common:.0%} of "
-        "the variance, tells no row from another and is left out."
+        f"The part common to all rows{' or to a class' if parts else ''}, {common:.0%} of the "
+        "variance, does not separate rows and is left out."
     )
     if not parts or variance[2] <= 0:
         return said
-    return f"{said} Of the rest the shared part has {variance[0] / variance[2]:.0%}."
+    return f"{said} The shared part is {variance[0] / variance[2]:.0%} of the rest."
 
 
 class Strips(PlotView):
@@ -169,7 +169,7 @@ class Strips(PlotView):
             plot.show(
                 images,
                 [[short(str(classes[c]))] for c in label],
-                f"{counted}: {said}. Their spread of grey is {_spread(images):.2f}"
+                f"{counted}: {said}. The standard deviation of their gray is {_spread(images):.2f}"
                 + (f", that of the real ones {_spread(ink(a['real'])):.2f}." if plot is self.made
                    else "."),
                 colors(label),

@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 MOST, BEGIN, PAIRS = 64, 16, 8
 ASIDE = (
-    "<p class='quiet'>A new cell is what the model makes of a place among those of a class: the "
-    "shared part of the place is drawn near one cell, the private part near another. The same seed "
-    "draws the same cells. They can be kept, as images in a folder of their class or as rows of a "
-    "table, and both can be brought back here as data.</p>"
+    "<p class='quiet'>A new cell is the model's image at a position near the cells of a class: its"
+    " shared part lies near one cell, its private part near another. The same seed gives the same "
+    "cells. Download them as images in a folder named after the class, or as table rows; both can "
+    "be uploaded as data.</p>"
 )
-HELP = "Press the button, and the model draws cells that no microscope has seen."
+HELP = "Press the button to generate new cells."
 DATED = (2000, 1, 1, 0, 0, 0)  # of a ZIP's files: the same cells are the same file
 
 
@@ -47,7 +47,7 @@ class Generate(PlotView):
         self._told = {"made": "", "anew": ""}
         self._quiet = True
         self.made = GalleryPlot("Drawn by the model", "new", least=44, most=80, lines=0, rows_of=16)
-        self.anew = GalleryPlot("Real cells that it has not seen, and what it makes of them",
+        self.anew = GalleryPlot("Held-out cells and their reconstructions",
                                 "anew", least=44, most=80, lines=1, rows_of=PAIRS)  # fmt: skip
         self.figures = (*self.made.figures, *self.anew.figures)
         self.numbers = text("", visible=False)
@@ -140,7 +140,7 @@ class Generate(PlotView):
         for file in self.files:
             file.disabled = False
         kind, seed = str(self.of.value), int(self.seed.value or 0)
-        self._told["made"] = f"{len(self._made)} new cells of {kind}, drawn with seed {seed}."
+        self._told["made"] = f"{len(self._made)} new cells of {kind}, generated with seed {seed}."
         if self._metadata.get("size"):
             self.made.show(ink(self._made), [[] for _ in self._made], self._told["made"])
 
@@ -151,8 +151,8 @@ class Generate(PlotView):
             return
         off = float(np.abs(real - anew).mean())
         self._told["anew"] = (
-            f"Of {len(real)} real cells of {self.of.value} stands beside each what the model makes "
-            f"of it: off by {off:.2f} of grey on average."
+            f"{len(real)} real cells of {self.of.value}, each beside its reconstruction: the mean "
+            f"error is {off:.2f} of the gray scale."
         )
         captions = [[f"row {int(row) + 1}"] for row in answer["rows"]]
         pairs = np.stack([ink(real), ink(anew)], 1).reshape(-1, *real.shape[1:])

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from scant.dashboard.study_page.context import PageContext
 
 ASIDE = (
-    "<p class='quiet'>Wherever the slider stops, every method is trained anew, briefly, on as many "
-    "rows of the others for each rare one, and judged by the same held-out rows. Where the others "
-    "do not suffice, rare rows are left out. The curve grows by a point.</p>"
+    "<p class='quiet'>At each slider position, all methods train briefly with this number of other"
+    " rows for each rare row, and predict the same held-out rows. Surplus rare rows are dropped. "
+    "Each position adds a point to the curve.</p>"
 )
 SCORES = ("precision", "recall", "F1", "average precision")  # as the study answers them
 STOPS = [r for r in (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300) if RATIOS[0] <= r <= RATIOS[1]]
@@ -57,7 +57,7 @@ class ImbalancePlot(ScoreCurve):
             said.append(f"1:{ratio} {scores[0]:.2f}{against}")
         self.figures[0].yaxis[0].axis_label = f"{score} of the rare class"
         self.draw(
-            f"{score} of {methods[0]}, where it is not the best beside the best: {abridged(said)}.",
+            f"{score} of {methods[0]} (and of the best method, if different): {abridged(said)}.",
             [(ratios, line) for line in np.stack([found[r] for r in ratios], axis=1)],
             methods,
         )
@@ -102,7 +102,7 @@ class Imbalance(SliderCurve):
     def _answered(self, ratio: int, answer: dict[str, np.ndarray]) -> None:
         self._found[ratio] = np.asarray(answer["scores"], float)
         rare, others = (int(n) for n in answer["rows"])
-        self._last = (ratio, f"Learnt from {rare} rare rows and {others:,} others at 1:{ratio}")
+        self._last = (ratio, f"Trained on {rare} rare rows and {others:,} others at 1:{ratio}")
         self._show()
 
     def _show(self) -> None:

@@ -1,4 +1,4 @@
-"""The mitosis page's question to the model: what is this cell, and where does it lie?"""
+"""The class and the latent position of a held-out or uploaded cell."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ if TYPE_CHECKING:
     from scant.dashboard.live.run_state import RunState
     from scant.dashboard.study_page.context import PageContext
 
-HELP = "Choose a cell that was held out, or bring an image of your own (PNG or JPEG, a cell on "
-HELP += "light ground); it is brought to the model's size, and its grey is taken as it is."
-NO_IMAGES = "Choose a row that was held out: the model says what it is, and how sure it is."
-NONE = "a row that was held out…"
+HELP = "Choose a held-out cell, or upload an image (PNG or JPEG, a cell on "
+HELP += "light ground); it is resized to the model's size, and its gray levels are used as they "
+"are."
+NO_IMAGES = "Choose a held-out row to see its class and probability."
+NONE = "a held-out row…"
 OFFERED = 30  # held-out rows to choose from, half of them rare
 LIMIT = 10_000_000  # bytes of an image
 
@@ -45,7 +46,7 @@ class Place:
         self._asked = ""
         self._axes = [0, 1]
         self._quiet = False
-        self.seen = GalleryPlot("The cell, and what the model makes of it", "cell",
+        self.seen = GalleryPlot("The cell and its reconstructions", "cell",
                                 least=104, most=140)  # fmt: skip
         self.plane = ClassesPlot("Where it would lie", "place", height=340)
         self.figures = (*self.seen.figures, *self.plane.figures)
@@ -168,8 +169,8 @@ class Place:
         ]
         self.seen.show(
             np.clip(ink(images), 0, 1), captions,
-            f"{said} Beside the cell stands what the model makes of it if it is of each class; the "
-            "bars are probabilities.",
+            f"{said} Beside the cell is its reconstruction under each class; the bars are "
+            "probabilities.",
             [GREY, *colors(order)],
             np.array([0.0, *p[order]]),
         )  # fmt: skip
@@ -210,6 +211,6 @@ class Place:
         self.plane.points(places[: len(names)], names)
         x, y = places[best]
         self.plane.describe(
-            f"As {classes[best]} it would lie at {x:.2f}, {y:.2f}; crosses mark its place under "
-            "each class, among rows learnt from."
+            f"Under {classes[best]} its position is {x:.2f}, {y:.2f}; crosses mark the position "
+            "under each class, among the training rows."
         )

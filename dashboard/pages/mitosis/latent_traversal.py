@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from scant.dashboard.live.run_state import RunState
     from scant.dashboard.study_page.context import PageContext
 
-HELP = "Click or drag in the plane, or move the sliders; the model draws what it expects there."
+HELP = "Click or drag in the plane, or move the sliders, to see the expected image there."
 STEPS = 100  # of a slider
 LISTED = 12  # features that stand in sight; the others are folded away
 
 
 class Walk:
-    """A place in latent space, of which two dimensions are walked in, and what lies there."""
+    """A walk through two dimensions of the latent space, and the expected image there."""
 
     title = "Walk through the latent space"
 
@@ -202,8 +202,8 @@ class Walk:
         self.cell.show(
             np.stack([np.clip(ink(grey), 0, 1), std / worst]),
             [["expected", f"a {self.of.value}"], ["how sure?", f"± {sure:.2f} of grey"]],
-            f"What the model expects of {self.of.value} with {where}: grey from {grey.min():.2f} "
-            f"to {grey.max():.2f}, within ± {sure:.2f} (beside it: dark where it is least sure, "
+            f"Expected image of {self.of.value} with {where}: gray from {grey.min():.2f} to "
+            f"{grey.max():.2f}, within ± {sure:.2f} (beside it the deviation, dark up to "
             f"± {worst:.2f}).",
         )
 

@@ -21,7 +21,7 @@ from scant.dashboard.plots.table import MetricsTable
 from scant.dashboard.study_page.lazy_view import LazyView
 from scant.dashboard.study_page.prose import read_prose
 from scant.dashboard.study_page.variants import Alternatives, Variant
-from scant.dashboard.study_page.views import Views
+from scant.dashboard.study_page.views import PageViews
 from scant.studies.mitosis.settings import MODELS
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ RELEVANCE = "Which dimensions count"
 ELSE = "What if it were trained otherwise?"
 
 
-def views(page: PageContext) -> Views:
+def views(page: PageContext) -> PageViews:
     """The views of one browser session."""
     walk = LazyView(Walk.title, lambda: Walk(page), height=640)
     generate = LazyView(Generate.title, lambda: Generate(page), height=560)
@@ -51,7 +51,7 @@ def views(page: PageContext) -> Views:
     explore: tuple[Any, ...] = (
         walk, generate, place, threshold, imbalance, Alternatives(page, ELSE, otherwise)
     )  # fmt: skip
-    return Views(
+    return PageViews(
         story=STORY,
         equations=EQUATIONS,
         above=tabs(page),
@@ -63,14 +63,14 @@ def views(page: PageContext) -> Views:
             {Strips.title, Covariances.title, "Figures", *(view.title for view in explore)}
         ),
         steps=(
-            (Space.title, "What is learnt here from many serves the few."),
-            (Private.title, "Here the rare class is not drowned."),
-            (Strips.title, "Which of these cells has never existed?"),
+            (Space.title, "All classes share these dimensions."),
+            (Private.title, "The rare class has its own dimensions here."),
+            (Strips.title, "Which of these cells is generated?"),
             (Covariances.title, "Within a class; between classes; together."),
             (walk.title, "What lies between two cells?"),
-            (generate.title, "New ones, as many as one likes."),
+            (generate.title, "Generate new cells."),
             (place.title, "Does this one divide?"),
-            (threshold.title, "How many false alarms is a find worth?"),
+            (threshold.title, "How many false positives is a true positive worth?"),
             (imbalance.title, "Fifty of them? Ten? Three?"),
         ),
         hides=hidden,
@@ -130,26 +130,26 @@ def otherwise(run: RunState) -> tuple[str, list[Variant]]:
         if name != used["model"]
     ]
     others += [
-        Variant(f"with 1:{ratio}", f"{ratio} of the others for each rare row.",
+        Variant(f"with 1:{ratio}", f"{ratio} other rows for each rare row.",
               {"imbalance": float(ratio)})
         for ratio in (1, 30, 100)
         if ratio != used["imbalance"]
     ]  # fmt: skip
     if used["n_components"] and run.metadata.get("size"):
-        text = "as published: slower, and less sure of few rows."
+        text = "as published: slower, and worse on few rows."
         others.append(Variant("with every pixel", text, {"n_components": 0}))
     if used["tempered"] and used["model"] == "sclvm":
-        others.append(Variant("without tempering", "are its probabilities too sure of themselves?",
+        others.append(Variant("without tempering", "are its probabilities overconfident?",
                             {"tempered": False}))  # fmt: skip
     if used["n_private_dims"] != 1 and used["model"] == "sclvm":
-        others.append(Variant("with one private dimension", "how little room of its own will do?",
+        others.append(Variant("with one private dimension", "how small a private space suffices?",
                             {"n_private_dims": 1}))  # fmt: skip
     said = MODELS[str(used["model"])]
     return f"This run trained {said} on {learnt:,} rows.", others
 
 
 KNOWS = {
-    "sclvm": "each class keeps a space of its own.",
-    "bgplvm": "one space that knows no classes, and a weighted SVM in it.",
-    "dgplvm": "one space in which classes are pulled apart, and a weighted SVM in it.",
+    "sclvm": "each class has private dimensions.",
+    "bgplvm": "one space without classes, and a weighted SVM in it.",
+    "dgplvm": "one space that separates the classes, and a weighted SVM in it.",
 }

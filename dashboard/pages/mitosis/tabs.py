@@ -16,7 +16,7 @@ TABS = {"mitosis": "A rare class", "multiview": "Many views"}
 
 
 def tabs(page: PageContext) -> Viewable:
-    """Links to both tabs, for `views.Views.above`."""
+    """Links to both tabs, for `views.PageViews.above`."""
     keep = "?present" if page.present else ""
     links = "".join(
         f"<a href='./{study}{keep}'{_here(study == page.entry.name)}>{escape(said)}</a>"

@@ -1,4 +1,4 @@
-"""The mitosis page's threshold: what is found, and what is taken for it, as it moves."""
+"""The decision threshold of the mitosis page: true and false positives as it moves."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from scant.dashboard.live.run_state import RunState
     from scant.dashboard.study_page.context import PageContext
 
-NONE = "No row was held out, so there is nothing to count."
+NONE = "There are no held-out rows."
 ASIDE = (
-    "<p class='quiet'>At first each method stands where it draws its own line, found on rows "
-    "spared for that; the slider sets one probability for all.</p>"
+    "<p class='quiet'>Each method starts at its own threshold, fitted on validation rows; the "
+    "slider sets one probability for all.</p>"
 )
 COUNTED = ("found", "false alarms", "missed", "left alone", "precision", "recall")
 
@@ -87,8 +87,8 @@ class Threshold(PlotView):
         self.plot.mark(
             marked,
             self._methods,
-            f"From a probability of {asked[0]:.3g} on, {self._methods[0]} finds {found} of "
-            f"{found + missed} rows of {self._rare}, and {alarms} of the others are taken for it: "
+            f"At the threshold {asked[0]:.3g}, {self._methods[0]} finds {found} of "
+            f"{found + missed} rows of {self._rare}, with {alarms} false positives: "
             f"precision {_percent(marked[0, 1])}, recall {_percent(marked[0, 2])}.",
         )
         rows = {

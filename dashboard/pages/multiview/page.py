@@ -32,7 +32,7 @@ from scant.dashboard.plots.view_contributions import InfluencePlot
 from scant.dashboard.study_page.lazy_view import LazyView
 from scant.dashboard.study_page.prose import read_prose
 from scant.dashboard.study_page.variants import Alternatives
-from scant.dashboard.study_page.views import Views
+from scant.dashboard.study_page.views import PageViews
 from scant.studies.multiview.entry import LAYERED
 
 if TYPE_CHECKING:
@@ -56,14 +56,14 @@ TASKS = {"demo": "classification", "so2": "regression", "survival": "survival"} 
 OF = {"classification": CLASSES, "regression": VALUES, "survival": SURVIVAL}  # by task
 
 
-def views(page: PageContext) -> Views:
+def views(page: PageContext) -> PageViews:
     """The views of one browser session."""
     on = LazyView(ViewsOn.title, lambda: ViewsOn(page), height=420)
     scarce = LazyView(Scarcity.title, lambda: Scarcity(page), height=320)
     row = LazyView(RowExplanation.title, lambda: RowExplanation(page), height=520)
     patient = LazyView(Patient.title, lambda: Patient(page), height=420)
     explore: tuple[Any, ...] = (on, scarce, row, patient, Alternatives(page, OTHERWISE, otherwise))
-    return Views(
+    return PageViews(
         story=STORY,
         equations=EQUATIONS,
         trace=ElboPlot(page.entry.objective, page.entry.score),
@@ -74,12 +74,12 @@ def views(page: PageContext) -> Views:
         hides=hides,
         wide=frozenset({"Figures", on.title, scarce.title, row.title, patient.title, OTHERWISE}),
         steps=(
-            (PROBABILITIES, "Cells that it never saw: how sure is it, and is it right?"),
-            (TRUTH, "Every dot was kept from the model."),
-            (CURVES, "Would these patients have lived as long as was predicted?"),
-            (NEURONS, "One number a view: which of them goes with what is asked?"),
-            (SHARES, "How far does it go by each?"),
-            (on.title, "Guess first: which view can be spared?"),
+            (PROBABILITIES, "Held-out cells: how certain is the model, and is it right?"),
+            (TRUTH, "Every dot is a held-out row."),
+            (CURVES, "Did these patients survive as long as predicted?"),
+            (NEURONS, "One number per view: which one correlates with the target?"),
+            (SHARES, "How relevant is each view?"),
+            (on.title, "Guess first: which view is redundant?"),
             (scarce.title, "One film? Two? Four?"),
             (patient.title, "How long, and how sure?"),
         ),

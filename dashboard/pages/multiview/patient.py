@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from scant.dashboard.live.run_state import RunState
     from scant.dashboard.study_page.context import PageContext
 
-HELP = "Choose a patient whom the model has not seen."
+HELP = "Choose a held-out patient."
 CHOOSE = "none chosen"
-NOBODY = "No patient was held out; choose a smaller share to train on."
+NOBODY = "There are no held-out patients; choose a smaller training share."
 
 
 class Patient(PlotView):

@@ -1,4 +1,4 @@
-"""What a run on the multiview page came to: figures, other methods, whether it can be trusted."""
+"""The results of a multiview run: metrics, other methods, calibration."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scant.dashboard.plots.methods import MethodsPlot
 from scant.dashboard.plots.precision_recall import PrecisionRecallPlot
 from scant.dashboard.plots.reliability import ReliabilityPlot
 from scant.dashboard.plots.table import MetricsTable
-from scant.dashboard.plots.variance import VariancePlot
+from scant.dashboard.plots.uncertainty import VariancePlot
 from scant.dashboard.study_page.lazy_view import LazyView
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ DOUBT = "How much of its doubt is its own"
 WITHIN = "Coverage of intervals"
 PIT = "Probability integral transform"
 SPLIT = "What more data would remove"
-NONE = "No row was held out; choose a smaller share to train on."
+NONE = "There are no held-out rows; choose a smaller training share."
 
 
 def result() -> tuple[Any, ...]:
@@ -74,8 +74,8 @@ def _trades() -> DataView:
             plot.describe(NONE)
             return
         axes = plot.figures[0]
-        axes.xaxis.axis_label = f"recall: share of {name} that is found"
-        axes.yaxis.axis_label = "precision: share of the finds that is right"
+        axes.xaxis.axis_label = f"recall: share of {name} found"
+        axes.yaxis.axis_label = "precision: share of correct positives"
         plot.show(curves, methods, float(np.mean(truth)))
         found = curves[0, 2] >= 0.8  # where four in five are found
         precise = [float(np.nanmax(c[1][c[2] >= 0.8], initial=0)) for c in curves]

@@ -1,4 +1,4 @@
-"""The multiview page's question: what do the hidden neurons make of this row?"""
+"""The hidden neurons and the prediction of one row."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class RowExplanation(PlotView):
         a, self._metadata = run.report.arrays, dict(run.metadata)
         hidden, metadata = np.asarray(a["hidden"], float), self._metadata
         if not len(hidden):
-            self.plot.describe("No row was held out; choose a smaller share to train on.")
+            self.plot.describe("There are no held-out rows; choose a smaller training share.")
             return
         self._rows = np.asarray(a["shown"], int)
         self._spread = np.stack([hidden.mean(0), hidden.std(0)])
@@ -86,7 +86,7 @@ class RowExplanation(PlotView):
         k = int(np.argmax(np.abs(away)))
         side = "above" if away[k] > 0 else "below"
         self._reading = (
-            f"Row {row + 1} of the table: {self._predicted(answer)}. Furthest out is "
+            f"Row {row + 1} of the table: {self._predicted(answer)}. The most unusual neuron is "
             f"{self._metadata['neurons'][k]}, {abs(away[k]):.1f} standard deviations {side} its "
             "mean over the rows."
         )

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
 DRAWS = 3  # for each stop of the slider, but one where all are learnt from
 ASIDE = (
-    "<p class='quiet'>Wherever the slider stops the model is trained anew on so many of what this "
-    "run learnt from, drawn three times, beside kernels that are averaged and the plainest other "
-    "method; all are asked of the run's held-out rows. The curve grows by a point.</p>"
+    "<p class='quiet'>At each slider position the model trains on this number of the run's "
+    "training groups, patients or rows, on three random draws, beside averaged kernels and the "
+    "simplest other method. All predict the run's held-out rows. Each position adds a point to the"
+    " curve.</p>"
 )
 
 

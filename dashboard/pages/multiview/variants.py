@@ -1,4 +1,4 @@
-"""What else could be tried on the multiview page: each one click away."""
+"""Alternative settings of a multiview run, each with a link."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ if TYPE_CHECKING:
     from scant.dashboard.live.run_state import RunState
 
 KNOWS = {
-    "dfgp": "hidden neurons, and an output that bends what they say",
-    "dfgp-wp": "the same neurons under an output that is linear in them: a Wishart prior",
+    "dfgp": "hidden neurons and a nonlinear output",
+    "dfgp-wp": "the same neurons and a linear output: a Wishart prior",
     "sgp": "one sparse Gaussian process on all features at once, without a hidden layer",
-    "student-t": "one process with heavier tails, whose width follows the data",
+    "student-t": "one process with heavier tails, scaled by the data",
 }
 BOUNDS = {
-    "published": "what hidden neurons are at their inducing points is taken for certain.",
-    "closed": "it is uncertain, which makes it a bound on the evidence.",
-    "stochastic": "hidden values are drawn in every step; censored times are learnt from as well.",
+    "published": "point estimates of the inducing outputs of hidden neurons.",
+    "closed": "uncertain inducing outputs, which give a bound on the evidence.",
+    "stochastic": "hidden values sampled in each step; it also learns from censored times.",
 }
 
 
@@ -48,7 +48,9 @@ def otherwise(run: RunState) -> tuple[str, list[Variant]]:
     rows = int((metadata.get("rows") or {}).get("training", 0))
     others += [
         Variant(
-            f"on {rows // part} rows", f"a {said} of what it had.", {"training_size": rows // part}
+            f"on {rows // part} rows",
+            f"a {said} of the training rows.",
+            {"training_size": rows // part},
         )
         for part, said in ((2, "half"), (5, "fifth"))
         if rows // part >= 20

@@ -1,4 +1,4 @@
-"""The multiview page's question: what is each view worth?"""
+"""Scores of a multiview model trained on a subset of the views."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from scant.dashboard.study_page.context import PageContext
 
 ASIDE = (
-    "<p class='quiet'>The model is trained anew with the views that are ticked, and a support "
-    "vector machine (kernel regression, where values are learnt) with the average of their kernels "
-    "is fitted to the same rows. Each combination adds a line.</p>"
+    "<p class='quiet'>The model is retrained on the selected views, beside a support vector "
+    "machine (kernel regression for values) with the average of their kernels on the same rows. "
+    "Each combination adds a row.</p>"
 )
 HELP = (
-    "Untick a view or two, then press the button: with as many rows as the demonstration has, a "
-    "line is added after about 3 seconds."
+    "Clear a view or two, then press the button; on the demonstration's rows it takes about 3 "
+    "seconds."
 )
 
 
@@ -68,7 +68,7 @@ class ViewsOn(OnDemandView):
     def _train(self) -> None:
         on = [name for name in self.views.options if name in (self.views.value or ())]
         if not on:
-            self._page.say("Leave at least one view on; without any there is nothing to go by.")
+            self._page.say("Select at least one view.")
             return
         self._page.say("")
         if tuple(on) not in [tried.views for tried in self._tried]:

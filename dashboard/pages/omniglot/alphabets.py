@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from scant.dashboard.study_page.context import PageContext
 
 NAMED = 4  # alphabets that a sentence lists
-ONLY = "There is but one alphabet here; nothing can be taken from it."
+ONLY = "There is only one alphabet, and it cannot be removed."
 
 
 class Alphabets(View):
@@ -43,7 +43,7 @@ class Alphabets(View):
         several = count > 1
         self.slider.options = list(range(1, count + 1))
         self.slider.param.update(value=1, disabled=not several)
-        self.alt = f"This run learnt {self._listed(count)} together." if several else ONLY
+        self.alt = f"This run trained on {self._listed(count)} together." if several else ONLY
         self._offer()
 
     def clear(self, run: RunState) -> None:

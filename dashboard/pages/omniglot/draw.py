@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 EMPTY = "nothing: empty paper"
 MOST = 6  # outputs whose answers are shown unless the visitor chooses others
-HELP = "Draw a character, or begin with one that was held out."
-NO_IMAGES = "This run has learnt from columns of numbers, not from images."
+HELP = "Draw a character, or start from a held-out one."
+NO_IMAGES = "This run trains on columns of numbers, not on images."
 
 
 class Draw:
@@ -169,10 +169,10 @@ class Draw:
         self.response.show(
             answer["image"],
             answer["map"],
-            f"Each patch of the drawing, by what it adds to the value of {said}, which has "
+            f"Contribution of each patch of the drawing to the function of {said}, which has "
             f"probability {share:.0%} within its alphabet."
             if answer["map"].size
-            else "This model sees whole images: no patches to show.",
+            else "This model compares whole images and has no patches.",
         )
         likely = [int(c) for c in np.ravel(answer["top"]) if c >= 0]
         asked = int(answer["class"][0])
@@ -210,7 +210,7 @@ class Draw:
         )
         self.reading.object = (
             f"<p role='note'>Most probable: {escape('; '.join(best))}. Click a character to see "
-            "what speaks for it.</p>"
+            "the contributions of the patches.</p>"
         )
         self._page.read(at_once=True)
 

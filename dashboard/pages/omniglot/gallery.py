@@ -14,8 +14,8 @@ from scant.dashboard.plots.theme import GREEN, VERMILION
 if TYPE_CHECKING:
     from scant.events import Report, Snapshot
 
-NO_PATCHES = "This model has no patches: it sees a row as a whole."
-NO_IMAGES = "This run learns from columns of numbers, not from images."
+NO_PATCHES = "This model compares whole rows and has no patches."
+NO_IMAGES = "This run trains on columns of numbers, not on images."
 
 
 class Patches(PlotView):
@@ -42,7 +42,7 @@ class Patches(PlotView):
             patches,
             [[f"influence {v / top:.0%} of the greatest"] for v in weight],
             f"The {k} inducing patches of {w} x {h} pixels with the largest influence, which the "
-            f"bars show; {many} of them have half of it. Dark is ink.",
+            f"bars show; {many} of them account for half of it. Dark is ink.",
             bars=weight / top,
             span=(low, high),
         )
@@ -51,7 +51,7 @@ class Patches(PlotView):
 class Examples(PlotView):
     """Some held-out images, what they are taken for, and how surely."""
 
-    title = "Characters that it has not seen"
+    title = "Held-out characters"
 
     def __init__(self) -> None:
         self.plot = GalleryPlot(self.title, "examples", least=84, most=104)
@@ -73,8 +73,8 @@ class Examples(PlotView):
         self.plot.show(
             np.asarray(a["examples"], float),
             said,
-            f"{int(right.sum())} of these {len(right)} are put into their class (green, ✓), with a "
-            f"probability of {p.mean():.0%} on average, which the bars show.",
+            f"{int(right.sum())} of these {len(right)} are classified correctly (green, ✓); bars "
+            f"show the probability of the predicted class, {p.mean():.0%} on average.",
             [GREEN if ok else VERMILION for ok in right],
             p,
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import panel_material_ui as pmui
 from scant.dashboard.plots.base import PlotView
-from scant.dashboard.plots.hinton_grid import HintonGrid
+from scant.dashboard.plots.coregionalization_grid import HintonGrid
 from scant.dashboard.study_page.widgets import stacked
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _alike(
         if pairs.any():
             i, j = np.unravel_index(int(np.argmax(np.where(pairs, matrix, -np.inf))), pairs.shape)
             said.append(f"{names[int(i)]} and {names[int(j)]} ({matrix[i, j]:.2f}, {where})")
-    return f"Most alike of {len(of)} classes: {'; '.join(said)}." if said else "One class."
+    return f"Most similar of {len(of)} classes: {'; '.join(said)}." if said else "One class."
 
 
 class Confused(PlotView):
@@ -131,9 +131,9 @@ def _confused(
         return "No row was held out."
     i, j = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
     reading = (
-        "Held-out rows; down what they are, across what they are taken for. On average over "
-        f"{tested.sum()} characters {right[tested].mean():.0%} are right"
+        "Held-out rows, true class down and predicted class across. The mean recall of "
+        f"{tested.sum()} characters is {right[tested].mean():.0%}"
     )
     if wrong[i, j] > 0:
-        reading += f"; {wrong[i, j]:.0%} of {names[int(i)]} are taken for {names[int(j)]}"
+        reading += f"; {wrong[i, j]:.0%} of {names[int(i)]} are classified as {names[int(j)]}"
     return reading + "."

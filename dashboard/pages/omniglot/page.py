@@ -23,7 +23,7 @@ from scant.dashboard.plots.table import MetricsTable
 from scant.dashboard.study_page.lazy_view import LazyView
 from scant.dashboard.study_page.prose import read_prose
 from scant.dashboard.study_page.variants import Alternatives, Variant
-from scant.dashboard.study_page.views import Views
+from scant.dashboard.study_page.views import PageViews
 from scant.studies.omniglot.entry import COVARIANCES, MODELS
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ ELSE = "What if it were trained otherwise?"
 SIDEWAYS = ":host { overflow-x: auto !important; min-width: 0; }"  # alphabets with long names
 
 
-def views(page: PageContext) -> Views:
+def views(page: PageContext) -> PageViews:
     """The views of one browser session."""
     recall = _recall(RECALL)
     draw = LazyView(Draw.title, lambda: Draw(page), height=760)
@@ -50,7 +50,7 @@ def views(page: PageContext) -> Views:
     zoom = LazyView(Zoom.title, lambda: Zoom(page), height=760)
     fewer, others = Alphabets(page), Alternatives(page, ELSE, otherwise)
     explore: tuple[Any, ...] = (draw, shots, fewer, zoom, others)
-    return Views(
+    return PageViews(
         story=STORY,
         equations=EQUATIONS,
         trace=ElboPlot(page.entry.objective, page.entry.score, noisy=True),
@@ -61,11 +61,11 @@ def views(page: PageContext) -> Views:
             {DIAGRAMS, "Figures", draw.title, shots.title, fewer.title, zoom.title, ELSE}
         ),
         steps=(
-            (RECALL, "How many characters that it never saw are put into their class?"),
-            (ALIKE, "White: what is learnt of one holds for the other."),
-            (DIAGRAMS, "Few functions, mixed anew for every character."),
+            (RECALL, "How many held-out characters are classified correctly?"),
+            (ALIKE, "White: examples of one character help with the other."),
+            (DIAGRAMS, "Few functions, with different weights for each character."),
             (Patches.title, "The strokes it goes by."),
-            (Examples.title, "Right or wrong, and how sure?"),
+            (Examples.title, "Right or wrong, and how certain?"),
             (draw.title, "Which character is this?"),
             (shots.title, "How few examples does it take?"),
         ),
@@ -114,7 +114,7 @@ def _result(recall: DataView) -> tuple[Any, ...]:
     table = MetricsTable()
 
     def figures(told: Report, metadata: Mapping[str, Any]) -> None:
-        of = f"Figures of all methods are of {held_out(metadata)}, all together."
+        of = f"The figures of all methods are on {held_out(metadata)} together."
         table.show(told.metrics, (of, *told.notes) if metadata["rows"]["test"] else told.notes)
         recall.update(told, metadata)  # what was drawn while it trained gives way to the end's
 
@@ -124,8 +124,8 @@ def _result(recall: DataView) -> tuple[Any, ...]:
         def feed(told: Report, metadata: Mapping[str, Any]) -> None:
             plot.show(np.nan_to_num(told.arrays["confusion_across"]), metadata["outputs"])
             plot.describe(
-                f"{plot.alt} The model was not trained to tell alphabets apart: this lets the "
-                "classes of all of them compete in one softmax."
+                f"{plot.alt} Training does not separate alphabets; this figure lets all classes "
+                "compete in one softmax."
             )
 
         return DataView(plot, feed)
@@ -179,15 +179,15 @@ def otherwise(run: RunState) -> tuple[str, list[Variant]]:
     ]
     if run.metadata.get("size"):
         kernel = "rbf-ard" if run.metadata["kernel"] == "patch" else "patch"
-        seen = {"rbf-ard": "each image is seen as a whole.", "patch": "patches, wherever they are."}
+        seen = {"rbf-ard": "it compares whole images.", "patch": "patches, wherever they are."}
         others.append(Variant(f"with the kernel {kernel}", seen[kernel], {"kernel": kernel}))
     many = f"{len(names)} alphabets together" if len(names) > 1 else f"{names[0]} alone"
     return f"This run trained {MODELS[str(used['model'])]} on {many}.", others
 
 
 KNOWS = {
-    "mogp-ar": "alphabets share what they know, at the cost of a few classes a step.",
-    "mg-m": "the full softmax in every step: what does augmenting and reducing give away?",
-    "g-m": "each alphabet alone, by the full softmax.",
-    "g-a": "each alphabet alone, by augment-and-reduce.",
+    "mogp-ar": "alphabets share latent functions, and a step uses a few classes.",
+    "mg-m": "the full softmax in each step: how much does augment-and-reduce lose?",
+    "g-m": "each alphabet alone, with the full softmax.",
+    "g-a": "each alphabet alone, with augment-and-reduce.",
 }

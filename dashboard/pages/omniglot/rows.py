@@ -1,4 +1,4 @@
-"""Of which rows the omniglot page's figures are, in the same words everywhere."""
+"""Names of the held-out rows behind the omniglot page's figures."""
 
 from __future__ import annotations
 

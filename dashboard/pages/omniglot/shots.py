@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from scant.dashboard.study_page.context import PageContext
 
 ASIDE = (
-    "<p class='quiet'>Wherever the slider stops, what the model knows of labels is learnt anew "
-    "from so many examples of each class; kernel and patches stay the run's. The curve grows by a "
-    "point. Bands are the least and the most of the alphabets.</p>"
+    "<p class='quiet'>At each slider position the model is retrained on this number of examples of"
+    " each class, with the run's kernel and patches. Each position adds a point to the curve. "
+    "Bands show the minimum and the maximum over the alphabets.</p>"
 )
 
 

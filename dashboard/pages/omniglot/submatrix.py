@@ -9,7 +9,7 @@ import panel_material_ui as pmui
 from scant.dashboard.frame.template import text
 from scant.dashboard.pages.omniglot.matrices import names_of, outputs_of
 from scant.dashboard.plots.base import PlotView
-from scant.dashboard.plots.hinton_grid import HintonGrid
+from scant.dashboard.plots.coregionalization_grid import HintonGrid
 from scant.dashboard.study_page.widgets import stacked
 from scant.studies.omniglot.entry import BLOCK
 

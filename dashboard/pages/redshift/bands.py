@@ -1,4 +1,4 @@
-"""The redshift page's question to the model: what if a band had not been measured?"""
+"""Predictions with bands removed from the test galaxies."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 PLOTS = ":host { grid-template-columns: repeat(auto-fit, minmax(min(100%, 360px), 1fr)); }"
 SHOWN = 2500  # galaxies in the scatter at most; the metrics are of all
-IDLE = "Untick a band, and guess what it costs."
+IDLE = "Clear a band, and guess the loss of accuracy."
 METRICS = ("RMSE", "mean log-likelihood", "F_0.15 (%)", "F_0.05 (%)")
 
 
 class BandsOff(QuestionView):
     """Untick a band: every galaxy's p(z) and the metrics move. Click a galaxy for its p(z)."""
 
-    title = "What if a band had not been measured?"
+    title = "What if a band were missing?"
     prompt = "Click a galaxy for its p(z)."
 
     def __init__(self, page: PageContext) -> None:
@@ -117,7 +117,7 @@ class BandsOff(QuestionView):
             return
         off = self._off
         if len(off) == len(self.bands.options):
-            self._page.say("Leave at least one band measured; without any there is nothing to see.")
+            self._page.say("Select at least one band.")
             self._warned = True
             return
         if self._warned:  # what others have said is not ours to take back

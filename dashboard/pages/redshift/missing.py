@@ -1,4 +1,4 @@
-"""What a missing measurement costs: error against how many are missing, beside a baseline."""
+"""The error against the number of missing bands, beside a baseline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Redshift: galaxies of which a few noisy colors were measured."""
+"""Redshift: galaxies with a few noisy colors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from scant.dashboard.plots.elbo import ElboPlot
 from scant.dashboard.plots.relevance import BasisPlot, FeaturePlot
 from scant.dashboard.plots.scatter import ScatterPlot
 from scant.dashboard.plots.table import MetricsTable
-from scant.dashboard.plots.variance import VariancePlot
+from scant.dashboard.plots.uncertainty import VariancePlot
 from scant.dashboard.study_page.hidden_until_revealed import (
     HiddenUntilRevealed,
     ask_coverage,
@@ -26,7 +26,7 @@ from scant.dashboard.study_page.hidden_until_revealed import (
 from scant.dashboard.study_page.lazy_view import LazyView
 from scant.dashboard.study_page.prose import read_prose
 from scant.dashboard.study_page.variants import Alternatives, Variant
-from scant.dashboard.study_page.views import Views
+from scant.dashboard.study_page.views import PageViews
 
 if TYPE_CHECKING:
     from scant.dashboard.live.run_state import RunState
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 STORY, EQUATIONS = read_prose(__package__)
 
 
-def views(page: PageContext) -> Views:
+def views(page: PageContext) -> PageViews:
     """The views of one browser session."""
     bands = LazyView(BandsOff.title, lambda: BandsOff(page), height=560)
     kept = LazyView(KEPT, lambda: KeptSlider(page), height=420)
     cost = Alternatives(page, COST, other_costs)
     explore: tuple[Any, ...] = (bands, kept, cost)
-    return Views(
+    return PageViews(
         story=STORY,
         equations=EQUATIONS,
         trace=ElboPlot(page.entry.objective, page.entry.score),
@@ -60,12 +60,12 @@ def views(page: PageContext) -> Views:
             }
         ),
         steps=(
-            ("Prediction against truth", "Every dot is a galaxy the model has not seen."),
-            ("Where the uncertainty comes from", "What would more galaxies buy, and what not?"),
+            ("Prediction against truth", "Every dot is a held-out galaxy."),
+            ("Where the uncertainty comes from", "Which part would more galaxies reduce?"),
             ("Probability integral transform", "Is the stated uncertainty true?"),
-            ("Bands missing", "Each band lost costs accuracy; less than filling in would."),
-            (bands.title, "Guess first: how much worse without the u band?"),
-            (kept.title, "How good are the galaxies it is sure of?"),
+            ("Bands missing", "Each missing band costs accuracy, but less than filling in does."),
+            (bands.title, "Guess first: how much larger is the error without the u band?"),
+            (kept.title, "How accurate are the most certain predictions?"),
         ),
     )
 
@@ -126,8 +126,8 @@ COST = "What if errors cost differently?"
 SPLIT = "What more data would remove"
 EFFECT = {
     "normal": "every galaxy counts the same",
-    "normalised": "errors count relative to 1 + z, so near galaxies gain",
-    "balanced": "rare redshifts count as much as common ones, so the bias at the far end shrinks",
+    "normalised": "errors count relative to 1 + z, so nearby galaxies gain",
+    "balanced": "rare redshifts count as much as common ones, so the bias at high redshift shrinks",
 }
 
 

@@ -1,4 +1,4 @@
-"""The redshift page's slider of how many galaxies are kept."""
+"""The redshift page's slider over the share of galaxies kept."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KEPT = "Keep only what it is sure of"
 
 
 class KeptSlider(PlotView):
-    """Drop the galaxies of which the model is least sure, and read the metrics of the rest."""
+    """Drop the least certain galaxies, and show the metrics of the rest."""
 
     def __init__(self, page: PageContext) -> None:
         self._page = page

@@ -104,6 +104,7 @@ def _long_long(x: Interval, y: Interval, lengthscale: Tensor) -> Tensor:
     overlap = torch.maximum(overlap, torch.zeros_like(overlap))
     ends = [span, gap, x.lower - y.lower, x.upper - y.upper]
     far, near, low, high = (_Tail.apply((end * scale).abs()) for end in ends)
+    # (C.18), without its cancellation
     total = 2 * ROOT_HALF_PI * overlap * scale + ((near - low) - (high - far))
     return total / ((x.upper - x.lower) * scale * ((y.upper - y.lower) * scale))
 
@@ -113,7 +114,7 @@ def _long_point(x: Interval, z: Tensor, lengthscale: Tensor) -> Tensor:
     # From the nearer end, inside counted negative, to the farther one: erfc keeps its digits there.
     near, far = -torch.minimum(left, right), torch.maximum(left, right)
     scale = ROOT_HALF / lengthscale
-    integral = torch.erfc(near * scale) - torch.erfc(far * scale)
+    integral = torch.erfc(near * scale) - torch.erfc(far * scale)  # (C.20)
     return ROOT_HALF_PI * lengthscale * integral / (x.upper - x.lower)
 
 

@@ -3,7 +3,7 @@
     k(v, v') = 1 / (|v| |v'|) integral over z in v, z' in v' of k(z, z')
 
 (Yousefi 2021, 5.7). The EQ kernel exp(-|z - z'|^2 / (2 l^2)) factorizes over the dimensions of
-boxes, and each factor is had in closed form (`interval_eq`, C.18 and C.20). The Matern kernels do
+boxes, and each factor has a closed form (`interval_rbf`, C.18 and C.20). The Matern kernels do
 not factorize: each box is replaced by a grid of Gauss-Legendre nodes, so that the kernel is exactly
 that of a weighted set of points, and positive semi-definite, while its values near the origin carry
 an error that falls with the square of the number of nodes a lengthscale.
@@ -50,7 +50,7 @@ class IntervalKernel(Kernel):
         super().__init__(ard_num_dims=dimensions, **kwargs)
         if shape not in SHAPES:
             raise BadInput(f"Kernel {shape!r} is unknown; use one of {SHAPES}.")
-        # GPyTorch would compare it with the number of columns, of which a box has two a dimension.
+        # GPyTorch would compare it with the number of columns; a box has two per dimension.
         self.ard_num_dims = None
         self.dimensions, self.shape, self.nodes = dimensions, shape, nodes
 
@@ -78,7 +78,7 @@ class IntervalKernel(Kernel):
             first, second = self._grid(first), self._grid(second)
         if diag:
             return self._pairs(first, second)
-        K = self._all(first.rows(), second.rows())
+        K = self._all(first.rows(), second.rows())  # (5.7)
         if first.weight is not None:
             K = (first.weight.unsqueeze(2) * K.unflatten(0, first.weight.shape)).sum(1)
         if second.weight is not None:

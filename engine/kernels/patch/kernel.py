@@ -275,7 +275,7 @@ def _block(rows: PatchRows) -> int:
 
 
 def _again(part: Callable[[PatchRows], Tensor], rows: PatchRows) -> Tensor:
-    """`part`, of which nothing is kept: what autograd needs is made anew on its way back."""
+    """`part` with checkpointing: the backward pass recomputes its values."""
     if not torch.is_grad_enabled():
         return part(rows)
     made: Tensor = checkpoint(part, rows, use_reentrant=False, preserve_rng_state=False)

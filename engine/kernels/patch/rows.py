@@ -1,4 +1,4 @@
-"""Images cut to patches once, equal patches kept once.
+"""Images as patches, with equal patches stored once.
 
 A patch is what a window of w x h pixels sees; an image has P = (W - w + 1)(H - h + 1) of them, one
 a place, row by row. Most are blank paper and many of the others recur, above all where a pixel is

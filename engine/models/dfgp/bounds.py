@@ -1,4 +1,4 @@
-"""The closed bounds of DFGP in whitened features, less what the hidden layer's q(a) costs.
+"""The closed bounds of DFGP in whitened features, without the divergence of the hidden layer.
 
 f(b) = phi(b)' w + rest with q(w) = N(mean, covariance); `Expected` are sums of moments of phi over
 the rows. Kandemir and Hamprecht (2015): L_r of section 4.1 and L_c of the appendix, which
@@ -15,7 +15,7 @@ from scant.models.dfgp.output import Expected
 from torch import Tensor
 
 
-def _inside(e: Expected, noise: Tensor) -> Float[Tensor, "m m"]:
+def _precision(e: Expected, noise: Tensor) -> Float[Tensor, "m m"]:
     """I + sum E[phi phi'] / noise: the precision of w, where its covariance is the best."""
     return torch.eye(len(e.products)).to(e.products) + e.products / noise
 
@@ -24,17 +24,17 @@ def optimal(
     e: Expected, y: Float[Tensor, " n"], noise: Float[Tensor, ""]
 ) -> tuple[Float[Tensor, " m"], Float[Tensor, "m m"]]:
     """Mean and covariance of w that are best for a Gaussian likelihood (the mean-field update)."""
-    covariance = torch.cholesky_inverse(torch.linalg.cholesky(_inside(e, noise)))
+    covariance = torch.cholesky_inverse(torch.linalg.cholesky(_precision(e, noise)))
     return covariance @ (e.features.T @ y) / noise, covariance
 
 
 def target_bound(
     e: Expected, y: Float[Tensor, " n"], noise: Float[Tensor, ""]
 ) -> Float[Tensor, ""]:
-    """L_r with the best q(w)."""
-    lower = torch.linalg.cholesky(_inside(e, noise))
-    along = (e.features.T @ y).unsqueeze(1)
-    fitted = torch.linalg.solve_triangular(lower, along, upper=False) / noise
+    """L_r (section 4.1) with the optimal q(w)."""
+    lower = torch.linalg.cholesky(_precision(e, noise))
+    c = (e.features.T @ y).unsqueeze(1)
+    fitted = torch.linalg.solve_triangular(lower, c, upper=False) / noise
     log_det = len(y) * (2 * math.pi * noise).log() + 2 * lower.diagonal().log().sum()
     fit = y.square().sum() / noise - fitted.square().sum()
     rest = (e.variance - e.products.trace()) / noise
@@ -44,8 +44,8 @@ def target_bound(
 def class_bound(
     e: Expected, sign: Float[Tensor, " n"], mean: Float[Tensor, " m"], noise: Float[Tensor, ""]
 ) -> Float[Tensor, ""]:
-    """L_c of classes -1 and 1 with the best covariance of w."""
-    log_det = 2 * torch.linalg.cholesky(_inside(e, noise)).diagonal().log().sum()
+    """L_c (appendix) of classes -1 and 1 with the optimal covariance of w."""
+    log_det = 2 * torch.linalg.cholesky(_precision(e, noise)).diagonal().log().sum()
     f = e.features @ mean
     hits = torch.special.log_ndtr(sign * f / (1 + noise).sqrt()).sum()
     spread = e.variance - e.products.trace() + mean @ e.products @ mean - f.square().sum()

@@ -22,7 +22,7 @@ START_STD = 0.3  # of q(v_r)
 START_WIDTH = 1.0  # lengthscales, in deviations of the view's rows
 
 
-class Views(nn.Module):
+class ViewStack(nn.Module):
     """Centres and scales of the columns of every view, which are then put side by side.
 
     Args:
@@ -74,7 +74,7 @@ def _stacked(views: list[Tensor]) -> Float[Tensor, "v n d"]:
     return torch.stack(padded)
 
 
-class Hidden(nn.Module):
+class HiddenLayer(nn.Module):
     """See the module.
 
     Args:

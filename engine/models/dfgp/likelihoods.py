@@ -39,7 +39,7 @@ def expected_likelihood(
     variance: Float[Tensor, " n"],
     noise: Float[Tensor, ""],
 ) -> Float[Tensor, " n"]:
-    """Of classes -1 and 1, or of targets, some of which may be lower ends."""
+    """Of classes -1 and 1, or of targets, possibly censored."""
     if likelihood == "bernoulli":
         return probit_expectation(y, mean, variance)
     value = gaussian_expectation(y, mean, variance, noise)

@@ -7,8 +7,8 @@ may see its own view of a row: multiple kernel learning. A linear output kernel 
 
     generator = torch.Generator().manual_seed(seed)
     model = DFGP.build([view, other_view], y, "bernoulli", generator=generator)
-    training = Training(model)                  # scant.models.dfgp.training
-    training.step()                             # as often as wanted
+    trainer = DFGPTrainer(model)                # scant.models.dfgp.training
+    elbo = trainer.step()                         # as often as wanted
     model.probability([new_view, other_new_view])
 
 Three bounds. Rows enter the expectations of section 4.1 one at a time, so that q(a_r) may be
@@ -18,7 +18,7 @@ Gaussian at the price of one small product of matrices:
   evidence: the best inducing outputs count as if they were known.
 - `"closed"`: the same with a Gaussian q(a_r): a bound on the evidence, in closed form.
 - `"stochastic"`: hidden values sampled (Salimbeni and Deisenroth 2017), for batches of rows. Also
-  for times of which only a lower end is known.
+  for censored times.
 
 The printed L_c of the appendix has t_n and indicators where the integral over y has none; it is
 
@@ -39,7 +39,7 @@ from jaxtyping import Bool, Float
 from linear_operator.utils.errors import NanError, NotPSDError
 from scant.errors import BadInput
 from scant.models.dfgp.bounds import class_bound, optimal, target_bound, weight_divergence
-from scant.models.dfgp.hidden import START_WIDTH, Hidden, Views
+from scant.models.dfgp.hidden import START_WIDTH, HiddenLayer, ViewStack
 from scant.models.dfgp.likelihoods import Likelihood, check, expected_likelihood
 from scant.models.dfgp.output import Expected, LinearOutput, Output, RBFOutput
 from torch import Tensor, nn
@@ -75,8 +75,8 @@ class DFGP(nn.Module):
 
     def __init__(
         self,
-        views: Views,
-        hidden: Hidden,
+        views: ViewStack,
+        hidden: HiddenLayer,
         x: Float[Tensor, "v n d"],
         y: Float[Tensor, " n"],
         censored: Bool[Tensor, " n"],
@@ -157,7 +157,7 @@ class DFGP(nn.Module):
                 has, as in Corollary 1, no neuron is left out for one that says much the same.
             move: Whether the inducing inputs of hidden neurons are learned; as published they are
                 not, so that neurons differ.
-            width: Lengthscales that hidden neurons start from (see `Hidden`).
+            width: Lengthscales that hidden neurons start from (see `HiddenLayer`).
             censored: Rows whose target is only known to be above y (a time of survival); with the
                 stochastic bound.
 
@@ -167,7 +167,7 @@ class DFGP(nn.Module):
         """
         generator = torch.Generator().manual_seed(0) if generator is None else generator
         y = y.double()
-        learned = Views(views)
+        learned = ViewStack(views)
         x = learned(views)
         censored = torch.zeros_like(y, dtype=torch.bool) if censored is None else censored
         check(x.shape[1], y, likelihood)
@@ -178,7 +178,7 @@ class DFGP(nn.Module):
             raise BadInput("Censored rows need a Gaussian likelihood and the stochastic bound.")
         view = torch.arange(count).to(x.device) % len(views)
         spike = bound == "published"
-        hidden = Hidden(x, learned.sizes, view, inducing, spike, ard, move, generator, width)
+        hidden = HiddenLayer(x, learned.sizes, view, inducing, spike, ard, move, generator, width)
         rest = likelihood, bound, output, min(inducing, len(y)), generator, output_ard
         return cls(learned, hidden, x, y, censored, *rest)
 
@@ -251,14 +251,14 @@ class DFGP(nn.Module):
             total = total - (~self.censored).sum() * self.scale.log()
         return total - weight_divergence(w, root) - self.hidden_layer.divergence()
 
-    def objective(
+    def elbo(
         self, generator: torch.Generator | None = None, batch: int | None = None
     ) -> Float[Tensor, ""]:
-        """Minus the bound of a row; NaN where kernel matrices have no factor."""
+        """`bound`, or a draw of the stochastic one; NaN where kernel matrices have no factor."""
         try:
             if self.kind == "stochastic" and generator is not None:
-                return -self.stochastic_bound(generator, batch) / len(self.y)
-            return -self.bound() / len(self.y)
+                return self.stochastic_bound(generator, batch)
+            return self.bound()
         except (NanError, NotPSDError, torch.linalg.LinAlgError):
             return self.log_noise * torch.nan
 

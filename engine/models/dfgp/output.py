@@ -1,6 +1,6 @@
 """The output neuron of DFGP: its kernel over the hidden values, and expectations under q(B).
 
-All is said in whitened features phi(b), so that f(b) = phi(b)' w + rest with w ~ N(0, I). With the
+In whitened features phi(b), so that f(b) = phi(b)' w + rest with w ~ N(0, I). With the
 EQ kernel phi(b) = L^-1 k(Z, b), L L' = k(Z, Z) (Titsias and Lawrence 2010; Kandemir and Hamprecht
 2015, 4.1). The linear kernel, whose GP has a Wishart process as the prior of its covariance
 (Theorem 1), has as many features as there are neurons, and needs no inducing inputs.
@@ -85,6 +85,7 @@ class RBFOutput(nn.Module):
         """Under b_n ~ N(mean_n, diag(variance_n))."""
         args = mean, variance, self.inducing, self.precision
         white, height = self.whiten(), self.log_variance.exp()
+        # The appendix's E[K_Zb] and E[K_ZB K_ZB']
         psi1, psi2 = height * expected_kernel(*args), height.square() * expected_product_sum(*args)
         return Expected(psi1 @ white.T, white @ psi2 @ white.T, height * len(mean))
 
@@ -104,9 +105,9 @@ class RBFOutput(nn.Module):
     ) -> Float[Tensor, " n"]:
         """E[k(b, b) + phi(b)' matrix phi(b)] of each row."""
         white, height = self.whiten(), self.log_variance.exp()
-        inside = (white.T @ matrix @ white) * height.square()
+        A = (white.T @ matrix @ white) * height.square()
         args = mean, variance, self.inducing, self.precision
-        return height + expected_product_dot(*args, inside)
+        return height + expected_product_dot(*args, A)
 
     def features(self, b: Float[Tensor, "n r"]) -> tuple[Float[Tensor, "n m"], Float[Tensor, " n"]]:
         """phi(b) and k(b, b) where hidden values are known."""

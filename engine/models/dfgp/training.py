@@ -7,34 +7,19 @@ end it where the publication's hundred do.
 
 from __future__ import annotations
 
-import math
-
 import torch
 from scant.errors import BadInput
 from scant.models.dfgp.model import DFGP
 from scant.optim.adam_lbfgs import RATE, AdamLBFGS
 from torch import Tensor
 
-LAST = 0.01  # of the rate, which a falling one comes to
 
+class DFGPTrainer(AdamLBFGS):
+    """Steps on a model and the rows it was built on.
 
-def cosine_decay(step: int, horizon: int) -> float:
-    """What is left of a rate at a step, along a cosine to a hundredth (Loshchilov and Hutter 2017).
-
-    Args:
-        step: From 0.
-        horizon: The step from which on it stays.
-    """
-    done = min(step / max(horizon, 1), 1.0)
-    return LAST + (1 - LAST) * 0.5 * (1 + math.cos(math.pi * done))
-
-
-class Training(AdamLBFGS):
-    """A run of steps that can be kept and taken up again.
-
-        training = Training(model)
-        while not training.stalled:
-            value = training.step()       # minus the bound of a row, in nats
+        trainer = DFGPTrainer(model)
+        while not trainer.stalled:
+            elbo = trainer.step()       # in nats
 
     Args:
         model: Trained in place.
@@ -62,21 +47,15 @@ class Training(AdamLBFGS):
         drawn = model.kind == "stochastic"
         if batch is not None and (batch < 1 or not drawn):
             raise BadInput(f"Batches are of a row at least, with the stochastic bound: {batch}.")
-        self.model, self.rate, self.horizon = model, rate, horizon
         self.generator = torch.Generator().manual_seed(0) if generator is None else generator
         super().__init__(
-            model.parameters(),
-            lambda: model.objective(self.generator, batch),
+            model,
+            lambda: model.elbo(self.generator, batch),
+            len(model.y),
             None if drawn else adam,
             rate,
+            horizon,
         )
-
-    def step(self) -> float:
-        """One more step (see `AdamLBFGS.step`), at the rate that is left."""
-        if self.horizon is not None:
-            for group in self._first.param_groups:
-                group["lr"] = self.rate * cosine_decay(self.steps, self.horizon)
-        return super().step()
 
     def state_dict(self) -> dict[str, Tensor]:
         """All that the next step depends on besides the model's state, as tensors."""

@@ -6,8 +6,8 @@ and inducing inputs Z. SCLVM (`sclvm`) is the same with a kernel over (x, class)
 
     generator = torch.Generator().manual_seed(seed)
     model = BGPLVM.build(Y, 5, 50, generator)
-    training = Training(model)                  # scant.models.gplvm.training
-    value = training.step()                     # as often as wanted
+    trainer = GPLVMTrainer(model)              # scant.models.gplvm.training
+    elbo = trainer.step()                        # as often as wanted
     model.infer(Y_new).mean
 
 The cost of a step does not depend on the number of outputs where they have no missing values
@@ -112,13 +112,13 @@ class BGPLVM(TargetModel):
         """What the bound needs of all rows."""
         Z, variance = (self.inducing, self.inducing_label), (2 * self.log_std).exp()
         K = self.kernel(*Z, *Z)
-        psi0 = self.kernel.psi0()
+        psi0 = self.kernel.psi0()  # of one row (3.18)
         K = K + JITTER * psi0 * torch.eye(len(K)).to(K)
         with collect_numerical_warnings(self.notes):
             lower = psd_safe_cholesky(K)
         targets = self.targets
-        psi1 = self.kernel.psi1(self.mean, variance, self.label, *Z)
-        psi2 = self.kernel.psi2(self.mean, variance, self.label, *Z, targets.masks)
+        psi1 = self.kernel.psi1(self.mean, variance, self.label, *Z)  # (3.19)
+        psi2 = self.kernel.psi2(self.mean, variance, self.label, *Z, targets.masks)  # (3.20)
         return Statistics(lower, psi0, psi1.T @ targets.y, psi2, self.noise)
 
     def bound(self) -> Float[Tensor, ""]:
@@ -126,12 +126,13 @@ class BGPLVM(TargetModel):
         targets = self.targets
         values = (targets.masks.sum(0) * targets.columns).sum()
         scaled = collapsed(self.statistics(), targets) - values * targets.scale.log()
+        # (3.25): the sum of 3.26 over the outputs, less KL(q(X) || p(X))
         return scaled - divergence(self.mean, (2 * self.log_std).exp()).sum()
 
-    def objective(self) -> Float[Tensor, ""]:
-        """Minus the bound of a row; NaN where kernel matrices have no factor."""
+    def elbo(self) -> Float[Tensor, ""]:
+        """`bound`; NaN where kernel matrices have no factor."""
         try:
-            return -self.bound() / len(self.mean)
+            return self.bound()
         except (NanError, NotPSDError):
             return self.log_noise * torch.nan
 

@@ -1,8 +1,9 @@
 """The collapsed bound of the Bayesian GPLVM, and its q(U): Titsias and Lawrence (2010).
 
-Yousefi (2021), 3.21 and 3.25-3.26, with the sums over outputs written as traces: the outputs enter
-through Y Y' alone, so that their principal components do for them. Outputs that were seen in
-different rows differ in psi2; those seen in the same rows (a pattern) share one.
+Yousefi (2021), 3.21 and 3.26, with L L' = K_uu, A = L^-1 psi2 L^-T and B = I + A / noise. Then
+|K_uu| / |psi2 / noise + K_uu| = 1 / |B|, where the publication prints noise * psi2. The outputs
+enter through Y Y' alone, so their principal components suffice. Each missing pattern (the outputs
+observed in the same rows) has its own psi2.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class Targets(NamedTuple):
     masks: Float[Tensor, "n p"]  # rows of each pattern
     pattern: Int[Tensor, " d"]  # of each output
     columns: Float[Tensor, " p"]  # outputs of each pattern
-    squares: Float[Tensor, ""]  # of all that was seen, on that scale
+    squares: Float[Tensor, ""]  # sum of y^2 over all observed values
 
     @classmethod
     def of(cls, Y: Tensor, rank: int | None = None) -> Targets:
@@ -115,43 +116,46 @@ class Statistics(NamedTuple):
 
 def _factors(s: Statistics) -> tuple[Tensor, Tensor, Tensor]:
     """tr(K^-1 psi2) of each pattern, the factor of I + L^-1 psi2 L^-T / noise, L^-1 psi1' y."""
-    half = torch.linalg.solve_triangular(s.lower, s.psi2, upper=False)
-    inside = torch.linalg.solve_triangular(s.lower, half.mT, upper=False)
-    trace = inside.diagonal(dim1=1, dim2=2).sum(1)
-    B = inside / s.noise + torch.eye(len(s.lower)).to(inside)
-    # One that has no factor gives NaN, from which a line search turns back.
+    A = torch.linalg.solve_triangular(s.lower, s.psi2, upper=False)  # L^-1 psi2
+    A = torch.linalg.solve_triangular(s.lower, A.mT, upper=False)  # L^-1 psi2 L^-T
+    trace = A.diagonal(dim1=1, dim2=2).sum(1)  # tr(K_uu^-1 psi2) of 3.26
+    B = A / s.noise + torch.eye(len(s.lower)).to(A)
+    # NaN where B has no Cholesky factor: a line search then takes a smaller step.
     factor, failed = torch.linalg.cholesky_ex(B)
     factor = torch.where((failed > 0)[:, None, None], math.nan, factor)
-    along = torch.linalg.solve_triangular(s.lower, s.projected, upper=False)
-    return trace, factor, along
+    c = torch.linalg.solve_triangular(s.lower, s.projected, upper=False)  # L^-1 psi1' y
+    return trace, factor, c
 
 
 def collapsed(s: Statistics, targets: Targets) -> Float[Tensor, ""]:
     """Sum over the outputs of the bound 3.26, in nats on the scale of `Targets`."""
-    trace, factor, along = _factors(s)
+    trace, factor, c = _factors(s)
     rows = targets.masks.sum(0)
     if len(factor) == 1:
-        fitted = torch.linalg.solve_triangular(factor[0], along, upper=False)
+        fitted = torch.linalg.solve_triangular(factor[0], c, upper=False)
     else:
-        sides = along.T.unsqueeze(2)
+        sides = c.T.unsqueeze(2)
         fitted = torch.linalg.solve_triangular(factor[targets.pattern], sides, upper=False)
-    log_det = 2 * factor.diagonal(dim1=1, dim2=2).log().sum(1)
+    log_det = 2 * factor.diagonal(dim1=1, dim2=2).log().sum(1)  # ln |B|
+    # (3.26): -2 ln of the determinants and (2 pi noise)^(N / 2), with the two trace terms
     each = log_det + (s.psi0 * rows - trace) / s.noise + rows * (2 * math.pi * s.noise).log()
+    # (3.26): sum of y_j' W y_j, W = I / noise - psi1 (psi2 / noise + K_uu)^-1 psi1' / noise^2
     fit = targets.squares / s.noise - fitted.square().sum() / s.noise.square()
     return -0.5 * ((targets.columns * each).sum() + fit)
 
 
 def posterior(s: Statistics, targets: Targets) -> Posterior:
-    """The optimal q(U)."""
-    _, factor, along = _factors(s)
-    eye = torch.eye(len(s.lower)).to(along)
+    """The optimal q(U), which maximizes 3.21 (Titsias and Lawrence 2010)."""
+    _, factor, c = _factors(s)
+    eye = torch.eye(len(s.lower)).to(c)
     whiten = torch.linalg.solve_triangular(s.lower, eye, upper=False)
     part = torch.linalg.solve_triangular(factor, whiten.expand_as(factor), upper=False)
-    spread = whiten.T @ whiten - part.mT @ part
+    spread = whiten.T @ whiten - part.mT @ part  # K_uu^-1 - (psi2 / noise + K_uu)^-1
     if len(factor) == 1:
-        weights = torch.cholesky_solve(along, factor[0])
+        weights = torch.cholesky_solve(c, factor[0])
     else:
-        sides = along.T.unsqueeze(2)
+        sides = c.T.unsqueeze(2)
         weights = torch.cholesky_solve(sides, factor[targets.pattern]).squeeze(2).T
+    # (psi2 / noise + K_uu)^-1 psi1' y / noise
     weights = whiten.T @ (weights / s.noise) @ targets.rotation.T
     return Posterior(weights, spread)

@@ -1,4 +1,4 @@
-"""DGPLVM: a GP latent variable model whose prior pulls classes apart.
+"""DGPLVM: a GP latent variable model with a prior that separates the classes.
 
 Urtasun and Darrell (2007); Yousefi (2021), B.9-B.12. Positions X are points, f is integrated out,
 and ln p(X) = -1 / (scale J) with J = tr(S_w^-1 S_b), the criterion of discriminant analysis: the
@@ -7,7 +7,7 @@ other way round, which would reward mixing; here they are as in Urtasun and Darr
 cubic in the rows. It has no posterior over classes: classify its positions by another model.
 
     model = DGPLVM.build(Y, label, 5, scale=1e-3)
-    optimizer = LBFGS(model.parameters(), model.objective)   # scant.optim.lbfgs
+    trainer = GPLVMTrainer(model, adam=0)                    # scant.models.gplvm.training
     model.infer(Y_new)                                       # positions of new rows
     model.decode(model.latent()[0])                          # what is expected there
 """
@@ -116,12 +116,12 @@ class DGPLVM(TargetModel):
 
     def log_prior(self) -> Float[Tensor, ""]:
         """ln p(X) (B.12), but for its constant."""
-        return -1 / (self.scale * discrimination(self.position, self.label))
+        return -1 / (self.scale * discrimination(self.position, self.label))  # (B.12)
 
-    def objective(self) -> Float[Tensor, ""]:
-        """Minus ln p(Y | X) p(X), of a row; NaN where a matrix has no factor or no inverse."""
+    def elbo(self) -> Float[Tensor, ""]:
+        """ln p(Y | X) p(X), the log posterior; NaN where a matrix has no factor or no inverse."""
         try:
-            return -(self.log_likelihood() + self.log_prior()) / len(self.position)
+            return self.log_likelihood() + self.log_prior()
         except (NanError, NotPSDError, torch.linalg.LinAlgError):
             return self.log_noise * torch.nan
 
@@ -154,8 +154,9 @@ class DGPLVM(TargetModel):
         """
         targets, lower = self.targets, self._factor()
         cross = self.kernel(x, self.position)
-        y = cross @ torch.cholesky_solve(targets.y, lower) @ targets.rotation.T
+        y = cross @ torch.cholesky_solve(targets.y, lower) @ targets.rotation.T  # GPML 2.25
         whitened = torch.linalg.solve_triangular(lower, cross.T, upper=False)
+        # GPML 2.26
         own = (self.kernel.variance - whitened.square().sum(0)).clamp(min=0) + self.noise
         variance = own.unsqueeze(1) * targets.scale.square()
         return y * targets.scale + targets.centre, variance.expand_as(y)
@@ -232,6 +233,6 @@ def discrimination(X: Float[Tensor, "n q"], label: Int[Tensor, " n"]) -> Float[T
     share = member.mean(0)
     means = (member.T @ X) / member.sum(0).unsqueeze(1)
     from_mean, apart = X - means[index], means - X.mean(0)
-    within = from_mean.T @ from_mean / len(X)
-    between = (share.unsqueeze(1) * apart).T @ apart
-    return torch.linalg.solve(within, between).trace()
+    within = from_mean.T @ from_mean / len(X)  # S_w, printed as B.11
+    between = (share.unsqueeze(1) * apart).T @ apart  # S_b, printed as B.10
+    return torch.linalg.solve(within, between).trace()  # (B.9)

@@ -6,8 +6,8 @@ inputs that belong to classes. However few its rows, a class keeps its private s
 inducing inputs; what it has in common with others it learns from theirs. Of any number of classes.
 
     model = SCLVM.build(Y, label, 2, generator=generator)
-    training = Training(model)                  # scant.models.gplvm.training
-    value = training.step()                     # as often as wanted
+    trainer = GPLVMTrainer(model)              # scant.models.gplvm.training
+    elbo = trainer.step()                        # as often as wanted
     model.probabilities(Y_new)
 
 The posterior of a class follows from Bayes' rule over the bounds of a new row under each class

@@ -7,17 +7,19 @@ so long that the model is linear, and stays there; Adam's steps know no scale.
 
 from __future__ import annotations
 
+import math
+
 from scant.models.gplvm.bgplvm import BGPLVM
 from scant.models.gplvm.dgplvm import DGPLVM
 from scant.optim.adam_lbfgs import AdamLBFGS
 
 
-class Training(AdamLBFGS):
-    """A run of steps that can be kept and taken up again.
+class GPLVMTrainer(AdamLBFGS):
+    """Steps on a latent variable model and the rows it was built on.
 
-        training = Training(model)
-        while not training.stalled:
-            value = training.step()       # minus the bound of a row, in nats
+        trainer = GPLVMTrainer(model)
+        while not trainer.stalled:
+            elbo = trainer.step()       # in nats
 
     Args:
         model: A `BGPLVM` or `SCLVM`; or a `DGPLVM`, which has no need of Adam.
@@ -25,5 +27,9 @@ class Training(AdamLBFGS):
     """
 
     def __init__(self, model: BGPLVM | DGPLVM, adam: int = 300) -> None:
-        self.model = model
-        super().__init__(model.parameters(), model.objective, adam)
+        super().__init__(model, model.elbo, len(model.label), adam)
+
+    def step(self) -> float:
+        """One more step (see `AdamLBFGS.step`); L-BFGS goes on at once where Adam gives up."""
+        value = super().step()
+        return value if math.isfinite(value) else super().step()

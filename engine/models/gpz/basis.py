@@ -28,7 +28,7 @@ def precision_of(
     """Sigma_j^-1 = Gamma_j' Gamma_j of every basis function; diagonals where it is diagonal."""
     m, d = centres.shape
     if covariance[1] == "C":
-        return (gamma.transpose(-1, -2) @ gamma).expand(m, d, d)
+        return (gamma.transpose(-1, -2) @ gamma).expand(m, d, d)  # (5.6)
     square = gamma.square()
     return (square.unsqueeze(-1) if covariance[1] == "L" else square).expand(m, d)
 
@@ -63,6 +63,7 @@ def expected_basis(
             value = log_kernel(x, z, part).exp()
         else:
             value = _expected(x, _block(noise[rows], observed), z, part)
+        # (5.86), with 5.72 for the observed values
         phi = phi.index_copy(0, rows, scale * value) if len(rows) < n else scale * value
     return phi
 
@@ -97,7 +98,7 @@ def _observed_precision(precision: Tensor, observed: Tensor) -> Tensor:
         return G
     cross = G[:, ~observed][:, :, observed]
     inner = G[:, ~observed][:, :, ~observed]
-    return G[:, observed][:, :, observed] - cross.mT @ torch.linalg.solve(inner, cross)
+    return G[:, observed][:, :, observed] - cross.mT @ torch.linalg.solve(inner, cross)  # (5.90)
 
 
 def start_gamma(

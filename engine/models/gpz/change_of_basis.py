@@ -1,8 +1,8 @@
-"""A fitted GPz told in other coordinates of its inputs.
+"""A fitted GPz in other coordinates of its inputs.
 
-A study may train on linear combinations of what was measured (colors, for magnitudes), since
-L-BFGS goes faster there. A missing measurement, though, is a missing coordinate of what was
-measured, not of its combinations: for prediction the same function is wanted in those.
+A study may train on linear combinations of the measurements (colors, for magnitudes), because
+L-BFGS converges faster there. A missing measurement is missing in the original coordinates, so
+predictions use the same function in those.
 """
 
 from __future__ import annotations

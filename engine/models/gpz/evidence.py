@@ -40,13 +40,13 @@ def weight_posterior(
         log_alpha: Log prior precision of each weight.
 
     Sigma_w = Phi Omega B Phi' + A is factored as A^(1/2) (I + ...) A^(1/2): the eigenvalues of the
-    bracket are at least one, so weights that ARD switched off (alpha -> infinity) do no harm.
+    bracket are at least one, so weights that ARD switches off (alpha -> infinity) are harmless.
     NaN everywhere where no jitter up to 1e-6 of the mean diagonal makes the bracket factorizable.
     """
     shrink = torch.exp(-0.5 * log_alpha)
     rows = phi * precision.sqrt().unsqueeze(1)
     inner = shrink.unsqueeze(1) * (rows.T @ rows) * shrink
-    inner.diagonal().add_(1.0)
+    inner.diagonal().add_(1.0)  # A^-1/2 Sigma_w A^-1/2, Sigma_w of 3.34
     eye = torch.eye(len(shrink), dtype=phi.dtype, device=phi.device)
     scale = inner.diagonal().mean()
     for jitter in JITTERS:
@@ -56,7 +56,7 @@ def weight_posterior(
     else:
         lower = torch.full_like(inner, math.nan)
     factor = shrink.unsqueeze(1) * torch.linalg.solve_triangular(lower, eye, upper=False).T
-    mean = factor @ (factor.T @ (phi.T @ (precision * y)))
+    mean = factor @ (factor.T @ (phi.T @ (precision * y)))  # (3.33)
     return Posterior(mean, factor, lower.diagonal().log().sum(), jitter)
 
 
@@ -81,6 +81,7 @@ class Evidence(torch.autograd.Function):
         posterior = weight_posterior(phi, y, precision, log_alpha)
         w, alpha = posterior.mean, log_alpha.exp()
         residual = y - phi @ w
+        # (3.37), first two lines, negated
         value = posterior.half_log_det + 0.5 * (
             (precision * residual.square()).sum()
             - (omega * log_beta).sum()
@@ -91,9 +92,9 @@ class Evidence(torch.autograd.Function):
             covariance = posterior.factor @ posterior.factor.T
             spread = phi @ covariance
             leverage = torch.linalg.vecdot(spread, phi)
-            d_log_beta = 0.5 * (precision * (residual.square() + leverage) - omega)
-            d_log_alpha = 0.5 * (alpha * (w.square() + covariance.diagonal()) - 1)
-            # d phi = precision (Phi Sigma^-1 - residual w'), made in place.
+            d_log_beta = 0.5 * (precision * (residual.square() + leverage) - omega)  # (4.18)
+            d_log_alpha = 0.5 * (alpha * (w.square() + covariance.diagonal()) - 1)  # (4.13)
+            # (4.20): d phi = precision (Phi Sigma_w^-1 - residual w'), in place.
             d_phi = spread.addr_(residual, w, alpha=-1).mul_(precision.unsqueeze(1))
             ctx.save_for_backward(d_phi, d_log_alpha, d_log_beta)
         return value

@@ -1,7 +1,7 @@
-"""The density of the inputs that GPz fills missing values with: a Gaussian mixture, fitted by EM.
+"""The density of GPz's inputs, which predicts missing values: a Gaussian mixture, fitted by EM.
 
-Almosallam (2017), 5.22-5.34. The basis functions lend their centres and covariances, and EM
-learns the weights; or, beyond the thesis, EM moves all three, starting there.
+Almosallam (2017), 5.22-5.34. The means and covariances are those of the basis functions, and EM
+learns the weights; or, beyond the thesis, EM updates all three from this start.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 from scant.inference.expectations import LOG_2PI, Forms, marginal_forms, quadratics
 from torch import Tensor
 
-# Standardized inputs: a component wider than a hundred standard deviations says nothing.
+# Standardized inputs: a component wider than a hundred standard deviations is uninformative.
 LEAST_PRECISION = 1e-4
 
 
@@ -27,10 +27,10 @@ class Mixture(NamedTuple):
 
     def forms(self) -> Forms:
         """The weighted densities, normalized, in information form."""
-        pull = (self.precisions @ self.means.unsqueeze(-1)).squeeze(-1)
+        b = (self.precisions @ self.means.unsqueeze(-1)).squeeze(-1)
         log_det = torch.linalg.slogdet(self.precisions)[1]
-        constant = (pull * self.means).sum(1) - log_det + self.means.shape[1] * LOG_2PI
-        return Forms(self.precisions, pull, constant - 2 * self.log_weights)
+        constant = (b * self.means).sum(1) - log_det + self.means.shape[1] * LOG_2PI
+        return Forms(self.precisions, b, constant - 2 * self.log_weights)
 
     def log_joint(
         self, X: Float[Tensor, "n d"], observed: Bool[Tensor, " d"]
@@ -50,11 +50,11 @@ class Mixture(NamedTuple):
         slope[:, o, torch.arange(len(o), device=o.device)] = 1.0
         if len(u):
             inverse = torch.linalg.inv(self.precisions[:, u[:, None], u])
-            pull = -inverse @ self.precisions[:, u[:, None], o]
-            slope[:, u] = pull
-            shift = (pull @ self.means[:, o, None]).squeeze(-1)
-            offset[:, u] = self.means[:, u] - shift
-            spread[:, u[:, None], u] = inverse
+            R = -inverse @ self.precisions[:, u[:, None], o]  # Sigma[u, o] Sigma[o, o]^-1
+            slope[:, u] = R
+            shift = (R @ self.means[:, o, None]).squeeze(-1)
+            offset[:, u] = self.means[:, u] - shift  # (5.26)
+            spread[:, u[:, None], u] = inverse  # (5.27)
         return slope, offset, spread
 
 
@@ -95,7 +95,7 @@ def fit_mixture(
         else:
             joint = [g - start.log_weights + mixture.log_weights for g in densities]
         totals = [g.logsumexp(1, keepdim=True) for g in joint]
-        shares = [(g - total).exp() for g, total in zip(joint, totals)]
+        shares = [(g - total).exp() for g, total in zip(joint, totals)]  # p(j | o)
         score = torch.cat(totals).mean().item()
         counts = torch.stack([s.sum(0) for s in shares]).sum(0)
         log_weights = (counts / len(X)).clamp(min=1e-12).log()

@@ -40,7 +40,7 @@ from scant.models.gpz.input_density import (
     fit_mixture,
     single_gaussian,
 )
-from scant.models.gpz.prediction import Components, Prediction
+from scant.models.gpz.prediction import Components, GPzPrediction
 from scant.models.gpz.uncertain_inputs import PosteriorState, predict_inputs
 from torch import Tensor, nn
 
@@ -178,7 +178,7 @@ class GPz(nn.Module):
         return phi, torch.cat([phi, X, torch.ones_like(X[:, :1])], dim=1)
 
     def log_beta(self, phi: Float[Tensor, "n m"]) -> Float[Tensor, " n"]:
-        """Log precision of the noise where the basis functions have the values phi."""
+        """Log precision of the noise, ln beta (section 3.2), at basis function values phi."""
         return phi @ self.v + self.b if self.heteroscedastic else self.b.expand(len(phi))
 
     def objective(
@@ -207,6 +207,7 @@ class GPz(nn.Module):
         phi, design = self.design(X, noise_variance)
         value = negative_log_evidence(design, y, omega, self.log_alpha, self.log_beta(phi))
         if self.heteroscedastic:
+            # -ln p(v | tau) of 3.8, last line of 3.37
             scatter = self.log_tau.exp() @ self.v.square() - self.log_tau.sum()
             value = value + 0.5 * (scatter + len(self.v) * math.log(2 * math.pi))
         return value
@@ -266,7 +267,7 @@ class GPz(nn.Module):
     @torch.no_grad()
     def predict(
         self, X: Float[Tensor, "n d"], noise_variance: Float[Tensor, "n *d_d"] | None = None
-    ) -> Prediction:
+    ) -> GPzPrediction:
         """Predictive mean and parts of the variance (3.10-3.12; 5.19 for uncertain inputs).
 
         Args:
@@ -278,10 +279,10 @@ class GPz(nn.Module):
         if noise_variance is not None or bool(X.isnan().any()):
             return self.predict_components(X, noise_variance).collapse()
         phi, design = self.design(X)
-        return Prediction(
-            mean=design @ self.weight_mean,
-            model_variance=(design @ self.weight_factor).square().sum(dim=1),
-            noise_variance=(-self.log_beta(phi)).exp(),
+        return GPzPrediction(
+            mean=design @ self.weight_mean,  # (3.11)
+            model_variance=(design @ self.weight_factor).square().sum(dim=1),  # (3.12), first term
+            noise_variance=(-self.log_beta(phi)).exp(),  # (3.12), second term
             input_variance=torch.zeros_like(X[:, 0]),
         )
 
@@ -349,4 +350,4 @@ class GPz(nn.Module):
     def relevance(self) -> Float[Tensor, " m"]:
         """Share of each basis function in the sum of absolute weights (4.37)."""
         size = self.weight_mean[: len(self.centres)].abs()
-        return size / size.sum().clamp(min=torch.finfo(size.dtype).tiny)
+        return size / size.sum().clamp(min=torch.finfo(size.dtype).tiny)  # (4.37)

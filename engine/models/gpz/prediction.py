@@ -1,4 +1,4 @@
-"""What GPz says of a new target: moments, variance by source, and the mixture behind them."""
+"""Predictions of GPz: moments, variance by source, and the mixture that they summarize."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 
 
 @dataclass(frozen=True)
-class Prediction:
+class GPzPrediction:
     """Predictive mean and the three parts of the predictive variance, one entry a row.
 
     Attributes:
@@ -29,7 +29,7 @@ class Prediction:
     @property
     def variance(self) -> Float[Tensor, " n"]:
         """Variance of a new target: the sum of the three parts (5.19)."""
-        return self.model_variance + self.noise_variance + self.input_variance
+        return self.model_variance + self.noise_variance + self.input_variance  # (5.19)
 
 
 @dataclass(frozen=True)
@@ -46,12 +46,12 @@ class Components:
     noise_variance: Float[Tensor, "n k"]
     input_variance: Float[Tensor, "n k"]
 
-    def collapse(self) -> Prediction:
+    def collapse(self) -> GPzPrediction:
         """Mean and variance of the whole mixture (law of total variance)."""
         w = self.weights
         mean = (w * self.mean).sum(1)
         between = (self.mean - mean.unsqueeze(1)).square()
-        return Prediction(
+        return GPzPrediction(
             mean,
             (w * self.model_variance).sum(1),
             (w * self.noise_variance).sum(1),

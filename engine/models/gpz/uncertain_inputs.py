@@ -129,7 +129,7 @@ def _moments(
         x: E[x].
         spread: V[x], one or one a row.
     """
-    mean = phi @ fitted.weights
+    mean = phi @ fitted.weights  # (5.8)
     f2, nu = squares[:, 0], squares[:, 1]
     if len(fitted.linear):
         whole = torch.cat([x, torch.ones_like(x[:, :1])], dim=1)
@@ -139,8 +139,9 @@ def _moments(
         own = own + (blocks[:, None, :-1, :-1] * spread).sum((-1, -2))
         f2, nu = f2 + 2 * cross[0] + own[0], nu + 2 * cross[1] + own[1]
     log_beta = phi @ fitted.v
-    bend = 1 + 0.5 * (squares[:, 2] - log_beta.square()).clamp(min=0)
-    return Moments(mean, (f2 - mean.square()).clamp(min=0), nu, (-log_beta - fitted.b).exp() * bend)
+    bend = 1 + 0.5 * (squares[:, 2] - log_beta.square()).clamp(min=0)  # with V of 5.16
+    noise = (-log_beta - fitted.b).exp() * bend  # (5.17)
+    return Moments(mean, (f2 - mean.square()).clamp(min=0), nu, noise)  # V[f] of 5.9-5.10
 
 
 def _shares(log_joint: Float[Tensor, "r k"]) -> Float[Tensor, "r k"]:
@@ -183,7 +184,7 @@ def _known(
             ]
         )
         cross = _cross(fitted, product, phi, here, observed)
-        x = here @ slope[j].T + offset[j]
+        x = here @ slope[j].T + offset[j]  # (5.30)
         moments = _moments(fitted, phi, squares, cross, x, spread[j])
         yield _Part(rows, int(j), shares[rows, j], moments)
 
@@ -229,7 +230,7 @@ def _noisy(
     for j in (shares > 0).any(0).nonzero().squeeze(1):
         rows = (shares[:, j] > 0).nonzero().squeeze(1)
         x = o[rows] @ slope[j].T + offset[j]
-        wide = spread[j] + slope[j] @ noise[rows] @ slope[j].T  # 5.57
+        wide = spread[j] + slope[j] @ noise[rows] @ slope[j].T  # (5.57)
         yield _Part(rows, int(j), shares[rows, j], _noisy_moments(fitted, pairs, x, wide))
 
 
@@ -245,7 +246,7 @@ def _noisy_shares(
         x = (single - level).exp()
         xx = (log_expected(products, o[r], noise[r]) - 2 * level).exp()
         xy = torch.zeros_like(x).index_add(1, i, xx).index_add(1, j, torch.where(i == j, 0.0, xx))
-        shares.append(x * xy.sum(1, keepdim=True) - (xy - x))
+        shares.append(x * xy.sum(1, keepdim=True) - (xy - x))  # (5.46), where E[Y] = 1
     return _truncated(torch.cat(shares).clamp(min=0))
 
 

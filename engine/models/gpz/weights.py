@@ -1,4 +1,4 @@
-"""What GPz's targets ask for: weights of samples, and outputs that are strictly positive.
+"""Sample weights of GPz, and log-normal targets.
 
 Almosallam (2017), sections 3.3, 3.4 and 6.3 (the weights of its redshift experiments).
 """
@@ -72,8 +72,8 @@ def positive_moments(mean: Float[Tensor, " n"], variance: Float[Tensor, " n"]) -
 
     The mean is not exp(E[ln y]): that is the median, which lies below it the more the wider.
     """
-    expected = torch.exp(mean + 0.5 * variance)
-    return Positive(expected, mean.exp(), torch.expm1(variance) * expected.square())
+    expected = torch.exp(mean + 0.5 * variance)  # (3.18)
+    return Positive(expected, mean.exp(), torch.expm1(variance) * expected.square())  # (3.19)
 
 
 def positive_log_density(
@@ -82,7 +82,7 @@ def positive_log_density(
     """ln p(y) of a log-normal target (3.17) from the predicted mean and variance of ln y."""
     log = log_targets(y)
     away = (log - mean).square() / variance
-    return -0.5 * (away + variance.log() + math.log(2 * math.pi)) - log
+    return -0.5 * (away + variance.log() + math.log(2 * math.pi)) - log  # (3.17)
 
 
 def _refuse(bad: Tensor, y: Tensor, need: str) -> None:

@@ -29,7 +29,7 @@ DOUBT = 0.35  # from p = 0.5: beyond it a class is hardly in doubt
 NEAR, FAR = 0.8, 0.3  # prior correlation with the nearest labeled row
 
 
-class Pool(NamedTuple):
+class CandidatePool(NamedTuple):
     """What a classifier thinks of rows without a label."""
 
     p: Float[Tensor, " n"]  # of class 1
@@ -42,7 +42,7 @@ def entropy(p: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
     return -(torch.xlogy(p, p) + torch.xlogy(1 - p, 1 - p))
 
 
-def information(pool: Pool, link: str) -> Float[Tensor, " n"]:
+def information(pool: CandidatePool, link: str) -> Float[Tensor, " n"]:
     """BALD in closed form: what a label would tell of the latent function, nats.
 
     The entropy of the mean less the mean of the entropy; the latter is that of a function in the
@@ -56,7 +56,7 @@ def information(pool: Pool, link: str) -> Float[Tensor, " n"]:
 
 
 def scores(
-    method: str, pool: Pool, link: str, generator: torch.Generator, delta: float = 0.05
+    method: str, pool: CandidatePool, link: str, generator: torch.Generator, delta: float = 0.05
 ) -> Float[Tensor, " n"]:
     """How much each row deserves to be asked about.
 
@@ -153,7 +153,7 @@ def posterior_covariance(
     found = mode(model.covariance(model.x), model.y, model.link, model.a)
 
     def seen(x: Tensor) -> Tensor:
-        cross = found.root[:, None] * model.covariance(model.x, x)
+        cross = found.W_sqrt[:, None] * model.covariance(model.x, x)
         return torch.linalg.solve_triangular(found.L, cross, upper=False)
 
     return model.covariance(a, b) - seen(a).T @ seen(b)

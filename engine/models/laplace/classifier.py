@@ -1,10 +1,11 @@
-"""Binary Gaussian-process classification by Laplace's approximation, made to be asked again.
+"""Binary Gaussian process classification by Laplace's approximation, refitted as labels arrive.
 
     p(y = 1 | x) = link(f(x)),    f ~ GP(0, k)
 
-The posterior of f at the rows is taken to be Gaussian about its mode: Yousefi (2021), section
-2.2.4.1 and B.13-B.18; Rasmussen and Williams (2006), algorithms 3.1, 3.2 and 5.1. Who labels has
-rows join one by one, so that each search for the mode begins where the last one ended (`observe`).
+The posterior of f at the rows is approximated by a Gaussian at its mode: Yousefi (2021), section
+2.2.4.1 and B.13-B.18; Rasmussen and Williams (2006, GPML), algorithms 3.1, 3.2 and 5.1. Labels
+arrive one at a time, so Newton's method starts from the previous mode (`observe`). Numbers beside
+lines are GPML's; B.16 of Yousefi is GPML's 3.18.
 
     model = LaplaceGPC.build(x, y)
     model.fit()
@@ -33,22 +34,23 @@ CHUNK = 4096  # rows predicted at once
 
 
 class Mode(NamedTuple):
-    """Where the posterior of f is highest, and how sharply."""
+    """The mode of the posterior of f, and its curvature."""
 
     a: Float[Tensor, " n"]  # K^-1 f
     f: Float[Tensor, " n"]
-    root: Float[Tensor, " n"]  # of the curvature W = -d2 ln p(y | f) / df2
+    W_sqrt: Float[Tensor, " n"]  # W = -d2 ln p(y | f) / df2
     L: Float[Tensor, "n n"]  # Cholesky factor of I + W^1/2 K W^1/2
     log_evidence: Float[Tensor, ""]
 
 
-def _height(a: Tensor, f: Tensor, y: Tensor, link: Link) -> Tensor:
-    return link(f, y).log_p.sum() - 0.5 * a @ f
+def _psi(a: Tensor, f: Tensor, y: Tensor, link: Link) -> Tensor:
+    """ln p(y | f) p(f | X), but for a constant."""
+    return link(f, y).log_p.sum() - 0.5 * a @ f  # GPML 3.12
 
 
-def _factor(K: Tensor, root: Tensor) -> Tensor:
-    B = root[:, None] * K * root
-    B.diagonal().add_(1)
+def _factor(K: Tensor, W_sqrt: Tensor) -> Tensor:
+    B = W_sqrt[:, None] * K * W_sqrt
+    B.diagonal().add_(1)  # GPML 3.26: B = I + W^1/2 K W^1/2
     return torch.linalg.cholesky(B)
 
 
@@ -56,66 +58,67 @@ def _factor(K: Tensor, root: Tensor) -> Tensor:
 def mode(
     K: Float[Tensor, "n n"], y: Float[Tensor, " n"], link: Link, a: Float[Tensor, " n"]
 ) -> Mode:
-    """Newton's iterations from f = K a; a step that would lose height is halved.
+    """Newton's method from f = K a (algorithm 3.1); a step that would lower psi is halved.
 
-    B = I + W^1/2 K W^1/2 has no eigenvalue below one, so that its factor needs no jitter.
+    B = I + W^1/2 K W^1/2 has no eigenvalue below one, so its factor needs no jitter.
 
     Args:
         K: Prior covariance of the rows.
         y: Labels, -1 and 1.
         link: What turns f into a probability.
-        a: Where to begin; forgotten where zero is higher.
+        a: Start; replaced by zero where psi is higher there.
     """
     f = K @ a
-    height = _height(a, f, y, link)
-    at_zero = _height(torch.zeros_like(a), torch.zeros_like(a), y, link)
-    if not height >= at_zero:
-        a, f, height = torch.zeros_like(a), torch.zeros_like(a), at_zero
+    psi = _psi(a, f, y, link)
+    psi_zero = _psi(torch.zeros_like(a), torch.zeros_like(a), y, link)
+    if not psi >= psi_zero:
+        a, f, psi = torch.zeros_like(a), torch.zeros_like(a), psi_zero
     for _ in range(NEWTON_STEPS):
         here = link(f, y)
-        root = here.curvature.sqrt()
-        b = here.curvature * f + here.slope
-        solved = torch.cholesky_solve((root * (K @ b))[:, None], _factor(K, root)).squeeze(1)
-        step = b - root * solved - a
-        move = K @ step
+        W_sqrt = here.curvature.sqrt()
+        b = here.curvature * f + here.slope  # b = W f + grad ln p(y | f)
+        solved = torch.cholesky_solve((W_sqrt * (K @ b))[:, None], _factor(K, W_sqrt)).squeeze(1)
+        da = b - W_sqrt * solved - a  # GPML 3.18 by 3.27: a = b - W^1/2 B^-1 W^1/2 K b
+        df = K @ da
         for _ in range(HALVINGS):
-            raised = _height(a + step, f + move, y, link)
-            if raised >= height - TOLERANCE:  # at the top, rounding hides the last step's gain
+            psi_new = _psi(a + da, f + df, y, link)
+            if psi_new >= psi - TOLERANCE:  # at the mode, rounding hides the gain of the last step
                 break
-            step, move = step / 2, move / 2
-        gain = raised - height
+            da, df = da / 2, df / 2
+        gain = psi_new - psi
         if not gain >= -TOLERANCE:
             break
-        a, f, height = a + step, f + move, raised
+        a, f, psi = a + da, f + df, psi_new
         if gain <= TOLERANCE:
             break
     here = link(f, y)
-    root = here.curvature.sqrt()
-    L = _factor(K, root)
-    return Mode(here.slope, f, root, L, height - L.diagonal().log().sum())
+    W_sqrt = here.curvature.sqrt()
+    L = _factor(K, W_sqrt)
+    # GPML 3.17: K^-1 f = grad ln p(y | f) at the mode; (3.32): the log evidence
+    return Mode(here.slope, f, W_sqrt, L, psi - L.diagonal().log().sum())
 
 
 class Evidence(torch.autograd.Function):
-    """ln q(y | K) and its exact gradient, the mode's own motion included (algorithm 5.1)."""
+    """ln q(y | K) (3.32) and its exact gradient by K, through the mode too (algorithm 5.1)."""
 
     @staticmethod
     def forward(ctx: Any, K: Tensor, y: Tensor, link: Link, found: Mode) -> Tensor:
-        ctx.save_for_backward(K, y, found.f, found.root, found.L)
+        ctx.save_for_backward(K, y, found.f, found.W_sqrt, found.L)
         ctx.link = link
         return found.log_evidence.clone()
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> tuple[Tensor, None, None, None]:
-        K, y, f, root, L = ctx.saved_tensors
+        K, y, f, W_sqrt, L = ctx.saved_tensors
         here = ctx.link(f, y)
-        inverse = torch.cholesky_inverse(L)
-        R = root[:, None] * inverse * root
-        # Posterior variances (1 - B^-1) / W; where W is nothing, so is the third derivative.
-        variance = (1 - inverse.diagonal()) / root.square().clamp(min=1e-30)
-        pull = 0.5 * variance * here.third
-        moved = pull - R @ (K @ pull)
-        outer = torch.outer(moved, here.slope)
-        by_K = 0.5 * (torch.outer(here.slope, here.slope) - R + outer + outer.T)
+        B_inv = torch.cholesky_inverse(L)
+        R = W_sqrt[:, None] * B_inv * W_sqrt  # (K + W^-1)^-1
+        # diag((K^-1 + W)^-1) = (1 - B^-1) / W; where W is zero, so is the third derivative.
+        variance = (1 - B_inv.diagonal()) / W_sqrt.square().clamp(min=1e-30)
+        s2 = 0.5 * variance * here.third  # GPML 5.23
+        s3 = s2 - R @ (K @ s2)  # GPML 5.24, transposed: (I + W K)^-1 s2
+        outer = torch.outer(s3, here.slope)
+        by_K = 0.5 * (torch.outer(here.slope, here.slope) - R + outer + outer.T)  # GPML 5.22 + 5.21
         return grads[0] * by_K, None, None, None
 
 
@@ -269,8 +272,9 @@ class LaplaceGPC(nn.Module):
         means, variances = [], []
         for part in x.to(self.x).split(CHUNK):
             cross = self.covariance(self.x, part)
-            v = torch.linalg.solve_triangular(found.L, found.root[:, None] * cross, upper=False)
-            means.append(cross.T @ found.a)
+            v = torch.linalg.solve_triangular(found.L, found.W_sqrt[:, None] * cross, upper=False)
+            means.append(cross.T @ found.a)  # GPML 3.21
+            # GPML 3.24, by line 6 of algorithm 3.2
             variances.append((self.kernel.outputscale - v.square().sum(0)).clamp(min=0))
         return torch.cat(means), torch.cat(variances)
 

@@ -1,4 +1,4 @@
-"""Links of binary classification: probabilities of labels, and the derivatives that Laplace wants.
+"""Links of binary classification, and the derivatives that Laplace's approximation needs.
 
 Rasmussen and Williams (2006), section 3.4 and equations 3.15, 3.16; Yousefi (2021), B.13-B.18.
 """
@@ -33,6 +33,7 @@ Link = Callable[[Tensor, Tensor], LinkDerivatives]
 def logistic(f: Float[Tensor, " n"], y: Float[Tensor, " n"]) -> LinkDerivatives:
     """p(y | f) = 1 / (1 + exp(-y f)), y -1 or 1."""
     p, q = torch.sigmoid(f), torch.sigmoid(-f)
+    # GPML 3.15
     return LinkDerivatives(F.logsigmoid(y * f), y * torch.sigmoid(-y * f), p * q, p * q * (p - q))
 
 
@@ -42,6 +43,7 @@ def probit(f: Float[Tensor, " n"], y: Float[Tensor, " n"]) -> LinkDerivatives:
     log_p = torch.special.log_ndtr(z)
     r = (-0.5 * z.square() - 0.5 * math.log(2 * math.pi) - log_p).exp()
     curvature = (r * (r + z)).clamp(0, 1)  # rounding alone would lead out
+    # GPML 3.16
     return LinkDerivatives(log_p, y * r, curvature, y * r * ((2 * r + z) * (r + z) - 1))
 
 
@@ -53,6 +55,7 @@ def probability(
 ) -> Float[Tensor, " n"]:
     """p(y = 1) where f is Gaussian: in closed form for probit, by quadrature for logistic."""
     if link == "probit":
-        return torch.special.ndtr(mean / (1 + variance).sqrt())
+        return torch.special.ndtr(mean / (1 + variance).sqrt())  # GPML, section 3.9
     nodes, weights = gauss_hermite(NODES, mean)
+    # GPML 3.25
     return torch.sigmoid(mean[:, None] + variance.sqrt()[:, None] * nodes) @ weights

@@ -1,4 +1,4 @@
-"""When to stop labeling: what the last labels changed, and what the next ones are expected to.
+"""Stopping criteria of active learning: observed and expected changes of predictions.
 
 Yousefi (2021, section 4.4) stops when F1 of validation rows no longer rises. Beside it stand how
 many predictions the last batch flipped, and how many the next is expected to flip.

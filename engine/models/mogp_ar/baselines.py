@@ -1,4 +1,4 @@
-"""What MOGPs-AR is compared with (Ma 2023, section 3.3).
+"""The baselines of MOGPs-AR (Ma 2023, section 3.3).
 
 - G-A: each output alone, an independent GP for each class, augment and reduce.
 - G-M: the same with the softmax itself, whose expectation is taken by Monte Carlo.
@@ -156,7 +156,7 @@ class Independent(Coregionalised, nn.Module):
         draws: int = prediction.DRAWS,
         seed: int = 0,
         temperature: float = 1.0,
-    ) -> prediction.Prediction:
+    ) -> prediction.MOGPARPrediction:
         """Class probabilities of each row's output, with errors and entropies (see MOGPAR)."""
         parts = [
             (at, model.predict(rows[at], zero, draws, seed, temperature))

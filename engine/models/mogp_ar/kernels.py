@@ -1,4 +1,4 @@
-"""What MOGPs-AR asks of a kernel, and the RBF-ARD kernel (Ma 2023, 3.4) in that form."""
+"""The kernel protocol of MOGPs-AR, and the RBF-ARD kernel (Ma 2023, 3.4) in that form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What classes of all outputs share: the coregionalisation matrices of a mixture (Ma 2023, 3.7)."""
+"""The coregionalisation matrices of the classes of all outputs (Ma 2023, 3.7)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Coregionalised:
     def coregionalisation(self, classes: Int[Tensor, " c"] | None = None) -> Float[Tensor, "q c c"]:
         """B_q among the given classes, numbered over all outputs; else among all of them."""
         A = self.factors() if classes is None else self.factors()[:, classes]
-        return A @ A.mT
+        return A @ A.mT  # (3.7)
 
     def global_matrix(self) -> Float[Tensor, "d d"]:
         """The global absolute coregionalisation matrix of the outputs (3.42-3.43).
@@ -29,4 +29,5 @@ class Coregionalised:
         outputs = torch.arange(len(self.sizes), device=self.sizes.device)
         owner, A = outputs.repeat_interleave(self.sizes), self.factors()
         mean = (owner == outputs.unsqueeze(1)).to(A) / self.sizes.unsqueeze(1)
+        # (3.42-3.43)
         return torch.stack([mean @ (a @ a.mT).abs() @ mean.mT for a in A]).mean(0)

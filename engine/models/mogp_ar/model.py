@@ -155,7 +155,7 @@ class MOGPAR(Coregionalised, nn.Module):
         moments = self._mixed(self._moments(rows))
         terms = self.data_terms(*moments, output, label, generator, sampled)
         here = torch.bincount(output, minlength=len(self.sizes))
-        return (terms * (n_total / here)[output]).sum() - self.kl_divergence()
+        return (terms * (n_total / here)[output]).sum() - self.kl_divergence()  # (3.28)
 
     def data_terms(
         self,
@@ -226,7 +226,7 @@ class MOGPAR(Coregionalised, nn.Module):
         draws: int = prediction.DRAWS,
         seed: int = 0,
         temperature: float = 1.0,
-    ) -> prediction.Prediction:
+    ) -> prediction.MOGPARPrediction:
         """Class probabilities (3.35) of each row's output, with errors and entropies.
 
         Args:
@@ -250,7 +250,7 @@ class MOGPAR(Coregionalised, nn.Module):
     def factors(self) -> Float[Tensor, "q c r"]:
         """A_q of each kernel: B_q = A_q A_q' (3.7), of rows as they are looked at."""
         weights = self._table()[:, : self.n_latent * self.rank]
-        return weights.view(-1, self.n_latent, self.rank).transpose(0, 1)
+        return weights.view(-1, self.n_latent, self.rank).transpose(0, 1)  # a of 3.5
 
     @torch.no_grad()
     def solved(self) -> Float[Tensor, "q m r"]:

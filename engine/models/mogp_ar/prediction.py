@@ -1,4 +1,4 @@
-"""Class probabilities of MOGPs-AR (Ma 2023, 3.35), and how much of their entropy data would remove.
+"""Class probabilities of MOGPs-AR (Ma 2023, 3.35), and the reducible part of their entropy.
 
 With covariances kept, the softmax is averaged over draws of the latent functions, of which there
 are few: points of a randomized Sobol sequence, in repeats whose spread tells the error. With
@@ -28,7 +28,7 @@ STEP = 0.5  # of the quadrature over t, in units of the Gumbel noise
 DEVIATIONS = 7.0  # of a Gaussian that quadrature goes to
 
 
-class Prediction(NamedTuple):
+class MOGPARPrediction(NamedTuple):
     """Of n rows and c classes of each row's output.
 
     Attributes:
@@ -45,7 +45,7 @@ class Prediction(NamedTuple):
     information: Float[Tensor, " n"]
 
 
-How = Callable[[Tensor, Tensor, Tensor, int, int], Prediction]
+How = Callable[[Tensor, Tensor, Tensor, int, int], MOGPARPrediction]
 
 
 @torch.no_grad()
@@ -57,7 +57,7 @@ def of_outputs(
     sizes: Sequence[int],
     draws: int,
     seed: int,
-) -> Prediction:
+) -> MOGPARPrediction:
     """Rows of several outputs, whose classes lie in the table one after another."""
     mean, variance = moments
     parts = []
@@ -69,8 +69,8 @@ def of_outputs(
 
 
 def scattered(
-    parts: Iterable[tuple[Int[Tensor, " _"], Prediction]], n: int, width: int, like: Tensor
-) -> Prediction:
+    parts: Iterable[tuple[Int[Tensor, " _"], MOGPARPrediction]], n: int, width: int, like: Tensor
+) -> MOGPARPrediction:
     """Predictions of some rows each, put in these rows' places among n, and of `width` classes."""
     whole = [like.new_zeros(n, width) for _ in range(2)] + [like.new_zeros(n) for _ in range(2)]
     for rows, part in parts:
@@ -79,7 +79,7 @@ def scattered(
                 everything[rows, : own.shape[1]] = own
             else:
                 everything[rows] = own
-    return Prediction(*whole)
+    return MOGPARPrediction(*whole)
 
 
 @torch.no_grad()
@@ -89,13 +89,13 @@ def by_draws(
     variance: Float[Tensor, "n l"],
     draws: int = DRAWS,
     seed: int = 0,
-) -> Prediction:
+) -> MOGPARPrediction:
     """Covariances kept: f = A u, averaged over the same draws of u at all rows."""
     normal = _sobol(mean.shape[1], draws, seed).to(mean)  # [repeats, draws / repeats, l]
     parts = []
     for rows in _chunks(len(mean), normal[..., 0].numel() * (len(mixing) + mean.shape[1])):
         u = mean[rows, None, None] + variance[rows, None, None].sqrt() * normal
-        parts.append(_averaged((u @ mixing.T).softmax(-1)))
+        parts.append(_averaged((u @ mixing.T).softmax(-1)))  # (3.35)
     return _joined(parts, len(mixing), mean)
 
 
@@ -106,7 +106,7 @@ def by_quadrature(
     variance: Float[Tensor, "n l"],
     draws: int = DRAWS,
     seed: int = 0,
-) -> Prediction:
+) -> MOGPARPrediction:
     """Covariances dropped: by the maximum of independent h_c; the information by draws."""
     m, s = mean @ mixing.T, (variance @ mixing.square().T).sqrt()
     normal = _sobol(len(mixing), draws, seed).to(mean)
@@ -117,17 +117,17 @@ def by_quadrature(
         entropy = torch.special.entr(p).sum(-1)
         remaining = by_draws.entropy - by_draws.information
         information = (entropy - remaining).clamp(min=0)
-        parts.append(Prediction(p, torch.zeros_like(p), entropy, information))
+        parts.append(MOGPARPrediction(p, torch.zeros_like(p), entropy, information))
     return _joined(parts, len(mixing), mean)
 
 
-def _averaged(p: Float[Tensor, "n repeats k c"]) -> Prediction:
+def _averaged(p: Float[Tensor, "n repeats k c"]) -> MOGPARPrediction:
     repeats = p.mean(2)
     mean = repeats.mean(1)
     entropy = torch.special.entr(mean).sum(-1)
     remaining = torch.special.entr(p).sum(-1).mean((1, 2))
     error = repeats.std(1) / math.sqrt(REPEATS)
-    return Prediction(mean, error, entropy, (entropy - remaining).clamp(min=0))
+    return MOGPARPrediction(mean, error, entropy, (entropy - remaining).clamp(min=0))
 
 
 def _maximum(m: Float[Tensor, "n c"], s: Float[Tensor, "n c"]) -> Float[Tensor, "n c"]:
@@ -170,8 +170,8 @@ def _chunks(n: int, cells: int) -> list[slice]:
     return [slice(i, i + size) for i in range(0, n, size)]
 
 
-def _joined(parts: list[Prediction], classes: int, like: Tensor) -> Prediction:
+def _joined(parts: list[MOGPARPrediction], classes: int, like: Tensor) -> MOGPARPrediction:
     if not parts:
         empty = like.new_zeros(0)
-        return Prediction(empty.view(0, classes), empty.view(0, classes), empty, empty)
-    return Prediction(*(torch.cat(column) for column in zip(*parts)))
+        return MOGPARPrediction(empty.view(0, classes), empty.view(0, classes), empty, empty)
+    return MOGPARPrediction(*(torch.cat(column) for column in zip(*parts)))

@@ -12,6 +12,7 @@ from scant.errors import BadInput
 from scant.inference.numerical_warnings import collect_numerical_warnings
 from scant.models.mogp_ar.baselines import build
 from scant.models.mogp_ar.kernels import Kernel, RbfArd, Rows
+from scant.optim.adam_lbfgs import cosine_decay
 from scant.optim.state import Resumable
 from torch import Tensor, nn
 
@@ -19,7 +20,7 @@ RATE = 0.05  # Adam's step to start from
 OFTEN = 8  # draws for each class of an output: one in 3,000 classes is then left out of a step
 
 
-class Training(Resumable):
+class MOGPARTrainer(Resumable):
     """Optimizer steps on a model and its rows.
 
     Args:
@@ -101,16 +102,10 @@ class Training(Resumable):
             (-bound / len(self.output)).backward()
         for optimizer in self.optimizers:
             for group in optimizer.param_groups:
-                group["lr"] = self.rate * self._schedule()
+                group["lr"] = self.rate * cosine_decay(self.steps, self.horizon)
             optimizer.step()
         self.steps += 1
         return value
-
-    def _schedule(self) -> float:
-        if self.horizon is None:
-            return 1.0
-        part = min(1.0, self.steps / self.horizon)
-        return 0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * part))
 
     def draw(self) -> Int[Tensor, " b"]:
         """Rows of a step: as many of every output, or all it has."""
@@ -159,9 +154,9 @@ def fit(
     rows = kernel.prepare(x)
     sizes = [int(label[output == d].max()) + 1 for d in range(int(output.max()) + 1)]
     model = build(name, kernel, rows, output, sizes, inducing, generator, **options)
-    training = Training(
+    trainer = MOGPARTrainer(
         model, rows, output, label, generator, batch, sampled, rate=rate, horizon=steps
     )
     for _ in range(steps):
-        training.step()
+        trainer.step()
     return model

@@ -54,7 +54,7 @@ class _Moments(torch.autograd.Function):
         A = W @ cross
         U = (H.flatten(1, 2) @ A).view(*H.shape[:3], -1)  # [q, r, m, b]
         ctx.save_for_backward(W, A, H, U, q_mean, q_scale)
-        return q_mean @ A, (U * A.unsqueeze(1)).sum(2)
+        return q_mean @ A, (U * A.unsqueeze(1)).sum(2)  # (3.22), whitened
 
     @staticmethod
     @torch.autograd.function.once_differentiable

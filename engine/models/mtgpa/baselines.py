@@ -1,4 +1,4 @@
-"""What MTGPA is compared with (Yousefi 2021, Fig. 5.4), all with exact inference.
+"""The baselines of MTGPA (Yousefi 2021, Fig. 5.4), all with exact inference.
 
 - `kriging`: area-to-point kriging, each task alone with its supports (Kyriakidis 2004).
 - `single`: each task alone, every support taken for its centroid.

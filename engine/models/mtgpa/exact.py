@@ -13,9 +13,10 @@ from typing import Any, Protocol
 
 import torch
 from jaxtyping import Float, Int
-from linear_operator.utils.cholesky import psd_safe_cholesky
 from scant.errors import BadInput
-from scant.models.mtgpa.likelihoods import LEAST_NOISE, LOG_2PI, Gaussian, Prediction
+from scant.inference.exact import whitened
+from scant.inference.expectations import LOG_2PI
+from scant.models.mtgpa.likelihoods import LEAST_NOISE, Gaussian, MTGPAPrediction
 from scant.models.mtgpa.model import MTGPA
 from scant.models.mtgpa.prior import Data
 from scant.optim.lbfgs import LBFGS
@@ -62,9 +63,8 @@ class ExactGP(nn.Module):
         """The Cholesky factor of y's covariance, and that factor's inverse times y - m."""
         x, y, task, _ = self.data
         K = self.prior.covariance(x, task, x, task) + self.noise()[task].diag()
-        lower = psd_safe_cholesky(K)
         residual = (y - self.prior.mean(x, task)).unsqueeze(1)
-        return lower, torch.linalg.solve_triangular(lower, residual, upper=False)
+        return whitened(K, residual)
 
     def log_marginal(self) -> Float[Tensor, ""]:
         """ln p(y), in nats."""
@@ -84,12 +84,12 @@ class ExactGP(nn.Module):
         return -value
 
     @torch.no_grad()
-    def predict(self, supports: Float[Tensor, "n c"], task: int) -> Prediction:
+    def predict(self, supports: Float[Tensor, "n c"], task: int) -> MTGPAPrediction:
         """Posterior of a task's average over each support."""
         lower, half = self._factor()
         parts = [self._given(part, task, lower, half) for part in supports.split(CHUNK)]
         mean, variance = (torch.cat(columns) for columns in zip(*parts))
-        return Prediction(mean, variance, self.noise()[task].expand_as(mean))
+        return MTGPAPrediction(mean, variance, self.noise()[task].expand_as(mean))
 
     def _given(
         self, x: Tensor, task: int, lower: Tensor, half: Tensor

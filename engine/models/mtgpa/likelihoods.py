@@ -8,16 +8,15 @@ enter: a count's rate is the exponential of an average, not the average of an ex
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
 from scant.errors import BadInput
+from scant.inference.expectations import LOG_2PI
 from scant.inference.quadrature import gauss_hermite
 from torch import Tensor, nn
 
-LOG_2PI = math.log(2 * math.pi)
 LEAST_NOISE = 1e-6  # variance, in squared units of y: below it a bound is all rounding
 NODES = 32
 
@@ -29,7 +28,7 @@ class Moments(NamedTuple):
     covariance: Float[Tensor, "f f n"]
 
 
-class Prediction(NamedTuple):
+class MTGPAPrediction(NamedTuple):
     """What is to be observed at n supports, in the units of y (variances in their squares).
 
     `mean` and `variance` are of the expected response (for Gaussian tasks the average of the
@@ -72,7 +71,7 @@ class Likelihood(nn.Module):
     def expected_log_prob(
         self, y: Float[Tensor, " n"], q: Moments, exposure: Float[Tensor, " n"]
     ) -> Float[Tensor, " n"]:
-        """E_q[ln p(y | f)], by Gauss-Hermite where a likelihood has nothing better."""
+        """E_q[ln p(y | f)], by Gauss-Hermite quadrature (C.40) unless a likelihood overrides it."""
         places, weights = _hermite(q.mean[0], q.covariance[0, 0])
         return (weights * self.log_prob(y, places, exposure)).sum(0)
 
@@ -83,7 +82,7 @@ class Likelihood(nn.Module):
         places, weights = _hermite(q.mean[0], q.covariance[0, 0])
         return (weights.log() + self.log_prob(y, places, exposure)).logsumexp(0)
 
-    def predict(self, q: Moments, exposure: Float[Tensor, " n"]) -> Prediction:
+    def predict(self, q: Moments, exposure: Float[Tensor, " n"]) -> MTGPAPrediction:
         raise NotImplementedError
 
 
@@ -117,9 +116,9 @@ class Gaussian(Likelihood):
         variance = q.covariance[0, 0] + self.noise()
         return -0.5 * (LOG_2PI + variance.log() + (y - q.mean[0]).square() / variance)
 
-    def predict(self, q: Moments, exposure: Float[Tensor, " n"]) -> Prediction:
+    def predict(self, q: Moments, exposure: Float[Tensor, " n"]) -> MTGPAPrediction:
         variance = q.covariance[0, 0]
-        return Prediction(q.mean[0], variance, self.noise().expand_as(variance))
+        return MTGPAPrediction(q.mean[0], variance, self.noise().expand_as(variance))
 
 
 class HeteroscedasticGaussian(Likelihood):
@@ -153,9 +152,9 @@ class HeteroscedasticGaussian(Likelihood):
         log_density = -0.5 * (LOG_2PI + variance.log() + error.square() / variance)
         return (weights.log() + log_density).logsumexp(0)
 
-    def predict(self, q: Moments, exposure: Float[Tensor, " n"]) -> Prediction:
+    def predict(self, q: Moments, exposure: Float[Tensor, " n"]) -> MTGPAPrediction:
         noise = torch.exp(q.mean[1] + 0.5 * q.covariance[1, 1])
-        return Prediction(q.mean[0], q.covariance[0, 0], noise)
+        return MTGPAPrediction(q.mean[0], q.covariance[0, 0], noise)
 
 
 class Poisson(Likelihood):
@@ -185,9 +184,9 @@ class Poisson(Likelihood):
         rate = exposure * torch.exp(q.mean[0] + 0.5 * q.covariance[0, 0])
         return y * (q.mean[0] + exposure.log()) - rate - torch.lgamma(y + 1)
 
-    def predict(self, q: Moments, exposure: Float[Tensor, " n"]) -> Prediction:
+    def predict(self, q: Moments, exposure: Float[Tensor, " n"]) -> MTGPAPrediction:
         rate = exposure * torch.exp(q.mean[0] + 0.5 * q.covariance[0, 0])
-        return Prediction(rate, rate.square() * torch.expm1(q.covariance[0, 0]), rate)
+        return MTGPAPrediction(rate, rate.square() * torch.expm1(q.covariance[0, 0]), rate)
 
 
 class Bernoulli(Likelihood):
@@ -211,12 +210,12 @@ class Bernoulli(Likelihood):
     def log_prob(self, y: Tensor, f: Tensor, exposure: Tensor) -> Tensor:
         return nn.functional.logsigmoid((2 * y - 1) * f)
 
-    def predict(self, q: Moments, exposure: Float[Tensor, " n"]) -> Prediction:
+    def predict(self, q: Moments, exposure: Float[Tensor, " n"]) -> MTGPAPrediction:
         places, weights = _hermite(q.mean[0], q.covariance[0, 0])
         p = places.sigmoid()
         mean = (weights * p).sum(0)
         variance = (weights * (p - mean).square()).sum(0)
-        return Prediction(mean, variance, mean * (1 - mean) - variance)
+        return MTGPAPrediction(mean, variance, mean * (1 - mean) - variance)
 
 
 LIKELIHOODS: dict[str, type[Likelihood]] = {

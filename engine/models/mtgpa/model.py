@@ -3,20 +3,20 @@
 Yousefi (2021), chapter 5 and appendix C; Yousefi et al. (2019). Task d observes, through a
 likelihood of its own, functions averaged over its supports (boxes, points, weighted sets):
 
-    y_d(v) ~ p_d(y | f_d(v)),    f_d a linear mixture of latent functions (`mtgpa_prior`),
+    y_d(v) ~ p_d(y | f_d(v)),    f_d a linear mixture of latent functions (`prior`),
 
-and inducing variables stand at the latent functions, so that one sparse posterior serves all tasks
-(5.10-5.11); q(u) is a product over latent functions, as there. With Gaussian likelihoods and few
-rows the posterior is had exactly (`mtgpa_exact`).
+with inducing variables of the latent functions, so that all tasks have one sparse posterior
+(5.10-5.11); q(u) is a product over latent functions. With Gaussian likelihoods and few rows,
+`exact` computes the exact posterior.
 
 How a study drives it:
 
     generator = torch.Generator().manual_seed(seed)
     model = MTGPA.build(data, ["gaussian", "poisson"], dimensions=2, generator=generator)
-    training = Training(model, data, generator)      # scant.models.mtgpa.training
-    elbo = training.step()                           # as often as wanted
+    trainer = MTGPATrainer(model, data, generator)    # scant.models.mtgpa.training
+    elbo = trainer.step()                            # as often as wanted
     model.predict(supports, task=0)                  # at any time; draws nothing
-    model.state_dict(); training.state()             # with both loaded, a run resumes bit by bit
+    model.state_dict(); trainer.state_dict()         # with both loaded, a run resumes bit by bit
 
 On a CPU the same seed gives the same run, bit by bit. y of Gaussian tasks is expected standardized
 roughly (start values and the least noise assume a scale near one); inputs may have any unit.
@@ -32,7 +32,7 @@ import torch
 from jaxtyping import Float
 from scant.errors import BadInput
 from scant.models.mtgpa.initialization import check, inducing_points, signs, spacing
-from scant.models.mtgpa.likelihoods import Likelihood, Moments, Prediction, likelihood
+from scant.models.mtgpa.likelihoods import Likelihood, Moments, MTGPAPrediction, likelihood
 from scant.models.mtgpa.prior import Coregionalisation, Data, mass
 from scant.models.mtgpa.variational import Latent
 from torch import Tensor, nn
@@ -47,7 +47,7 @@ class PredictiveCheck(NamedTuple):
     each observed support returns the observation within its error.
     """
 
-    prediction: Prediction
+    prediction: MTGPAPrediction
     error: Float[Tensor, " n"]
 
     def within(self, deviations: float = 1.96) -> float:
@@ -187,6 +187,7 @@ class MTGPA(nn.Module):
         own = self.functions[task]
         a = self.prior.mixing[:, own]
         offset = torch.outer(self.prior.offset[own], mass(supports, self.prior.dimensions))
+        # (5.11), mixed by 5.9
         return Moments(a.T @ mean + offset, torch.einsum("lf,lg,ln->fgn", a, a, variance))
 
     def expected_log_likelihood(self, data: Data) -> Float[Tensor, " n"]:
@@ -210,7 +211,9 @@ class MTGPA(nn.Module):
             weight: Of each row: how many rows it stands for (ones by default).
         """
         values = self.expected_log_likelihood(data)
-        return (values if weight is None else weight * values).sum() - self.kl_divergence()
+        return (
+            values if weight is None else weight * values
+        ).sum() - self.kl_divergence()  # (5.10)
 
     @torch.no_grad()
     def predict(
@@ -218,7 +221,7 @@ class MTGPA(nn.Module):
         supports: Float[Tensor, "n c"],
         task: int,
         exposure: Float[Tensor, " n"] | None = None,
-    ) -> Prediction:
+    ) -> MTGPAPrediction:
         """What a task is to observe at supports of any form, whether or not it has data there.
 
         Args:
@@ -229,14 +232,14 @@ class MTGPA(nn.Module):
         """
         lik = self.likelihoods[task]
         if not len(supports):
-            return Prediction(*supports.new_zeros(3, 0))
+            return MTGPAPrediction(*supports.new_zeros(3, 0))
         if exposure is None:
             exposure = supports.new_ones(len(supports))
         parts = self._in_chunks(
             lambda rows: lik.predict(self.moments(supports[rows], task), exposure[rows]),
             len(supports),
         )
-        return Prediction(*(torch.cat(columns) for columns in zip(*parts)))
+        return MTGPAPrediction(*(torch.cat(columns) for columns in zip(*parts)))
 
     @torch.no_grad()
     def log_predictive(self, data: Data) -> Float[Tensor, " n"]:
@@ -279,6 +282,6 @@ class MTGPA(nn.Module):
             if len(rows):
                 own = data.at(rows)
                 columns[:, rows] = torch.stack(self.predict(own.supports, d, own.exposures()))
-        prediction = Prediction(*columns)
+        prediction = MTGPAPrediction(*columns)
         deviation = (prediction.variance + prediction.noise).sqrt()
         return PredictiveCheck(prediction, (data.y - prediction.mean) / deviation)

@@ -100,7 +100,7 @@ class Coregionalisation(nn.Module):
     ) -> Float[Tensor, "n m"]:
         """Prior covariances of the functions j1 at x1 with the functions j2 at x2."""
         terms = [
-            (a[:, j1].T @ a[:, j2]) * kernel(x1, x2).to_dense()
+            (a[:, j1].T @ a[:, j2]) * kernel(x1, x2).to_dense()  # B_q o k_q, by 5.9 and 5.7
             for a, kernel in zip(self._rows(), self.kernels)
         ]
         return torch.stack(terms).sum(0)

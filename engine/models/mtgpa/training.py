@@ -17,7 +17,7 @@ from torch import Tensor
 SCHEMES = ("adam", "natural", "em")
 
 
-class Training(Resumable):
+class MTGPATrainer(Resumable):
     """Optimizer steps on a model and its data.
 
     Args:

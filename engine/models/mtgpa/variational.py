@@ -33,8 +33,8 @@ class _Prior:
 class Latent(VariationalStrategy):
     """R latent functions of one kernel, seen at supports, with inducing variables at supports.
 
-    `LMCVariationalStrategy` would mix them as well, but through the n x n covariances of all rows,
-    of which a bound needs the diagonals alone; `MTGPA` mixes those.
+    `LMCVariationalStrategy` mixes the n x n covariances of all rows, but the bound needs only their
+    diagonals; `MTGPA` mixes those.
 
     Args:
         kernel: Shared by the functions, and not owned.
@@ -95,13 +95,13 @@ class Latent(VariationalStrategy):
 
     def moments(self, x: Float[Tensor, "n c"]) -> tuple[Float[Tensor, "r n"], Float[Tensor, "r n"]]:
         """Means and variances of each function at the supports x (5.11 with a = 1)."""
-        q = self(x)
+        q = self(x)  # (5.11), whitened
         variance = q.lazy_covariance_matrix.diagonal(dim1=-2, dim2=-1)
         shape = (self.rank, len(x))
         return q.mean.expand(shape), variance.expand(shape).clamp(min=0)
 
     def forget(self) -> None:
-        """Drop what was remembered for prediction, at other parameters."""
+        """Drop the cached factors, which belong to other parameters."""
         self._clear_cache()
 
     def forward(self, x: Tensor, inducing_points: Tensor, *args: Any, **kwargs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What the hierarchical models are compared with, all exact.
+"""The baselines of the hierarchical models, all exact.
 
 - `Pooled`: one curve for all outputs and replicas.
 - `Independent`: one curve an output, whatever the replica; each output by itself.

@@ -17,11 +17,10 @@ from scant.errors import BadInput
 from torch import Tensor
 
 NEW = -1  # the index of a replica that was never seen, and the label of its sampling
-LOG_2PI = 1.8378770664093453
 LEAST_NOISE = 1e-6  # variance, of standardized y: below it a bound is all rounding
 
 
-class Prediction(NamedTuple):
+class ReplicatedPrediction(NamedTuple):
     """Of k rows: `mean` and `variance` of f, and the variance `noise` of y about it."""
 
     mean: Float[Tensor, " k"]
@@ -166,11 +165,13 @@ class Scale(NamedTuple):
         y = (data.y - self.y_centre[d]) / self.y_width[d]
         return Data(d, data.replica, x, y, data.samplings)
 
-    def restore(self, output: Int[Tensor, " k"], prediction: Prediction) -> Prediction:
+    def restore(
+        self, output: Int[Tensor, " k"], prediction: ReplicatedPrediction
+    ) -> ReplicatedPrediction:
         """A prediction of standardized y, in the units of y."""
         centre, width = self.y_centre[output], self.y_width[output]
         mean, variance, noise = prediction
-        return Prediction(centre + width * mean, width**2 * variance, width**2 * noise)
+        return ReplicatedPrediction(centre + width * mean, width**2 * variance, width**2 * noise)
 
 
 def _or_one(width: Tensor) -> Tensor:

@@ -20,7 +20,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 from linear_operator.utils.cholesky import psd_safe_cholesky
 from scant.errors import BadInput
-from scant.models.replicated.data import LOG_2PI, NEW, Data, Prediction
+from scant.inference.exact import whitened
+from scant.inference.expectations import LOG_2PI
+from scant.models.replicated.data import NEW, Data, ReplicatedPrediction
 from torch import Tensor, nn
 
 LEAST_NOISE = 1e-4  # variance, of values with variance 1: noise below it is over-fitting
@@ -180,8 +182,7 @@ class ReplicaGP(nn.Module):
     def _known(self) -> Any:
         """The Cholesky factor of y's covariance, and that factor's inverse times y."""
         K, y = self._covariance()
-        lower = psd_safe_cholesky(K)
-        return lower, torch.linalg.solve_triangular(lower, y.unsqueeze(-1), upper=False)
+        return whitened(K, y.unsqueeze(-1))
 
     def elbo(self, data: Data | None = None) -> Float[Tensor, ""]:
         """ln p(y) in nats, of the rows it is conditioned on or of others."""
@@ -193,8 +194,8 @@ class ReplicaGP(nn.Module):
     @torch.no_grad()
     def predict(
         self, output: Int[Tensor, " k"], replica: Int[Tensor, " k"], x: Float[Tensor, " k"]
-    ) -> Prediction:
-        """Posterior of f; a replica of which no row was given is as good as a new one.
+    ) -> ReplicatedPrediction:
+        """Posterior of f; a replica without rows is like a new one.
 
         Args:
             output: Index.
@@ -209,7 +210,7 @@ class ReplicaGP(nn.Module):
         rows = zip(output.split(CHUNK), replica.split(CHUNK), x.split(CHUNK))
         parts = [self._posterior(known, *part) for part in rows if len(part[0])]
         mean, variance = (torch.cat(columns) for columns in zip(*parts)) if parts else (x, x)
-        return Prediction(mean, variance.clamp(min=0), self.noise()[output])
+        return ReplicatedPrediction(mean, variance.clamp(min=0), self.noise()[output])
 
     def _posterior(
         self, known: Any, output: Tensor, replica: Tensor, x: Tensor

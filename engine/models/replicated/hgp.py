@@ -16,8 +16,9 @@ from typing import Any
 import torch
 from jaxtyping import Float, Int
 from linear_operator.utils.cholesky import psd_safe_cholesky
+from scant.inference.expectations import LOG_2PI
 from scant.kernels.hierarchical import ReplicaKernel, level
-from scant.models.replicated.data import LOG_2PI, Data
+from scant.models.replicated.data import Data
 from scant.models.replicated.exact import ReplicaGP, pack
 from torch import Tensor, nn
 

@@ -17,40 +17,41 @@ class AggregationSettings(Settings):
 
     scarce = param.String(
         "",
-        doc="Task that is asked about and of which few rows may be learnt from; empty: the one "
-        "with rows held out, else the one with the smallest supports.",
+        doc="The scarce task, which the figures and scores are about. Empty: the task with "
+        "held-out rows, else the task with the smallest supports.",
     )
     fine_rows = param.Integer(
         80,
         bounds=(0, 1_000_000),
-        doc="Scarcity: how many training rows of the scarce task the model may learn from.",
+        doc="Scarcity: number of training rows of the scarce task.",
     )
     leave_out = param.String(
         "",
-        doc="Tasks that are not learnt from, with commas between: the cheap sensor switched off.",
+        doc="Tasks left out of training, separated by commas, such as a cheap sensor.",
     )
     likelihood = param.Selector(
         default="auto",
         objects=["auto", "gaussian", "heteroscedastic", "poisson", "bernoulli"],
-        doc="How observations scatter: auto takes Poisson for counts, Bernoulli for 0 and 1, else "
-        "Gaussian; heteroscedastic lets the noise vary over the inputs by a second function.",
+        doc="Distribution of the observations. auto: Poisson for counts, Bernoulli for 0 and 1, "
+        "else Gaussian. heteroscedastic: a second function models the noise over the inputs.",
     )
     likelihoods = param.String(
         "",
-        doc="Likelihoods of single tasks, where they differ from the above: task=poisson, "
+        doc="Likelihoods of single tasks that differ from the setting above: task=poisson, "
         "other=gaussian.",
     )
     standardize = param.Selector(
         default="auto",
         objects=["auto", "together", "each task"],
-        doc="Scale values by mean and deviation of all tasks, for one quantity in one unit, or of "
-        "each task, for instruments with scales of their own; auto looks how far they differ.",
+        doc="Standardize by the mean and deviation of all tasks (one quantity in one unit) or of "
+        "each task (instruments with different scales). auto: decided by how far the scales "
+        "differ.",
     )
     n_latent = param.Integer(
         0,
         bounds=(0, 8),
         label="Latent functions",
-        doc="Latent functions Q that the tasks share; 0: one for every two tasks.",
+        doc="Number Q of latent functions that the tasks share; 0: one for every two tasks.",
     )
     rank = param.Integer(
         1,
@@ -60,48 +61,54 @@ class AggregationSettings(Settings):
     kernel = param.Selector(
         default="eq",
         objects=["eq", "matern12", "matern32", "matern52"],
-        doc="Covariance of the latent functions; eq is averaged over boxes exactly, the others by "
+        doc="Covariance of the latent functions. eq: exact averages over boxes; others: "
         "quadrature.",
     )
     lengthscale = param.Number(
         0.0,
         bounds=(0.0, None),
-        doc="Lengthscale of the first dimension, in its unit, held fixed; 0: learn it.",
+        doc="Fixed lengthscale of the first dimension, in its unit; 0: learn it.",
     )
     noise = param.Number(
         0.1,
         bounds=(1e-6, 1.0),
-        doc="Noise to start from, as a share of the values' variance; a low start finds detail, a "
-        "high one is content with less.",
+        doc="Initial noise, as a share of the values' variance. A low start finds more detail, a "
+        "high start finds smoother functions.",
     )
     n_inducing = param.Integer(
         100,
         bounds=(2, 2000),
         label="Inducing points",
-        doc="Places of each latent function that stand in for all rows: clusters of the data or, "
-        "where there are more of them than rows, even. More follow finer detail; cost grows as m³.",
+        doc="Number m of inducing points of each latent function: cluster centers of the data, or "
+        "an even grid where m exceeds the number of rows. More points resolve finer detail; the "
+        "cost grows as m³.",
     )
-    learn_inducing = param.Boolean(False, doc="Move the inducing points with the rest.")
+    learn_inducing = param.Boolean(False, doc="Optimize the positions of the inducing points.")
     optimizer = param.Selector(
         default="natural",
         objects=["natural", "adam", "em"],
-        doc="Natural gradients for q(u) with Adam for the rest, Adam for all, or variational EM as "
+        doc="Natural gradients for q(u) and Adam for the rest, Adam for all, or variational EM as "
         "published.",
     )
     learning_rate = param.Number(
-        0.1, bounds=(1e-5, 1.0), doc="Step of Adam; natural gradients take steps of their own."
+        0.1,
+        bounds=(1e-5, 1.0),
+        doc="Step size of Adam; natural gradients have their own step size.",
     )
     halving = param.Integer(
         150,
         bounds=(0, 1_000_000),
-        doc="Steps in which the learning rate halves, so that the bound settles; 0: never.",
+        doc="Number of steps that halve the learning rate, so that the bound settles; 0: constant "
+        "rate.",
     )
     batch_size = param.Integer(
-        0, bounds=(0, 1_000_000), doc="Rows of a step, drawn anew each time; 0: all rows."
+        0, bounds=(0, 1_000_000), doc="Rows per step, drawn at random each time; 0: all rows."
     )
-    max_steps = param.Integer(800, bounds=(1, 100_000), doc="Steps at most.")
+    max_steps = param.Integer(800, bounds=(1, 100_000), doc="Maximum number of steps.")
     patience = param.Integer(
-        60, bounds=(0, 100_000), doc="Steps without a better bound before it stops; 0: never."
+        60,
+        bounds=(0, 100_000),
+        doc="Stop after this number of steps without a better bound; 0: never.",
     )
 
 
@@ -110,8 +117,8 @@ def estimate(
 ) -> tuple[float, float]:
     """Seconds and bytes that a fit takes on one core, good to a factor of two.
 
-    Counted: the report and the steps, of which 207 to all of 800 were taken before the bound rested
-    (`patience`). A step goes through the latent functions one by one: of them `n_latent`, or one
+    Counted: the report and the steps (207 to all of 800 were used before the bound settled
+    by `patience`). A step goes through the latent functions one by one: `n_latent`, or one
     for every two tasks, and two tasks where the table was not read. Rows held out are not learnt
     from, nor are more than `fine_rows` of a task that has such rows. Measured, one thread, a
     function's part of a step with 100 inducing points: 9 to 10 ms of 100 to 400 intervals.
@@ -148,8 +155,7 @@ _PRIOR = (
 ENTRY = Entry(
     name="aggregation",
     title="Aggregation",
-    question="What is the value in a single year, hour or place, when most of what was recorded "
-    "are averages over larger ones?",
+    question="How do you predict single years, hours or places from averages over larger ones?",
     settings=AggregationSettings,
     table=TABLE,
     sources=(
@@ -199,12 +205,13 @@ ENTRY = Entry(
             "5 n",
             "y",
             "the aggregate check of each training row: task, observed value, posterior average "
-            "over its own box, deviation of a new observation, 1 where the 95% interval holds it",
+            "over its box, deviation of a new observation, 1 where the 95% interval contains the "
+            "value",
         ),
     ),
     explore={
         "box": (
-            ArraySpec("grid", "k", "y", "values of the average over the box asked for"),
+            ArraySpec("grid", "k", "y", "values of the average over the requested box"),
             ArraySpec("density", "k", "1/y", "their posterior density"),
             ArraySpec("moments", "3", "y", "mean, deviation, deviation of a new observation"),
         ),
@@ -214,7 +221,7 @@ ENTRY = Entry(
             ArraySpec("snlp", "2 3 k", "nats", "the same of the standardised negative log density"),
         ),
         "retrain": (
-            ArraySpec("n", "1", "rows", "fine observations that were trained on"),
+            ArraySpec("n", "1", "rows", "number of fine observations in training"),
             ArraySpec("smse", "2", "1", "all tasks, the scarce one alone"),
             ArraySpec("snlp", "2", "nats", "the same of the standardised negative log density"),
         ),
@@ -243,10 +250,10 @@ ENTRY = Entry(
         ),
     ),
     limits=(
-        "Noise is learnt, one variance a task (or a function, if heteroscedastic); y_err is not "
-        "used, and an average over a large box counts as one observation like any other.",
+        "The model learns the noise: one variance per task, or a function if heteroscedastic. It "
+        "ignores y_err, and an average over a large box counts as one observation.",
         "A count's rate is the exponential of an average, not the average of an exponential.",
-        "Means of tasks are constants; a trend beyond the data returns to them.",
+        "The mean of each task is constant; predictions return to it far from the data.",
     ),
     objective="ELBO (nats a row)",
     score="ELBO of all rows (nats a row)",

@@ -1,4 +1,4 @@
-"""Answers to what a person asks of a fitted aggregation study."""
+"""Queries of a fitted aggregation study."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A fitted aggregation study as data: what its report and its answers are made from."""
+"""A fitted aggregation study as data, for its report and its queries."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from jaxtyping import Bool
 from scant.errors import BadInput
-from scant.models.mtgpa.likelihoods import Prediction
+from scant.models.mtgpa.likelihoods import MTGPAPrediction
 from scant.models.mtgpa.model import MTGPA
 from scant.models.mtgpa.prior import Data
 from scant.studies.aggregation import preprocessing as space
@@ -83,7 +83,7 @@ class FittedMTGPA:
         self, supports: Tensor, task: int, exposure: Tensor | None = None
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Mean and deviation of the average, deviation of a new observation; in the task's unit."""
-        found: Prediction = self.model.predict(supports, task, exposure)
+        found: MTGPAPrediction = self.model.predict(supports, task, exposure)
         offset, factor = self.scale[task].offset, self.scale[task].factor
         mean = offset + factor * found.mean
         std, new = factor * found.variance.sqrt(), factor * (found.variance + found.noise).sqrt()

@@ -1,4 +1,4 @@
-"""What an aggregation study makes of a table: tasks, rows to learn from, scales, small cells."""
+"""Preprocessing of aggregation tables: tasks, training rows, scales, small cells."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ def dependent(fitted: FittedMTGPA, learnt: Learnt) -> list[Metric]:
 def held_out(
     learnt: Learnt, number: int
 ) -> tuple[Bool[np.ndarray, " n"], Float[np.ndarray, " t"], Float[np.ndarray, " r"]]:
-    """The rows of a task that are scored, their values, and those of which SNLP's guess is made."""
+    """The rows of a task that are scored, their values, and the values behind SNLP's baseline."""
     seen = learnt.seen
     test = seen.test & np.isfinite(seen.y) & (seen.task == number)
     reference = seen.y[learnt.rows & (seen.task == number)]

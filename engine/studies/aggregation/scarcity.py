@@ -18,7 +18,7 @@ from scant.errors import BadInput
 from scant.models.mtgpa.exact import ExactGP, exact_posterior
 from scant.models.mtgpa.model import MTGPA
 from scant.models.mtgpa.prior import Data
-from scant.models.mtgpa.training import Training
+from scant.models.mtgpa.training import MTGPATrainer
 from scant.studies.aggregation.fitted import FittedMTGPA
 from scant.studies.aggregation.preprocessing import COUNTS, counts
 
@@ -85,7 +85,7 @@ def _trained_on(fitted: FittedMTGPA, data: Data) -> MTGPA:
     """A copy of the fitted model that has seen these rows; the one given stays as it is."""
     s, model = fitted.settings, deepcopy(fitted.model)
     natural = model.natural
-    training = Training(
+    trainer = MTGPATrainer(
         model,
         data,
         torch.Generator().manual_seed(s.seed),
@@ -96,7 +96,7 @@ def _trained_on(fitted: FittedMTGPA, data: Data) -> MTGPA:
         batch=BATCH if len(data.y) > 2 * BATCH else None,
     )
     for _ in range(STEPS):
-        training.step()
+        trainer.step()
     return model
 
 

@@ -15,7 +15,7 @@ import torch
 from scant.errors import BadInput
 from scant.events import Report
 from scant.models.mtgpa.model import MTGPA
-from scant.models.mtgpa.training import Training
+from scant.models.mtgpa.training import MTGPATrainer
 from scant.random import restart_generator
 from scant.studies.aggregation import preprocessing as space
 from scant.studies.aggregation.entry import AggregationSettings
@@ -26,26 +26,23 @@ from scant.studies.aggregation.report import write_report
 from scant.studies.aggregation.table import of
 from scant.studies.aggregation.thinning import scarce as made_scarce
 from scant.studies.predicted_table import checked
-from scant.studies.protocol import Step, Tensors, part, required
+from scant.studies.protocol import Tensors, part, required
+from scant.studies.trained import WHOLE_EVERY, TrainedStudy
 
-WHOLE_EVERY = 25  # steps between bounds on all rows, where a step sees only some
 KEPT_ROWS = 5000  # rows that stay with the model, for the curve over fine observations
 
 
-class Study:
+class Study(TrainedStudy):
     """MTGPA on one table in long form (see `scant.studies.protocol.Study` for how it is driven)."""
 
-    scheduled = False
-    reason = ""
-    tolerance = 1e-4
-    restarts = 1
-    stages = 1
+    settings: AggregationSettings
+    model: MTGPA
 
     def __init__(
         self, settings: AggregationSettings, table: pd.DataFrame | None, device: torch.device
     ) -> None:
         table = required("aggregation", table)
-        self._follow(settings, device)
+        self._configure(settings, device)
         whole = space.read(table)
         scarce = space.wanted(settings, whole)
         self.table = made_scarce(table, scarce, settings.fine_rows, settings.seed)
@@ -64,11 +61,6 @@ class Study:
         self.metadata["scale"] = [[s.offset, s.factor] for s in self.scale]
         tasks = list(self.seen.tasks)
         self.data = space.data_of(self.seen, self.rows, tasks, self.scale, device)
-
-    def _follow(self, settings: AggregationSettings, device: torch.device) -> None:
-        self.settings, self.device = settings, device
-        self.notes: list[str] = []
-        self.max_steps, self.patience = settings.max_steps, settings.patience
 
     def _drop_tasks_without_rows(self, kinds: list[str]) -> None:
         """Tasks that nothing is learnt from are unknown to the model; their rows are not asked."""
@@ -112,7 +104,7 @@ class Study:
         ).to(self.device)
         gaussian = all(kind == "gaussian" for kind in self.kinds) and not s.batch_size
         alone = sum(ranks) == 1
-        self.training = Training(
+        self.trainer = MTGPATrainer(
             self.model,
             self.data,
             generator,
@@ -122,33 +114,17 @@ class Study:
             halving=s.halving or None,
             batch=s.batch_size or None,
         )
-        self.bound = float("nan")
+        self.bound, self.n_rows = float("nan"), len(self.data.y)
         if best is not None:
             self._take(best)
 
-    def step(self) -> Step:
-        elbo = self.training.step() / len(self.data.y)
-        self.notes += [note for note in self.training.notes if note not in self.notes]
+    def _whole(self, elbo: float) -> float:
         if not self.settings.batch_size:
-            self.bound = elbo
-        elif self.training.steps % WHOLE_EVERY == 1:
-            with torch.no_grad():
-                self.bound = float(self.model.elbo(self.data)) / len(self.data.y)
-        return Step(elbo, self.bound)
-
-    def parameters(self) -> Tensors:
-        return dict(self.model.state_dict())
-
-    def state(self) -> Tensors:
-        return {**self.training.state(), "bound": torch.tensor(self.bound, dtype=torch.float64)}
-
-    def load(self, parameters: Tensors, state: Tensors) -> None:
-        self._take(parameters)
-        self.bound = float(state["bound"])
-        self.training.load({k: v for k, v in state.items() if k != "bound"})
-
-    def _take(self, parameters: Tensors) -> None:
-        self.model.load_state_dict({k: v.to(self.device) for k, v in parameters.items()})
+            return elbo
+        if self.trainer.steps % WHOLE_EVERY != 1:
+            return self.bound
+        with torch.no_grad():
+            return float(self.model.elbo(self.data)) / self.n_rows
 
     def snapshot(self) -> dict[str, np.ndarray]:
         return self.posterior.snapshot()
@@ -182,7 +158,7 @@ class Study:
         device: torch.device,
     ) -> Study:
         study = cls.__new__(cls)
-        study._follow(settings, device)
+        study._configure(settings, device)
         study.metadata = meta["words"]
         study.kinds = list(study.metadata["likelihoods"])
         study.scale = [Scale(*pair) for pair in study.metadata["scale"]]

@@ -1,4 +1,4 @@
-"""Sessions: rows labeled so far, a classifier of them, and what it asks about next."""
+"""Active learning sessions: labeled rows, their classifier, and the next queries."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 from scant.models.laplace import acquisition, stopping
-from scant.models.laplace.acquisition import Pool
+from scant.models.laplace.acquisition import CandidatePool
 from scant.models.laplace.classifier import LaplaceGPC, Prior
 from scant.studies.clamp.entry import ClampSettings
 from scant.studies.protocol import Tensors, part
@@ -103,7 +103,7 @@ class ActiveLearner:
             return self.pending
         assert self.model is not None
         s, mean, variance = self.settings, *self.model.latent(self.x[free])
-        pool = Pool(self.p[free], mean, variance)
+        pool = CandidatePool(self.p[free], mean, variance)
         score = acquisition.scores(self.method, pool, s.link, self.generator, s.delta)
         diversity = "none" if self.method == "random" else s.diverse
         picks = acquisition.chosen(score, self.x[free], k, diversity, self.model)
@@ -111,7 +111,7 @@ class ActiveLearner:
         self.expected = self._expected(free, pool, picks)
         return self.pending
 
-    def _expected(self, free: Tensor, pool: Pool, picks: Tensor) -> float:
+    def _expected(self, free: Tensor, pool: CandidatePool, picks: Tensor) -> float:
         """Predictions of the rows not asked about that the picked labels are expected to change.
 
         The sum over the labels, each by itself: the most that they may come to.

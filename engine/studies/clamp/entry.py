@@ -1,4 +1,4 @@
-"""Clamps: an expert, few labels, and a model that asks (Yousefi 2021, chapter 4)."""
+"Clamps: active learning with few labels from an expert (Yousefi 2021, chapter 4)."
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COLUMNS = 6  # of a table of patches that has no features of its own
 
 
 class ClampSettings(Settings):
-    """Settings of a labeling session."""
+    "Settings of a labeling session."
 
     study = "clamp"
     essential = ("expert", "acquisition", "imbalance", "start", "budget", "batch_size")
@@ -27,85 +27,94 @@ class ClampSettings(Settings):
     expert = param.Selector(
         default=EXPERTS[0],
         objects=EXPERTS,
-        doc="simulated: the labels of the table answer. you: the run prepares the pool and waits "
-        "for your labels.",
+        doc="simulated: the table's labels answer the queries. you: the run prepares the pool and "
+        "waits for your labels.",
     )
     pace = param.Number(
         0.0,
         bounds=(0.0, 100.0),
-        doc="Labels a second of the simulated expert; 0: as fast as it goes.",
+        doc="Labels per second of the simulated expert; 0: no limit.",
     )
     positive_class = param.String(
-        "", doc='The class that is looked for; empty: "clamp" or "1", else the rarer one.'
+        "", doc='The class of interest. Empty: "clamp" or "1", else the rarer class.'
     )
     acquisition = param.Selector(
         default="band",
         objects=ACQUISITIONS,
-        doc="Which patches are asked about. band: p within delta of 0.5, as published, then the "
-        "nearest to it; BALD: where a label would tell most of the latent function.",
+        doc="Acquisition function. band: p within delta of 0.5 as published, then the nearest to "
+        "it. BALD: the largest expected information about the latent function.",
     )
-    delta = param.Number(0.05, bounds=(0.0, 0.5), doc="Half width of the band about p = 0.5.")
-    batch_size = param.Integer(10, bounds=(1, 1000), doc="Labels between two fits.")
+    delta = param.Number(0.05, bounds=(0.0, 0.5), doc="Half-width of the band around p = 0.5.")
+    batch_size = param.Integer(10, bounds=(1, 1000), doc="Number of labels between two fits.")
     diverse = param.Selector(
         default=DIVERSITY[0],
         objects=DIVERSITY,
-        doc="How a batch is kept from repeating itself: patches far from one another, the largest "
-        "determinant of their posterior covariance, or not at all.",
+        doc="Diversity of a batch: patches far from one another, the largest determinant of their "
+        "posterior covariance, or no diversity.",
     )
     start = param.Integer(
         30,
         bounds=(2, 100_000),
-        doc="Patches labelled first, drawn at random; more where they are all of one class.",
+        doc="Number of initial labels, drawn at random; more if all of these have one class.",
     )
     budget = param.Integer(
-        230, bounds=(2, 100_000), doc="Scarcity: labels that the expert gives at most."
+        230, bounds=(2, 100_000), doc="Scarcity: maximum number of labels from the expert."
     )
     imbalance = param.Number(
         0.0,
         bounds=(0.0, 1000.0),
-        doc="Scarcity: patches without for each patch with what is looked for; patches are left "
-        "out at random; 0: as in the table.",
+        doc="Scarcity: number of other patches for each patch of the class of interest. The "
+        "surplus is dropped at random; 0: as in the table.",
     )
     validation_share = param.Number(
         0.15,
         bounds=(0.0, 0.5),
-        doc="Share of the pictures whose labelled patches tell when to stop.",
+        doc="Share of the pictures in the validation set, which decides when to stop.",
     )
     test_share = param.Number(
-        0.25, bounds=(0.0, 0.6), doc="Share of the pictures that only the scores are taken from."
+        0.25,
+        bounds=(0.0, 0.6),
+        doc="Share of the pictures in the test set, which is only used for the scores.",
     )
-    features = param.Selector(
+    feature_extractor = param.Selector(
         default=FEATURES[0],
         objects=FEATURES,
-        doc="What the classifier is given. auto: the table's numeric columns where there are such, "
-        "else colour, HOG and LBP of the images.",
+        doc="Inputs of the classifier. auto: the table's numeric columns if there are any, else "
+        "color, HOG and LBP of the images.",
     )
     n_components = param.Integer(
-        20, bounds=(1, 500), doc="Principal components of the features, fitted to the whole pool."
+        20,
+        bounds=(1, 500),
+        label="Principal components",
+        doc="Principal components of the features, fitted to the whole pool.",
     )
     link = param.Selector(
-        default="logistic", objects=["logistic", "probit"], doc="From latent function to p."
+        default="logistic",
+        objects=["logistic", "probit"],
+        doc="Link from the latent function to p.",
     )
-    ard = param.Boolean(False, doc="One lengthscale for each component in place of one for all.")
+    ard = param.Boolean(
+        False, doc="Learn one lengthscale for each component instead of one for all."
+    )
     patience = param.Integer(
         5,
         bounds=(0, 10_000),
-        doc="Batches without a better F1 on the validation patches, after which the run stops if "
-        "predictions have settled; 0: it goes on to the budget.",
+        doc="Stop after this number of batches without a better validation F1, if the predictions "
+        "have settled; 0: continue to the end of the budget.",
     )
     repeats = param.Integer(
         5,
         bounds=(1, 100),
-        doc="Sessions from other starts: of random patches while it runs, of the active methods "
-        "afterwards.",
+        doc="Number of repeated sessions from other starts: random sampling during the run, the "
+        "active methods after it.",
     )
     baselines = param.Boolean(
-        True, doc="Compare with other methods on the same budget of labels afterwards."
+        True, doc="Compare with other methods on the same budget of labels after the run."
     )
     picture_width = param.Integer(
         560,
         bounds=(160, 1280),
-        doc="Width in pixels at which pictures are kept with the model, to be shown.",
+        doc="Width in pixels of the pictures stored with the model for display.",
     )
 
     def check(self) -> None:
@@ -116,8 +125,8 @@ class ClampSettings(Settings):
             )
         if self.validation_share + self.test_share > 0.9:
             raise BadInput(
-                "Settings 'validation_share' and 'test_share' leave no pictures to be asked about; "
-                "lower one of them."
+                "Settings 'validation_share' and 'test_share' leave no pictures to query; lower "
+                "one of them."
             )
 
 
@@ -134,8 +143,8 @@ def estimate(
     """
     s = settings
     images = columns <= COLUMNS
-    making = rows * (0.01 if images else 0.0) * (12 if s.features == "InceptionV3" else 1)
-    if not counts and s.seed == 0 and s.features in (FEATURES[0], FEATURES[2]):
+    making = rows * (0.01 if images else 0.0) * (12 if s.feature_extractor == "InceptionV3" else 1)
+    if not counts and s.seed == 0 and s.feature_extractor in (FEATURES[0], FEATURES[2]):
         making = 0.0  # of what we draw ourselves they are shipped
     held = 500e6 + rows * (200e3 if images else 200)
     if s.expert == "you":
@@ -158,8 +167,8 @@ def estimate(
 
 _SESSION = (
     ArraySpec("labels", "r", "1", "labels given at each round so far"),
-    ArraySpec("f1", "m r", "1", "F1 of what is looked for on the held-out patches (validation "
-              "where no test is held out): asked actively, and at random (mean)"),
+    ArraySpec("f1", "m r", "1", "F1 of the class of interest on the held-out patches (validation "
+        "where there is no test set): active sampling, and random sampling (mean)"),
     ArraySpec("precision", "m r", "1", "precision, likewise"),
     ArraySpec("recall", "m r", "1", "recall, likewise"),
     ArraySpec("f1_random_sd", "r", "1", "standard deviation of F1 over the random sessions"),
@@ -172,7 +181,7 @@ _SESSION = (
     ArraySpec("role", "n", "1", "0: may be asked about, 1: validation, 2: test"),
     ArraySpec("row", "n", "1", "of the table, counted from 0"),
     ArraySpec("truth", "n", "1", "label in the table; -1 where it has none"),
-    ArraySpec("asked", "k", "1", "rows labelled, in the order in which they were asked about"),
+    ArraySpec("asked", "k", "1", "labeled rows, in the order of the queries"),
     ArraySpec("asked_label", "k", "1", "their labels"),
     ArraySpec("queue", "q", "1", "rows to be asked about next"),
     ArraySpec("queue_p", "q", "probability", "of them"),
@@ -181,14 +190,14 @@ _SESSION = (
 ENTRY = Entry(
     name="clamp",
     title="Clamps",
-    question="Thousands of patches, one expert's patience: which should be labelled?",
+    question="Thousands of patches, one expert: which patches should be labeled?",
     settings=ClampSettings,
     table=TABLE,
     sources=(
         Source(
             "demo",
             "Pipe joints in trenches",
-            "36 invented photographs, 21 patches each; one patch in five holds a clamp",
+            "36 simulated photographs with 21 patches each; one patch in five has a clamp",
             generator="scant.studies.clamp.simulate:demo",
             size=(756, COLUMNS),
             kept=True,
@@ -196,7 +205,7 @@ ENTRY = Entry(
         Source(
             "trenches",
             "More pipe joints",
-            "80 invented photographs: enough for one clamp among twenty patches",
+            "80 simulated photographs, enough for one clamp in twenty patches",
             generator="scant.studies.clamp.simulate:large",
             size=(1680, COLUMNS),
             kept=True,
@@ -299,17 +308,16 @@ ENTRY = Entry(
         ),
     ),
     limits=(
-        "The photographs of the publication are confidential; those of the demonstration are "
-        "invented, so that its Table 4.1 stands beside ours as another data set's.",
-        "An expert is asked between two classes; skipped patches come back until they are "
-        "labelled.",
-        "Patches overlap, and pictures are held out as a whole; the scores are of other pictures "
-        "than those asked about.",
-        "The verdict on a picture is that of its most suspicious patch.",
-        "Amplitude and lengthscales have a weak prior, which the publication does not speak of: "
-        "without it, a few labels told apart without error let the amplitude grow without end.",
-        "Laplace's approximation is cubic in the labels: a thousand are quick, five thousand are "
-        "not.",
+        "The photographs of the publication are confidential and those of the demonstration are "
+        "simulated. Its Table 4.1 beside our results is therefore on other data.",
+        "The expert chooses between two classes; skipped patches return until they are labeled.",
+        "Patches overlap, so whole pictures are held out: the scores are on other pictures than "
+        "the labels.",
+        "The prediction for a picture is that of its most probable patch.",
+        "Amplitude and lengthscales have a weak prior, which is not in the publication: without "
+        "it, the amplitude diverges when a few labels are separable.",
+        "Laplace's approximation is cubic in the number of labels: a thousand are fast, five "
+        "thousand are not.",
     ),
     objective="log marginal likelihood (nats a label)",
     score="F1 of the validation patches (0 to 1)",

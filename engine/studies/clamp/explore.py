@@ -1,4 +1,4 @@
-"""What a labeling session answers: what to ask next, a patch, a picture, predictions."""
+"""Queries of a labeling session: the queue, a patch, a picture, predictions."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from scant.models.laplace.classifier import LaplaceGPC
 from scant.studies.clamp import splits as rows_of
 from scant.studies.clamp.active_learner import ActiveLearner
 from scant.studies.clamp.entry import QUEUE
-from scant.studies.clamp.fitted import TOLERANCE, Fitted, Prepared
+from scant.studies.clamp.fitted import TOLERANCE, FittedClamp, Prepared
 from scant.studies.clamp.patch_views import patches
 from scant.studies.clamp.splits import Rows
-from scant.studies.clamp.table import PLACE, Pool
+from scant.studies.clamp.table import PLACE, PatchPool
 from scant.studies.predicted_table import checked, with_classes
 from scant.studies.query import whole
 from scant.tables.images.features import features
@@ -29,7 +29,7 @@ FEW = 12  # labels, below which not even folds tell anything
 MOST_QUEUE = 100
 
 
-def answer(fitted: Fitted, question: str, asked: dict[str, Any]) -> dict[str, np.ndarray]:
+def answer(fitted: FittedClamp, question: str, asked: dict[str, Any]) -> dict[str, np.ndarray]:
     """See `Study.explore`.
 
     Raises:
@@ -56,7 +56,7 @@ def answer(fitted: Fitted, question: str, asked: dict[str, Any]) -> dict[str, np
     )
 
 
-def model(fitted: Fitted, asked: dict[str, Any]) -> dict[str, np.ndarray]:
+def model(fitted: FittedClamp, asked: dict[str, Any]) -> dict[str, np.ndarray]:
     """The study fitted to the labels that were sent, as the bytes of a safetensors file."""
     continued(fitted, _labels(fitted.data.rows, asked.get("labels", [])))
     if fitted.active.model is None:
@@ -64,7 +64,7 @@ def model(fitted: Fitted, asked: dict[str, Any]) -> dict[str, np.ndarray]:
     return {"file": np.frombuffer(blob(*fitted.tensors()), dtype=np.uint8)}
 
 
-def ask(fitted: Fitted, asked: dict[str, Any]) -> dict[str, np.ndarray]:
+def ask(fitted: FittedClamp, asked: dict[str, Any]) -> dict[str, np.ndarray]:
     """What to label next, after the labels that were sent; without any sent, after the run's.
 
     Args:
@@ -119,7 +119,7 @@ def ask(fitted: Fitted, asked: dict[str, Any]) -> dict[str, np.ndarray]:
     }
 
 
-def continued(fitted: Fitted, pairs: list[tuple[int, int]]) -> None:
+def continued(fitted: FittedClamp, pairs: list[tuple[int, int]]) -> None:
     """Give the session these labels, and fit it.
 
     Its session goes on where the labels begin with those that it knows; otherwise another one
@@ -142,7 +142,7 @@ def continued(fitted: Fitted, pairs: list[tuple[int, int]]) -> None:
         session.fit()
 
 
-def heard(fitted: Fitted, f1: float) -> list[float]:
+def heard(fitted: FittedClamp, f1: float) -> list[float]:
     """F1 so far, once for each batch of labels as the settings have it, the present one last.
 
     Kept by a warm worker alone: a cold one begins anew, and advises to go on a while longer.
@@ -187,7 +187,7 @@ def by_folds(model: LaplaceGPC) -> Float[np.ndarray, " n"]:
     return found
 
 
-def picture(fitted: Fitted, row: int) -> dict[str, np.ndarray]:
+def picture(fitted: FittedClamp, row: int) -> dict[str, np.ndarray]:
     """The picture of a row, with all its patches."""
     data = fitted.data
     own = np.flatnonzero(data.shown.picture == data.shown.picture[row])
@@ -215,7 +215,7 @@ def predictions(data: Prepared, session: ActiveLearner, table: pd.DataFrame) -> 
         raise BadInput("The model has learnt from images, and the table has none; add them.")
     columns = rows.pool.features if rows.given == "columns" else []
     at = range(2, len(table) + 2)
-    pool = Pool.of(table, classes=rows.pool.classes, features=columns, rows=at)
+    pool = PatchPool.of(table, classes=rows.pool.classes, features=columns, rows=at)
     x = pool.x if rows.given == "columns" else features(pool.images, rows.given)
     p = session.model.probability(torch.as_tensor(rows.scaling.of(x)).to(data.x)).cpu().numpy()
     best = (p > 0.5).astype(int)

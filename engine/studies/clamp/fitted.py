@@ -82,7 +82,7 @@ class Prepared:
 
 
 @dataclass
-class Fitted:
+class FittedClamp:
     """A session on a pool, which goes on with the labels that a person sends.
 
     Attributes:

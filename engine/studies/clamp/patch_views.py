@@ -7,14 +7,14 @@ from jaxtyping import Float, UInt8
 from PIL import Image
 from scant.errors import BadInput
 from scant.studies.clamp.pictures import Mosaics
-from scant.studies.clamp.table import Pool
+from scant.studies.clamp.table import PatchPool
 
 MOST = 12  # of one answer
 SIDE = 299  # pixels of a patch as it is shown
 WIDE, HIGH = 320, 240  # pixels that a picture beside it has room in
 
 
-def patches(pool: Pool, shown: Mosaics, rows: list[int]) -> dict[str, np.ndarray]:
+def patches(pool: PatchPool, shown: Mosaics, rows: list[int]) -> dict[str, np.ndarray]:
     """Patches, their pictures, their places there; or their features.
 
     Args:

@@ -1,4 +1,4 @@
-"""Pictures put together again from their patches, small enough to be kept with a model."""
+"""Pictures reassembled from their patches, reduced for storage with a model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int, UInt8
 from PIL import Image
-from scant.studies.clamp.table import Pool, jpeg, pixels
+from scant.studies.clamp.table import PatchPool, jpeg, pixels
 
 QUALITY = 50  # of JPEG
 BLANK = 128  # grey where no patch of the table lies
@@ -60,7 +60,7 @@ class Mosaics:
         return self.whole(int(self.picture[row]))[top:bottom, left:right]
 
 
-def mosaics(pool: Pool, width: int) -> Mosaics:
+def mosaics(pool: PatchPool, width: int) -> Mosaics:
     """The pictures of a pool, as far as its patches cover them.
 
     Args:
@@ -76,7 +76,7 @@ def mosaics(pool: Pool, width: int) -> Mosaics:
     return Mosaics(*made)
 
 
-def _placed(pool: Pool, width: int) -> tuple[Any, ...]:
+def _placed(pool: PatchPool, width: int) -> tuple[Any, ...]:
     files, boxes = [], np.zeros((len(pool), 4))
     for number in range(len(pool.pictures)):
         own = np.flatnonzero(pool.picture == number)
@@ -97,7 +97,7 @@ def _placed(pool: Pool, width: int) -> tuple[Any, ...]:
     return files, pool.picture, boxes
 
 
-def _single(pool: Pool, width: int) -> tuple[Any, ...]:
+def _single(pool: PatchPool, width: int) -> tuple[Any, ...]:
     """Each patch as a picture of its own."""
     files, boxes = [], np.zeros((len(pool), 4))
     for row, content in enumerate(pool.images):

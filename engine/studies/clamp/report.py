@@ -12,7 +12,7 @@ from scant.events import Metric, Report
 from scant.studies.clamp import baselines
 from scant.studies.clamp import splits as rows_of
 from scant.studies.clamp.entry import COMPARED, METHODS
-from scant.studies.clamp.fitted import Fitted, Prepared
+from scant.studies.clamp.fitted import FittedClamp, Prepared
 from scant.studies.clamp.splits import Rows
 
 Measured = Mapping[str, Sequence[Any]]
@@ -31,7 +31,7 @@ PUBLISHED = {
 
 
 def write_report(
-    fitted: Fitted, snapshot: dict[str, np.ndarray], measured: Measured, said: tuple[str, ...]
+    fitted: FittedClamp, snapshot: dict[str, np.ndarray], measured: Measured, said: tuple[str, ...]
 ) -> Report:
     """Metrics of the held-out rows, the methods compared, arrays for the page.
 

@@ -1,4 +1,4 @@
-"""Rows of a labeling session: which may be asked about, which are held out, what they look like.
+"""Rows of a labeling session: pool, validation and test, and their features.
 
 What is known of every row before the first label: its features, standardized, and their principal
 components over the whole pool (Yousefi 2021, section 4.4: to 20).
@@ -13,12 +13,12 @@ import numpy as np
 from jaxtyping import Float, Int
 from scant.errors import BadInput
 from scant.studies.clamp.entry import FEATURES, ROLES, ClampSettings
-from scant.studies.clamp.table import UNKNOWN, Pool
+from scant.studies.clamp.table import UNKNOWN, PatchPool
 from scant.tables.images.features import features
 from sklearn.metrics import precision_recall_fscore_support
 
 MAY_BE_ASKED, VALIDATION, TEST = range(len(ROLES))
-ENOUGH = 40  # labeled rows of which some are held out while a person labels the others
+ENOUGH = 40  # labeled rows; with more, some are held out while a person labels the others
 
 
 class Scaling(NamedTuple):
@@ -54,7 +54,7 @@ class Rows:
         x: Components.
     """
 
-    pool: Pool
+    pool: PatchPool
     row: Int[np.ndarray, " n"]
     role: Int[np.ndarray, " n"]
     given: str
@@ -83,7 +83,7 @@ class Rows:
         return np.flatnonzero(self.role == VALIDATION)
 
 
-def prepare(settings: ClampSettings, pool: Pool) -> Rows:
+def prepare(settings: ClampSettings, pool: PatchPool) -> Rows:
     """The rows of a session on a table.
 
     Raises:
@@ -113,7 +113,7 @@ def prepare(settings: ClampSettings, pool: Pool) -> Rows:
     return rows
 
 
-def thinned(settings: ClampSettings, pool: Pool) -> Int[np.ndarray, " m"]:
+def thinned(settings: ClampSettings, pool: PatchPool) -> Int[np.ndarray, " m"]:
     """Rows by which there are `imbalance` of the other class to one of what is looked for."""
     every = np.arange(len(pool))
     other, wanted = (np.flatnonzero(pool.label == c) for c in (0, 1))
@@ -127,7 +127,7 @@ def thinned(settings: ClampSettings, pool: Pool) -> Int[np.ndarray, " m"]:
     return np.setdiff1d(every, dropped)
 
 
-def taken(pool: Pool, rows: Int[np.ndarray, " m"]) -> Pool:
+def taken(pool: PatchPool, rows: Int[np.ndarray, " m"]) -> PatchPool:
     """Some rows of a pool."""
     return replace(
         pool,
@@ -139,7 +139,7 @@ def taken(pool: Pool, rows: Int[np.ndarray, " m"]) -> Pool:
     )
 
 
-def roles(settings: ClampSettings, pool: Pool) -> Int[np.ndarray, " n"]:
+def roles(settings: ClampSettings, pool: PatchPool) -> Int[np.ndarray, " n"]:
     """Which rows are held out: labeled ones, by whole pictures, as many with what is looked for.
 
     A person who labels has rows held out only where the table has labels enough.
@@ -159,13 +159,13 @@ def roles(settings: ClampSettings, pool: Pool) -> Int[np.ndarray, " n"]:
     return role
 
 
-def looked_at(settings: ClampSettings, pool: Pool) -> tuple[str, Float[np.ndarray, "n d"]]:
+def looked_at(settings: ClampSettings, pool: PatchPool) -> tuple[str, Float[np.ndarray, "n d"]]:
     """What the classifier is given, by name, and the features.
 
     Raises:
         BadInput: The table has no columns of features, or no images, where they are asked for.
     """
-    kind = settings.features
+    kind = settings.feature_extractor
     if kind == FEATURES[0]:
         kind = FEATURES[1] if pool.features else FEATURES[2]
     if kind == FEATURES[1] and not pool.features:

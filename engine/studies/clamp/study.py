@@ -19,9 +19,9 @@ from scant.studies.clamp import pictures
 from scant.studies.clamp import splits as rows_of
 from scant.studies.clamp.active_learner import ActiveLearner
 from scant.studies.clamp.entry import COMPARED, METHODS, QUEUE, ClampSettings
-from scant.studies.clamp.fitted import TOLERANCE, Fitted, Prepared
+from scant.studies.clamp.fitted import TOLERANCE, FittedClamp, Prepared
 from scant.studies.clamp.splits import Rows
-from scant.studies.clamp.table import Pool, pixels
+from scant.studies.clamp.table import PatchPool, pixels
 from scant.studies.protocol import Step, Tensors, arrays, part, required
 
 TURN = 0.25  # seconds at most that a simulated expert who takes his time keeps the run waiting
@@ -41,7 +41,7 @@ class Study:
         self, settings: ClampSettings, table: pd.DataFrame | None, device: torch.device
     ) -> None:
         table = required("clamp", table)
-        rows = rows_of.prepare(settings, Pool.of(table, positive=settings.positive_class))
+        rows = rows_of.prepare(settings, PatchPool.of(table, positive=settings.positive_class))
         self._follow(Prepared(settings, metadata_of(settings, rows), rows, None, device))
         self.notes += rows_of.notes(settings, rows, len(table))
         if settings.expert == "you":
@@ -51,7 +51,7 @@ class Study:
         s = data.settings
         self.data, self.metadata, self.settings, self.device = data, data.metadata, s, data.device
         self.notes: list[str] = []
-        self.present = Fitted(data, data.session(0, s.acquisition))
+        self.present = FittedClamp(data, data.session(0, s.acquisition))
         self.random: list[ActiveLearner] = []
         self.measured: dict[str, list[Any]] = {name: [] for name in (*HISTORY, *METHODS)}
         self.chunk = s.batch_size
@@ -242,7 +242,7 @@ class Study:
         study = cls.__new__(cls)
         metadata = meta["words"]
         kept = arrays(tensors, "rows.")
-        pool = Pool(
+        pool = PatchPool(
             metadata["classes"], kept["label"], metadata["pictures"], kept["picture"],
             kept["place"], [], kept["columns"], metadata["columns"],
         )  # fmt: skip

@@ -83,7 +83,7 @@ class Cut:
 
 
 @dataclass(frozen=True)
-class Pool:
+class PatchPool:
     """Rows to label, as arrays in the order of the table's rows.
 
     Attributes:
@@ -119,7 +119,7 @@ class Pool:
         features: Sequence[str] | None = None,
         name: str = "the table",
         rows: RowNumbers | None = None,
-    ) -> Pool:
+    ) -> PatchPool:
         """The arrays of a table, such as `read_table(file, TABLE).frame`.
 
         Args:
@@ -187,7 +187,7 @@ def cut(image: UInt8[np.ndarray, "h w 3"], picture: str, side: int = SIDE) -> li
 
 
 def table_of(cuts: Sequence[Cut], labels: Sequence[str | None] | None = None) -> pd.DataFrame:
-    """The table of patches; `Pool.of` gives the arrays back.
+    """The table of patches; `PatchPool.of` gives the arrays back.
 
     Args:
         cuts: Patches.

@@ -1,4 +1,4 @@
-"""Genes: outputs measured in replicas, some of which were never taken (Ma 2023, chapter 5)."""
+"Genes: outputs measured in replicas, some of them missing (Ma 2023, chapter 5)."
 
 from __future__ import annotations
 
@@ -29,69 +29,82 @@ class GenesSettings(Settings):
     model = param.Selector(
         default="hmogp-lv",
         objects=list(MODELS),
-        doc="HMOGP-LV, or another to be looked at in its place: lvmogp knows no replicas, dhgp and "
-        "hgp are exact, hgp-ind sparse, lmc mixes functions linearly; independent and pooled are "
-        "plain GPs, one of each output's replicas together, or one of everything.",
+        doc="HMOGP-LV, or a model to compare it with: lvmogp ignores replicas; dhgp and hgp are "
+        "exact, hgp-ind is sparse; lmc mixes functions linearly; independent and pooled are plain"
+        " GPs, one per output or one for everything.",
     )
     hidden = param.String(
         "",
         label="Hidden replicas",
-        doc="Scarcity: replicas kept from the model: output/replica, */replica for every output, "
-        "output/*2 for two at random, with commas between.",
+        doc="Scarcity: replicas hidden from the model, separated by commas: output/replica, "
+        "*/replica for every output, output/*2 for two at random.",
     )
     keep = param.Number(
         1.0,
         bounds=(0.05, 1.0),
         label="Share of rows kept",
-        doc="Scarcity: the share of the remaining rows that the model may learn from.",
+        doc="Scarcity: share of the remaining rows in the training set.",
     )
     split = param.Selector(
         default=SPLITS[0],
         objects=list(SPLITS),
-        doc="What is held out to be predicted: rows with 1 in the column test, half of the points "
-        "of each replica, or one replica of each output, drawn by the seed.",
+        doc="Held-out rows: those with 1 in the column test, half of the points of each replica, "
+        "or one replica of each output, drawn by the seed.",
     )
     n_latent_dims = param.Integer(
-        2, bounds=(1, 10), label="Latent dimensions", doc="Dimensions Q_H of the outputs' places."
+        2,
+        bounds=(1, 10),
+        label="Latent dimensions",
+        doc="Dimension Q_H of the latent space of the outputs.",
     )
     n_inducing_outputs = param.Integer(
-        4, bounds=(1, 200), doc="Inducing points M_H among the outputs' places."
+        4,
+        bounds=(1, 200),
+        label="Inducing points among outputs",
+        doc="Number M_H of inducing points in the latent space of the outputs.",
     )
     n_inducing_inputs = param.Integer(
         36,
         bounds=(2, 500),
-        doc="Inducing points M_X among inputs and replicas, which stand in for all rows: some five "
-        "a replica follow its curve.",
+        label="Inducing points among inputs",
+        doc="Number M_X of inducing points over inputs and replicas; about five per replica "
+        "suffice.",
     )
     kernel_shared = param.Selector(
         default="matern32",
         objects=KERNELS,
-        doc="Covariance k_g of what an output's replicas share.",
+        doc="Covariance k_g of the curve that an output's replicas share.",
     )
     kernel_replica = param.Selector(
-        default="matern32", objects=KERNELS, doc="Covariance k_f of what each replica adds."
+        default="matern32", objects=KERNELS, doc="Covariance k_f of the deviation of each replica."
     )
     noise = param.Selector(
-        default="shared", objects=["shared", "each output"], doc="One variance of noise, or many."
+        default="shared",
+        objects=["shared", "each output"],
+        doc="One noise variance for all outputs, or one per output.",
     )
     optimizer = param.Selector(
         default="lbfgs",
         objects=["lbfgs", "adam", "natural"],
-        doc="L-BFGS on the whole bound, Adam as published, or natural gradients for q(U) with Adam "
-        "for the rest. Models without inducing variables take L-BFGS or Adam.",
+        doc="L-BFGS on the full bound, Adam as published, or natural gradients for q(U) with Adam "
+        "for the rest. Models without inducing variables use L-BFGS or Adam.",
     )
     batch_size = param.Integer(
-        0, bounds=(0, 1_000_000), doc="Outputs of a step, drawn anew each time; 0: all of them."
+        0, bounds=(0, 1_000_000), doc="Outputs per step, drawn at random each time; 0: all."
     )
     learning_rate = param.Number(0.05, bounds=(1e-5, 1.0), doc="Step of Adam.")
-    max_steps = param.Integer(400, bounds=(1, 100_000), doc="Steps at most.")
+    max_steps = param.Integer(400, bounds=(1, 100_000), doc="Maximum number of steps.")
     patience = param.Integer(
-        40, bounds=(0, 100_000), doc="Steps without a better bound before it stops; 0: never."
+        40,
+        bounds=(0, 100_000),
+        doc="Stop after this number of steps without a better bound; 0: never.",
     )
     baselines = param.Boolean(
-        True, doc="Fit the other models to the same rows afterwards, for the table beside it."
+        True, doc="Fit the other models to the same rows after the run, for comparison."
     )
-    restarts = param.Integer(1, bounds=(1, 20), doc="Fits from different starts; the best is kept.")
+    restarts = param.Integer(
+        1, bounds=(1, 20), doc="Number of fits from different starts; the best is kept."
+    )
 
 
 def estimate(
@@ -99,7 +112,7 @@ def estimate(
 ) -> tuple[float, float]:
     """Seconds and bytes that a fit takes on one core, good to a factor of two.
 
-    Counted: the steps, of which half were taken before the bound rested; and the other models, some
+    Counted: the steps (half were used before the bound settled) and the other models, some
     60 steps each, the exact ones up to 1,500 rows. Marked rows are left out. Measured, one thread:
     a step of HMOGP-LV with 144 inducing points takes 6 to 8 ms of 180 rows and of 840; of DHGP 6 ms
     of 252 rows.
@@ -127,13 +140,13 @@ _CURVES = (
               "an output's own number of them"),
     ArraySpec("std_f", "s r g", "y", "deviations of the curves f"),
     ArraySpec("std_y", "s r g", "y", "deviations of new measurements y"),
-    ArraySpec("shared_mean", "s g", "y", "posterior mean of what an output's replicas share, the "
-              "curve g; NaN where the model has none"),
+    ArraySpec("shared_mean", "s g", "y", "posterior mean of the curve g that an output's replicas "
+        "share; NaN where the model has none"),
     ArraySpec("shared_std", "s g", "y", "its deviation"),
 )  # fmt: skip
 _OUTPUTS = (
-    ArraySpec("latent", "d q", "1", "means of the outputs' latent places; empty where the model "
-              "has none"),
+    ArraySpec("latent", "d q", "1", "means of the outputs' latent positions; empty where the model"
+        " has none"),
     ArraySpec("latent_std", "d q", "1", "their deviations"),
     ArraySpec("K", "d d", "1", "correlation of the outputs under the prior, of 60 at most"),
     ArraySpec("share", "s 3", "share", "of the prior variance: shared by the replicas, of each "
@@ -149,15 +162,14 @@ _ONE = (
 ENTRY = Entry(
     name="genes",
     title="Genes",
-    question="What would a replica have shown that was never taken, or only at other times?",
+    question="How do you predict a replica that was never measured, or only at other times?",
     settings=GenesSettings,
     table=TABLE,
     sources=(
         Source(
             "demo",
             "Six genes in six embryos",
-            "simulated expression y (its logarithm) at uneven times x (hours); of some genes an "
-            "embryo is missing",
+            "simulated log expression y at uneven times x (hours); some genes miss an embryo",
             generator="scant.studies.genes.simulate:demo",
             size=(252, 5),
             counts={"test": {"0": 226, "1": 26}},
@@ -202,7 +214,9 @@ ENTRY = Entry(
         ArraySpec("test_std_y", "n_test", "y", "deviations of a new measurement there"),
         ArraySpec("test_output", "n_test", "1", "index of their outputs"),
         ArraySpec("test_replica", "n_test", "1", "index of their replicas in their outputs"),
-        ArraySpec("test_std_noise", "n_test", "y", "what of it is noise, which no data remove"),
+        ArraySpec(
+            "test_std_noise", "n_test", "y", "the noise part of it, which more data do not reduce"
+        ),
         ArraySpec("pit", "n_test", "probability", "probability integral transform of the values"),
         ArraySpec("coverage", "2 c", "share", "nominal and observed coverage of intervals"),
         ArraySpec(
@@ -236,7 +250,7 @@ ENTRY = Entry(
             ArraySpec("x", "n", "x", "inputs of the replica's own points"),
             ArraySpec("y", "n", "y", "its points, hidden from the second model"),
             ArraySpec("nmse", "1", "1", "NMSE of the hidden points (5.43)"),
-            ArraySpec("inside", "1", "1", "how many of them lie in the 95% band without it"),
+            ArraySpec("inside", "1", "1", "number of them in the 95% band without it"),
         ),
         "new": _ONE,
     },
@@ -275,11 +289,11 @@ ENTRY = Entry(
         ),
     ),
     limits=(
-        "There is one input dimension, and noise is Gaussian.",
-        "Replicas of one name are taken for the same sample in all outputs; give them different "
-        "names where they are not.",
-        "The exact models (DHGP, HGP, LMC, independent, pooled) cost the cube of the rows: beyond "
-        "some 1,500 they are left out of the comparison.",
+        "There is one input dimension and the noise is Gaussian.",
+        "Replicas with the same name count as the same sample in all outputs; give different "
+        "samples different names.",
+        "The cost of the exact models (DHGP, HGP, LMC, independent, pooled) is cubic in the rows: "
+        "they are left out of the comparison above 1,500 rows.",
     ),
     objective="bound or log marginal likelihood (nats a row)",
     score="bound or log marginal likelihood (nats a row)",

@@ -1,4 +1,4 @@
-"""Answers to what a person asks of a fitted genes study."""
+"""Queries of a fitted genes study."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model of replicas beside its rows: what its curves, report and answers are made from."""
+"""A model of replicas and its rows, for curves, report and queries."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from scant.errors import BadInput
-from scant.models.replicated.data import Data, Prediction, Scale
+from scant.models.replicated.data import Data, ReplicatedPrediction, Scale
 from scant.studies.genes import preprocessing as rows
 from scant.studies.genes.entry import GenesSettings
 from scant.studies.genes.models import Model
@@ -84,7 +84,7 @@ class FittedReplicas:
         return self.ask(seen.output[test], seen.replica[test], seen.x[test])
 
     def new(self, output: int) -> Float[np.ndarray, "3 g"]:
-        """The curve of a replica of which nothing was ever measured (see `ask`)."""
+        """The curve of a replica without measurements (see `ask`)."""
         grid = self.grid
         return self.ask(np.full(len(grid), output), np.full(len(grid), NEW), grid)
 
@@ -136,7 +136,9 @@ class FittedReplicas:
         if found is None:
             return np.full(shape, np.nan)
         mean, variance = found
-        told = _told(self.scale.restore(d, Prediction(mean, variance, torch.zeros_like(mean))))
+        told = _told(
+            self.scale.restore(d, ReplicatedPrediction(mean, variance, torch.zeros_like(mean)))
+        )
         return told.reshape(shape)
 
     def _index(self, values: list[int] | np.ndarray) -> torch.Tensor:
@@ -147,7 +149,7 @@ class FittedReplicas:
         return (own - self.scale.x_centre) / self.scale.x_width
 
 
-def _told(found: Prediction) -> Float[np.ndarray, "3 n"]:
+def _told(found: ReplicatedPrediction) -> Float[np.ndarray, "3 n"]:
     spread = (found.variance.sqrt(), (found.variance + found.noise).sqrt())
     return np.stack([_array(v) for v in (found.mean, *spread)])
 

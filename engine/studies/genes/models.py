@@ -11,16 +11,16 @@ from scant.models.replicated.baselines import LMC, Independent, Pooled
 from scant.models.replicated.data import Data
 from scant.models.replicated.exact import ReplicaGP, merge
 from scant.models.replicated.hgp import DHGP, HGP, HGPInd
-from scant.models.replicated.hmogp_lv import training as variational
 from scant.models.replicated.hmogp_lv.lvmogp import LVMOGP
 from scant.models.replicated.hmogp_lv.model import HMOGPLV
 from scant.models.replicated.hmogp_lv.posterior import Dense
-from scant.models.replicated.training import Training
+from scant.models.replicated.hmogp_lv.training import HMOGPLVTrainer
+from scant.models.replicated.training import ReplicaTrainer
+from scant.optim.trainer import Trainer
 from scant.studies.genes.entry import MOST_EXACT as MOST_ROWS
 from scant.studies.genes.entry import GenesSettings
 
 Model = ReplicaGP | HMOGPLV
-Trainer = Training | variational.Training
 EXACT = ("dhgp", "hgp", "lmc", "independent", "pooled")
 
 
@@ -63,11 +63,11 @@ def trainer(model: Model, data: Data, s: GenesSettings, generator: torch.Generat
     """What trains a model as the settings say, or as near to it as the model allows."""
     if isinstance(model, ReplicaGP):
         scheme = "lbfgs" if s.optimizer == "lbfgs" else "adam"
-        return Training(model, scheme, s.learning_rate)
+        return ReplicaTrainer(model, scheme, s.learning_rate)
     scheme = s.optimizer
     if scheme == "lbfgs" and not isinstance(model.posterior, Dense):
         scheme = "natural"
-    return variational.Training(
+    return HMOGPLVTrainer(
         model,
         data,
         generator,
@@ -130,12 +130,12 @@ def fitted(name: str, data: Data, s: GenesSettings, steps: int) -> tuple[Model, 
     return model, improve(trainer(model, data, settings, generator), steps) / len(data.y)
 
 
-def improve(training: Trainer, steps: int) -> float:
+def improve(trainer: Trainer, steps: int) -> float:
     """Step until it pays no more or `steps` are taken; the objective reached, in nats."""
     last = -math.inf
     for _ in range(steps):
-        value = training.step()
-        if not value > last + 1e-5 * max(abs(value), 1.0) or training.stalled:
+        value = trainer.step()
+        if not value > last + 1e-5 * max(abs(value), 1.0) or trainer.stalled:
             return max(value, last) if math.isfinite(value) else last
         last = value
     return last
@@ -150,10 +150,10 @@ def without(
     """
     if isinstance(model, ReplicaGP):
         exact = deepcopy(model).on(data)
-        improve(Training(exact), steps)
+        improve(ReplicaTrainer(exact), steps)
         return exact
     other = deepcopy(model)
     other.condition(data)
     if isinstance(other.posterior, Dense):
-        improve(variational.Training(other, data, generator), steps)
+        improve(HMOGPLVTrainer(other, data, generator), steps)
     return other

@@ -1,4 +1,4 @@
-"""What a genes study makes of a table: rows to learn from, scales, what a page shows at first."""
+"""Preprocessing of genes tables: training rows, scales, the outputs shown first."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def split(
 def names(seen: Replicas) -> list[list[str]]:
     """The replicas that each output may be asked for: its own, then those of other outputs.
 
-    A sample of which an output was never measured is a replica never taken.
+    If an output was never measured on a sample, this replica is missing.
     """
     if len(seen.samples) > MOST_SAMPLES:
         return seen.replicas

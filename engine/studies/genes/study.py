@@ -1,4 +1,4 @@
-"""Genes: outputs measured in replicas, some of which were never taken (Ma 2023, chapter 5).
+"""Genes: outputs measured in replicas, some of them missing (Ma 2023, chapter 5).
 
 What the study adds to the models: what is hidden and learnt from, scales, one way of training for
 all of them, curves of every replica for the picture, and the other models on the same rows.
@@ -23,20 +23,17 @@ from scant.studies.genes.models import Model
 from scant.studies.genes.report import write_report
 from scant.studies.genes.table import Replicas, of
 from scant.studies.predicted_table import checked
-from scant.studies.protocol import Step, Tensors, arrays, part, required
+from scant.studies.protocol import Tensors, arrays, part, required
+from scant.studies.trained import WHOLE_EVERY, TrainedStudy
 from scant.tables.column_matching import listed
 
-WHOLE_EVERY = 25  # steps between bounds of all outputs, where a step sees only some
 
-
-class Study:
+class Study(TrainedStudy):
     """One model of replicas on one table (see `scant.studies.protocol.Study` for how it is
     driven)."""
 
-    scheduled = False
-    reason = ""
-    tolerance = 1e-4
-    stages = 1
+    settings: GenesSettings
+    model: Model
 
     def __init__(
         self, settings: GenesSettings, table: pd.DataFrame | None, device: torch.device
@@ -62,11 +59,8 @@ class Study:
         test: np.ndarray,
         device: torch.device,
     ) -> None:
-        self.settings, self.device = settings, device
+        self._configure(settings, device)
         self.seen, self.learnt, self.test = seen, learnt, test
-        self.notes: list[str] = []
-        self.restarts, self.max_steps = settings.restarts, settings.max_steps
-        self.patience = settings.patience
         self.replicas = rows.names(seen)
         raw = rows.data_of(seen, learnt, self.replicas, device)
         self.scale = Scale.of(raw)
@@ -77,41 +71,20 @@ class Study:
     def begin(self, restart: int, stage: int, best: Tensors | None) -> None:
         s = self.settings
         self.generator = restart_generator(s.seed, restart)
-        self.model: Model = models.build(s.model, self.data, s, self.generator)
-        self.training = models.trainer(self.model, self.data, s, self.generator)
-        self.bound, self.steps = float("nan"), 0
-        said = [*getattr(self.model, "notes", ()), *self.training.notes]
-        self.notes += [note for note in said if note not in self.notes]
+        self.model = models.build(s.model, self.data, s, self.generator)
+        self.trainer = models.trainer(self.model, self.data, s, self.generator)
+        self.bound, self.n_rows = float("nan"), len(self.data.y)
+        self._note([*getattr(self.model, "notes", ()), *self.trainer.notes])
         if best is not None:
             self._take(best)
 
-    def step(self) -> Step:
-        if self.training.stalled:  # at a maximum, as far as can be told
-            return Step(self.bound, self.bound)
-        elbo = self.training.step() / len(self.data.y)
-        self.notes += [note for note in self.training.notes if note not in self.notes]
+    def _whole(self, elbo: float) -> float:
         if not self.settings.batch_size:
-            self.bound = elbo
-        elif self.steps % WHOLE_EVERY == 0:
-            with torch.no_grad():
-                self.bound = float(self.model.elbo()) / len(self.data.y)
-        self.steps += 1
-        return Step(elbo, self.bound)
-
-    def parameters(self) -> Tensors:
-        return dict(self.model.state_dict())
-
-    def state(self) -> Tensors:
-        at = torch.tensor([self.bound, self.steps], dtype=torch.float64)
-        return {**self.training.state(), "at": at}
-
-    def load(self, parameters: Tensors, state: Tensors) -> None:
-        self._take(parameters)
-        self.bound, self.steps = float(state["at"][0]), int(state["at"][1])
-        self.training.load({k: v for k, v in state.items() if k != "at"})
-
-    def _take(self, parameters: Tensors) -> None:
-        self.model.load_state_dict({k: v.to(self.device) for k, v in parameters.items()})
+            return elbo
+        if self.trainer.steps % WHOLE_EVERY != 1:
+            return self.bound
+        with torch.no_grad():
+            return float(self.model.elbo()) / self.n_rows
 
     def snapshot(self) -> dict[str, np.ndarray]:
         return self.posterior.snapshot()
@@ -119,8 +92,7 @@ class Study:
     # --- afterwards -----------------------------------------------------------------------------
 
     def conclude(self, kept: list[tuple[float, Tensors]]) -> Report:
-        score, best = max(kept, key=lambda pair: pair[0])
-        self.begin(0, 0, best)
+        score = self._begin_best(kept)
         return write_report(self.posterior, score)
 
     def fitted(self) -> tuple[Tensors, dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Tables of outputs that were each measured in replicas: the long form, its arrays, what is hidden.
+"""Tables of outputs in replicas: the long form, its arrays, held-out replicas.
 
 A row is one value `y` of one `output` at the input `x` in one of its replicas. A replica belongs to
 its output; where two outputs have a replica of the same name, both were taken from the same sample

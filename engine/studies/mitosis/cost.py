@@ -1,4 +1,4 @@
-"""What a fit of the mitosis study costs, and the limits that are set for cost's sake."""
+"""Estimated cost of a mitosis fit, and the limits that it sets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def estimate(
 ) -> tuple[float, float]:
     """Seconds and bytes that a fit takes on one core, good to a factor of two.
 
-    Counted: reading; the steps, of which half were taken before the bound rested; the compared
+    Counted: reading; the steps (half were used before the bound settled); the compared
     models' own steps; placing the held-out rows. Labels that were not counted are guessed: two, a
     twelfth of the rows rare. Measured, one thread, ten latent dimensions, 60 inducing points in
     all: a step of SCLVM takes 9 to 11 ms of tables of 400 and 569 rows, 16 to 18 ms of 1,140 and

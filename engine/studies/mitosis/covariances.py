@@ -1,4 +1,4 @@
-"""What the parts of the kernel tie together among some rows, and what of it tells rows apart."""
+"""Covariances of some rows by part of the kernel, with and without the common part."""
 
 from __future__ import annotations
 

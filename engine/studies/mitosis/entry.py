@@ -1,4 +1,4 @@
-"""Mitosis: a rare class in a latent space of its own (Yousefi 2021, chapter 3)."""
+"Mitosis: a rare class with private latent dimensions (Yousefi 2021, chapter 3)."
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ PRECISIONS = 101  # points of a precision-recall curve
 RATIOS = (1, 300)  # of the imbalance that can be asked for afterwards
 
 _MODEL = (
-    ArraySpec("latent_mean", "n q", "1", "positions of some of the rows learnt from: shared "
-              "dimensions first, then private ones"),
+    ArraySpec("latent_mean", "n q", "1", "positions of some training rows: shared dimensions "
+        "first, then private ones"),
     ArraySpec("latent_std", "n q", "1", "their standard deviations under q(X)"),
     ArraySpec("latent_class", "n", "1", "class of each"),
-    ArraySpec("relevance", "q", "1", "1 / lengthscale^2 of each dimension; about 0 where it is not "
-              "needed"),
+    ArraySpec("relevance", "q", "1", "1 / lengthscale^2 of each dimension; about 0 for an unused "
+        "dimension"),
     ArraySpec("covariance", "3 k k", "1", "between some of the rows, sorted by class: the shared "
               "part of the kernel, the private one, their sum"),
     ArraySpec("covariance_apart", "3 k k", "1", "the same without what all rows, or of the private "
@@ -29,40 +29,41 @@ _MODEL = (
     ArraySpec("generated", "g h w", "grey", "new images of each class, drawn from where its rows "
               "lie; none where the columns are no pixels"),
     ArraySpec("generated_class", "g", "1", "class of each"),
-    ArraySpec("real", "g h w", "grey", "images that were learnt from"),
+    ArraySpec("real", "g h w", "grey", "training images"),
     ArraySpec("real_class", "g", "1", "class of each"),
 )  # fmt: skip
 _PLACED = (
     ArraySpec("p", "c", "probability", "of each class"),
-    ArraySpec("mean", "c q", "1", "where the row lies if it is of that class"),
+    ArraySpec("mean", "c q", "1", "position of the row under this class"),
     ArraySpec("std", "c q", "1", "how surely"),
     ArraySpec("evidence", "c", "nats", "bound on its log density under each class, not tempered; "
               "the SVM's decision where there is no such bound"),
-    ArraySpec("reconstruction", "c h w", "grey", "what the model makes of it under each class; "
-              "`c d` features where the columns are no pixels"),
+    ArraySpec("reconstruction", "c h w", "grey", "the model's reconstruction under each class; `c "
+        "d` features where the columns are no pixels"),
     ArraySpec("image", "h w", "grey", "the image in question; its features, `1 d`, where the "
               "columns are no pixels"),
-    ArraySpec("label", "1", "1", "its class where the table says it, else -1"),
+    ArraySpec("label", "1", "1", "its class if the table has one, else -1"),
 )  # fmt: skip
 
 ENTRY = Entry(
     name="mitosis",
     title="Mitosis",
-    question="How few dividing cells does it take to know one, among thousands that do not divide?",
+    question="How few examples of dividing cells suffice to recognize one among thousands of "
+    "others?",
     settings=MitosisSettings,
     table=TABLE,
     sources=(
         Source(
             "demo",
-            "Invented cells",
-            "120 dividing cells and 1,200 others in grey at 30 x 30 pixels, on 24 slides",
+            "Simulated hard cases",
+            "120 dividing cells and 1,200 others, gray, 30 x 30 pixels, on 24 slides",
             generator="scant.studies.mitosis.simulate:demo",
             size=(1320, 902),
         ),
         Source(
             "cells_hard",
             "Invented cells that deceive",
-            "as many; more of the others look like dividing ones, and slides differ more",
+            "the same numbers; more of the others resemble dividing cells, and slides differ more",
             generator="scant.studies.mitosis.simulate:hard",
             size=(1320, 902),
         ),
@@ -85,8 +86,8 @@ ENTRY = Entry(
         Source(
             "breast_cancer",
             "Breast tumours",
-            "569 tumours, 212 of them malignant, by 30 measures of their nuclei (Street et al. "
-            "1993, carried by scikit-learn)",
+            "569 tumors, 212 of them malignant, with 30 measurements of their nuclei (Street et "
+            "al. 1993, from scikit-learn)",
             generator="scant.studies.mitosis.table:breast_cancer",
             size=(569, 31),
             counts={"label": {"benign": 357, "malignant": 212}},
@@ -217,27 +218,26 @@ ENTRY = Entry(
         ),
     ),
     limits=(
-        "The publication learns from every pixel; here the model is given principal components, "
-        "because a sum over pixels is mostly about what tells no class. Set 'n_components' to 0 "
-        "for the published way.",
-        "Pixels depend on one another where the model takes them to be independent, so that its "
-        "probabilities are tempered on rows held out for that; the publication does not say how "
-        "its classes were decided.",
-        "A missing pixel is filled in by principal components before the model sees it, unless "
-        "'n_components' is 0; a missing feature of a short table is left to the model.",
-        "The publication's patches (AMIDA 2013) are not to be had. Real ones of the same kind are "
-        "the folders of the public repository DeepMicroscopy/AMi-Br (atypical against normal "
-        "mitoses, labelled by pathologists), which can be dropped here as a ZIP; it names no "
-        "licence, so nothing of it is shipped or fetched. Where we cut cells that do not divide "
-        "from the same pictures for our tables, no pathologist labelled them: they are presumed.",
-        "With ten rows of the rare class or fewer its own space is badly known: which method is "
-        "ahead then changes from one draw of rows to the next, and often it is the SVM.",
-        "A bound that has converged is not the best classifier: on three draws of the "
-        "demonstration F1 was 0.71, 0.80 and 0.69 after 240 steps, and 0.67, 0.77 and 0.67 where "
-        "the bound rose no more.",
-        "The publication brings every patient's slides to one histogram of colours before patches "
-        "are cut (Snell 2013). Here patches come grey and are taken as they are; match histograms "
-        "of whole slides before you cut them.",
+        "The publication models every pixel; here the default is principal components, because "
+        "most of the variance of pixels carries no information about the class. Set 'n_components'"
+        " to 0 for the published setting.",
+        "The model treats pixels as independent, which they are not, so a temperature fitted on "
+        "held-out rows corrects its probabilities. The publication does not describe its decision "
+        "rule.",
+        "Principal components fill in a missing pixel before training unless 'n_components' is 0; "
+        "in a table of few features the model integrates over the missing ones.",
+        "The publication's patches (AMIDA 2013) are not available. Real patches of the same kind "
+        "are in the public repository DeepMicroscopy/AMi-Br (atypical and normal mitoses, labeled "
+        "by pathologists); its folders can be uploaded here as a ZIP. It states no license, so "
+        "Scant neither ships nor downloads it. Cells that do not divide, which we cut from the "
+        "same pictures for our tables, are presumed: no pathologist labeled them.",
+        "With ten rows of the rare class or fewer, its private dimensions are poorly determined: "
+        "the best method then varies between draws of the rows, and it is often the SVM.",
+        "A converged bound does not give the best classifier: on three draws of the demonstration,"
+        " F1 was 0.71, 0.80 and 0.69 after 240 steps, and 0.67, 0.77 and 0.67 at convergence.",
+        "The publication matches the color histograms of all slides before cutting patches (Snell "
+        "2013). Here patches are gray and used as they are; match the histograms of whole slides "
+        "before you cut them.",
         f"DGPLVM learns from {MOST_DGPLVM:,} rows at most, for its cost is cubic in them.",
     ),
     objective="bound on the log density (nats a row)",

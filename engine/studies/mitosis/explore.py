@@ -1,4 +1,4 @@
-"""Answers to what a person asks of a fitted mitosis study."""
+"""Queries of a fitted mitosis study."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scant.errors import BadInput
 from scant.studies.mitosis import baselines, models
 from scant.studies.mitosis import splits as rows
 from scant.studies.mitosis.entry import RATIOS, SHOWN, STRIP
-from scant.studies.mitosis.fitted import Fitted, Prepared
+from scant.studies.mitosis.fitted import FittedMitosis, Prepared
 from scant.studies.mitosis.report import of_rare
 from scant.studies.mitosis.table import LabeledImages
 from scant.studies.omniglot.table import UNKNOWN, columns_of
@@ -24,7 +24,7 @@ HURRY = 0.5  # part of a method's usual steps, of one that is trained again at a
 AT_ONCE = 500  # rows that such a method is asked
 
 
-def answer(fitted: Fitted, question: str, asked: dict[str, Any]) -> dict[str, np.ndarray]:
+def answer(fitted: FittedMitosis, question: str, asked: dict[str, Any]) -> dict[str, np.ndarray]:
     """The arrays that the catalog promises for `question`.
 
     Raises:
@@ -53,7 +53,7 @@ def answer(fitted: Fitted, question: str, asked: dict[str, Any]) -> dict[str, np
     )
 
 
-def decoded(fitted: Fitted, asked: dict[str, Any]) -> dict[str, np.ndarray]:
+def decoded(fitted: FittedMitosis, asked: dict[str, Any]) -> dict[str, np.ndarray]:
     """What the model expects at a position of the latent space, and how surely."""
     data = fitted.data
     q = data.metadata["n_shared"] + data.metadata["n_private"]
@@ -66,7 +66,7 @@ def decoded(fitted: Fitted, asked: dict[str, Any]) -> dict[str, np.ndarray]:
 
 
 def placed(
-    fitted: Fitted,
+    fitted: FittedMitosis,
     z: Float[np.ndarray, " k"],
     x: Float[np.ndarray, " d"],
     label: int,
@@ -90,7 +90,7 @@ def placed(
     }
 
 
-def redrawn(fitted: Fitted, asked: dict[str, Any]) -> dict[str, np.ndarray]:
+def redrawn(fitted: FittedMitosis, asked: dict[str, Any]) -> dict[str, np.ndarray]:
     """Rows of a class, held-out ones if there are any, and what the model makes of each."""
     data = fitted.data
     count = whole(asked.get("count", STRIP), "count", 1, 16)
@@ -176,7 +176,7 @@ def imbalanced(data: Prepared, asked: dict[str, Any]) -> dict[str, np.ndarray]:
     }
 
 
-def predictions(fitted: Fitted, table: pd.DataFrame) -> pd.DataFrame:
+def predictions(fitted: FittedMitosis, table: pd.DataFrame) -> pd.DataFrame:
     """The table with predictions (see `Study.predict`)."""
     data = fitted.data
     pixels = data.image is not None

@@ -102,7 +102,7 @@ class Prepared:
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FittedMitosis:
     """A model of prepared rows; `reader` and `chances` are None until training has ended."""
 
     data: Prepared

@@ -1,4 +1,4 @@
-"""Latent variable models of a few classes, built, trained, asked and shown in one way."""
+"""One interface to the latent variable models of a few classes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from scant.models.gplvm.bgplvm import BGPLVM
 from scant.models.gplvm.dgplvm import DGPLVM
 from scant.models.gplvm.sclvm import SCLVM
-from scant.models.gplvm.training import Training
+from scant.models.gplvm.training import GPLVMTrainer
 from scant.studies.mitosis.settings import MitosisSettings
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score
@@ -62,7 +62,7 @@ def build(
     return SCLVM.build(z, label, n_classes, s.n_shared_dims, s.n_private_dims, m, generator)
 
 
-def trainer(model: Model, steps: int, adam: int | None = None) -> Training:
+def trainer(model: Model, steps: int, adam: int | None = None) -> GPLVMTrainer:
     """Steps of Adam, then of L-BFGS; of L-BFGS alone for DGPLVM.
 
     Args:
@@ -72,7 +72,7 @@ def trainer(model: Model, steps: int, adam: int | None = None) -> Training:
     """
     most = -(-2 * steps // 3)
     first = most if adam is None else min(adam, most)
-    return Training(model, 0 if isinstance(model, DGPLVM) else first)
+    return GPLVMTrainer(model, 0 if isinstance(model, DGPLVM) else first)
 
 
 def fit(model: Model, steps: int) -> Model:

@@ -31,7 +31,7 @@ class Columns:
 
     @classmethod
     def of(cls, x: Float[np.ndarray, "n d"], components: int, pixels: bool) -> Columns:
-        """Fitted to rows, of which cells may be missing (NaN).
+        """Fitted to rows with possibly missing cells (NaN).
 
         Args:
             x: Rows to learn from.

@@ -8,14 +8,14 @@ from scant import metrics
 from scant.events import Metric, Report
 from scant.studies.mitosis import baselines
 from scant.studies.mitosis.entry import PRECISIONS
-from scant.studies.mitosis.fitted import Fitted
+from scant.studies.mitosis.fitted import FittedMitosis
 from sklearn.metrics import average_precision_score, balanced_accuracy_score
 
 BOUND = "bound (nats a row)"
 THRESHOLDS = np.linspace(0.0, 1.0, PRECISIONS)
 
 
-def write_report(fitted: Fitted, snapshot: dict[str, np.ndarray], score: float) -> Report:
+def write_report(fitted: FittedMitosis, snapshot: dict[str, np.ndarray], score: float) -> Report:
     """Metrics of the held-out rows, arrays for the page, and the other methods.
 
     Args:

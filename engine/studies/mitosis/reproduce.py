@@ -13,8 +13,7 @@ from jaxtyping import Bool, Float
 from scant.models.gplvm.bgplvm import BGPLVM
 from scant.models.gplvm.dgplvm import DGPLVM
 from scant.models.gplvm.sclvm import SCLVM
-from scant.models.gplvm.training import Training
-from scant.optim.lbfgs import LBFGS
+from scant.models.gplvm.training import GPLVMTrainer
 from scant.reproduce.runner import Runs, Score
 from scant.studies.mitosis import published_data
 from scant.studies.mitosis.published_data import Case, Split, sets_of, split
@@ -176,7 +175,7 @@ Found = Iterator[tuple[str, np.ndarray, np.ndarray]]
 def ways(published: bool) -> list[Callable[[Rows, int], Found]]:
     """Each gives names of methods, and scores of the rows to choose by and of those to test.
 
-    What a method gives several times are candidates, of which one is chosen.
+    Several results of one method are candidates, and one is chosen.
     """
     found: list[Callable[[Rows, int], Found]] = [
         sclvm,
@@ -286,9 +285,9 @@ def _dgplvm(name: str, rows: Rows, x: list[np.ndarray]) -> Found:
     kept = np.concatenate([np.flatnonzero(rare)[:most], others])
     label = torch.as_tensor(rare[kept]).long()
     model = DGPLVM.build(torch.as_tensor(x[0][kept]), label, DIMENSIONS, scale=0.1)
-    optimizer = LBFGS(model.parameters(), model.objective)
+    trainer = GPLVMTrainer(model, adam=0)
     for _ in range(rows.case.steps // 4):
-        optimizer.step()
+        trainer.step()
     z = [model.latent()[0], *(model.infer(torch.as_tensor(part), 1, 15) for part in x[1:])]
     yield from _machines(name, [np.asarray(part) for part in z], rare[kept], LATENT_GRID)
 
@@ -313,6 +312,6 @@ def _turned(x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "8*n d"]:
 
 def _train(model: BGPLVM, steps: int) -> None:
     """By Adam: L-BFGS from the start would stay with linear functions (`bgplvm_training`)."""
-    training = Training(model, adam=steps)
+    trainer = GPLVMTrainer(model, adam=steps)
     for _ in range(steps):
-        training.step()
+        trainer.step()

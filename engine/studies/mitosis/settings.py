@@ -1,4 +1,4 @@
-"""Settings of the mitosis study, below its entry and what its fits cost."""
+"Settings of the mitosis study."
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PRIORS = ["as in training", "as in the table", "even"]
 
 
 class MitosisSettings(Settings):
-    """Settings of a latent variable model of a few classes, one of them rare."""
+    "Settings of a latent variable model with a rare class."
 
     study = "mitosis"
     essential = ("imbalance", "rare_rows", "model", "n_shared_dims", "n_private_dims", "max_steps")
@@ -19,23 +19,23 @@ class MitosisSettings(Settings):
     model = param.Selector(
         default="sclvm",
         objects=list(MODELS),
-        doc="sclvm: a space for all classes, one for each. The others, to be looked at in its "
-        "place: bgplvm knows no classes, dgplvm pulls them apart; both with a weighted SVM on the "
-        "latent positions.",
+        doc="sclvm: dimensions shared by all classes and private dimensions. The others, to "
+        "compare it with: bgplvm ignores classes, dgplvm separates them; both use a weighted SVM "
+        "on the latent positions.",
     )
     imbalance = param.Number(
         10.0,
         bounds=(0, 100_000),
-        doc="Scarcity: rows of the other classes for each row of the rare one; 0: all there are. "
-        "Where the others do not suffice, rare rows are left out.",
+        doc="Scarcity: number of rows of the other classes for each row of the rare one; 0: as in "
+        "the table. Surplus rows of either are dropped.",
     )
     rare_rows = param.Integer(
         0,
         bounds=(0, 1_000_000),
-        doc="Scarcity: at most so many rows of the rare class are learnt from; 0: all.",
+        doc="Scarcity: maximum number of training rows of the rare class; 0: all.",
     )
     positive_class = param.String(
-        "", label="Rare class", doc="The rare class by name; empty: the one with the fewest rows."
+        "", label="Rare class", doc="Name of the rare class. Empty: the class with the fewest rows."
     )
     n_shared_dims = param.Integer(
         2,
@@ -47,71 +47,72 @@ class MitosisSettings(Settings):
         8,
         bounds=(0, 20),
         label="Private dimensions",
-        doc="Latent dimensions that each class has alone.",
+        doc="Latent dimensions private to each class.",
     )
     n_inducing = param.Integer(
         30,
         bounds=(2, 500),
-        doc="Inducing points of each class, which stand in for its rows (of all together for "
-        "bgplvm: twice).",
+        doc="Number of inducing points of each class (bgplvm: twice this number in all).",
     )
     n_components = param.Integer(
         20,
         bounds=(0, 2000),
-        doc="Principal components of the columns that the model is given, which tells a rare class "
-        "better than every pixel does; 0: the columns themselves, as published.",
+        doc="Number of principal components of the columns, which separate a rare class better "
+        "than all pixels do; 0: the columns themselves, as published.",
     )
     prior = param.Selector(
         default=PRIORS[0],
         objects=PRIORS,
-        doc="Shares of the classes before a row is seen, in Bayes' rule: those of the rows learnt "
-        "from, of the whole table, or equal ones.",
+        doc="Class prior in Bayes' rule: shares in the training rows, shares in the whole table, "
+        "or equal shares.",
     )
     tempered = param.Boolean(
         True,
-        doc="Spare rows to temper the probabilities by, since the model takes for independent what "
-        "is not and is too sure of itself; and to find the probability from which a row is called "
-        "rare. All methods are treated alike.",
+        doc="Hold back rows to fit a temperature, because the model treats dependent pixels as "
+        "independent and is overconfident, and to fit the decision threshold of the rare class. "
+        "All methods are treated alike.",
     )
     test_share = param.Number(
         0.4,
         bounds=(0.0, 0.8),
-        doc="Share of each class's rows that is held out, in whole groups where there are groups.",
+        doc="Share of held-out rows of each class, in whole groups if the table has groups.",
     )
     size = param.Integer(
         30,
         bounds=(4, 100),
-        doc="Side in pixels to which larger images are brought, by averages over area.",
+        doc="Side in pixels; larger images are reduced to it by area averages.",
     )
     width = param.Integer(
-        0, bounds=(0, 2000), doc="Pixels of an image's row; 0: images are square."
+        0, bounds=(0, 2000), doc="Width of an image in pixels; 0: images are square."
     )
     height = param.Integer(
-        0, bounds=(0, 2000), doc="Pixels of an image's column; 0: images are square."
+        0, bounds=(0, 2000), doc="Height of an image in pixels; 0: images are square."
     )
-    max_steps = param.Integer(800, bounds=(1, 100_000), doc="Steps at most.")
+    max_steps = param.Integer(800, bounds=(1, 100_000), doc="Maximum number of steps.")
     adam_steps = param.Integer(
         160,
         bounds=(0, 100_000),
-        doc="Steps of Adam, two thirds of all at most, after which L-BFGS goes on to the maximum; "
-        "DGPLVM has L-BFGS alone.",
+        doc="Steps of Adam before L-BFGS, at most two thirds of all steps; DGPLVM uses only "
+        "L-BFGS.",
     )
     patience = param.Integer(
         40,
         bounds=(0, 100_000),
-        doc="Steps within which the bound must rise by a thousandth of a nat a row, or it has "
-        "converged; 0: as many steps as there may be.",
+        doc="Stop if the bound rises by less than a thousandth of a nat per row in this number of "
+        "steps; 0: never.",
     )
-    restarts = param.Integer(1, bounds=(1, 20), doc="Fits from different starts; the best is kept.")
+    restarts = param.Integer(
+        1, bounds=(1, 20), doc="Number of fits from different starts; the best is kept."
+    )
     baselines = param.Boolean(
-        True, doc="Fit other classifiers to the same rows afterwards, for the table beside it."
+        True, doc="Fit other classifiers to the same rows after the run, for comparison."
     )
 
     def check(self) -> None:
         if self.n_shared_dims + self.n_private_dims < 1:
             raise BadInput(
-                "Settings 'n_shared_dims' and 'n_private_dims' are both 0, and rows need a place "
-                "to be; give one of them a dimension."
+                "Settings 'n_shared_dims' and 'n_private_dims' are both 0, and the latent space "
+                "needs a dimension; set one of them to 1 or more."
             )
         if 0 < self.imbalance < 1:
             raise BadInput(
@@ -126,6 +127,6 @@ class MitosisSettings(Settings):
             )
         if self.model == "sclvm" and not self.n_private_dims:
             raise BadInput(
-                "Setting 'n_private_dims' is 0, and without a space of its own no class is told "
-                "from another by the model sclvm; give it a dimension, or choose bgplvm."
+                "Setting 'n_private_dims' is 0, and the model sclvm needs private dimensions to "
+                "separate classes; set it to 1 or more, or choose bgplvm."
             )

@@ -60,7 +60,7 @@ def demo(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
 
 
 def hard(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
-    """As many, of which more of the others look like dividing ones; stain and focus vary more."""
+    """The same numbers; more of the others resemble dividing cells, stain and focus vary more."""
     return _table(cells(settings.seed, 24, (5, 50), HARD), rows)
 
 

@@ -1,4 +1,4 @@
-"""What the mitosis study makes of a table: rows to learn from, rows held out, images as learnt."""
+"""Preprocessing of mitosis tables: training rows, held-out rows, resized images."""
 
 from __future__ import annotations
 

@@ -7,7 +7,6 @@ latent positions, covariances and generated cells for the page.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -19,22 +18,22 @@ from scant.studies.mitosis import covariances, models
 from scant.studies.mitosis import splits as rows
 from scant.studies.mitosis.cost import MOST_DGPLVM as MOST
 from scant.studies.mitosis.entry import OTHERS, PAIRS, SHOWN, STRIP
-from scant.studies.mitosis.fitted import Fitted, Prepared, pictured, settle
+from scant.studies.mitosis.fitted import FittedMitosis, Prepared, pictured, settle
 from scant.studies.mitosis.preprocessing import Columns
 from scant.studies.mitosis.settings import MODELS, MitosisSettings
 from scant.studies.mitosis.splits import Split
 from scant.studies.mitosis.table import LabeledImages
-from scant.studies.protocol import Step, Tensors, arrays, part, required
+from scant.studies.protocol import Tensors, arrays, part, required
+from scant.studies.trained import TrainedStudy
 
 
-class Study:
+class Study(TrainedStudy):
     """One model of a few classes on one table (see `scant.studies.protocol.Study` for how it is
     driven)."""
 
-    scheduled = False
-    reason = ""
     tolerance = 1e-3
-    stages = 1
+    settings: MitosisSettings
+    model: models.Model
 
     def __init__(
         self, settings: MitosisSettings, table: pd.DataFrame | None, device: torch.device
@@ -73,11 +72,8 @@ class Study:
         self.notes += [*said, *rows.notes(cells, drawn, image, split, columns)]
 
     def _follow(self, data: Prepared) -> None:
-        self.data, self.metadata, self.settings = data, data.metadata, data.settings
-        self.device = data.device
-        self.notes: list[str] = []
-        self.restarts, self.max_steps = data.settings.restarts, data.settings.max_steps
-        self.patience = data.settings.patience
+        self._configure(data.settings, data.device)
+        self.data, self.metadata = data, data.metadata
         self.reader: models.Reader | None = None
         self.chances: models.CalibratedClassifier | None = None
         self.how = models.USUAL
@@ -96,35 +92,10 @@ class Study:
             self.data.n_classes,
             self.generator,
         ).to(self.data.device)
-        self.training = models.trainer(self.model, s.max_steps, s.adam_steps)
-        self.bound = float("nan")
+        self.trainer = models.trainer(self.model, s.max_steps, s.adam_steps)
+        self.bound, self.n_rows = float("nan"), len(self.data.learnt)
         if best is not None:
             self._take(best)
-
-    def step(self) -> Step:
-        if self.training.stalled:  # at a maximum, as far as can be told
-            return Step(self.bound, self.bound)
-        value = self.training.step()
-        if not math.isfinite(value):  # Adam gave up: L-BFGS goes on from where it was
-            value = self.training.step()
-        self.bound = -value
-        self.notes += [note for note in self.model.notes if note not in self.notes]
-        return Step(self.bound, self.bound)
-
-    def parameters(self) -> Tensors:
-        return dict(self.model.state_dict())
-
-    def state(self) -> Tensors:
-        at = torch.tensor([self.bound], dtype=torch.float64)
-        return {**self.training.state_dict(), "bound": at}
-
-    def load(self, parameters: Tensors, state: Tensors) -> None:
-        self._take(parameters)
-        self.bound = float(state["bound"][0])
-        self.training.load_state_dict({k: v for k, v in state.items() if k != "bound"})
-
-    def _take(self, parameters: Tensors) -> None:
-        self.model.load_state_dict({k: v.to(self.data.device) for k, v in parameters.items()})
 
     # --- what the model has learnt --------------------------------------------------------------
 
@@ -160,17 +131,16 @@ class Study:
         }
 
     @property
-    def present(self) -> Fitted:
+    def present(self) -> FittedMitosis:
         """The model at its present state, for what is made from it."""
-        return Fitted(self.data, self.model, self.reader, self.chances)
+        return FittedMitosis(self.data, self.model, self.reader, self.chances)
 
     # --- afterwards -----------------------------------------------------------------------------
 
     def conclude(self, kept: list[tuple[float, Tensors]]) -> Report:
         from scant.studies.mitosis.report import write_report
 
-        score, best = max(kept, key=lambda pair: pair[0])
-        self.begin(0, 0, best)
+        score = self._begin_best(kept)
         self.reader, self.chances, self.how = settle(self.data, self.model, self.data.learnt)
         return write_report(self.present, self.snapshot(), score)
 

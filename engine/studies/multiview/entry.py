@@ -22,7 +22,7 @@ SHOWN = 300  # held-out rows of a snapshot
 
 
 class MultiviewSettings(Settings):
-    """Settings of a fit to rows seen in several views (Kandemir & Hamprecht 2015)."""
+    "Settings of a fit to rows with several views (Kandemir & Hamprecht 2015)."
 
     study = "multiview"
     essential = ("task", "model", "views", "training_share", "n_inducing", "max_steps")
@@ -30,113 +30,119 @@ class MultiviewSettings(Settings):
     task = param.Selector(
         default="auto",
         objects=TASKS,
-        doc="What is learnt: a class (column label), a value (y), a time of survival (time); auto: "
-        "whichever column there is.",
+        doc="Target: a class (column label), a value (y) or a survival time (time); auto: the "
+        "column that the table has.",
     )
     model = param.Selector(
         default="dfgp",
         objects=list(MODELS),
-        doc="dfgp, or another to be looked at in its place: dfgp-wp has a linear output kernel (a "
-        "Wishart process), sgp is one sparse GP on all features, student-t a Student-t process.",
+        doc="dfgp, or a model to compare it with: dfgp-wp has a linear output kernel (a Wishart "
+        "process), sgp is one sparse GP on all features, student-t is a Student-t process.",
     )
     bound = param.Selector(
         default=BOUNDS[0],
         objects=BOUNDS,
-        doc="Published: inducing outputs of hidden neurons are points. Closed: they are uncertain, "
-        "which makes it a bound on the evidence. Stochastic: hidden values are drawn in every "
-        "step; censored times are then learnt from as well. Auto: stochastic where survival is "
-        "learnt, else published.",
+        doc="published: the inducing outputs of hidden neurons are points. closed: they are "
+        "uncertain, which gives a bound on the evidence. stochastic: each step samples the hidden"
+        " values; this bound also learns from censored times. auto: stochastic for survival, else"
+        " published.",
     )
     positive_class = param.String(
         "",
-        doc="The class in question, or several with commas that count as one; empty: the rarer of "
-        "two.",
+        doc="The positive class, or several classes, separated by commas, that count as one. "
+        "Empty: the rarer of two.",
     )
-    views = param.String(
-        "", doc="The views that are looked through, with commas between; empty: all of them."
-    )
+    views = param.String("", doc="Views to use, separated by commas. Empty: all.")
     neurons = param.Integer(
         0,
         bounds=(0, 50),
-        doc="Hidden neurons, which take the views in turn; 0: one a view, or 3 where there is one "
-        "view. From 3 on they are the degrees of freedom of the Student-t process as well.",
+        doc="Number of hidden neurons, which take the views in turn; 0: one per view, or 3 for a "
+        "single view. A number of 3 or more is also the degrees of freedom of the Student-t "
+        "process.",
     )
     n_inducing = param.Integer(
         0,
         bounds=(0, 500),
-        doc="Inducing points of every neuron, which stand in for all rows; 0: 50 with classes, "
-        "else 10 as published.",
+        label="Inducing points",
+        doc="Number of inducing points of each neuron; 0: 50 for classes, else 10 as published.",
     )
     inducing_init = param.Selector(
         default="auto",
         objects=["auto", "learnt", "fixed"],
-        doc="Of hidden neurons. Fixed: they stay a random part of the rows, as published. Learnt: "
-        "they move, which tells classes better and overfits values; auto: learnt with classes.",
+        doc="Inducing inputs of hidden neurons. fixed: a random subset of the rows, as published. "
+        "learnt: optimized, which separates classes better and overfits values. auto: learnt for "
+        "classes.",
     )
     n_components = param.Integer(
         0,
         bounds=(0, 500),
-        doc="Principal components of each view that are learnt from, as the publication does with "
-        "tissue; 0: every feature.",
+        label="Principal components",
+        doc="Number of principal components of each view, as in the publication for tissue; 0: all"
+        " features.",
     )
     start_width = param.Number(
         0.0,
         bounds=(0.0, 100.0),
-        doc="Lengthscales that hidden neurons start from, 1 being about the distance between rows "
-        "of a view: wide ones leave less of a neuron unknown, which is noise to the output; 0: 4 "
-        "with classes, else 1.",
+        doc="Initial lengthscales of hidden neurons, in units of the typical distance between rows"
+        " of a view. Large values leave less uncertainty in a neuron, which is noise to the "
+        "output; 0: 4 for classes, else 1.",
     )
-    ard = param.Boolean(True, doc="A lengthscale of every feature; otherwise one of each view.")
+    ard = param.Boolean(True, doc="Learn one lengthscale per feature instead of one per view.")
     log_target = param.Selector(
         default="auto",
         objects=["auto", "yes", "no"],
-        doc="Learn the logarithm of 1 + y: for values that are never below zero and skewed, which "
-        "auto looks for. Times of survival are learnt as logarithms in any case.",
+        doc="Model the logarithm of 1 + y, for skewed values that are never negative; auto: "
+        "decided from the values. Survival times are always modeled as logarithms.",
     )
     training_share = param.Number(
         0.5,
         bounds=(0.0, 0.95),
-        doc="Share of rows that may be learnt from: whole groups where the table has them, whole "
-        "patients where survival is learnt; the others are held out. 0: as published, one group "
-        "where classes are learnt, half of the rows, a quarter of the patients.",
+        doc="Share of rows in the training set: whole groups if the table has groups, whole "
+        "patients for survival. The others are held out. 0: as published (one group for classes, "
+        "half of the rows, a quarter of the patients).",
     )
     training_size = param.Integer(
         0,
         bounds=(0, 1_000_000),
-        doc="Scarcity: learn from so many of them at most; 0: all. The held-out rows stay.",
+        doc="Scarcity: maximum number of training groups, patients or rows; 0: all. The held-out "
+        "rows stay the same.",
     )
     learning_rate = param.Number(0.05, bounds=(1e-5, 1.0), doc="Step of Adam.")
     rate_falls = param.Boolean(
         True,
-        doc="Adam's step falls to a hundredth by the last one, along a cosine, where the run has "
-        "come to rest; otherwise it goes on at one rate to the limit, as published. Not where "
-        "L-BFGS takes over.",
+        doc="Cosine decay of Adam's step size to a hundredth at the last step, where the run "
+        "converges; otherwise a constant rate, as published. Unused where L-BFGS takes over.",
     )
     adam_steps = param.Integer(
         0,
         bounds=(0, 100_000),
-        doc="Steps of Adam, after which L-BFGS takes over where the bound is not stochastic; 0: "
-        "all. L-BFGS reaches a maximum, and overfits values more easily.",
+        doc="Steps of Adam before L-BFGS, if the bound is not stochastic; 0: Adam only. L-BFGS "
+        "reaches a maximum and overfits values more easily.",
     )
-    max_steps = param.Integer(150, bounds=(1, 100_000), doc="Steps at most.")
+    max_steps = param.Integer(150, bounds=(1, 100_000), doc="Maximum number of steps.")
     patience = param.Integer(
-        0, bounds=(0, 100_000), doc="Steps without a better bound before it stops; 0: never."
+        0,
+        bounds=(0, 100_000),
+        doc="Stop after this number of steps without a better bound; 0: never.",
     )
     baselines = param.Boolean(
-        True, doc="Fit the other models to the same rows afterwards, for the table beside it."
+        True, doc="Fit the other models to the same rows after the run, for comparison."
     )
     repeats = param.Integer(
         5,
         bounds=(1, 50),
-        doc="Random splits on which all models are compared afterwards, the run's own among them.",
+        doc="Number of random splits that compare all models after the run, including the run's "
+        "own split.",
     )
-    restarts = param.Integer(1, bounds=(1, 20), doc="Fits from different starts; the best is kept.")
+    restarts = param.Integer(
+        1, bounds=(1, 20), doc="Number of fits from different starts; the best is kept."
+    )
 
     def check(self) -> None:
         if self.model == "student-t" and self.task == "classification":
             raise BadInput(
-                "Setting 'model' is student-t, which learns values and no classes; choose another "
-                "model, or another task."
+                "Setting 'model' is student-t, which predicts values but no classes; choose "
+                "another model or another task."
             )
         if self.bound in BOUNDS[2:] and self.model not in LAYERED:
             raise BadInput(
@@ -247,15 +253,15 @@ _TEST = (
 ENTRY = Entry(
     name="multiview",
     title="Many views",
-    question="Few examples, many ways of looking: which views tell, and how do they combine?",
+    question="Few labels, many views: which views are informative, and how do you combine them?",
     settings=MultiviewSettings,
     table=TABLE,
     sources=(
         Source(
             "demo",
             "Cell events on film",
-            "480 simulated candidates of eight films: dividing and dying cells among moving ones, "
-            "each in eight views, half of which show the moment before",
+            "480 simulated candidates from eight films: dividing and dying cells among moving "
+            "ones, each in eight views, four of them from the previous frame",
             generator="scant.studies.multiview.simulate.cell_events:demo",
             size=(480, 542),
             kept=True,
@@ -263,7 +269,8 @@ ENTRY = Entry(
         Source(
             "so2",
             "Sulphur dioxide, a day ahead",
-            "2,000 simulated hours: 27 inputs of pollution and weather, the level 24 hours later",
+            "2,000 simulated hours with 27 inputs of pollution and weather, and the level 24 hours"
+            " later",
             generator="scant.studies.multiview.simulate.so2:demo",
             size=(2000, 28),
             counts={"y": {}},
@@ -271,7 +278,7 @@ ENTRY = Entry(
         Source(
             "survival",
             "A cohort of patients",
-            "77 simulated patients with 918 pieces of tissue in four views; some last seen alive",
+            "77 simulated patients with 918 tissue samples in four views; some are censored",
             generator="scant.studies.multiview.simulate.survival:demo",
             size=(918, 45),
             counts={"time": {}},
@@ -347,27 +354,26 @@ ENTRY = Entry(
         ),
     ),
     limits=(
-        "Two classes are told apart; of more, those named in 'positive_class' count as one and the "
-        "rest as the other.",
-        "Times that are censored are learnt from with the stochastic bound only, by DFGP and "
-        "DFGP-WP; otherwise they enter the Kaplan-Meier curve of the truth and the "
-        "concordance. Where many are left out, predicted times are too short.",
-        "Errors by patient are of those who died, since of the others nobody knows; who lives on "
-        "counts in the concordance and in the curves, and in what is learnt.",
-        "A patient's rows are taken for as uncertain together as each is alone, since what they do "
-        "not show of him none of them does.",
-        "The published figures were measured on other data (Belfast's air, films of osteosarcoma "
-        "cells) that are not available here; they stand beside ours to be named, not to be beaten.",
-        "The published bound leaves out the entropy of what it takes for certain, and so has no "
-        "maximum: trained on by L-BFGS its noise grows beyond all bounds and F1 falls. A run comes "
-        "to rest by falling steps; the publication stops after a hundred at one rate.",
-        "A neuron goes flat where its view tells nothing that the others do not. In the "
-        "demonstration half of them do: a support vector machine on the texture alone, or on most "
-        "views of the moment before, finds hardly an event either.",
-        "On five draws of the demonstration F1 of DFGP was 0.84, 0.86, 0.81, 0.86 and 0.88, of "
-        "averaged kernels 0.83, 0.87, 0.87, 0.83 and 0.88: level, where the publication has DFGP "
-        "ahead. Its probabilities are better calibrated (ECE 0.028 against 0.047 on average).",
-        "Gradient histograms stand in for the publication's SIFT features.",
+        "The model separates two classes: those named in 'positive_class' and the rest.",
+        "Only the stochastic bound of DFGP and DFGP-WP learns from censored times. Other models "
+        "use them only in the Kaplan-Meier curve of the truth and in the concordance, so with many"
+        " censored times their predictions are too short.",
+        "Errors per patient cover those who died, because the other times are unknown. Censored "
+        "patients count in the concordance, the curves and the training.",
+        "The rows of a patient have fully correlated errors: their average is as uncertain as one "
+        "row, because they share the same unobserved causes.",
+        "The published figures are from other data (air quality in Belfast, films of osteosarcoma "
+        "cells) that are not available here; they are shown for reference only.",
+        "The published bound omits the entropy of the inducing outputs, so it has no maximum: "
+        "under L-BFGS the noise diverges and F1 falls. Here a decaying step size ends the run; the"
+        " publication stops after a hundred steps at one rate.",
+        "A neuron goes flat if its view adds nothing to the others. In the demonstration half of "
+        "them do: a support vector machine on the texture alone, or on most views of the previous "
+        "frame, also finds hardly any event.",
+        "On five draws of the demonstration, F1 of DFGP was 0.84, 0.86, 0.81, 0.86 and 0.88, and "
+        "F1 of averaged kernels 0.83, 0.87, 0.87, 0.83 and 0.88: equal, whereas DFGP is better in "
+        "the publication. Its probabilities are better calibrated (mean ECE 0.028 against 0.047).",
+        "Histograms of oriented gradients replace the publication's SIFT features.",
     ),
     objective="bound (nats a row)",
     score="bound (nats a row)",

@@ -1,4 +1,4 @@
-"""Answers to what a person asks of a fitted multiview study, and its predictions of a table."""
+"""Queries of a fitted multiview study, and its predictions of a table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from scant.errors import BadInput
 from scant.studies.multiview import baselines, survival
 from scant.studies.multiview import splits as rows
-from scant.studies.multiview.fitted import Fitted, Prepared
+from scant.studies.multiview.fitted import FittedMultiview, Prepared
 from scant.studies.multiview.preprocessing import Looks
 from scant.studies.multiview.report import main
 from scant.studies.multiview.scarcity import curve
@@ -23,7 +23,7 @@ VIEW_STEPS = 60  # of a model that is trained anew on some of the views
 VIEW_ROWS = 600  # that it learns from at most
 
 
-def answer(fitted: Fitted, question: str, asked: dict[str, Any]) -> dict[str, np.ndarray]:
+def answer(fitted: FittedMultiview, question: str, asked: dict[str, Any]) -> dict[str, np.ndarray]:
     """The arrays that the catalog promises for `question`.
 
     Raises:
@@ -80,7 +80,7 @@ def _by_view(data: Prepared, names: list[str], influence: np.ndarray) -> np.ndar
     return found
 
 
-def row(fitted: Fitted, asked: dict[str, Any]) -> dict[str, np.ndarray]:
+def row(fitted: FittedMultiview, asked: dict[str, Any]) -> dict[str, np.ndarray]:
     """What the model says of one row of the table, and what its neurons see there."""
     data = fitted.data
     word = asked.get("index", asked.get("row", 0))
@@ -108,7 +108,7 @@ def row(fitted: Fitted, asked: dict[str, Any]) -> dict[str, np.ndarray]:
     }
 
 
-def patient(fitted: Fitted, asked: dict[str, Any]) -> dict[str, np.ndarray]:
+def patient(fitted: FittedMultiview, asked: dict[str, Any]) -> dict[str, np.ndarray]:
     """One patient's predicted time, what each of his rows says, and his survival function."""
     data = fitted.data
     if data.seen.task != "survival":
@@ -137,7 +137,7 @@ def patient(fitted: Fitted, asked: dict[str, Any]) -> dict[str, np.ndarray]:
     }
 
 
-def predictions(fitted: Fitted, table: pd.DataFrame) -> pd.DataFrame:
+def predictions(fitted: FittedMultiview, table: pd.DataFrame) -> pd.DataFrame:
     """The table, rows and order kept, with predictions.
 
     Classes: `label` (or `predicted`, where the table has labels), its `probability`, and a column a

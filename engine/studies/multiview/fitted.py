@@ -17,7 +17,7 @@ from scant.studies.multiview import survival
 from scant.studies.multiview.entry import LAYERED, MultiviewSettings
 from scant.studies.multiview.models import Learner
 from scant.studies.multiview.preprocessing import Looks
-from scant.studies.multiview.table import Views
+from scant.studies.multiview.table import MultiviewData
 
 Told = tuple[Float[np.ndarray, " t"], Float[np.ndarray, " t"]]  # mean and variance, as learnt
 
@@ -39,7 +39,7 @@ class Prepared:
 
     settings: MultiviewSettings
     metadata: dict[str, Any]
-    seen: Views
+    seen: MultiviewData
     learnt: Int[np.ndarray, " l"]
     test: Int[np.ndarray, " t"]
     places: Int[np.ndarray, " n"]
@@ -99,7 +99,7 @@ class Prepared:
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FittedMultiview:
     """A model of prepared rows."""
 
     data: Prepared

@@ -1,77 +1,20 @@
-"""The models of rows in views, built, trained, kept and asked in one way."""
+"""One interface to the models of rows in views."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
 from scant.models.dfgp.model import DFGP
-from scant.models.dfgp.training import Training, cosine_decay
+from scant.models.dfgp.training import DFGPTrainer
 from scant.models.laplace import acquisition
-from scant.models.student_t import StudentT
-from scant.models.svgp import SVGP
-from scant.optim.lbfgs import LBFGS
-from scant.optim.state import from_tensors, to_tensors
+from scant.models.student_t import StudentT, StudentTTrainer
+from scant.models.svgp import SVGP, SVGPTrainer
+from scant.optim.trainer import Trainer
 from scant.studies.multiview.entry import LAYERED, PROCESS_STEPS, MultiviewSettings
 from torch import Tensor, nn
-
-
-class Trainer(Protocol):
-    """What a step and its memory are, whatever the model."""
-
-    @property
-    def stalled(self) -> bool: ...
-    def step(self) -> float: ...
-    def state_dict(self) -> dict[str, Tensor]: ...
-    def load_state_dict(self, state: dict[str, Tensor]) -> None: ...
-
-
-class SparseTraining:
-    """Steps of Adam on the whole bound of GPyTorch's sparse GP.
-
-    Args:
-        model: Trained in place.
-        rate: Of Adam.
-        horizon: Steps in which it falls to a hundredth; None keeps it.
-    """
-
-    def __init__(self, model: SVGP, rate: float, horizon: int | None) -> None:
-        self.model, self.rate, self.horizon = model, rate, horizon
-        self.steps = 0
-        self._optimizer = torch.optim.Adam(model.parameters(), lr=rate)
-
-    @property
-    def stalled(self) -> bool:
-        """It never knows."""
-        return False
-
-    def step(self) -> float:
-        """One more step, and the objective where it set out from; NaN without a step."""
-        if self.horizon is not None:
-            self._optimizer.param_groups[0]["lr"] = self.rate * cosine_decay(
-                self.steps, self.horizon
-            )
-        self.steps += 1
-        self.model.train()
-        self._optimizer.zero_grad()
-        with torch.enable_grad():
-            value = self.model.objective()
-        if not bool(torch.isfinite(value)):
-            return math.nan
-        value.backward()  # type: ignore[no-untyped-call]
-        self._optimizer.step()
-        return value.item()
-
-    def state_dict(self) -> dict[str, Tensor]:
-        """What Adam remembers, and how far it is."""
-        return {"steps": torch.tensor(self.steps), **to_tensors([self._optimizer])}
-
-    def load_state_dict(self, state: dict[str, Tensor]) -> None:
-        """Take up another run; load the model's state besides."""
-        self.steps = int(state["steps"])
-        from_tensors([self._optimizer], state)
 
 
 def rests(s: MultiviewSettings, name: str) -> bool:
@@ -111,7 +54,7 @@ class Learner:
         self.layered = name.startswith("dfgp")
         self.classes = classes
         self.model: Any
-        self.training: Trainer
+        self.trainer: Trainer
         kind = "bernoulli" if classes else "gaussian"
         if self.layered:
             late = censored if s.bound == "stochastic" and bool(censored.any()) else None
@@ -129,7 +72,7 @@ class Learner:
                 width=s.start_width,
                 censored=late,
             )
-            self.training = Training(
+            self.trainer = DFGPTrainer(
                 self.model,
                 s.adam_steps or steps,
                 s.learning_rate,
@@ -139,31 +82,21 @@ class Learner:
         elif name == "sgp":
             joined = torch.cat(views, 1)
             self.model = SVGP.build(joined, y, kind, s.n_inducing, generator, s.ard)  # type: ignore[arg-type]
-            self.training = SparseTraining(
+            self.trainer = SVGPTrainer(
                 self.model, s.learning_rate, steps if rests(s, name) else None
             )
         else:
             df = float(s.neurons) if s.neurons > 2 else None
             self.model = StudentT.build(torch.cat(views, 1), y, df, ard=False)
-            learned = [p for p in self.model.parameters() if p.requires_grad]
-            self.training = LBFGS(learned, self.model.objective)
-
-    def step(self) -> float:
-        """One more step; the bound of a row, in nats."""
-        return -self.training.step()
+            self.trainer = StudentTTrainer(self.model)
 
     def train(self, steps: int) -> None:
         """So many steps, or fewer where none goes further."""
         if isinstance(self.model, StudentT):
             steps = min(steps, PROCESS_STEPS)
         for _ in range(steps):
-            if self.training.stalled or not math.isfinite(self.step()):
+            if self.trainer.stalled or not math.isfinite(self.trainer.step()):
                 return
-
-    @property
-    def notes(self) -> list[str]:
-        """What the model has to say of itself."""
-        return list(self.model.notes)
 
     def state_dict(self) -> dict[str, Tensor]:
         """The model's state."""
@@ -201,7 +134,7 @@ class Learner:
         if not self.classes:
             return variance + noise, variance
         p, wide = self.model.probability(views), 1 + noise
-        pool = acquisition.Pool(p, mean / wide.sqrt(), variance / wide)
+        pool = acquisition.CandidatePool(p, mean / wide.sqrt(), variance / wide)
         return acquisition.entropy(p), acquisition.information(pool, "probit")
 
     def influence(self) -> Float[Tensor, " r"]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from jaxtyping import Float, Int
-from scant.studies.multiview.table import Views
+from scant.studies.multiview.table import MultiviewData
 from torch import Tensor
 
 
@@ -30,7 +30,7 @@ class Looks:
     basis: list[Float[np.ndarray, "_ _"]]
 
     @classmethod
-    def at(cls, seen: Views, names: list[str], rows: np.ndarray, components: int) -> Looks:
+    def at(cls, seen: MultiviewData, names: list[str], rows: np.ndarray, components: int) -> Looks:
         """The looks of some rows through some views, with so many components of each; 0: all."""
         columns = [np.flatnonzero(seen.view == seen.names.index(name)) for name in names]
         centre, width, basis = [], [], []
@@ -61,7 +61,7 @@ class Looks:
 
     @classmethod
     def back(cls, names: list[str], tensors: Mapping[str, Tensor]) -> Looks:
-        """The looks of which these are the tensors."""
+        """The preprocessing with these tensors."""
         parts = [
             [tensors[f"{kind}.{i}"].cpu().numpy() for i in range(len(names))]
             for kind in ("columns", "centre", "width", "basis")

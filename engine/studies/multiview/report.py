@@ -12,7 +12,7 @@ from scant.events import Metric, Report
 from scant.studies.multiview import baselines, survival
 from scant.studies.multiview import splits as rows
 from scant.studies.multiview.entry import MODELS
-from scant.studies.multiview.fitted import Fitted, Prepared, Told
+from scant.studies.multiview.fitted import FittedMultiview, Prepared, Told
 from scant.studies.multiview.preprocessing import Looks
 from scipy.stats import ttest_rel
 from sklearn.metrics import (
@@ -50,7 +50,7 @@ FIGURES = {  # of the publication, on its own data; the word says which
 }
 
 
-def write_report(fitted: Fitted, snapshot: dict[str, np.ndarray], score: float) -> Report:
+def write_report(fitted: FittedMultiview, snapshot: dict[str, np.ndarray], score: float) -> Report:
     """Metrics of the held-out rows by every method, arrays for the page.
 
     Args:
@@ -243,7 +243,7 @@ def of_patients(found: survival.Patients) -> dict[str, float]:
     }
 
 
-def arrays_of(fitted: Fitted, own: Told) -> dict[str, np.ndarray]:
+def arrays_of(fitted: FittedMultiview, own: Told) -> dict[str, np.ndarray]:
     """The held-out rows, one by one, and how far the run's uncertainty can be believed."""
     data = fitted.data
     test, task = data.test, data.seen.task

@@ -16,14 +16,14 @@ from scant.errors import BadInput
 from scant.metrics import nlpd, nmse
 from scant.models.dfgp.model import DFGP
 from scant.models.dfgp.output import Output
-from scant.models.dfgp.training import Training
+from scant.models.dfgp.training import DFGPTrainer
 from scant.models.student_t import StudentT
 from scant.models.svgp import SVGP
 from scant.reproduce.runner import Runs, Score
 from scant.studies.multiview import table as views
 from scant.studies.multiview.simulate import cell_events
 from scant.studies.multiview.simulate import so2 as so2_toy
-from scant.studies.multiview.table import Views
+from scant.studies.multiview.table import MultiviewData
 from scipy.stats import ttest_rel
 from sklearn.metrics import average_precision_score, f1_score
 from sklearn.metrics.pairwise import rbf_kernel
@@ -113,7 +113,7 @@ def so2(folder: Path | None) -> tuple[pd.DataFrame, str]:
     return table, "Beijing, stand-in for the SO2 set of 2006"
 
 
-def _events(seen: Views, pairs: list[tuple[int, int]]) -> list[Score]:
+def _events(seen: MultiviewData, pairs: list[tuple[int, int]]) -> list[Score]:
     found = [one for pair in pairs for one in event_scores(seen, *pair)]
     return [Score(EVENTS, EVENTS_SOURCE, *one, _theirs(EVENTS, one)) for one in found]
 
@@ -205,9 +205,9 @@ REGRESSIONS: dict[str, Regression] = {
 
 def train(model: DFGP, steps: int) -> None:
     """So many steps of Adam."""
-    training = Training(model, adam=steps, rate=RATE)
+    trainer = DFGPTrainer(model, adam=steps, rate=RATE)
     for _ in range(steps):
-        training.step()
+        trainer.step()
 
 
 # --- cell events ----------------------------------------------------------------------------------
@@ -219,7 +219,7 @@ def drawn_pairs(groups: int, count: int | None) -> list[tuple[int, int]]:
     return [pairs[i] for i in np.random.default_rng(0).permutation(len(pairs))[:count]]
 
 
-def event_scores(seen: Views, learnt: int, test: int) -> list[tuple[str, str, float]]:
+def event_scores(seen: MultiviewData, learnt: int, test: int) -> list[tuple[str, str, float]]:
     """Method, metric and value: F1 and average precision of a group's events.
 
     Args:
@@ -242,11 +242,11 @@ def event_scores(seen: Views, learnt: int, test: int) -> list[tuple[str, str, fl
 Index = Int[np.ndarray, " m"]
 
 
-def _by_view(seen: Views, rows: Index) -> list[Float[np.ndarray, "m _"]]:
+def _by_view(seen: MultiviewData, rows: Index) -> list[Float[np.ndarray, "m _"]]:
     return [seen.x[np.ix_(rows, np.flatnonzero(seen.view == v))] for v in range(len(seen.names))]
 
 
-def _merged(output: Output, seen: Views, rows: Index, others: Index) -> tuple[Rows, float]:
+def _merged(output: Output, seen: MultiviewData, rows: Index, others: Index) -> tuple[Rows, float]:
     """DFGP with a neuron a view."""
     learnt, new = ([torch.as_tensor(x) for x in _by_view(seen, which)] for which in (rows, others))
     generator = torch.Generator().manual_seed(0)
@@ -256,7 +256,7 @@ def _merged(output: Output, seen: Views, rows: Index, others: Index) -> tuple[Ro
     return model.probability(new).numpy(), 0.5
 
 
-def _pooled(seen: Views, rows: Index, others: Index) -> tuple[Rows, float]:
+def _pooled(seen: MultiviewData, rows: Index, others: Index) -> tuple[Rows, float]:
     """One sparse GP on the features of all views."""
     y, generator = torch.as_tensor(seen.target[rows]), torch.Generator().manual_seed(0)
     x = torch.as_tensor(seen.x[rows])
@@ -265,7 +265,7 @@ def _pooled(seen: Views, rows: Index, others: Index) -> tuple[Rows, float]:
     return model.predict(torch.as_tensor(seen.x[others]))[0].numpy(), 0.5
 
 
-def _averaged(seen: Views, rows: Index, others: Index) -> tuple[Rows, float]:
+def _averaged(seen: MultiviewData, rows: Index, others: Index) -> tuple[Rows, float]:
     """SVM-UA: the mean of the views' RBF kernels."""
     inside, across = [], []
     for x, new in zip(_by_view(seen, rows), _by_view(seen, others)):
@@ -278,7 +278,7 @@ def _averaged(seen: Views, rows: Index, others: Index) -> tuple[Rows, float]:
     return machine.decision_function(np.mean(across, axis=0)), 0.0
 
 
-CLASSIFIERS: dict[str, Callable[[Views, Index, Index], tuple[Rows, float]]] = {
+CLASSIFIERS: dict[str, Callable[[MultiviewData, Index, Index], tuple[Rows, float]]] = {
     "DFGP": partial(_merged, "rbf"),
     "DFGP-WP": partial(_merged, "linear"),
     "SVM, averaged kernels": _averaged,

@@ -1,4 +1,4 @@
-"""What the multiview study makes of a table: settings, rows to learn from, scales, metadata."""
+"""Preprocessing of multiview tables: settings, training rows, scales, metadata."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from scant.errors import BadInput
 from scant.studies.multiview.entry import LAYERED, MODELS, MOST_PROCESS, SHOWN, MultiviewSettings
 from scant.studies.multiview.survival import WIDE
-from scant.studies.multiview.table import Views
+from scant.studies.multiview.table import MultiviewData
 from scant.tables.column_matching import listed
 from scipy.stats import skew
 
@@ -31,7 +31,7 @@ AVERAGED = {
 }
 
 
-def settled(s: MultiviewSettings, seen: Views) -> MultiviewSettings:
+def settled(s: MultiviewSettings, seen: MultiviewData) -> MultiviewSettings:
     """The settings with what they leave open chosen by what is learnt, and of what.
 
     Raises:
@@ -73,7 +73,7 @@ def _skewed(y: Float[np.ndarray, " n"]) -> bool:
     return tail > MOST_SKEW and abs(after) < tail
 
 
-def known(seen: Views) -> Int[np.ndarray, " m"]:
+def known(seen: MultiviewData) -> Int[np.ndarray, " m"]:
     """The rows whose target the table says.
 
     Raises:
@@ -89,7 +89,7 @@ def known(seen: Views) -> Int[np.ndarray, " m"]:
 
 
 def split(
-    s: MultiviewSettings, seen: Views, repeat: int = 0
+    s: MultiviewSettings, seen: MultiviewData, repeat: int = 0
 ) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, " t"]]:
     """Rows to learn from and rows that are held out; whole groups where there are several.
 
@@ -128,7 +128,11 @@ def split(
 
 
 def _chosen(
-    s: MultiviewSettings, seen: Views, block: Int[np.ndarray, " n"], repeat: int, attempt: int
+    s: MultiviewSettings,
+    seen: MultiviewData,
+    block: Int[np.ndarray, " n"],
+    repeat: int,
+    attempt: int,
 ) -> Int[np.ndarray, " b"]:
     """The blocks that may be learnt from; single rows are drawn class by class.
 
@@ -147,18 +151,20 @@ def _chosen(
     return np.concatenate(picked)
 
 
-def _teaching(s: MultiviewSettings, seen: Views, rows: np.ndarray) -> Int[np.ndarray, " m"]:
+def _teaching(s: MultiviewSettings, seen: MultiviewData, rows: np.ndarray) -> Int[np.ndarray, " m"]:
     """Rows that can be learnt from: a censored time only by a bound that takes it."""
     return rows if learns_censored(s, seen.task) else rows[seen.event[rows]]
 
 
 def learns_censored(s: MultiviewSettings, task: str) -> bool:
-    """Whether the model learns from times of which only a lower end is known."""
+    """Whether the model learns from censored times."""
     return task != "survival" or (s.bound == "stochastic" and s.model in LAYERED)
 
 
-def _fewest(rng: np.random.Generator, seen: Views, rows: np.ndarray) -> Int[np.ndarray, " m"]:
-    """The rows in an order of which any beginning has its share of both classes."""
+def _fewest(
+    rng: np.random.Generator, seen: MultiviewData, rows: np.ndarray
+) -> Int[np.ndarray, " m"]:
+    """The rows in an order that keeps the shares of both classes in every prefix."""
     mixed = rng.permutation(rows)
     if seen.task != "classification":
         return mixed
@@ -169,11 +175,11 @@ def _fewest(rng: np.random.Generator, seen: Views, rows: np.ndarray) -> Int[np.n
     return mixed[np.argsort(place, kind="stable")]
 
 
-def _both(seen: Views, rows: np.ndarray) -> bool:
+def _both(seen: MultiviewData, rows: np.ndarray) -> bool:
     return seen.task != "classification" or len(np.unique(seen.target[rows])) == 2
 
 
-def views_of(s: MultiviewSettings, seen: Views) -> list[str]:
+def views_of(s: MultiviewSettings, seen: MultiviewData) -> list[str]:
     """The views that the settings name, in the table's order.
 
     Raises:
@@ -212,7 +218,7 @@ def _plain(task: str) -> str:
     return "best single view" if task == "classification" else "linear"
 
 
-def blocks(seen: Views, learnt: Int[np.ndarray, " n"]) -> tuple[str, Int[np.ndarray, " n"]]:
+def blocks(seen: MultiviewData, learnt: Int[np.ndarray, " n"]) -> tuple[str, Int[np.ndarray, " n"]]:
     """What labels come in, and which of them each row that is learnt from belongs to."""
     if seen.task == "survival":
         return "patients", seen.patient[learnt]
@@ -221,7 +227,7 @@ def blocks(seen: Views, learnt: Int[np.ndarray, " n"]) -> tuple[str, Int[np.ndar
     return "rows", np.arange(len(learnt))
 
 
-def stops(seen: Views, learnt: Int[np.ndarray, " n"]) -> tuple[str, list[int]]:
+def stops(seen: MultiviewData, learnt: Int[np.ndarray, " n"]) -> tuple[str, list[int]]:
     """What is counted, and the numbers of it from which the curve can be learnt."""
     name, block = blocks(seen, learnt)
     count = len(np.unique(block))
@@ -233,7 +239,7 @@ def stops(seen: Views, learnt: Int[np.ndarray, " n"]) -> tuple[str, list[int]]:
 
 
 def metadata_of(
-    s: MultiviewSettings, seen: Views, learnt: np.ndarray, test: np.ndarray
+    s: MultiviewSettings, seen: MultiviewData, learnt: np.ndarray, test: np.ndarray
 ) -> dict[str, Any]:
     """What labels the arrays on a page (`events.Started`)."""
     views = views_of(s, seen)
@@ -259,7 +265,7 @@ def metadata_of(
     }
 
 
-def notes(s: MultiviewSettings, seen: Views, learnt: np.ndarray) -> list[str]:
+def notes(s: MultiviewSettings, seen: MultiviewData, learnt: np.ndarray) -> list[str]:
     """What a person should know of how the table was taken."""
     said = []
     if logs(s, seen.task):
@@ -284,7 +290,7 @@ def notes(s: MultiviewSettings, seen: Views, learnt: np.ndarray) -> list[str]:
     return said
 
 
-def as_learnt(s: MultiviewSettings, seen: Views) -> Float[np.ndarray, " n"]:
+def as_learnt(s: MultiviewSettings, seen: MultiviewData) -> Float[np.ndarray, " n"]:
     """Targets on the scale on which they are learnt, by settled settings."""
     if seen.task == "survival":
         return np.log(seen.target)

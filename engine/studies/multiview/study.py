@@ -16,23 +16,22 @@ from scant.events import Report
 from scant.random import restart_generator
 from scant.studies.multiview import splits as rows
 from scant.studies.multiview.entry import MultiviewSettings
-from scant.studies.multiview.fitted import Fitted, Prepared
+from scant.studies.multiview.fitted import FittedMultiview, Prepared
 from scant.studies.multiview.models import rests
 from scant.studies.multiview.preprocessing import Looks
-from scant.studies.multiview.table import Views, of
-from scant.studies.protocol import Step, Tensors, required
+from scant.studies.multiview.table import MultiviewData, of
+from scant.studies.protocol import Tensors, required
+from scant.studies.trained import TrainedStudy
 
 ROWS = "x"  # in a model's state: the rows that it has learnt from, as it sees them
 KEPT = ("view", "x", "target", "event", "patient", "group")  # of the table, in the fitted model
 
 
-class Study:
+class Study(TrainedStudy):
     """One model of one target on one table (see `scant.studies.protocol.Study` for how it is
     driven)."""
 
-    reason = ""
-    tolerance = 1e-4
-    stages = 1
+    settings: MultiviewSettings
 
     def __init__(
         self, settings: MultiviewSettings, table: pd.DataFrame | None, device: torch.device
@@ -49,11 +48,8 @@ class Study:
         self.notes += rows.notes(settings, seen, learnt)
 
     def _follow(self, data: Prepared) -> None:
-        self.data, self.metadata, self.settings = data, data.metadata, data.settings
-        self.device = data.device
-        self.notes: list[str] = []
-        self.restarts, self.max_steps = data.settings.restarts, data.settings.max_steps
-        self.patience = data.settings.patience
+        self._configure(data.settings, data.device)
+        self.data, self.metadata = data, data.metadata
         self.scheduled = rests(data.settings, data.settings.model)
 
     # --- training -------------------------------------------------------------------------------
@@ -63,34 +59,18 @@ class Study:
         self.learner = self.data.learner_of(
             self.settings.model, self.data.learnt, self.data.looks, generator
         )
-        self.bound = float("nan")
+        self.model, self.trainer = self.learner.model, self.learner.trainer
+        self.bound, self.n_rows = float("nan"), len(self.data.learnt)
         if best is not None:
             self._take(best)
-
-    def step(self) -> Step:
-        if not self.learner.training.stalled:  # else at a maximum, as far as can be told
-            self.bound = self.learner.step()
-            self.notes += [note for note in self.learner.notes if note not in self.notes]
-        return Step(self.bound, self.bound)
 
     def parameters(self) -> Tensors:
         """The model's state, but for its rows: `begin` makes them anew from the table's."""
         return {k: v for k, v in self.learner.state_dict().items() if k != ROWS}
 
-    def state(self) -> Tensors:
-        at = torch.tensor([self.bound], dtype=torch.float64)
-        return {**self.learner.training.state_dict(), "bound": at}
-
-    def load(self, parameters: Tensors, state: Tensors) -> None:
-        self._take(parameters)
-        self.bound = float(state["bound"][0])
-        self.learner.training.load_state_dict({k: v for k, v in state.items() if k != "bound"})
-
     def _take(self, parameters: Tensors) -> None:
         own = {k: v for k, v in self.learner.state_dict().items() if k == ROWS}
-        self.learner.load_state_dict(
-            own | {k: v.to(self.data.device) for k, v in parameters.items()}
-        )
+        self.learner.load_state_dict(own | parameters)
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """Everything that a page shows of the model as it is (see the catalog)."""
@@ -111,17 +91,16 @@ class Study:
         }
 
     @property
-    def present(self) -> Fitted:
+    def present(self) -> FittedMultiview:
         """The model at its present state, for what is made from it."""
-        return Fitted(self.data, self.learner)
+        return FittedMultiview(self.data, self.learner)
 
     # --- afterwards -----------------------------------------------------------------------------
 
     def conclude(self, kept: list[tuple[float, Tensors]]) -> Report:
         from scant.studies.multiview.report import write_report
 
-        score, best = max(kept, key=lambda pair: pair[0])
-        self.begin(0, 0, best)
+        score = self._begin_best(kept)
         return write_report(self.present, self.snapshot(), score)
 
     def fitted(self) -> tuple[Tensors, dict[str, Any]]:
@@ -148,7 +127,7 @@ class Study:
             room, _, own = name.partition(".")
             parts[room][own] = value
         kept = {k: v.cpu().numpy() for k, v in parts["rows"].items()}
-        seen = Views(
+        seen = MultiviewData(
             task=metadata["task"],
             names=metadata["views"],
             features=metadata["features"],

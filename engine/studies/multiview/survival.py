@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scant.studies.multiview.table import Views
+from scant.studies.multiview.table import MultiviewData
 from scipy.stats import CensoredData, chi2, ecdf, logrank, norm
 
 TIMES = 120  # of a curve
@@ -48,7 +48,7 @@ class Patients:
 
 
 def patients(
-    seen: Views,
+    seen: MultiviewData,
     rows: Int[np.ndarray, " n"],
     mean: Float[np.ndarray, " n"],
     variance: Float[np.ndarray, " n"],

@@ -102,7 +102,7 @@ TABLE = TableSchema(
 
 
 @dataclass(frozen=True)
-class Views:
+class MultiviewData:
     """Rows with features in views, as arrays in the order of the table's rows.
 
     Attributes:
@@ -138,7 +138,7 @@ class Views:
     def __len__(self) -> int:
         return len(self.x)
 
-    def take(self, rows: Int[np.ndarray, " m"]) -> Views:
+    def take(self, rows: Int[np.ndarray, " m"]) -> MultiviewData:
         """Some of the rows."""
         return replace(
             self,
@@ -149,7 +149,7 @@ class Views:
             group=self.group[rows],
         )
 
-    def only(self, names: Sequence[str]) -> Views:
+    def only(self, names: Sequence[str]) -> MultiviewData:
         """The same rows seen through some of the views alone, in the table's order.
 
         Raises:
@@ -179,7 +179,7 @@ def of(
     classes: Sequence[str] | None = None,
     name: str = "the table",
     rows: RowNumbers | None = None,
-) -> Views:
+) -> MultiviewData:
     """The arrays of a table, such as `read_table(file, TABLE).frame`.
 
     Args:
@@ -204,7 +204,7 @@ def of(
         target, own = np.full(len(frame), np.nan), list(classes or [])
     else:
         target, own = _target(frame, chosen, positive, name)
-    made = Views(
+    made = MultiviewData(
         task=chosen,
         names=names,
         features=columns,
@@ -328,7 +328,7 @@ def _names(frame: pd.DataFrame, column: str) -> tuple[Int[np.ndarray, " n"], lis
     return np.array([names[word] for word in cells], dtype=np.int64), list(names)
 
 
-def _agree(seen: Views, name: str, at: np.ndarray) -> None:
+def _agree(seen: MultiviewData, name: str, at: np.ndarray) -> None:
     """A patient has one time and one event."""
     order = np.argsort(seen.patient, kind="stable")
     for i, j in pairwise(order):

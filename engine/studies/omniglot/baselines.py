@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 from jaxtyping import Float, Int
-from scant.models.mogp_ar.training import Training
+from scant.models.mogp_ar.training import MOGPARTrainer
 from scant.studies.omniglot import models
 from scant.studies.omniglot.entry import MODELS
 from scant.studies.omniglot.fitted import Prepared
@@ -60,7 +60,7 @@ def single(data: Prepared, name: str) -> Chances:
     prepared, output, label = kernel.prepare(data.x[at]), data.output[at], data.label[at]
     sizes = data.sizes.tolist()
     model = models.build(s, name, kernel, prepared, output, sizes, generator)
-    training = Training(
+    trainer = MOGPARTrainer(
         model,
         prepared,
         output,
@@ -72,7 +72,7 @@ def single(data: Prepared, name: str) -> Chances:
         horizon=SINGLE_STEPS,
     )
     for _ in range(SINGLE_STEPS):
-        if not math.isfinite(training.step()):
+        if not math.isfinite(trainer.step()):
             break
     test = torch.as_tensor(data.test).to(data.device)
     found = model.probabilities(kernel.prepare(data.x[test]), data.output[test])

@@ -1,4 +1,4 @@
-"""What classes share, from the factors of the coregionalisation matrices B_q = A_q A_q'.
+"""Correlations of classes, from the factors of the matrices B_q = A_q A_q'.
 
 No B_q is ever whole: of 1,623 classes each would take 21 MB. Each factor comes scaled by the
 prior deviation of its latent function, so that matrices of different q are on one scale: an entry

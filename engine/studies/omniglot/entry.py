@@ -16,7 +16,7 @@ MODELS = {
 COVARIANCES = ["kept", "dropped as published"]
 SHOWN = 60  # classes whose coregionalisation travels to the page entry by entry
 BLOCK = 120  # classes of a block that is asked for
-DIAGRAMS = 8  # latent functions of which a Hinton diagram is shown
+DIAGRAMS = 8  # latent functions with a Hinton diagram
 
 
 class OmniglotSettings(Settings):
@@ -28,95 +28,102 @@ class OmniglotSettings(Settings):
     model = param.Selector(
         default="mogp-ar",
         objects=list(MODELS),
-        doc="mogp-ar, or another to be looked at in its place: mg-m is the same with every class "
-        "in every step, g-m and g-a are one model an output, by softmax and by augment-and-reduce.",
+        doc="mogp-ar, or a model to compare it with: mg-m uses all classes in each step; g-m and "
+        "g-a are one model per output, with the softmax or with augment-and-reduce.",
     )
     kernel = param.Selector(
         default="auto",
         objects=["auto", "patch", "rbf-ard"],
-        doc="auto: patches where the columns are pixels, else an RBF kernel with a lengthscale "
-        "for every feature.",
+        doc="auto: patches if the columns are pixels, else an RBF kernel with a lengthscale for "
+        "each feature.",
     )
     shots = param.Integer(
         0,
         bounds=(0, 100_000),
         label="Examples of each class",
-        doc="Scarcity: examples of each class that are learnt from; 0: all that are not held out.",
+        doc="Scarcity: number of training examples of each class; 0: all that are not held out.",
     )
     n_outputs = param.Integer(
         0,
         bounds=(0, 100_000),
         label="Alphabets",
-        doc="Scarcity: learn the first so many outputs (alphabets) together; 0: all.",
+        doc="Scarcity: number of outputs (alphabets) to train together, from the first; 0: all.",
     )
     n_classes = param.Integer(
         0,
         bounds=(0, 100_000),
         label="Classes of each",
-        doc="The first so many classes of each output; 0: all.",
+        doc="Number of classes of each output, from the first; 0: all.",
     )
     test_share = param.Number(
-        0.2, bounds=(0.0, 0.8), doc="Share of each class's examples that is held out."
+        0.2, bounds=(0.0, 0.8), doc="Share of held-out examples of each class."
     )
     width = param.Integer(
-        0, bounds=(0, 2000), doc="Pixels of an image's row; 0: images are square."
+        0, bounds=(0, 2000), doc="Width of an image in pixels; 0: images are square."
     )
     height = param.Integer(
-        0, bounds=(0, 2000), doc="Pixels of an image's column; 0: images are square."
+        0, bounds=(0, 2000), doc="Height of an image in pixels; 0: images are square."
     )
     size = param.Integer(
         20,
         bounds=(4, 105),
-        doc="Side in pixels to which larger images are brought, by averages over area.",
+        doc="Side in pixels; larger images are reduced to it by area averages.",
     )
     pixels = param.Selector(
         default="black and white",
         objects=["black and white", "grey"],
-        doc="Black and white: a pixel is ink or paper, so that equal patches recur and the patch "
-        "kernel is ten times faster. Grey keeps the shades of averages.",
+        doc="Use black and white pixels, so that equal patches recur and the patch kernel is ten "
+        "times faster; otherwise gray levels.",
     )
-    patch = param.Integer(3, bounds=(2, 20), doc="Side of a patch, in pixels.")
+    patch = param.Integer(3, bounds=(2, 20), doc="Side of a patch in pixels.")
     n_latent = param.Integer(
-        16, bounds=(1, 100), label="Latent functions", doc="Latent functions Q that classes mix."
+        16,
+        bounds=(1, 100),
+        label="Latent functions",
+        doc="Number Q of latent functions that the classes mix.",
     )
-    rank = param.Integer(1, bounds=(1, 10), doc="Rank of each coregionalisation matrix.")
+    rank = param.Integer(1, bounds=(1, 10), doc="Rank of each coregionalization matrix.")
     n_inducing = param.Integer(
         40,
         bounds=(2, 1000),
-        doc="Inducing points, or inducing patches, of each latent function: they stand in for all "
-        "rows.",
+        label="Inducing points",
+        doc="Number of inducing points, or inducing patches, of each latent function.",
     )
     batch_size = param.Integer(
-        50, bounds=(1, 100_000), doc="Rows of each output in a step, drawn anew each time."
+        50, bounds=(1, 100_000), doc="Rows of each output per step, drawn at random each time."
     )
     sampled_classes = param.Integer(
         0,
         bounds=(0, 100_000),
-        doc="Classes that a row is held against in a step, drawn among the wrong ones; 0: all of "
-        "its output, which learns better and costs little more. The publication draws 1.",
+        doc="Number of wrong classes per row and step, drawn at random; 0: all classes of its "
+        "output, which learns better at little extra cost. The publication draws 1.",
     )
     covariance = param.Selector(
         default=COVARIANCES[0],
         objects=COVARIANCES,
-        doc="Classes share the latent functions, so that their values covary. Kept: the bound is "
-        "tighter and costs the same. The publication drops it.",
+        doc="Covariance between classes, which share the latent functions. Keeping it gives a "
+        "tighter bound at the same cost; the publication drops it.",
     )
     learning_rate = param.Number(
-        0.05, bounds=(1e-5, 1.0), doc="Step of Adam, which falls to a hundredth along a cosine."
+        0.05, bounds=(1e-5, 1.0), doc="Step size of Adam, with a cosine decay to a hundredth."
     )
-    max_steps = param.Integer(100, bounds=(1, 200_000), doc="Steps at most.")
+    max_steps = param.Integer(100, bounds=(1, 200_000), doc="Maximum number of steps.")
     patience = param.Integer(
-        0, bounds=(0, 200_000), doc="Steps without a better bound before it stops; 0: never."
+        0,
+        bounds=(0, 200_000),
+        doc="Stop after this number of steps without a better bound; 0: never.",
     )
     calibrate = param.Boolean(
         True,
-        doc="Divide the functions by a temperature before the softmax, chosen afterwards on "
-        "training rows that another model was not shown. The publication does not.",
+        doc="Divide the functions by a temperature before the softmax, fitted after the run on "
+        "rows held out from a second model. Not in the publication.",
     )
     baselines = param.Boolean(
-        True, doc="Fit other classifiers to the same rows afterwards, for the table beside it."
+        True, doc="Fit other classifiers to the same rows after the run, for comparison."
     )
-    restarts = param.Integer(1, bounds=(1, 20), doc="Fits from different starts; the best is kept.")
+    restarts = param.Integer(
+        1, bounds=(1, 20), doc="Number of fits from different starts; the best is kept."
+    )
 
     def check(self) -> None:
         if self.kernel != "rbf-ard" and self.patch > self.size:
@@ -131,8 +138,8 @@ class OmniglotSettings(Settings):
             )
         if self.model == "mg-m" and self.covariance != COVARIANCES[0]:
             raise BadInput(
-                "Setting 'covariance' is about the bound of augment-and-reduce, and mg-m has "
-                "another; choose the covariance kept, or the model mogp-ar."
+                "Setting 'covariance' is about the bound of augment-and-reduce, and mg-m uses "
+                "another bound; choose the covariance kept, or the model mogp-ar."
             )
 
 
@@ -179,20 +186,20 @@ _MODEL = (
               "while it trains); NaN where an output has none"),
     ArraySpec("latent", "q", "1", "numbers of the latent functions that are shown: those with the "
               "largest share of the prior variance, the largest first"),
-    ArraySpec("shown_B", "q c c", "1", "their coregionalisation matrices among the shown classes"),
+    ArraySpec("shown_B", "q c c", "1", "their coregionalization matrices among the shown classes"),
     ArraySpec("correlation", "c c", "1", "prior correlation of the shown classes: the sum of all "
               "B_q, scaled to a diagonal of 1"),
     ArraySpec("order", "c", "1", "the shown classes in an order in which those that are alike "
               "stand together"),
-    ArraySpec("global", "d d", "1", "global absolute coregionalisation matrix of the outputs, over "
-              "all classes (Ma 2023, 3.42-3.43)"),
+    ArraySpec("global", "d d", "1", "global absolute coregionalization matrix of the outputs, over"
+        " all classes (Ma 2023, 3.42-3.43)"),
     ArraySpec("patches", "k h w", "ink", "the inducing patches of largest influence; none where "
               "there are no patches"),
     ArraySpec("patches_weight", "k", "1", "their influence: the size of the posterior weights"),
     ArraySpec("examples", "s h w", "ink", "some held-out images; none where there are no images"),
     ArraySpec("examples_true", "s", "1", "their classes, counted through all outputs"),
-    ArraySpec("examples_predicted", "s", "1", "the classes they are taken for"),
-    ArraySpec("examples_p", "s", "probability", "of the class they are taken for"),
+    ArraySpec("examples_predicted", "s", "1", "their predicted classes"),
+    ArraySpec("examples_p", "s", "probability", "of the predicted class"),
 )  # fmt: skip
 _DRAWN = (
     ArraySpec("p", "c", "probability", "of every class within its output"),
@@ -202,28 +209,28 @@ _DRAWN = (
     ArraySpec("image", "h w", "ink", "the image in question; empty where there are no images"),
     ArraySpec("top", "d 3", "1", "the three most probable classes of each output, counted through "
               "all; -1 where it has fewer"),
-    ArraySpec("top_image", "d 3 h w", "ink", "an image of each that was learnt from"),
+    ArraySpec("top_image", "d 3 h w", "ink", "a training image of each"),
 )  # fmt: skip
 
 ENTRY = Entry(
     name="omniglot",
     title="Omniglot",
-    question="How few examples of a character does it take, when other alphabets help?",
+    question="How few examples of a character suffice when other alphabets help?",
     settings=OmniglotSettings,
     table=TABLE,
     sources=(
         Source(
             "demo",
             "Three alphabets of strokes",
-            "34 invented characters by 20 people at 20 x 20 pixels; two alphabets are related",
+            "34 simulated characters by 20 people, 20 x 20 pixels; two alphabets are related",
             generator="scant.studies.omniglot.simulate:demo",
             size=(680, 402),
             counts={"output": {"Anu": 240, "Bel": 240, "Cor": 200}},
         ),
         Source(
             "strokes105",
-            "The same as it was drawn",
-            "the invented characters at 105 x 105 pixels, to be brought to another size",
+            "The same at full resolution",
+            "the simulated characters at 105 x 105 pixels, reduced before training",
             generator="scant.studies.omniglot.simulate:full",
             size=(680, 11_027),
             counts={"output": {"Anu": 240, "Bel": 240, "Cor": 200}},
@@ -251,16 +258,15 @@ ENTRY = Entry(
             "confusion",
             "c c",
             "share",
-            "of the held-out rows of each shown class: the "
-            "classes of its output they are taken for; NaN between outputs",
+            "predicted classes of the held-out rows of each shown class, within its output; NaN "
+            "between outputs",
         ),
         ArraySpec(
             "confusion_across",
             "d d",
             "share",
-            "of the held-out rows of each output: the "
-            "outputs they land in where all classes compete in one softmax, which is not "
-            "what was trained",
+            "predicted outputs of the held-out rows of each output if all classes compete in one "
+            "softmax (not the training objective)",
         ),
         ArraySpec("test_row", "n_test", "1", "of the table, counted from 0"),
         ArraySpec("test_class", "n_test", "1", "its class, counted through all outputs"),
@@ -310,7 +316,7 @@ ENTRY = Entry(
             ArraySpec("aggregated", "1", "1", "1 where an entry is an output, 0 where a class"),
         ),
         "shots": (
-            ArraySpec("shots", "1", "1", "examples of each class that were learnt from"),
+            ArraySpec("shots", "1", "1", "number of training examples of each class"),
             ArraySpec(
                 "accuracy",
                 "d",
@@ -354,15 +360,15 @@ ENTRY = Entry(
         ),
     ),
     limits=(
-        "Probabilities are brought to what they are worth by one temperature for all classes, "
-        "which the publication does not have; the classifiers beside it are taken as they come.",
-        "A row belongs to one output, and its classes are those of that output: the model is not "
-        "asked which alphabet a character is of.",
-        "The bound on the log likelihood is loose where classes are many and undecided; the "
-        "probabilities are those of the softmax itself.",
-        "Images have at most 105 pixels a side, black and white unless grey is asked for; the "
-        "publication samples pixels where we average over area.",
-        "Predictions have a column for each class where there are 500 classes or fewer.",
+        "One temperature for all classes calibrates the probabilities, which is not in the "
+        "publication; the other classifiers have none.",
+        "Each row belongs to a known output and competes among its classes: the model does not "
+        "predict the alphabet of a character.",
+        "The bound on the log likelihood is loose for many uncertain classes; the predicted "
+        "probabilities use the softmax itself.",
+        "Images have at most 105 pixels a side and are black and white by default; the publication"
+        " subsamples pixels where Scant averages over area.",
+        "Predictions have one column per class up to 500 classes.",
     ),
     objective="estimate of the bound from a batch (nats a row)",
     score="bound (nats a row)",

@@ -1,4 +1,4 @@
-"""Answers to what a person asks of a fitted omniglot study."""
+"""Queries of a fitted omniglot study."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scant.studies.omniglot import baselines, models
 from scant.studies.omniglot import coregionalization as matrices
 from scant.studies.omniglot import preprocessing as rows
 from scant.studies.omniglot.entry import BLOCK
-from scant.studies.omniglot.fitted import Fitted, Prepared
+from scant.studies.omniglot.fitted import FittedOmniglot, Prepared
 from scant.studies.omniglot.table import Characters, columns_of, of
 from scant.studies.predicted_table import checked, images, with_classes
 from scant.studies.query import numbers, whole
@@ -23,7 +23,7 @@ MOST_COLUMNS = 500  # classes up to which predictions have a column for each
 TOP = 3  # most probable classes of each output that come with an image
 
 
-def answer(fitted: Fitted, question: str, asked: dict[str, Any]) -> dict[str, np.ndarray]:
+def answer(fitted: FittedOmniglot, question: str, asked: dict[str, Any]) -> dict[str, np.ndarray]:
     """The arrays that the catalog promises for `question`.
 
     Raises:
@@ -61,7 +61,9 @@ def drawn(data: Prepared, pixels: Any) -> Float[np.ndarray, " v"]:
     return rows.shaded(data.settings, values)
 
 
-def respond(fitted: Fitted, x: Float[np.ndarray, " v"], asked: dict[str, Any]) -> dict[str, Any]:
+def respond(
+    fitted: FittedOmniglot, x: Float[np.ndarray, " v"], asked: dict[str, Any]
+) -> dict[str, Any]:
     """Probabilities of every class within its output, and what each patch adds to one of them."""
     data = fitted.data
     count = len(data.sizes)
@@ -115,7 +117,7 @@ def _top(data: Prepared, p: Float[np.ndarray, "d c"]) -> tuple[np.ndarray, np.nd
     return top, images
 
 
-def block(fitted: Fitted, asked: dict[str, Any]) -> dict[str, np.ndarray]:
+def block(fitted: FittedOmniglot, asked: dict[str, Any]) -> dict[str, np.ndarray]:
     """One coregionalisation matrix among the classes of some outputs."""
     data = fitted.data
     named = asked.get("outputs", "") or data.seen.outputs
@@ -136,7 +138,7 @@ def block(fitted: Fitted, asked: dict[str, Any]) -> dict[str, np.ndarray]:
     return {"matrix": between, "class": outputs, "aggregated": np.array([1])}
 
 
-def shots(fitted: Fitted, asked: dict[str, Any]) -> dict[str, np.ndarray]:
+def shots(fitted: FittedOmniglot, asked: dict[str, Any]) -> dict[str, np.ndarray]:
     """Accuracy with k examples of each class, by the model trained anew and by the nearest.
 
     The kernel and its inducing points are the run's; what knows labels begins afresh.
@@ -169,7 +171,7 @@ def shots(fitted: Fitted, asked: dict[str, Any]) -> dict[str, np.ndarray]:
     }
 
 
-def predictions(fitted: Fitted, table: pd.DataFrame) -> pd.DataFrame:
+def predictions(fitted: FittedOmniglot, table: pd.DataFrame) -> pd.DataFrame:
     """The table with predictions (see `Study.predict`)."""
     data = fitted.data
     pixels = data.image is not None

@@ -60,7 +60,7 @@ class Prepared:
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FittedOmniglot:
     """A model of prepared rows.
 
     Attributes:
@@ -77,7 +77,7 @@ class Fitted:
     typical: Any
 
     def ask(self, which: Int[np.ndarray, " n"], draws: int | None = None) -> Any:
-        """Class probabilities of some of the table's rows (`mogp_ar.prediction.Prediction`)."""
+        """Class probabilities of some of the table's rows (`MOGPARPrediction`)."""
         at = torch.as_tensor(which).to(self.data.device)
         return self.of_features(self.data.x[at], self.data.output[at], draws)
 

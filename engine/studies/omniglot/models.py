@@ -12,7 +12,7 @@ from scant.models.mogp_ar import baselines as mogp_baselines
 from scant.models.mogp_ar.baselines import Independent
 from scant.models.mogp_ar.kernels import Kernel, RbfArd
 from scant.models.mogp_ar.model import MOGPAR
-from scant.models.mogp_ar.training import Training
+from scant.models.mogp_ar.training import MOGPARTrainer
 from scant.studies.omniglot.entry import COVARIANCES, OmniglotSettings
 from torch import Tensor, nn
 
@@ -258,7 +258,7 @@ def _afresh(
     )
     fresh.inducing_points.requires_grad_(False)
     at = torch.arange(len(output), device=output.device)
-    training = Training(
+    trainer = MOGPARTrainer(
         fresh,
         at[:learnt],
         output[:learnt],
@@ -270,5 +270,5 @@ def _afresh(
         horizon=steps,
     )
     for _ in range(steps):
-        training.step()
+        trainer.step()
     return fresh

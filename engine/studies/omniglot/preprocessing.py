@@ -1,4 +1,4 @@
-"""What the omniglot study makes of a table: images as learnt, rows to learn from, what is shown."""
+"""Preprocessing of omniglot tables: resized images, training rows, shown classes."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from scant.data_sources.omniglot import PUBLISHED
 from scant.events import Metric, Report
 from scant.studies.omniglot import baselines
 from scant.studies.omniglot import preprocessing as rows
-from scant.studies.omniglot.fitted import Fitted, Prepared
+from scant.studies.omniglot.fitted import FittedOmniglot, Prepared
 from sklearn.metrics import precision_recall_fscore_support
 
 Chances = Float[np.ndarray, "n most"]
@@ -26,7 +26,7 @@ THEIRS = {
 }
 
 
-def write_report(fitted: Fitted, snapshot: dict[str, np.ndarray], score: float) -> Report:
+def write_report(fitted: FittedOmniglot, snapshot: dict[str, np.ndarray], score: float) -> Report:
     """Metrics of the held-out rows, arrays for the page, and the other classifiers.
 
     Args:
@@ -113,7 +113,7 @@ def confusion(data: Prepared, p: Chances) -> Float[np.ndarray, "c c"]:
     return found
 
 
-def across(fitted: Fitted) -> Float[np.ndarray, "d d"]:
+def across(fitted: FittedOmniglot) -> Float[np.ndarray, "d d"]:
     """Of each output's held-out rows, the outputs whose class has the largest mean of all.
 
     The model is trained to tell the classes of one output apart, and no constant holds outputs

@@ -26,7 +26,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-PATCH, PATCHES = 3, 50  # side; M, of which the published 100 gained nothing
+PATCH, PATCHES = 3, 50  # side; M (the published 100 gained nothing)
 SINGLE = ("g-m", "g-a")
 # Name, model, and its options. The first is ours: all classes in every step, covariances kept.
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {

@@ -14,31 +14,30 @@ import pandas as pd
 import torch
 from jaxtyping import Int
 from scant.events import Report
-from scant.models.mogp_ar.training import Training
+from scant.models.mogp_ar.training import MOGPARTrainer
 from scant.random import restart_generator
 from scant.studies.omniglot import coregionalization as matrices
 from scant.studies.omniglot import models, temperature
 from scant.studies.omniglot import preprocessing as rows
 from scant.studies.omniglot.entry import OmniglotSettings
-from scant.studies.omniglot.fitted import Fitted, Prepared
+from scant.studies.omniglot.fitted import FittedOmniglot, Prepared
 from scant.studies.omniglot.table import Characters, of
-from scant.studies.protocol import Step, Tensors, arrays, part, required
+from scant.studies.protocol import Tensors, arrays, part, required
+from scant.studies.trained import WHOLE_EVERY, TrainedStudy
 
-WHOLE_EVERY = 25  # steps between bounds of all rows with all classes
 MOST_SCORED = 2000  # rows of such a bound; of more, these stand for all
 TYPICAL = 64  # rows that tell the prior variance of the latent functions
 PATCHES = 40  # inducing patches that are shown
 DRAWS = 64  # of the latent functions, while it trains
 
 
-class Study:
+class Study(TrainedStudy):
     """One model of classes on one table (see `scant.studies.protocol.Study` for how it is
     driven)."""
 
     scheduled = True
-    reason = ""
-    tolerance = 1e-4
-    stages = 1
+    settings: OmniglotSettings
+    model: models.Model
 
     def __init__(
         self, settings: OmniglotSettings, table: pd.DataFrame | None, device: torch.device
@@ -66,12 +65,9 @@ class Study:
         self.notes += rows.notes(seen, drawn, image, test)
 
     def _follow(self, data: Prepared) -> None:
-        self.data, self.metadata, self.settings = data, data.metadata, data.settings
-        self.device = data.device
-        self.notes: list[str] = []
+        self._configure(data.settings, data.device)
+        self.data, self.metadata = data, data.metadata
         self.temperature = 1.0
-        self.restarts, self.max_steps = data.settings.restarts, data.settings.max_steps
-        self.patience = data.settings.patience
 
     # --- training -------------------------------------------------------------------------------
 
@@ -91,7 +87,7 @@ class Study:
             s, s.model, kernel, self.prepared[first], output[first], self.data.sizes.tolist(),
             self.generator,
         )  # fmt: skip
-        self.training = Training(
+        self.trainer = MOGPARTrainer(
             self.model,
             self.prepared,
             output,
@@ -104,41 +100,21 @@ class Study:
         )
         scored = rows.some(np.arange(len(at)), self.data.seen.output[self.data.learnt], MOST_SCORED)
         self._scored = torch.as_tensor(scored).to(self.data.device)
-        self.bound = float("nan")
+        self.bound, self.n_rows = float("nan"), len(self.data.learnt)
         if best is not None:
             self._take(best)
 
-    def step(self) -> Step:
-        elbo = self.training.step() / len(self.data.learnt)
-        self.notes += [note for note in self.training.notes if note not in self.notes]
-        steps = self.training.steps
-        if steps == 1 or steps % WHOLE_EVERY == 0 or steps == self.max_steps:
-            self.bound = self._whole()
-        return Step(elbo, self.bound)
-
-    def _whole(self) -> float:
+    def _whole(self, elbo: float) -> float:
         """The bound with all classes, nats a row; of many rows, some stand for all."""
+        steps = self.trainer.steps
+        if steps != 1 and steps % WHOLE_EVERY and steps != self.max_steps:
+            return self.bound
         which = torch.as_tensor(self.data.learnt).to(self.data.device)[self._scored]
         found = self.model.bound(
             self.prepared[self._scored], self.data.output[which], self.data.label[which]
         )
         kl = models.kl_divergence(self.model)
         return (float(found) + kl) / len(which) - kl / len(self.data.learnt)
-
-    def parameters(self) -> Tensors:
-        return dict(self.model.state_dict())
-
-    def state(self) -> Tensors:
-        at = torch.tensor([self.bound], dtype=torch.float64)
-        return {**self.training.state(), "bound": at}
-
-    def load(self, parameters: Tensors, state: Tensors) -> None:
-        self._take(parameters)
-        self.bound = float(state["bound"][0])
-        self.training.load({k: v for k, v in state.items() if k != "bound"})
-
-    def _take(self, parameters: Tensors) -> None:
-        self.model.load_state_dict({k: v.to(self.data.device) for k, v in parameters.items()})
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """Everything that a page shows of the model as it is (see the catalog)."""
@@ -154,10 +130,10 @@ class Study:
     # --- what the model has learnt --------------------------------------------------------------
 
     @property
-    def present(self) -> Fitted:
+    def present(self) -> FittedOmniglot:
         """The model at its present state, for what is made from it."""
         typical = self._scored[:: -(-len(self._scored) // TYPICAL)]
-        return Fitted(self.data, self.model, self.temperature, self.prepared[typical])
+        return FittedOmniglot(self.data, self.model, self.temperature, self.prepared[typical])
 
     def shared(self) -> dict[str, np.ndarray]:
         """Coregionalisation of the shown classes, and of the outputs over all classes."""
@@ -187,8 +163,7 @@ class Study:
     def conclude(self, kept: list[tuple[float, Tensors]]) -> Report:
         from scant.studies.omniglot.report import write_report
 
-        score, best = max(kept, key=lambda pair: pair[0])
-        self.begin(0, 0, best)
+        score = self._begin_best(kept)
         said = ""
         if self.settings.calibrate:
             self.temperature, said = temperature.find(self.data, self.model)

@@ -1,4 +1,4 @@
-"""One number that brings the probabilities to what they are worth on rows not learnt from.
+"""Temperature scaling of class probabilities on held-out rows.
 
 The bound is trained on few examples of each class, and its softmax comes out too sure or too
 unsure. Functions are divided by a temperature before the softmax (Guo et al. 2017): the one under

@@ -1,4 +1,4 @@
-"""What predicts once a redshift study is fitted: one GPz, or the mixture of several."""
+"""The predictor of a fitted redshift study: one GPz or a mixture of several."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from scant.models.gpz.input_density import Mixture, fit_mixture, single_gaussian
 from scant.models.gpz.model import GPz
-from scant.models.gpz.prediction import Components, Prediction
+from scant.models.gpz.prediction import Components, GPzPrediction
 from scant.models.gpz.weights import positive_moments
 from scant.studies.protocol import Tensors, part
 from torch import Tensor
@@ -19,7 +19,7 @@ from torch import Tensor
 DENSITY_COMPONENTS = 8
 
 
-class Located(Prediction):
+class Located(GPzPrediction):
     """A prediction that can be moved to the CPU."""
 
     def cpu(self) -> Located:
@@ -49,7 +49,7 @@ class Target(NamedTuple):
     def standardize(self, z: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
         return ((z.log() if self.positive else z) - self.centre) / self.scale
 
-    def restore(self, found: Prediction) -> Located:
+    def restore(self, found: GPzPrediction) -> Located:
         """A prediction in the target's unit; log-normal variances keep their parts' proportions."""
         mean = found.mean * self.scale + self.centre
         parts = [
@@ -63,7 +63,7 @@ class Target(NamedTuple):
             mean = moments.mean
         return Located(mean, *parts)
 
-    def log_density(self, z: Float[Tensor, " n"], found: Prediction) -> Float[Tensor, " n"]:
+    def log_density(self, z: Float[Tensor, " n"], found: GPzPrediction) -> Float[Tensor, " n"]:
         """ln p(z), in nats, of a Gaussian (or log-normal) prediction."""
         away = (self.standardize(z) - found.mean).square() / found.variance
         scale = found.variance.log() + 2 * math.log(self.scale) + math.log(2 * math.pi)
@@ -104,7 +104,7 @@ class Members:
             model.input_mean, model.input_precision = whole.means[0], whole.precisions[0]
         return cls(models)
 
-    def predict(self, x: Float[Tensor, "n d"], noise: Float[Tensor, "n d"] | None) -> Prediction:
+    def predict(self, x: Float[Tensor, "n d"], noise: Float[Tensor, "n d"] | None) -> GPzPrediction:
         """Moments of the mixture of all members, NaN in x where missing."""
         found = [model.predict(x, noise) for model in self.models]
         mean = torch.stack([f.mean for f in found])
@@ -112,7 +112,7 @@ class Members:
         def average(part: str) -> Tensor:
             return torch.stack([getattr(f, part) for f in found]).mean(0)
 
-        return Prediction(
+        return GPzPrediction(
             mean.mean(0),
             average("model_variance") + mean.var(0, correction=0),
             average("noise_variance"),

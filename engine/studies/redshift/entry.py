@@ -18,22 +18,27 @@ class RedshiftSettings(Settings):
     training_size = param.Integer(
         2000,
         bounds=(20, 1_000_000),
-        doc="Scarcity: how many rows the model may learn from; the rest are left aside.",
+        doc="Scarcity: number of training rows; the rest of the table is unused.",
     )
     validation_size = param.Integer(
-        500, bounds=(10, 1_000_000), doc="Rows that choose the parameters that are kept."
+        500, bounds=(10, 1_000_000), doc="Rows of the validation set, which selects the parameters."
     )
     test_size = param.Integer(
-        2000, bounds=(10, 1_000_000), doc="Rows that are only predicted, for every figure shown."
+        2000,
+        bounds=(10, 1_000_000),
+        doc="Rows of the test set, which is used in every figure and score.",
     )
     n_basis = param.Integer(
-        25, bounds=(1, 1000), label="Basis functions", doc="Basis functions m; cost grows as n m²."
+        25,
+        bounds=(1, 1000),
+        label="Basis functions",
+        doc="Number m of basis functions; the cost grows as n m².",
     )
     covariance = param.Selector(
         default="VC",
         objects=["GL", "VL", "GD", "VD", "GC", "VC"],
-        doc="Shape of the basis functions: G one for all, V each its own; "
-        "L one lengthscale, D one a feature, C a full covariance.",
+        doc="Shape of the basis functions. G: one for all, V: one each; L: one lengthscale, D: one"
+        " per feature, C: a full covariance.",
     )
     heteroscedastic = param.Boolean(True, doc="Let the noise depend on the input (eq. 3.3).")
     joint_mean = param.Boolean(True, doc="Learn a linear mean jointly with the basis (3.27).")
@@ -43,47 +48,52 @@ class RedshiftSettings(Settings):
     features = param.Selector(
         default="colours",
         objects=["colours", "as given"],
-        doc="Feed neighbouring differences of the features (colours, for magnitudes) "
-        "and one reference feature, or the features as they are.",
+        doc="colours: differences of neighboring features (colors, for magnitudes) and one "
+        "reference feature; as given: the features themselves.",
     )
     errors = param.Selector(
         default="as features",
         objects=["as features", "as noise", "ignore"],
-        doc="What <feature>_err columns do: their logarithms join the features, they become input "
-        "noise in training and prediction (5.71), or nothing.",
+        doc="Use of <feature>_err columns: their logarithms as features, as input noise in "
+        "training and prediction (5.71), or not at all.",
     )
-    robust = param.Boolean(True, doc="Tame wild values: scale by median and quartiles, then asinh.")
+    robust = param.Boolean(True, doc="Limit outliers: scale by median and quartiles, then asinh.")
     weights = param.Selector(
         default="normal",
         objects=["normal", "normalised", "balanced"],
-        doc="Cost of an error: equal, (1+z)^-2, or evened out over the target's range (6.3).",
+        doc="Weight of an error: equal, (1+z)^-2, or balanced over the target's range (6.3).",
     )
     restarts = param.Integer(
-        3, bounds=(1, 20), doc="Fits from different starts; see `combine` for what becomes of them."
+        3,
+        bounds=(1, 20),
+        doc="Number of fits from different starts; `combine` selects or averages them.",
     )
     combine = param.Selector(
         default="average",
         objects=["best", "average"],
-        doc="Keep the restart with the best validation score, or the mixture of all, each on "
-        "another split of training and validation rows.",
+        doc="Keep the restart with the best validation score, or average all restarts as a "
+        "mixture, each with a different split of training and validation rows.",
     )
     start = param.Selector(
         default="coarse to fine",
         objects=["coarse to fine", "direct"],
-        doc="Free the basis functions' covariances in stages (GD, GC, VC), each from the best of "
-        "the one before, or all at once as published.",
+        doc="Optimize the covariances of the basis functions in stages (GD, GC, VC), each from the"
+        " best of the previous stage, or all at once as published.",
     )
     incomplete = param.Selector(
         default="leave out",
         objects=["leave out", "use"],
-        doc="Training rows with a missing value: leave them out, or learn from what they have "
+        doc="Training rows with missing values: leave them out, or use their observed values "
         "(5.82; slower).",
     )
-    max_steps = param.Integer(240, bounds=(1, 5000), doc="L-BFGS iterations of a restart at most.")
+    max_steps = param.Integer(
+        240, bounds=(1, 5000), doc="Maximum number of L-BFGS iterations per restart."
+    )
     patience = param.Integer(
         25,
         bounds=(0, 5000),
-        doc="Iterations without a better validation score before a restart stops; 0: never.",
+        doc="Stop a restart after this number of iterations without a better validation score; 0: "
+        "never.",
     )
 
     def check(self) -> None:
@@ -99,7 +109,7 @@ def estimate(
 ) -> tuple[float, float]:
     """Seconds and bytes that a fit takes on one core, good to a factor of two.
 
-    Counted: the report; all restarts' steps, of which 45 to 80% were taken before the score rested,
+    Counted: the report; the steps of all restarts (45 to 80% were used before the score settled),
     each with objective, gradient and score; the forest beside it. Measured, one thread, a full
     covariance: a step of 2,000 rows, ten inputs and 25 basis functions 6 ms, with 100 functions
     16 ms; with noisy inputs (5.71) 0.3 s of 2,000. 10,000 rows and 100 functions peak at 0.8 GB.
@@ -125,8 +135,8 @@ _EVERY = "n_every"  # all test rows, where `_TEST` are those that travel to the 
 ENTRY = Entry(
     name="redshift",
     title="Redshift",
-    question="How far away is a galaxy of which only a few noisy colours were measured, "
-    "and how far can the answer be trusted?",
+    question="How far away is a galaxy with only a few noisy colors, and how certain is the "
+    "answer?",
     settings=RedshiftSettings,
     table=TableSchema(
         columns=(
@@ -234,13 +244,14 @@ ENTRY = Entry(
     },
     citations=(_CITATION,),
     limits=(
-        "Bands missing from training rows are filled from one Gaussian's expectation (5.82); where "
-        "a band is missing because the galaxy is faint, that is optimistic.",
-        "p(z) is a mixture of Gaussians: sharp edges, and redshifts below zero, are beyond it.",
-        "Colours, tamed outliers, staged starts and averaged restarts depart from the publication; "
-        "the preset 'as published' switches them off.",
-        "The density that fills missing bands is a Gaussian mixture fitted by EM to all training "
-        "rows; the publication uses the basis functions' own centres and covariances.",
+        "The expectation under one Gaussian fills in bands missing from training rows (5.82); this"
+        " is optimistic if a band is missing because the galaxy is faint.",
+        "p(z) is a mixture of Gaussians: it cannot represent sharp edges or exclude redshifts "
+        "below zero.",
+        "Colors, limited outliers, staged starts and averaged restarts depart from the "
+        "publication; the preset 'as published' switches them off.",
+        "A Gaussian mixture fitted by EM to all training rows fills in missing bands; the "
+        "publication uses the centers and covariances of the basis functions.",
     ),
     objective="log marginal likelihood (nats a row)",
     estimate=estimate,

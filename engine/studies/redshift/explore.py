@@ -1,4 +1,4 @@
-"""Answers to what a person asks of a fitted redshift study, without retraining."""
+"""Queries of a fitted redshift study, without retraining."""
 
 from __future__ import annotations
 

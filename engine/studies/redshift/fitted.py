@@ -1,4 +1,4 @@
-"""A fitted redshift study as data: what its report and its answers are made from."""
+"""A fitted redshift study as data, for its report and its queries."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class FittedGPz:
         return self.target.restore(self.members.predict(*self._inputs(table, off))).cpu()
 
     def components(self, table: pd.DataFrame, off: Sequence[str] = ()) -> Components:
-        """The mixture of which `ask` gives the moments, on the model's standardized scale."""
+        """The mixture with the moments of `ask`, on the model's standardized scale."""
         return self.members.components(*self._inputs(table, off))
 
     def _inputs(

@@ -1,4 +1,4 @@
-"""From a table of magnitudes and errors to the inputs of GPz, and back to what is missing.
+"""Preprocessing of redshift tables: magnitudes and errors to the inputs of GPz.
 
 Two coordinate systems, a linear map apart. x: each measurement on its own, standardized; here a
 band that was not measured is one missing number. z = T x: the system in which the model trains;

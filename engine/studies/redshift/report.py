@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float
 from numpy import ndarray
 from scant import metrics
 from scant.events import Metric, Report
-from scant.models.gpz.prediction import Prediction
+from scant.models.gpz.prediction import GPzPrediction
 from scant.studies.redshift.entry import RedshiftSettings
 from scant.studies.redshift.fitted import SHOWN, FittedGPz
 from scant.studies.redshift.preprocessing import Features
@@ -182,7 +182,7 @@ def is_photometry(features: Features, settings: RedshiftSettings) -> bool:
 
 
 def notes_of(
-    found: Prediction, covered: Float[ndarray, "2 c"], learnt: int, photometry: bool
+    found: GPzPrediction, covered: Float[ndarray, "2 c"], learnt: int, photometry: bool
 ) -> tuple[str, ...]:
     """What a person should take home, in words."""
     model, whole = float(found.model_variance.mean()), float(found.variance.mean())

@@ -28,7 +28,7 @@ EXPERIMENT = "photometric redshifts (published: m = 100)"
 MISSING = "photometric redshifts with bands missing"
 MIXED = "photometric redshifts, three samples mixed"
 MIXED_SIZES = {"training_size": 7000, "validation_size": 1000, "test_size": 4000}
-# Table 6.7, of which we have no counterpart: SPGP and the authors' programs.
+# Table 6.7, methods without a counterpart here: SPGP and the authors' programs.
 THEIRS_ALONE = {
     "ANNz2": PUBLISHED["ANNz2"],
     "TPZ": PUBLISHED["TPZ (forest)"],

@@ -1,4 +1,4 @@
-"""A simulated galaxy survey in ugriz: what photometry tells of redshift, and what it hides.
+"""A simulated galaxy survey in ugriz.
 
 A galaxy is a redshift, a spectral class (elliptical, spiral, starburst, and blends), dust and a
 luminosity. Its spectrum, built from analytic pieces, is redshifted through five passbands; sky and

@@ -21,8 +21,8 @@ from scant.events import Report
 from scant.models.gpz.change_of_basis import full_gamma, in_coordinates
 from scant.models.gpz.input_density import fill, single_gaussian
 from scant.models.gpz.model import GPz
+from scant.models.gpz.training import GPzTrainer
 from scant.models.gpz.weights import balanced_weights, normal_weights, normalized_weights
-from scant.optim.lbfgs import LBFGS
 from scant.random import restart_generator
 from scant.studies.predicted_table import checked
 from scant.studies.protocol import Step, Tensors, required
@@ -32,6 +32,7 @@ from scant.studies.redshift.explore import answer
 from scant.studies.redshift.fitted import FittedGPz
 from scant.studies.redshift.preprocessing import Features
 from scant.studies.redshift.report import write_report
+from scant.studies.trained import TrainedStudy
 from torch import Tensor
 
 SHOWN_LIVE = 600  # test rows in a snapshot: enough to see, cheap to send
@@ -42,18 +43,17 @@ WEIGHTS = {
 }
 
 
-class Study:
+class Study(TrainedStudy):
     """GPz on one table (see `scant.studies.protocol.Study` for how it is driven)."""
 
-    scheduled = False
-    reason = ""
-    tolerance = 1e-4
+    settings: RedshiftSettings
+    model: GPz
 
     def __init__(
         self, settings: RedshiftSettings, table: pd.DataFrame | None, device: torch.device
     ) -> None:
         table = required("redshift", table)
-        self._follow(settings, device)
+        self._configure(settings, device)
         bands = bands_of(table, settings.target)
         self.learn, self.held = self._split(table)
         self.features = Features.fit(self.learn, bands, settings)
@@ -74,11 +74,8 @@ class Study:
         }
         self.members: Members | None = None
 
-    def _follow(self, settings: RedshiftSettings, device: torch.device) -> None:
-        self.settings, self.device = settings, device
-        self.notes: list[str] = []
-        self.restarts, self.max_steps = settings.restarts, settings.max_steps
-        self.patience = settings.patience
+    def _configure(self, settings: RedshiftSettings, device: torch.device) -> None:
+        super()._configure(settings, device)
         self.structures = stages_to(settings.covariance, settings.start)
         self.stages = len(self.structures)
 
@@ -165,10 +162,8 @@ class Study:
         self.model.initialize(self.X, self.y, generator)
         if best is not None:
             self._take(best)
-        self.optimizer = LBFGS(
-            self.model.parameters(),
-            lambda: self.model.objective(self.X, self.y, self.omega, self.noise),
-        )
+        self.trainer = GPzTrainer(self.model, self.X, self.y, self.omega, self.noise)
+        self.n_rows = float(self.omega.sum())
 
     def _model(self, structure: Any) -> GPz:
         s = self.settings
@@ -180,18 +175,16 @@ class Study:
         return (self.T * noise.to(self.device).unsqueeze(1)) @ self.T.T
 
     def step(self) -> Step:
-        loss = self.optimizer.step()
+        elbo = self.trainer.step() / self.n_rows
         X, z, omega, noise = self.checked
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always", RuntimeWarning)
             self.model.fit_posterior(self.X, self.y, self.omega, self.noise, mixture=None)
-        for warning in said:
-            if str(warning.message) not in self.notes:
-                self.notes.append(str(warning.message))
+        self._note([str(warning.message) for warning in said])
         found = self.model.predict(X, noise)
         score = self.target.log_density(z, found)
         weighted = (omega * score).sum() / omega.sum()
-        return Step(-loss / float(self.omega.sum()), float(weighted))
+        return Step(elbo, float(weighted))
 
     def _whole(self, X: Tensor) -> Tensor:
         """Missing inputs of validation rows filled by expectation: a score each step, not a fit."""
@@ -201,13 +194,6 @@ class Study:
         """Free parameters, Gamma as one full matrix a basis function whatever the stage."""
         named = dict(self.model.named_parameters())
         return {**named, "gamma": full_gamma(self.model)}
-
-    def state(self) -> Tensors:
-        return self.optimizer.state_dict()
-
-    def load(self, parameters: Tensors, state: Tensors) -> None:
-        self._take(parameters)
-        self.optimizer.load_state_dict(state)
 
     @torch.no_grad()
     def _take(self, parameters: Tensors) -> None:
@@ -271,7 +257,7 @@ class Study:
         device: torch.device,
     ) -> Study:
         study = cls.__new__(cls)
-        study._follow(settings, device)
+        study._configure(settings, device)
         study.metadata = meta["words"]
         study.features = Features.of(meta["features"])
         study.target = Target(**meta["target"])

@@ -1,4 +1,4 @@
-"""What a classifier is given of a patch: color, HOG and LBP, or the features of InceptionV3.
+"""Features of a patch: color, HOG and LBP, or the last layer of InceptionV3.
 
 The first need no download. A patch is brought to 96 x 96 pixels and cut into cells of 8 x 8. Each
 has its mean and deviation in CIELAB (less the patch's own, so that light and soil matter less), a

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from scant.dashboard import app as server_app
-from scant.dashboard.auth.login_sessions import COOKIE
+from scant.dashboard.auth.sessions import COOKIE
 from scant.dashboard.auth.throttle import Throttle
 from scant.dashboard.frame import template
 from scant.dashboard.frame.session import SessionContext

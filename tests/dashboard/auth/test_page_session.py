@@ -21,8 +21,8 @@ from bokeh.util.token import (
     generate_session_id,
     get_session_id,
 )
-from scant.dashboard.auth.login_sessions import Login
 from scant.dashboard.auth.page_session import FAULTS, SOCKETS, signing_key, visitor
+from scant.dashboard.auth.sessions import Login
 from scant.dashboard.auth.visitor_cookie import COOKIE, sign
 from tornado.httpclient import HTTPRequest
 from tornado.httputil import HTTPHeaders, HTTPServerRequest

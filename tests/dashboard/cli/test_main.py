@@ -19,7 +19,7 @@ import scant
 from scant.dashboard.cli.main import app
 from scant.data_sources.open import sample
 from scant.events import Finished, Progress, State
-from scant.store import Store, schema
+from scant.store import Store, database
 from typer.testing import CliRunner, Result
 
 from tests.paths import ROOT
@@ -388,7 +388,7 @@ def test_an_operator_meets_a_locked_database_in_one_sentence(
 ) -> None:
     monkeypatch.delenv("DATABASE_URL", raising=False)
     monkeypatch.setenv("SCANT_DATA_DIR", str(tmp_path))
-    monkeypatch.setattr(schema, "BUSY_SECONDS", 0.02)
+    monkeypatch.setattr(database, "BUSY_SECONDS", 0.02)
     store = Store.open()
     run = store.add_run("toy", {}, "demo", "user:ada")
     store.close()

@@ -172,4 +172,4 @@ def test_without_a_table_in_use_train_says_so(site: Site) -> None:
         fetch._page._train()
         return str(fetch._page.bar.status.shown["text"])
 
-    assert "not started: no table is in use yet" in str(on_the_page(site, act))
+    assert "not started: no table is selected yet" in str(on_the_page(site, act))

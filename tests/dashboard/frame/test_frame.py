@@ -25,7 +25,7 @@ from scant.dashboard.pages.gallery import gallery
 from scant.dashboard.server.options import ServerOptions
 from scant.dashboard.server.site import Site
 from scant.dashboard.study_page.page import StudyPage, study_page
-from scant.dashboard.study_page.views import Views
+from scant.dashboard.study_page.views import PageViews
 from scant.errors import BadInput, NotFound
 from scant.store import Store
 from scant.studies import entry
@@ -111,7 +111,7 @@ def with_the_demonstration(visit: SessionContext) -> PageContent:
 def test_views_that_do_not_concern_a_run_are_kept_off_the_page(site: Site) -> None:
     made: list[StudyPage] = []
 
-    def without_posterior(page: StudyPage) -> Views:
+    def without_posterior(page: StudyPage) -> PageViews:
         return replace(
             views(page), hides=lambda run: {"Posterior"} if run.metadata["bands"] else ()
         )

@@ -21,7 +21,7 @@ def test_a_surface_draws_every_cell_and_names_the_surest() -> None:
     plot.show(truth + 1, std)
     assert plot.cells.data["mean"][0].tolist()[1][2] == 7  # the first dimension fastest
     assert (plot.cells.data["dw"], plot.cells.data["dh"]) == ([4], [3])
-    assert "surest at (1.5, 1.5)" in plot.alt
+    assert "most certain at (1.5, 1.5)" in plot.alt
     assert "against the truth 1" in plot.alt
     assert plot.figures[0].visible
     plot.clear()
@@ -61,8 +61,8 @@ def test_the_band_reads_where_least_is_known() -> None:
     std = np.ones(11)
     std[7] = 2
     plot.show(x, np.sin(x), std, std + 1, np.sin(x) + 0.5)
-    assert "known least at 7, within ± 3.9" in plot.alt
-    assert "truth off by 0.5" in plot.alt
+    assert "most uncertain at 7, within ± 3.9" in plot.alt
+    assert "RMSE against the truth 0.5" in plot.alt
 
 
 @pytest.mark.parametrize(("alone", "said"), [(0.5, "up to 50"), (0.01, "nowhere")])

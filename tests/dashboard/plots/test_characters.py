@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scant.dashboard.plots.base import NOTHING
+from scant.dashboard.plots.coregionalization_grid import HintonGrid
 from scant.dashboard.plots.entropy import EntropyPlot
-from scant.dashboard.plots.hinton_grid import HintonGrid
 from scant.dashboard.plots.images import LEVELS, GalleryPlot, ResponsePlot
 from scant.dashboard.plots.recall import CHANCE, LINE, MARGINS, MODEL, ROW, RecallPlot
 from scant.dashboard.plots.reliability import ReliabilityPlot
@@ -30,7 +30,7 @@ def test_one_scale_over_all_matrices() -> None:
     assert (side / side.max()) ** 2 == pytest.approx(np.abs(value) / 4)
     assert "the greatest entry is 4, in B1: Anu/b with itself" in plot.alt
     # within Anu |-0.5| and its quarter, between 0.25 and 0 and theirs
-    assert "Between alphabets entries are 25% the size of those within one" in plot.alt
+    assert "The mean size of entries between alphabets is 25% of the mean within one" in plot.alt
 
 
 def test_classes_are_colored_by_group_whatever_their_order() -> None:
@@ -187,7 +187,7 @@ def test_reliability_says_how_far_stated_and_right_are_apart() -> None:
     plot.show(bins)
     assert len(plot.points.data["rows"]) == 2
     assert plot.bars.data["share"] == pytest.approx([0, 0.25, 0.75])
-    assert "states 78% on average and is right in 65%, too sure of itself" in plot.alt
+    assert "mean confidence 78%, accuracy 65%, overconfident" in plot.alt
     assert "calibration error is 17.5%" in plot.alt
     plot.show(np.array([[np.nan], [np.nan], [0.0]]))
     assert plot.alt == "No row was held out."
@@ -198,5 +198,5 @@ def test_doubt_is_split_by_output() -> None:
     plot.show(np.array([1.0, 2.0, 3.0]), np.array([0.5, 0.5, 0.5]), np.array([0, 0, 1]), ["a", "b"])
     assert plot.bars.data["all"] == pytest.approx([1.5, 3.0])
     assert plot.bars.data["model"] == pytest.approx([0.5, 0.5])
-    assert "2.00 nats, as of a choice among 7.4 equal classes" in plot.alt
+    assert "2.00 nats, equal to a choice among 7.4 equal classes" in plot.alt
     assert "would remove 25% of it" in plot.alt

@@ -37,10 +37,10 @@ def test_rows_are_told_apart_by_color_and_marker_the_rare_ones_on_top() -> None:
 
 def test_the_scatter_says_how_far_classes_are_apart() -> None:
     plot = scattered()
-    assert plot.alt.startswith("Rows: 3 other, 2 mitosis, each with the ellipse that holds 95%")
-    assert "; the middle of mitosis is " in plot.alt
+    assert plot.alt.startswith("Rows: 3 other, 2 mitosis, each with its 95% ellipse")
+    assert "; the mean of mitosis is " in plot.alt
     deviations = 4.0 / np.sqrt((np.var([4, 4.2]) + np.var([0, 0.2, 0.1])) / 2)
-    assert f"is {deviations:.1f} deviations from that of the others" in plot.alt
+    assert f"is {deviations:.1f} deviations from the mean of the others" in plot.alt
     one = LABEL == 0
     plot.show(MEAN[one], MEAN[one], LABEL[one], CLASSES, AXES)
     assert plot.alt.startswith("Rows: 3 other, each with")
@@ -105,7 +105,7 @@ def test_relevance_tells_shared_from_private() -> None:
     assert plot.bars[1].data["relevance"].tolist() == [4]
     assert plot.figures[0].xaxis[0].major_label_overrides == {1: "s1", 2: "s2", 3: "p1"}
     assert plot.alt.startswith("2 of 3 dimensions")
-    assert "private 1 has" in plot.alt
+    assert "that of private 1" in plot.alt
 
 
 def test_thresholds_are_marked_on_every_curve() -> None:
@@ -116,7 +116,7 @@ def test_thresholds_are_marked_on_every_curve() -> None:
     assert plot.guess.data["y"].tolist() == pytest.approx([0.1, 0.1])
     plot.mark(curves[:, :, 0], ["SCLVM", "SVM"], "At 0.1.")
     assert plot.marks.data["recall"].tolist() == [1, 1]
-    assert plot.alt == "At 0.1. Dotted: what guessing comes to."
+    assert plot.alt == "At 0.1. Dotted: random guessing."
 
 
 def test_the_curve_of_imbalance_grows_and_names_who_is_better() -> None:

@@ -18,8 +18,8 @@ def test_the_pool_marks_what_was_labeled_and_what_comes_next() -> None:
     xy = np.arange(8.0).reshape(4, 2)
     p = np.array([0.1, 0.5, 0.9, 0.3])
     plot.show(xy, p, np.array([10, 11, 12, 13]), [[10], [12]], [11, 99], CLASSES)
-    assert "2 of 4 patches are labelled" in plot.alt
-    assert "1 are thought to show clamp, and 2 lie between" in plot.alt
+    assert "2 of 4 patches are labeled" in plot.alt
+    assert "have p(clamp) above one half, and 2 are between" in plot.alt
     assert plot.given[1].data["x"].tolist() == [4.0]
     assert plot.next.data["y"].tolist() == [3.0]  # 99 is not in the pool
     assert plot.items[1].label.value == "labelled clamp"
@@ -59,7 +59,7 @@ def test_boxes_lie_where_their_shares_say_in_the_pictures_own_proportions() -> N
     assert plot.figures[0].aspect_ratio == 160 / 90
     assert plot.boxes.data["x"].tolist() == [40.0, 120.0]
     assert plot.boxes.data["width"].tolist() == [2.0, 4.0]
-    assert plot.caption_source.data["text"] == ["0.20", "0.80"]
+    assert plot.labels.data["text"] == ["0.20", "0.80"]
     plot.boxes.selected.indices = [1]
     assert picked == [7]
     plot.clear()

@@ -16,7 +16,7 @@ def told(*names: str) -> str:
 def test_each_metric_is_explained_by_its_own_sentence_and_twins_by_one() -> None:
     made = told("precision", "average precision", "SMSE", "NMSE")
     assert made.count("<li>") == 3
-    assert "<strong>precision</strong>: of the rows that the model puts into a class" in made
+    assert "<strong>precision</strong>: share of the rows assigned to a class" in made
     assert "<strong>average precision</strong>: the area under" in made
     assert "<strong>SMSE; NMSE</strong>" in made
     of_two = told("coverage of the 50% interval", "coverage of the 95% interval")

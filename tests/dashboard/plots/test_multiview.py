@@ -98,8 +98,8 @@ def test_each_states_its_reading_forgets_it_and_shows_again(make: object) -> Non
 
 def test_survival_tells_medians_and_how_far_apart_the_curves_are() -> None:
     plot = survival()
-    assert "Half live beyond 10; predicted: 20, with its doubt 20." in plot.alt
-    assert "the predicted times at most 15%, with its doubt at most 5%" in plot.alt
+    assert "Half live beyond 10; predicted: 20, with uncertainty 20." in plot.alt
+    assert "the predicted times at most 15%, with uncertainty at most 5%" in plot.alt
     # at the first time there is no bound but the estimate itself, which the curve meets
     assert "within its bounds 100% of the time" in plot.alt
     assert plot.band.data["low"][0] == 1
@@ -122,8 +122,8 @@ def test_a_cohort_is_judged_by_those_who_died_and_by_what_the_others_allow() -> 
     plot = cohort()
     # factors 2, 2 and 1.025; the intervals reach half as far again
     assert "3 held-out patients died: their times are off by a factor of 2.00" in plot.alt
-    assert "interval holds 33% of them" in plot.alt
-    assert "1 were last seen alive, which the interval allows for 0%" in plot.alt
+    assert "interval contains 33% of them" in plot.alt
+    assert "1 were last seen alive, consistent with 0% of the intervals" in plot.alt
     assert plot.figures[0].xaxis[0].ticker.ticks == [10, 20]
     assert plot.figures[0].yaxis[0].ticker.ticks == [5, 10, 20, 50]
     none = np.empty(0)
@@ -134,10 +134,10 @@ def test_a_cohort_is_judged_by_those_who_died_and_by_what_the_others_allow() -> 
 def test_influence_names_what_leads_and_what_adds_nothing() -> None:
     plot = influence()
     assert plot.alt.startswith("texture contributes 65%, then intensity 30%; ")
-    assert "next to nothing comes from noise" in plot.alt
+    assert "almost nothing comes from noise" in plot.alt
     assert plot.even.location == pytest.approx(1 / 3)
     plot.show(np.array([1.0]), ["all"])
-    assert plot.alt == "There is but all, which contributes all."
+    assert plot.alt == "There is only all."
     assert not plot.even.visible
 
 
@@ -147,8 +147,8 @@ def test_probabilities_of_a_rare_class_are_shares_of_that_class() -> None:
     assert up.sum() == pytest.approx(1)
     assert down.sum() == pytest.approx(-1)
     assert len(up) == BINS
-    assert "100% of the 50 rows of event are put above one half" in plot.alt
-    assert "98% of the 150 rows of none are put below one half" in plot.alt
+    assert "100% of the 50 rows of event are above one half" in plot.alt
+    assert "98% of the 150 rows of none are below one half" in plot.alt
     assert [item.label["value"] for item in plot.items] == ["event, upwards", "none, downwards"]
     plot.show(np.empty(0), np.empty(0), ["none", "event"])
     assert plot.alt == "No row was held out."
@@ -194,7 +194,7 @@ def test_methods_are_ranked_by_what_is_better_and_tested_against_the_run() -> No
     plot = methods()
     assert plot.dots.data["method"] == ["DFGP", "Student-t", "SGP"]
     assert "best first: Student-t 0.400 ± 0.028, DFGP 0.500 ± 0.028, SGP 0.600." in plot.alt
-    assert "tells DFGP from Student-t (p 0.01), not from SGP" in plot.alt
+    assert "separates DFGP from Student-t (p 0.01), not from SGP" in plot.alt
     assert len(plot.splits.data["value"]) == 5
     plot.show(np.array([[0.8]]), np.array([np.nan]), ["DFGP"], "F1")
     assert plot.alt == "No other method was fitted to the same rows."
@@ -204,7 +204,7 @@ def test_methods_are_ranked_by_what_is_better_and_tested_against_the_run() -> No
 def test_combinations_of_views_are_named_by_what_is_shorter() -> None:
     plot = views_on()
     assert plot.dots.data["label"] == ["1. all views", "2. texture"]
-    assert plot.alt.startswith("With texture F1 is 0.700 against 0.650 of averaged kernels")
+    assert plot.alt.startswith("With texture F1 is 0.700 against 0.650 for averaged kernels")
     assert "over 2 combinations the two differ by +0.075 on average" in plot.alt
     plot.show([Tried(("intensity", "texture"), 0.8, float("nan"))], VIEWS, "F1")
     assert plot.dots.data["label"] == ["1. all but noise"]

@@ -23,7 +23,7 @@ from scant.dashboard.plots.rejection_curve import KeptPlot
 from scant.dashboard.plots.relevance import BasisPlot, FeaturePlot
 from scant.dashboard.plots.scatter import ScatterPlot
 from scant.dashboard.plots.surface import SurfacePlot
-from scant.dashboard.plots.variance import VariancePlot, split_reading
+from scant.dashboard.plots.uncertainty import VariancePlot, split_reading
 
 RNG = np.random.default_rng(0)
 TRUE = RNG.uniform(0, 1, 50)
@@ -117,7 +117,7 @@ def test_readings_hold_the_right_numbers() -> None:
 
 
 def test_split_without_missing_inputs_speaks_of_none() -> None:
-    assert split_reading(1.0, 3.0).endswith("lessen.")
+    assert split_reading(1.0, 3.0).endswith("reduce.")
     assert split_reading(0.0, 0.0) == "No variance at all."
 
 
@@ -190,7 +190,7 @@ def test_fed_passes_on_what_the_page_chose() -> None:
     plot = BasisPlot()
     view = DataView(plot, lambda told, metadata: plot.show(told.arrays[metadata["which"]]))
     view.update(SimpleNamespace(arrays={"a": np.array([1.0])}), {"which": "a"})
-    assert view.alt == "1 of 1 basis functions carry 90% of the signal."
+    assert view.alt == "1 of 1 basis functions account for 90% of the signal."
 
 
 @pytest.mark.parametrize("color", [*theme.GROUPS, theme.GREY, *theme.DEVIATION])

@@ -83,12 +83,12 @@ def test_bands_stay_in_their_cells_and_have_no_width_between_them() -> None:
 def test_the_grid_says_where_least_is_known_and_how_many_held_out_points_it_caught() -> None:
     plot = laid()
     plot.show(GRID, *curves())
-    assert "least is known of a, r3 at 7, within ± 0.78" in plot.alt
-    assert "hold 1 of the 1 held-out points (green rings)" in plot.alt
+    assert "the most uncertain is a, r3 at 7, within ± 0.78" in plot.alt
+    assert "contain 1 of the 1 held-out points (green rings)" in plot.alt
     mean, std_f, std_y = curves()
     mean[0, 1] = 5.0
     plot.show(GRID, mean, std_f, std_y)
-    assert "hold 0 of the 1 held-out" in plot.alt
+    assert "contain 0 of the 1 held-out" in plot.alt
     plot.clear()
     assert plot.alt == NOTHING
     assert len(plot.curves.data["u"]) == 0
@@ -120,7 +120,7 @@ def test_points_that_every_row_shows_are_counted_once() -> None:
     plot.show(GRID, mean, np.full_like(mean, np.nan), np.full_like(mean, 0.1))
     assert plot.alt.startswith("2 models, one replica;")
     assert "of 2 held-out points (green rings, the same in each row)" in plot.alt
-    assert plot.alt.endswith("hold: this run 2, pooled 1.")
+    assert plot.alt.endswith("contain: this run 2, pooled 1.")
 
 
 def test_a_model_without_a_curve_leaves_the_grid_empty() -> None:
@@ -172,7 +172,7 @@ def test_latent_places_carry_ellipses_and_name_neighbors() -> None:
     # The second dimension says nothing, so the first and the third are shown.
     assert plot.places.data["y"].tolist() == [0, 0, 2]
     assert plot.places.data["width"][0] == pytest.approx(2 * 2.4477 * 0.1, rel=1e-3)
-    assert "the closest two are a and b, 0.1 apart; the place of c is known least" in plot.alt
+    assert "the closest two are a and b, 0.1 apart; the position of c is most uncertain" in plot.alt
     assert plot.figures[0].yaxis[0].axis_label == "latent dimension 3"
     plot.show(mean[:, :1], std[:, :1], ["a", "b", "c"])
     assert plot.places.data["y"].tolist() == [0, 0, 0]
@@ -194,7 +194,7 @@ def test_levels_are_stacked_and_said() -> None:
     plot.show(np.array([[0.6, 0.3, 0.1], [0.2, 0.7, 0.1]]), ["a", "b"])
     np.testing.assert_allclose(plot.bars.data["replica"], [0.9, 0.9])
     np.testing.assert_allclose(plot.bars.data["noise"], [1, 1])
-    assert "40% of the variance is shared by an output's replicas, 50% is each" in plot.alt
+    assert "40% of the variance is shared by an output's replicas, 50% belongs to each" in plot.alt
     assert "replicas of b differ most" in plot.alt
 
 

@@ -253,7 +253,7 @@ def test_a_fault_of_the_server_is_a_sentence(
     reply = ask(f"{served.url}/healthz")
     assert reply.status == 500
     page = reply.body.decode()
-    found = re.search(r"It has noted what went wrong as (\w{8})\.", page)
+    found = re.search(r"The error is logged as (\w{8})\.", page)
     assert found is not None
     assert "secret" not in page
     assert "Traceback" not in page

@@ -9,12 +9,14 @@ from typing import Any, cast
 import pytest
 import typer.main
 from scant.dashboard import app
-from scant.dashboard.auth import accounts, login_sessions, throttle, visitor_cookie
+from scant.dashboard.auth import accounts, throttle, visitor_cookie
+from scant.dashboard.auth import sessions as login_sessions
 from scant.dashboard.cli.main import app as scant
 from scant.dashboard.controls.upload import LIMIT_BYTES
 from scant.dashboard.limits import gate, messages, sessions, uploads
 from scant.dashboard.server import headers, routes
-from scant.runs import backlog, dispatcher, leases, limited, limits, store_writer
+from scant.runs import backlog, leases, limited, limits, store_writer
+from scant.runs.dispatch import lifecycle
 from scant.store import UPLOAD_DAYS, logins, quota
 from scant.studies import STUDIES
 from scant.tables.csv_parser import MOST_LINES
@@ -147,7 +149,7 @@ NUMBERS = [
     f"ignores this for {limited.HEED_SECONDS:.0f} s",
     f"waits {store_writer.ANSWER_SECONDS:.0f} s at most",
     f"the server writes every {leases.BEAT_SECONDS:.0f} s",
-    f"tried again, {dispatcher.LOSSES} times at most",
+    f"tried again, {lifecycle.LOSSES} times at most",
     f"N = 2^{accounts.LOG2_N}, r = {accounts.BLOCK}, p = {accounts.PARALLEL}, "
     f"{accounts.SALT_BYTES}-byte salt, {accounts.DIGEST_BYTES}-byte digest",
     f"{accounts.SHORTEST} to {accounts.LONGEST:,} characters",

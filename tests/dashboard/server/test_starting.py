@@ -75,7 +75,11 @@ def test_a_port_that_this_user_may_not_open(
 def test_a_scheduler_that_does_not_answer(address: str, tmp_path: Path) -> None:
     """It used to be a traceback, and a server that could train nothing."""
     arguments = ("serve", "--port", "0", "--data-dir", str(tmp_path), "--scheduler", address)
-    command = [sys.executable, "-c", "from scant.dashboard.cli.main import app; app()", *arguments]
+    script = (
+        "from scant.runs.workers import cluster; cluster.CONNECT_SECONDS = 0.3;"
+        "from scant.dashboard.cli.main import app; app()"
+    )
+    command = [sys.executable, "-c", script, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
     (line,) = done.stderr.strip().splitlines()

@@ -88,7 +88,7 @@ def test_words_read_back_say_the_same() -> None:
         ({"step": "<b>"}, "got '<b>'"),
         ({"step": "²"}, "got '²'"),
         ({"preset": "best"}, "There is no preset 'best'; there are demo, as published."),
-        ({"text": "x" * 301}, "has 301 characters, of which the first 300 are shown"),
+        ({"text": "x" * 301}, "has 301 characters; the first 300 are shown"),
     ],
 )
 def test_what_makes_no_sense_is_said_and_left_out(query: dict[str, str], said: str) -> None:

@@ -97,7 +97,7 @@ class Driver:
 
     def kill_worker(self, run: str, how: signal.Signals = signal.SIGKILL) -> None:
         """Send a signal to the process that trains a run."""
-        self.kill(self.service._live[run].worker, how)
+        self.kill(self.service.care.live[run].worker, how)
 
     def kill(self, worker: str, how: signal.Signals = signal.SIGKILL) -> None:
         """Send a signal to the process of a worker."""
@@ -109,7 +109,7 @@ class Driver:
         """What a function gives on these workers, or on all of them, by address."""
 
         async def ask() -> dict[str, T]:
-            client = self.service._desk._client
+            client = self.service.care.client._client
             return dict(await client.run(function, *given, workers=workers))
 
         return self.call(ask())

@@ -1,4 +1,4 @@
-"""A run service whose desk only notes what it is told, for tests that play the worker."""
+"""A run service whose client only notes what it is told, for tests that play the worker."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 from scant.events import Checkpoint, Event, Progress, Started, State, encode
 from scant.runs import RunService
-from scant.runs.worker_client import Ended, Message
+from scant.runs.workers.protocol import Ended, Message
 from scant.store import Store
 
 
-class PaperDesk:
-    """A desk with one worker that does nothing of itself."""
+class FakeWorkerClient:
+    """A client with one worker that does nothing of itself."""
 
     connected, local = True, False
 
@@ -44,6 +44,12 @@ class PaperDesk:
     async def memory(self) -> int | None:
         return None
 
+    async def renew(self, address: str, run: str, attempt: int) -> None: ...
+
+    async def prefetch_demo(self, address: str, study: str) -> None: ...
+
+    async def ask(self, address: str, request: dict[str, Any], model: bytes | None) -> Any: ...
+
     def forget(self, run: str, attempt: int) -> None: ...
 
     def say(self, *events: Event) -> None:
@@ -52,10 +58,9 @@ class PaperDesk:
         self.inbox.put_nowait(Message(job["run"], job["attempt"], "worker", encode(events)))
 
 
-def service(url: str) -> tuple[RunService, PaperDesk]:
-    made, desk = RunService(Store.open(url)), PaperDesk()
-    made._desk = desk  # type: ignore[assignment]
-    return made, desk
+def service(url: str) -> tuple[RunService, FakeWorkerClient]:
+    client = FakeWorkerClient()
+    return RunService(Store.open(url), client=client), client
 
 
 async def until(true: Callable[[], Any]) -> None:
@@ -63,12 +68,12 @@ async def until(true: Callable[[], Any]) -> None:
         await asyncio.sleep(0.01)
 
 
-async def running(url: str) -> tuple[RunService, PaperDesk, str]:
+async def running(url: str) -> tuple[RunService, FakeWorkerClient, str]:
     """A server that trains a run, at step 1, with a checkpoint."""
-    first, desk = service(url)
+    first, client = service(url)
     await first.start()
     run = await first.submit("toy", {}, "demo", "ada")
-    await until(lambda: desk.begun)
-    desk.say(Started("cpu", 40), Progress(1, -1.0, 0.1, -1.0, -1.0), Checkpoint(1, b"one"))
+    await until(lambda: client.begun)
+    client.say(Started("cpu", 40), Progress(1, -1.0, 0.1, -1.0, -1.0), Checkpoint(1, b"one"))
     await until(lambda: first.store.run(run).state is State.RUNNING)
-    return first, desk, run
+    return first, client, run

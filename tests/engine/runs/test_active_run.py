@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from scant.events import Finished, State, decode
-from scant.runs import worker
+from scant.runs.workers import plugin, task
 
 
 class Place:
@@ -18,10 +18,10 @@ class Place:
 
     def __init__(self) -> None:
         self.said: list[Any] = []
-        self.plugins = {worker.PLUGIN: self.made()}
+        self.plugins = {plugin.PLUGIN: self.made()}
 
-    def made(self) -> worker.ScantWorkerPlugin:
-        place = worker.ScantWorkerPlugin()
+    def made(self) -> plugin.ScantWorkerPlugin:
+        place = plugin.ScantWorkerPlugin()
         place.controls = {}
         place.memory = 0
         place.science = threading.Thread(target=str)
@@ -30,7 +30,7 @@ class Place:
 
     def log_event(self, _topic: str, message: dict[str, Any]) -> None:
         if not self.said:
-            assert worker.tell("r", 1, "pause", self)  # type: ignore[arg-type]
+            assert task.tell("r", 1, "pause", self)  # type: ignore[arg-type]
         self.said += [message, *decode(message["events"])]
 
 
@@ -38,9 +38,9 @@ def test_a_wish_that_answers_the_first_sign_of_life_is_heard(
     toy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = Place()
-    monkeypatch.setattr(worker, "get_worker", lambda: here)
+    monkeypatch.setattr(task, "get_worker", lambda: here)
     job = {"run": "r", "attempt": 1, "study": toy, "settings": {}, "data": "demo"}
-    worker.work(json.dumps({**job, "device": "cpu", "wish": None}), None, None)
+    task.work(json.dumps({**job, "device": "cpu", "wish": None}), None, None)
     end = here.said[-1]
     assert isinstance(end, Finished)
     assert end.state is State.PAUSED

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 from scant.events import Finished, State
-from scant.runs import dispatcher, leases, limited, store_writer
-from scant.store import TakenOver, claims, schema
+from scant.runs import leases, limited, store_writer
+from scant.runs.background import Background
+from scant.runs.dispatch import dispatcher, pool
+from scant.store import TakenOver, claims, database, schema
 from scant.store.clock import now
 from sqlalchemy import insert, select
 
@@ -24,8 +26,9 @@ pytestmark = pytest.mark.usefixtures("toy")
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("ATTEND_SECONDS", "BEAT_SECONDS"):
         monkeypatch.setattr(leases, name, 0.05)
-    monkeypatch.setattr(schema, "BUSY_SECONDS", 0.02)
+    monkeypatch.setattr(database, "BUSY_SECONDS", 0.02)
     monkeypatch.setattr(dispatcher, "TICK_SECONDS", 0.05)
+    monkeypatch.setattr(pool, "COUNT_SECONDS", 0.05)
     monkeypatch.setattr(limited, "METER_SECONDS", 0.02)
     monkeypatch.setattr(store_writer, "FIRST_PAUSE", 0.01)
     monkeypatch.setattr(store_writer, "LAST_PAUSE", 0.05)
@@ -39,17 +42,17 @@ def test_a_run_that_is_paused_on_its_way_to_a_worker_rests(tmp_path: Path) -> No
     """It used to begin, and to go on when its worker had paused it."""
 
     async def story(url: str) -> None:
-        server, desk = service(url)
+        server, client = service(url)
         await server.start()
         run = await server.submit("toy", {}, "demo", "ada")
-        async with server._turn(run):  # as a click has it that came before the worker was free
-            await until(lambda: server._live[run].assigned)
-            await server._pause(run)
+        async with server.care.turns.of(run):  # as a click has it that came before
+            await until(lambda: server.care.live[run].assigned)
+            await server.steering.pause(run)
         await until(lambda: server.store.run(run).state is State.PAUSED)
-        assert desk.begun == []
+        assert client.begun == []
         assert not server.owns(run)
         await server.resume(run, "ada")
-        await until(lambda: desk.begun)
+        await until(lambda: client.begun)
         await server.close(0.1)
 
     lived(tmp_path, story)
@@ -60,7 +63,7 @@ def test_a_server_that_has_hours_to_put_down_closes_though_its_database_is_locke
 ) -> None:
     async def story(url: str) -> None:
         server, _, run = await running(url)
-        await until(lambda: server._policy._used.get(run))
+        await until(lambda: server.policy._used.get(run))
         with locked(url):
             await asyncio.wait_for(server.close(0.1), 20)
 
@@ -99,17 +102,17 @@ def test_runs_that_come_into_care_while_the_database_is_asked_are_taken_up_once(
     tmp_path: Path,
 ) -> None:
     async def story(url: str) -> None:
-        server, desk, run = await running(url)
+        server, client, run = await running(url)
         record = server.store.run(run)
 
         async def ask(_: Callable[[], object]) -> list:
             return [record]
 
-        await server._leases.adopt(ask)
+        await server.leases.adopt(ask)
         await server.stop(run, "ada")
-        desk.say(Finished(State.STOPPED, "After step 1."))
+        client.say(Finished(State.STOPPED, "After step 1."))
         await until(lambda: server.store.run(run).state is State.STOPPED)
-        assert [job["attempt"] for job in desk.begun] == [1]
+        assert [job["attempt"] for job in client.begun] == [1]
         assert not any("restarted" in note for note in server.store.notes(run))
         await server.close(0.1)
 
@@ -120,33 +123,35 @@ def test_runs_that_come_into_care_while_the_database_is_asked_are_taken_up_once(
     ("error", "level"), [(TakenOver("run"), logging.INFO), (ValueError("of us"), logging.ERROR)]
 )
 def test_what_fails_aside_leaves_one_line(
-    error: Exception, level: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    error: Exception, level: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
 
     async def fail() -> None:
         raise error
 
-    async def story(url: str) -> None:
-        server, _ = service(url)
-        server._spawn(fail())
-        await until(lambda: not server._spawned)
+    async def story() -> None:
+        Background().spawn(fail())
+        await until(lines)
 
-    lived(tmp_path, story)
-    lines = [r for r in caplog.records if r.name in ("asyncio", "scant.runs.dispatcher")]
-    assert [line.levelno for line in lines] == [level]
+    def lines() -> list[int]:
+        names = ("asyncio", "scant.runs.background")
+        return [line.levelno for line in caplog.records if line.name in names]
+
+    asyncio.run(story())
+    assert lines() == [level]
 
 
 def test_a_run_that_ended_in_its_last_second_is_not_given_up(tmp_path: Path) -> None:
     """Its end waits for its turn while the meter, whose hours it used, has its own."""
 
     async def story(url: str) -> None:
-        server, desk, run = await running(url)
-        live = server._live[run]
-        async with server._turn(run):
-            giving_up = asyncio.create_task(server._policy._give_up(live, live.attempt, 1.0))
+        server, client, run = await running(url)
+        live = server.care.live[run]
+        async with server.care.turns.of(run):
+            giving_up = asyncio.create_task(server.policy._give_up(live, live.attempt, 1.0))
             await asyncio.sleep(0)  # it waits for its turn, before …
-            desk.say(Finished(State.CONVERGED, "At rest."))
+            client.say(Finished(State.CONVERGED, "At rest."))
             await until(lambda: live.over)
         await giving_up
         await until(lambda: server.store.run(run).state is State.CONVERGED)

@@ -18,21 +18,21 @@ from scant.runs import RunService, leases, limited
 from scant.runs.access import address_code, presenter_code, presenter_named
 from scant.runs.limits import Cost, Limits, Size, check_cost, cost_of
 from scant.runs.memory import out_of_memory
-from scant.runs.worker_client import Ended, Message
+from scant.runs.workers.protocol import Ended, Message
 from scant.store import Store
 from scant.store.records import new_id
 from scant.studies import entry
 from typer.testing import CliRunner
 
-from tests.engine.runs.fake_worker_client import PaperDesk, until
+from tests.engine.runs.fake_worker_client import FakeWorkerClient, until
 
 pytestmark = [pytest.mark.usefixtures("toy"), pytest.mark.timeout(60)]
 KEY = "k" * 40
 MEMORY = 11_600_000_000
 
 
-class Desk(PaperDesk):
-    """A desk whose worker can be silent, full, or be replaced."""
+class TroubledClient(FakeWorkerClient):
+    """A client whose worker can be silent, full, or be replaced."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -57,10 +57,9 @@ class Desk(PaperDesk):
         self.inbox.put_nowait(Ended(self.begun[-1]["run"], self.begun[-1]["attempt"], error))
 
 
-def service(url: str, **options: Any) -> tuple[RunService, Desk]:
-    made, desk = RunService(Store.open(url), key=KEY, **options), Desk()
-    made._desk = desk  # type: ignore[assignment]
-    return made, desk
+def service(url: str, **options: Any) -> tuple[RunService, TroubledClient]:
+    client = TroubledClient()
+    return RunService(Store.open(url), key=KEY, client=client, **options), client
 
 
 @pytest.fixture
@@ -83,14 +82,14 @@ def lived(story: Callable[[], Awaitable[None]]) -> None:
 # --- who may do what ---
 
 
-async def paused(made: RunService, desk: Desk, **about: Any) -> str:
+async def paused(made: RunService, client: TroubledClient, **about: Any) -> str:
     """A run of ada's that rests, with a checkpoint."""
     run = await made.submit("toy", {}, "demo", "ada", **about)
-    await until(lambda: desk.begun and desk.begun[-1]["run"] == run)
-    desk.say(Started("cpu", 40), Progress(1, -1.0, 0.1, -1.0, -1.0), Checkpoint(1, b"one"))
+    await until(lambda: client.begun and client.begun[-1]["run"] == run)
+    client.say(Started("cpu", 40), Progress(1, -1.0, 0.1, -1.0, -1.0), Checkpoint(1, b"one"))
     await until(lambda: made.store.run(run).state is State.RUNNING)
     await made.pause(run, "ada")
-    desk.say(Finished(State.PAUSED, "Paused."))
+    client.say(Finished(State.PAUSED, "Paused."))
     await until(lambda: made.store.run(run).state is State.PAUSED)
     return run
 
@@ -113,9 +112,9 @@ def test_what_is_anothers_is_left_as_it_is(act: str, url: str) -> None:
     """A stranger, a browser without a cookie, and who made up to be the presenter."""
 
     async def story() -> None:
-        made, desk = service(url)
+        made, client = service(url)
         await made.start()
-        run = await paused(made, desk, presenter=made.presenter("teacher"))
+        run = await paused(made, client, presenter=made.presenter("teacher"))
         table = made.store.add_upload(
             pd.DataFrame({"y": [1.0]}), owner="ada", name="t", study="toy"
         )
@@ -126,7 +125,7 @@ def test_what_is_anothers_is_left_as_it_is(act: str, url: str) -> None:
         assert made.store.run(run).state is State.PAUSED
         assert made.store.upload(table).deleted is None
         assert [v.label for v in made.store.labels(run)] == ["clamp"]
-        assert desk.told == [(run, "pause")]
+        assert client.told == [(run, "pause")]
         await ACTS[act](made, run, table, "ada")
         await made.close(0.1)
 
@@ -150,17 +149,17 @@ def test_a_demonstration_and_a_run_of_nobodys_are_steered_by_nobody(owner: str, 
 
 def test_the_presenter_of_a_lesson_may_steer_what_is_started_from_it(url: str) -> None:
     async def story() -> None:
-        made, desk = service(url)
+        made, client = service(url)
         await made.start()
-        run = await paused(made, desk, presenter=made.presenter("teacher"))
+        run = await paused(made, client, presenter=made.presenter("teacher"))
         record = made.store.run(run)
         assert made.may_steer(record, "teacher")
         assert not made.may_steer(record, "bob")
         await made.resume(run, "teacher")
-        await until(lambda: len(desk.begun) == 2)
-        desk.say(Started("cpu", 40, 1))
+        await until(lambda: len(client.begun) == 2)
+        client.say(Started("cpu", 40, 1))
         await made.stop(run, "teacher")
-        assert desk.told[-1] == (run, "stop")
+        assert client.told[-1] == (run, "stop")
         alone = await made.submit("toy", {}, "demo", "ada", presenter="made up; nobody's")
         assert made.store.origin(alone)[1] == ""
         await made.close(0.1)
@@ -215,9 +214,9 @@ def test_an_address_has_no_more_runs_for_every_cookie_it_drops(url: str) -> None
 
 def test_an_owner_has_no_more_runs_by_servers_or_by_pausing(url: str) -> None:
     async def story() -> None:
-        made, desk = service(url, limit_per_owner=1)
+        made, client = service(url, limit_per_owner=1)
         await made.start()
-        runs = [await paused(made, desk) for _ in range(3)]
+        runs = [await paused(made, client) for _ in range(3)]
         answers = await asyncio.gather(
             *(made.resume(run, "ada") for run in (*runs, *runs)), return_exceptions=True
         )
@@ -306,27 +305,27 @@ def test_hours_that_are_no_limit_are_refused(hours: float) -> None:
 HOURS = 0.3 / 3600
 
 
-async def begun(made: RunService, desk: Desk) -> str:
+async def begun(made: RunService, client: TroubledClient) -> str:
     run = await made.submit("toy", {}, "demo", "ada")
-    await until(lambda: desk.begun and desk.begun[-1]["run"] == run)
-    desk.say(Started("cpu", 40), Progress(1, -1.0, 0.1, -1.0, -1.0), Checkpoint(1, b"one"))
+    await until(lambda: client.begun and client.begun[-1]["run"] == run)
+    client.say(Started("cpu", 40), Progress(1, -1.0, 0.1, -1.0, -1.0), Checkpoint(1, b"one"))
     return run
 
 
 def test_a_run_that_has_used_its_hours_is_stopped_in_order_and_says_why(url: str) -> None:
     async def story() -> None:
-        made, desk = service(url, hours_per_run=HOURS)
+        made, client = service(url, hours_per_run=HOURS)
         await made.start()
-        run = await begun(made, desk)
-        await until(lambda: desk.told)
-        assert desk.told[0] == (run, "stop")
-        desk.say(Finished(State.STOPPED, "After step 1, as asked; the best so far is kept."))
+        run = await begun(made, client)
+        await until(lambda: client.told)
+        assert client.told[0] == (run, "stop")
+        client.say(Finished(State.STOPPED, "After step 1, as asked; the best so far is kept."))
         await until(lambda: made.store.run(run).state is State.STOPPED)
         assert made.store.run(run).reason == (
             "It used the 0.005 min that this server allows a run and was stopped. "
             "After step 1; the best so far is kept."
         )
-        assert desk.renewed == []
+        assert client.renewed == []
         await made.close(0.1)
 
     lived(story)
@@ -340,18 +339,18 @@ def test_a_step_without_end_loses_its_worker_and_a_conclusion_gets_more_time(
     monkeypatch.setattr(limited, "CONCLUDE_SHARE", 1e6)
 
     async def story() -> None:
-        made, desk = service(url, hours_per_run=HOURS)
+        made, client = service(url, hours_per_run=HOURS)
         await made.start()
-        run = await begun(made, desk)
-        await until(lambda: desk.told)
+        run = await begun(made, client)
+        await until(lambda: client.told)
         if heeded:
-            desk.beat(heeded=True)
+            client.beat(heeded=True)
             await asyncio.sleep(0.6)
             assert made.store.run(run).state is State.STOPPING
-            desk.beat(heeded=False)
+            client.beat(heeded=False)
         await until(lambda: made.store.run(run).state is State.FAILED)
         assert "took too long over a step, so its worker was replaced" in made.store.run(run).reason
-        assert desk.renewed == [(run, 1)]
+        assert client.renewed == [(run, 1)]
         await until(lambda: made.status().running == 0)  # once that is put down
         await made.close(0.1)
 
@@ -360,9 +359,9 @@ def test_a_step_without_end_loses_its_worker_and_a_conclusion_gets_more_time(
 
 def test_hours_are_counted_on_over_a_restart(url: str) -> None:
     async def story() -> None:
-        first, desk = service(url, hours_per_run=1.0)
+        first, client = service(url, hours_per_run=1.0)
         await first.start()
-        run = await begun(first, desk)
+        run = await begun(first, client)
         await until(lambda: first.store.used_seconds(run) > 0.3)
         await first.close(0.1)
         assert first.store.run(run).state is State.QUEUED
@@ -380,20 +379,20 @@ def test_hours_are_counted_on_over_a_restart(url: str) -> None:
 
 def test_a_worker_killed_for_its_memory_fails_the_run_and_not_the_next_worker(url: str) -> None:
     async def story() -> None:
-        made, desk = service(url)
+        made, client = service(url)
         await made.start()
-        run = await begun(made, desk)
-        desk.beat(resident=int(0.85 * MEMORY), memory=MEMORY)
-        desk.break_off("KilledWorker: Attempted to run task 'x' on 4 different workers")
+        run = await begun(made, client)
+        client.beat(resident=int(0.85 * MEMORY), memory=MEMORY)
+        client.break_off("KilledWorker: Attempted to run task 'x' on 4 different workers")
         await until(lambda: made.store.run(run).state is State.FAILED)
         assert made.store.run(run).reason == out_of_memory(MEMORY)
         assert "Dask" not in made.store.run(run).reason
-        assert len(desk.begun) == 1
-        other = await begun(made, desk)
-        desk.beat(resident=int(0.5 * MEMORY), memory=MEMORY)
-        desk.break_off("KilledWorker: lost")
-        await until(lambda: len(desk.begun) == 3)  # lost for another reason: tried again
-        assert desk.begun[-1]["run"] == other
+        assert len(client.begun) == 1
+        other = await begun(made, client)
+        client.beat(resident=int(0.5 * MEMORY), memory=MEMORY)
+        client.break_off("KilledWorker: lost")
+        await until(lambda: len(client.begun) == 3)  # lost for another reason: tried again
+        assert client.begun[-1]["run"] == other
         await made.close(0.1)
 
     lived(story)
@@ -415,9 +414,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_an_operator_stops_and_deletes_the_runs_of_a_living_server(folder: Path, url: str) -> None:
     async def story() -> None:
-        made, desk = service(url)
+        made, client = service(url)
         await made.start()
-        run, rest = await begun(made, desk), await paused(made, desk)
+        run, rest = await begun(made, client), await paused(made, client)
         listed = await asyncio.to_thread(scant, folder, "list", "--json")
         rows = {row["id"]: row for row in json.loads(listed.stdout)}
         assert (rows[run]["owner"], rows[run]["step"], rows[rest]["state"]) == ("ada", 1, "paused")
@@ -426,10 +425,10 @@ def test_an_operator_stops_and_deletes_the_runs_of_a_living_server(folder: Path,
         assert made.store.run(run).state is State.RUNNING
         told = await asyncio.to_thread(scant, folder, "stop", run, rest)
         assert told.exit_code == 0, told.output
-        await until(lambda: (run, "stop") in desk.told)
-        await until(lambda: desk.begun[-1]["wish"] == "stop")  # taken up, to be concluded
-        assert desk.begun[-1]["run"] == rest
-        desk.say(Finished(State.STOPPED, "Stopped."))
+        await until(lambda: (run, "stop") in client.told)
+        await until(lambda: client.begun[-1]["wish"] == "stop")  # taken up, to be concluded
+        assert client.begun[-1]["run"] == rest
+        client.say(Finished(State.STOPPED, "Stopped."))
         await until(lambda: made.store.run(rest).state is State.STOPPED)
         gone = await asyncio.to_thread(scant, folder, "delete", rest)
         assert gone.exit_code == 0

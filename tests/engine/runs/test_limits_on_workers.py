@@ -54,14 +54,15 @@ def test_a_run_that_takes_all_memory_fails_with_a_sentence_and_its_worker_lives(
 
 
 def test_a_worker_says_how_much_it_may_hold(driver: Driver) -> None:
-    assert driver.call(driver.service._desk.memory()) == LIMIT
+    assert driver.call(driver.service.care.client.memory()) == LIMIT
 
 
 def test_a_run_past_its_hours_leaves_a_model(
     driver: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(driver.service._policy, "limits", Limits(hours=10 / 3600))
     run = driver.submit(max_steps=90_000, delay=0.02)
+    driver.until_step(run, 3)
+    monkeypatch.setattr(driver.service.policy, "limits", Limits(hours=0.1 / 3600))
     assert driver.end(run) is State.STOPPED
     assert "that this server allows a run and was stopped. After" in driver.store.run(run).reason
     assert driver.store.model(run)
@@ -70,9 +71,10 @@ def test_a_run_past_its_hours_leaves_a_model(
 def test_a_run_whose_step_does_not_end_is_replaced_with_its_worker(
     driver: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(driver.service._policy, "limits", Limits(hours=1 / 3600))
     monkeypatch.setattr(limited, "HEED_SECONDS", 1.0)
     run = driver.submit(stuck_at=3)
+    driver.until_step(run, 2)
+    monkeypatch.setattr(driver.service.policy, "limits", Limits(hours=0.1 / 3600))
     assert driver.end(run) is State.FAILED
     assert "took too long over a step" in driver.store.run(run).reason
     monkeypatch.undo()

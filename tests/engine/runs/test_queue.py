@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scant.runs.dask_cluster import default_workers, gpus
-from scant.runs.queue import FairQueue, waits
+from scant.runs.dispatch.queue import FairQueue, waits
+from scant.runs.workers.cluster import default_workers, gpus
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.booleans()), max_size=12))

@@ -12,7 +12,8 @@ import pandas as pd
 import pytest
 from scant.errors import BadInput, NotFound, Unavailable
 from scant.events import Finished, Note, Progress, Queued, Report, Snapshot, Started, State
-from scant.runs import dispatcher, service
+from scant.runs import questions, service
+from scant.runs.dispatch import pool
 from toy import entry, memory
 
 from tests.engine.runs.driver import Driver, database, in_process, trust_toy
@@ -67,9 +68,9 @@ def test_no_demonstration_is_made_ahead_without_workers(
     driver: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: set[str] = {"toy"}
-    monkeypatch.setattr(driver.service, "_prefetched", asked)
-    monkeypatch.setattr(driver.service, "_slots", {})
-    driver.call(driver.service._prefetch_demo("toy"))
+    monkeypatch.setattr(driver.service.questions, "_prefetched", asked)
+    monkeypatch.setattr(driver.service.dispatcher.pool, "slots", {})
+    driver.call(driver.service.questions._prefetch_demo("toy"))
     assert asked == set()  # the next who opens the page asks again
 
 
@@ -157,7 +158,7 @@ def test_a_wish_before_the_worker_has_answered_is_not_lost(driver: Driver) -> No
 def test_a_wish_that_is_lost_on_its_way_is_told_again(
     driver: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk, lost = driver.service._desk, []
+    desk, lost = driver.service.care.client, []
     tell = desk.tell
 
     async def second(*arguments: Any) -> None:
@@ -222,7 +223,7 @@ def test_a_run_that_kills_its_workers_is_given_up(driver: Driver) -> None:
     run = driver.submit(**SLOW)
     for attempt in range(1, 5):
         driver.until(lambda n=attempt: driver.store.run(run).attempt == n, "the next attempt")
-        driver.until(lambda: getattr(driver.service._live[run], "worker", None), "its worker")
+        driver.until(lambda: getattr(driver.service.care.live[run], "worker", None), "its worker")
         driver.kill_worker(run)
     assert driver.end(run) is State.FAILED
     assert "lost 4 times" in driver.store.run(run).reason
@@ -231,7 +232,7 @@ def test_a_run_that_kills_its_workers_is_given_up(driver: Driver) -> None:
 def test_a_worker_that_falls_silent_is_replaced(
     driver: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dispatcher, "SILENCE_SECONDS", 4.0)
+    monkeypatch.setattr(pool, "SILENCE_SECONDS", 4.0)
     values = {"max_steps": 150, "delay": 0.01, "seed": 8}
     run = driver.submit(**values)
     driver.until_checkpoint(run)
@@ -245,10 +246,10 @@ def test_a_worker_that_falls_silent_is_replaced(
 def test_workers_that_are_all_gone_are_brought_up_again(
     driver: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dispatcher, "GONE_SECONDS", 3.0)
+    monkeypatch.setattr(pool, "GONE_SECONDS", 3.0)
     run = driver.submit(max_steps=150, delay=0.01)
     driver.until_step(run, 5)
-    driver.loop.call_soon_threadsafe(driver.service._desk._cluster.local.scale, 0)
+    driver.loop.call_soon_threadsafe(driver.service.care.client._cluster.local.scale, 0)
     assert driver.end(run) is State.HIT_LIMIT
     assert driver.curve(run) == in_process(max_steps=150)
     assert driver.service.healthy()
@@ -280,21 +281,22 @@ def test_predictions_come_while_workers_train(driver: Driver) -> None:
 def test_a_cold_worker_is_sent_the_model(driver: Driver) -> None:
     run = driver.submit(max_steps=10)
     driver.end(run)
-    warm = driver.service._warm[run]
-    cold = next(address for address in driver.service._slots if address != warm)
+    known, slots = driver.service.dispatcher.warm, driver.service.dispatcher.pool.slots
+    warm = known.worker(run)
+    cold = next(address for address in slots if address != warm)
     for address in (cold, warm):
-        driver.service._warm[run] = address
+        known.remember(run, address)
         assert driver.call(driver.service.explore(run, "shifted", {"by": 0.0}))
 
 
 def test_a_question_waits_for_a_worker(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
     run = driver.submit(max_steps=10)
     driver.end(run)
-    driver.kill(driver.service._warm[run])
+    driver.kill(driver.service.dispatcher.warm.worker(run))
     assert driver.call(driver.service.explore(run, "shifted", {"by": 0.0}))
     driver.until(lambda: driver.service.status().workers == 2, "the new worker")
-    monkeypatch.setattr(service, "PATIENCE", 0.5)
-    monkeypatch.setattr(type(driver.service), "_choose", nobody)
+    monkeypatch.setattr(questions, "PATIENCE", 0.5)
+    monkeypatch.setattr(type(driver.service.questions), "_choose", nobody)
     with pytest.raises(Unavailable):
         driver.call(driver.service.explore(run, "shifted", {"by": 0.0}))
 
@@ -324,7 +326,7 @@ def test_large_tables_go_past_the_scheduler_to_a_worker_each(
     runs = [driver.submit(data=f"upload:{upload}", **SLOW) for _ in range(2)]
     for run in runs:
         driver.until_step(run, 1)
-    assert len({driver.service._live[run].worker for run in runs}) == 2
+    assert len({driver.service.care.live[run].worker for run in runs}) == 2
     driver.kill_worker(runs[0])
     driver.until(lambda: driver.store.run(runs[0]).attempt == 2, "another attempt")
     for run in runs:
@@ -333,7 +335,7 @@ def test_large_tables_go_past_the_scheduler_to_a_worker_each(
         driver.stop(run)
     assert [driver.end(run) for run in runs] == [State.STOPPED] * 2
     assert not [w for w in warned if "large graph" in str(w)]
-    assert driver.service._desk._placed == {}
+    assert driver.service.care.client._placed == {}
 
 
 def test_bad_input_found_by_the_worker_is_the_reason_word_for_word(driver: Driver) -> None:

@@ -1,4 +1,4 @@
-"""Two run services on one database, with desks that only note what they are told."""
+"""Two run services on one database, with worker clients that only note what they are told."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_one_trains_the_other_leaves_alone_and_may_pause_and_resume(tmp_path: Path) -> None:
     async def story(url: str) -> None:
-        first, desk, run = await running(url)
+        first, client, run = await running(url)
         second, other = service(url)
         await second.start()
         await asyncio.sleep(0.3)
         assert other.begun == other.abandoned == []
         assert (first.owns(run), second.owns(run)) == (True, False)
         await second.pause(run, "ada")
-        await until(lambda: desk.told)
-        assert desk.told == [(run, "pause")]
-        desk.say(Finished(State.PAUSED, "Paused."))
+        await until(lambda: client.told)
+        assert client.told == [(run, "pause")]
+        client.say(Finished(State.PAUSED, "Paused."))
         await until(lambda: first.store.run(run).state is State.PAUSED)
         await asyncio.sleep(0.2)
         assert other.begun == []  # one that rests is left to rest
@@ -54,7 +54,7 @@ def test_what_one_trains_the_other_leaves_alone_and_may_pause_and_resume(tmp_pat
         other.say(Finished(State.STOPPED, "Stopped."))
         await until(lambda: first.store.run(run).state is State.STOPPED)
         await first.stop(run, "ada")
-        assert first.store.attend(second.server, []) == ({}, [])
+        assert first.store.attend(second.care.journal.server, []) == ({}, [])
         for each in (first, second):
             await each.close(0.1)
 
@@ -79,13 +79,13 @@ def test_a_closed_servers_run_goes_on_from_its_checkpoint_with_the_other(tmp_pat
 
 def test_a_server_lets_go_of_a_run_that_another_took_for_dead(tmp_path: Path) -> None:
     async def story(url: str) -> None:
-        first, desk, run = await running(url)
+        first, client, run = await running(url)
         first.store.sign_in("another")  # a run of one that is gone would be taken back at once
         first.store.claim(run, "another")
         await until(lambda: not first.owns(run))
-        assert desk.told == [(run, "abandon")]
+        assert client.told == [(run, "abandon")]
         assert first.status().running == 0
-        desk.say(Progress(2, -0.9, 0.2, -0.9, -0.9))  # the worker's last word comes too late
+        client.say(Progress(2, -0.9, 0.2, -0.9, -0.9))  # the worker's last word comes too late
         await asyncio.sleep(0.2)
         assert first.store.trace(run).step.tolist() == [1]
         await first.close(0.1)

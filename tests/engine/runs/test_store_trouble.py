@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 from scant.errors import Unavailable
 from scant.events import Checkpoint, Finished, Note, Progress, Report, Snapshot, Started, State
-from scant.runs import RunService, backlog, dispatcher, leases, store_writer, turns
-from scant.runs.worker_client import Ended
-from scant.store import Store, StoreTrouble, schema
+from scant.runs import RunService, backlog, leases, store_writer
+from scant.runs.dispatch import dispatcher, pool, turns
+from scant.runs.workers.protocol import Ended
+from scant.store import Store, StoreTrouble, database
 from sqlalchemy import event
 
 from tests.engine.runs.fake_worker_client import running, service, until
@@ -28,8 +29,9 @@ pytestmark = pytest.mark.usefixtures("toy")
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("ATTEND_SECONDS", "BEAT_SECONDS", "ADOPT_SECONDS"):
         monkeypatch.setattr(leases, name, 0.05)
-    monkeypatch.setattr(schema, "BUSY_SECONDS", 0.02)
+    monkeypatch.setattr(database, "BUSY_SECONDS", 0.02)
     monkeypatch.setattr(dispatcher, "TICK_SECONDS", 0.05)
+    monkeypatch.setattr(pool, "COUNT_SECONDS", 0.05)
     monkeypatch.setattr(store_writer, "FIRST_PAUSE", 0.01)
     monkeypatch.setattr(store_writer, "LAST_PAUSE", 0.05)
 
@@ -78,7 +80,7 @@ def test_what_is_said_while_the_database_is_in_trouble_is_stored_when_it_is_not(
     tmp_path: Path, trouble: str
 ) -> None:
     async def story(url: str) -> None:
-        server, desk, run = await running(url)
+        server, client, run = await running(url)
         published: list[int] = []
         server.subscribe(  # the first step may be stored and its word still on its way
             lambda _, said: published.extend(
@@ -88,9 +90,9 @@ def test_what_is_said_while_the_database_is_in_trouble_is_stored_when_it_is_not(
         with locked(url) if trouble == "locked" else full(server.store):
             for number in range(2, 200):
                 shot = Snapshot(number, {"a": np.random.default_rng(number).normal(size=2000)})
-                desk.say(step(number), shot)
-            desk.say(Checkpoint(199, b"c" * 5000), Finished(State.CONVERGED, "It converged."))
-            desk.inbox.put_nowait(Ended(run, 1))
+                client.say(step(number), shot)
+            client.say(Checkpoint(199, b"c" * 5000), Finished(State.CONVERGED, "It converged."))
+            client.inbox.put_nowait(Ended(run, 1))
             await until(server.storing)
             assert ("locked by another" if trouble == "locked" else "full") in server.storing()
             await asyncio.sleep(0.2)
@@ -111,17 +113,17 @@ def test_what_is_said_while_the_database_is_in_trouble_is_stored_when_it_is_not(
 def test_a_worker_that_is_heard_is_not_given_up_while_the_server_waits_for_its_database(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dispatcher, "SILENCE_SECONDS", 0.5)
+    monkeypatch.setattr(pool, "SILENCE_SECONDS", 0.5)
 
     async def story(url: str) -> None:
-        server, desk, run = await running(url)
+        server, client, run = await running(url)
         with locked(url):
             for number in range(2, 22):
-                desk.say(step(number))
+                client.say(step(number))
                 await asyncio.sleep(0.1)
         await until(lambda: steps_of(server, run)[-1] == 21)
         assert server.store.run(run).losses == 0
-        desk.say(Finished(State.CONVERGED, "It converged."))
+        client.say(Finished(State.CONVERGED, "It converged."))
         await until(lambda: not server.owns(run))
         await server.close(0.1)
 
@@ -132,15 +134,15 @@ def test_a_worker_lost_meanwhile_is_a_loss_when_that_can_be_written_and_the_run_
     tmp_path: Path,
 ) -> None:
     async def story(url: str) -> None:
-        server, desk, run = await running(url)
+        server, client, run = await running(url)
         with locked(url):
-            desk.say(step(2), Checkpoint(2, b"two"), step(3))
-            desk.inbox.put_nowait(Ended(run, 1, "KilledWorker"))
+            client.say(step(2), Checkpoint(2, b"two"), step(3))
+            client.inbox.put_nowait(Ended(run, 1, "KilledWorker"))
             await until(server.storing)
-            assert len(desk.begun) == 1
+            assert len(client.begun) == 1
             assert server.store.run(run).losses == 0
-        await until(lambda: len(desk.begun) == 2)
-        assert desk.checkpoints[1] == b"two"
+        await until(lambda: len(client.begun) == 2)
+        assert client.checkpoints[1] == b"two"
         assert server.store.run(run).losses == 1
         assert any("going on from step 2" in note for note in server.store.notes(run))
         assert steps_of(server, run) == [1, 2, 3]
@@ -151,12 +153,12 @@ def test_a_worker_lost_meanwhile_is_a_loss_when_that_can_be_written_and_the_run_
 
 def test_a_run_is_given_up_only_when_that_is_written(tmp_path: Path) -> None:
     async def story(url: str) -> None:
-        server, desk, run = await running(url)
+        server, client, run = await running(url)
         for attempt in range(1, 4):
-            desk.inbox.put_nowait(Ended(run, attempt, "KilledWorker"))
-            await until(lambda n=attempt: len(desk.begun) == n + 1)
+            client.inbox.put_nowait(Ended(run, attempt, "KilledWorker"))
+            await until(lambda n=attempt: len(client.begun) == n + 1)
         with locked(url):
-            desk.inbox.put_nowait(Ended(run, 4, "KilledWorker"))
+            client.inbox.put_nowait(Ended(run, 4, "KilledWorker"))
             await until(server.storing)
             await asyncio.sleep(0.2)
             assert server.owns(run)
@@ -175,7 +177,7 @@ def test_a_visitor_hears_within_seconds_that_nothing_can_be_stored_and_nothing_i
     monkeypatch.setattr(turns, "ACT_SECONDS", 1.0)
 
     async def story(url: str) -> None:
-        server, desk, run = await running(url)
+        server, client, run = await running(url)
         with locked(url):
             with pytest.raises(StoreTrouble, match="cannot store anything at the moment"):
                 await server.submit("toy", {}, "demo", "bob")  # the first to meet the trouble
@@ -184,13 +186,13 @@ def test_a_visitor_hears_within_seconds_that_nothing_can_be_stored_and_nothing_i
                     await act(run, "ada")
             with pytest.raises(StoreTrouble):
                 await server.submit("toy", {}, "demo", "bob")
-            assert desk.told == []
+            assert client.told == []
         await until(lambda: not server.storing())
-        await until(lambda: not server._leases.coming)
+        await until(lambda: not server.leases.coming)
         assert bobs(server) == []
         assert server.store.run(run).state is State.RUNNING
         await server.pause(run, "ada")
-        assert desk.told == [(run, "pause")]
+        assert client.told == [(run, "pause")]
         await server.close(0.1)
 
     lived(tmp_path, story)
@@ -214,7 +216,7 @@ def test_an_answer_that_was_lost_makes_no_double_and_leaves_nothing_behind(
         return losing_once
 
     async def story(url: str) -> None:
-        server, desk, run = await running(url)
+        server, client, run = await running(url)
         for name in (
             "write",
             "add_run_from",
@@ -224,17 +226,17 @@ def test_an_answer_that_was_lost_makes_no_double_and_leaves_nothing_behind(
             "claim",
         ):
             monkeypatch.setattr(server.store, name, losing(getattr(server.store, name)))
-        desk.say(step(2), Note("noted"), step(3), Checkpoint(3, b"three"))
+        client.say(step(2), Note("noted"), step(3), Checkpoint(3, b"three"))
         with pytest.raises(StoreTrouble):
             await server.submit("toy", {}, "demo", "bob")
-        await until(lambda: not server._leases.coming)
+        await until(lambda: not server.leases.coming)
         assert bobs(server) == []
         await until(lambda: steps_of(server, run) == [1, 2, 3])
-        desk.inbox.put_nowait(Ended(run, 1, "KilledWorker"))
-        await until(lambda: len(desk.begun) == 2)
-        assert desk.checkpoints[1] == b"three"
+        client.inbox.put_nowait(Ended(run, 1, "KilledWorker"))
+        await until(lambda: len(client.begun) == 2)
+        assert client.checkpoints[1] == b"three"
         monkeypatch.setattr(server.store, "write", losing(server.store.write))
-        desk.say(Started("cpu", 40, 3), step(4), Finished(State.CONVERGED, "Yes."))
+        client.say(Started("cpu", 40, 3), step(4), Finished(State.CONVERGED, "Yes."))
         await until(lambda: not server.owns(run))
         assert steps_of(server, run) == [1, 2, 3, 4]
         assert server.store.notes(run).count("noted") == 1
@@ -246,11 +248,11 @@ def test_an_answer_that_was_lost_makes_no_double_and_leaves_nothing_behind(
 
 def test_a_run_that_was_claimed_without_hearing_of_it_is_taken_up(tmp_path: Path) -> None:
     async def story(url: str) -> None:
-        server, desk = service(url)
+        server, client = service(url)
         await server.start()
-        run = server.store.add_run("toy", {}, "demo", "ada", server=server.server)
+        run = server.store.add_run("toy", {}, "demo", "ada", server=server.care.journal.server)
         await until(lambda: server.owns(run))
-        await until(lambda: desk.begun)
+        await until(lambda: client.begun)
         await server.close(0.1)
 
     lived(tmp_path, story)
@@ -260,20 +262,22 @@ def test_what_waited_is_not_written_over_what_another_server_did_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def story(url: str) -> None:
-        server, desk, run = await running(url)
+        server, client, run = await running(url)
         other = Store.open(url)
         other.sign_in("other")
         with locked(url):
-            desk.say(step(2), step(3), Finished(State.DIVERGED, "Ours."))
+            client.say(step(2), step(3), Finished(State.DIVERGED, "Ours."))
             await until(server.storing)
-            monkeypatch.setattr(server._writer, "_call", never)  # cut off from the database
+            monkeypatch.setattr(
+                server.care.journal.writer, "_call", never
+            )  # cut off from the database
         other.claim(run, "other")
         other.write(run, [step(2)], server="other")
         monkeypatch.undo()
         await until(lambda: not server.owns(run))
         assert other.run(run).state is State.RUNNING
         assert steps_of(server, run) == [1, 2]
-        assert (run, "abandon") in desk.told
+        assert (run, "abandon") in client.told
         other.close()
         await server.close(0.1)
 
@@ -285,11 +289,11 @@ def test_what_waited_is_not_written_over_what_another_server_did_meanwhile(
 
 def test_what_the_database_refuses_takes_nothing_with_it_and_is_a_note(tmp_path: Path) -> None:
     async def story(url: str) -> None:
-        server, desk, run = await running(url)
-        desk.say(step(2), step(2**70), step(3))
+        server, client, run = await running(url)
+        client.say(step(2), step(2**70), step(3))
         await until(lambda: steps_of(server, run) == [1, 2, 3])
         await until(lambda: any("refused 1 points" in note for note in server.store.notes(run)))
-        desk.say(step(4), Finished(State.CONVERGED, "It converged.", Report()))
+        client.say(step(4), Finished(State.CONVERGED, "It converged.", Report()))
         await until(lambda: server.store.run(run).state is State.CONVERGED)
         assert steps_of(server, run) == [1, 2, 3, 4]
         await server.close(0.1)
@@ -303,15 +307,15 @@ def test_what_there_is_no_room_for_is_counted_on_the_run(
     monkeypatch.setattr(backlog, "ROOM", 20_000)
 
     async def story(url: str) -> None:
-        server, desk, run = await running(url)
+        server, client, run = await running(url)
         with locked(url):
-            desk.say(step(2))
+            client.say(step(2))
             await until(server.storing)
             for number in range(3, 303):
-                desk.say(step(number), Snapshot(number, {"a": np.zeros(100)}))
-            desk.say(Note("kept"), Checkpoint(302, b"c"))
-            await until(server._desk.inbox.empty)  # type: ignore[attr-defined]
-            await until(lambda: server._live[run].backlog.weight <= 20_000)
+                client.say(step(number), Snapshot(number, {"a": np.zeros(100)}))
+            client.say(Note("kept"), Checkpoint(302, b"c"))
+            await until(client.inbox.empty)
+            await until(lambda: server.care.live[run].backlog.weight <= 20_000)
         await until(lambda: "kept" in server.store.notes(run))
         (note,) = [text for text in server.store.notes(run) if "could not be kept" in text]
         missing = 302 - len(steps_of(server, run))
@@ -328,14 +332,14 @@ def test_what_there_is_no_room_for_is_counted_on_the_run(
 
 def test_a_server_whose_database_is_locked_comes_up_when_it_is_free(tmp_path: Path) -> None:
     async def story(url: str) -> None:
-        server, desk = service(url)
+        server, client = service(url)
         with locked(url):
             coming = asyncio.create_task(server.start())
             await until(server.storing)
         await coming
         assert server.storing() == ""
         await server.submit("toy", {}, "demo", "ada")
-        await until(lambda: desk.begun)
+        await until(lambda: client.begun)
         await server.close(0.1)
 
     lived(tmp_path, story)
@@ -343,18 +347,18 @@ def test_a_server_whose_database_is_locked_comes_up_when_it_is_free(tmp_path: Pa
 
 def test_a_server_closes_though_its_database_does_not_answer(tmp_path: Path) -> None:
     async def story(url: str) -> None:
-        server, desk, run = await running(url)
+        server, client, run = await running(url)
         with locked(url):
-            desk.say(step(2))
+            client.say(step(2))
             await until(server.storing)
             began = time.monotonic()
             await asyncio.wait_for(server.close(0.1), 20)
             assert time.monotonic() - began < 20
-        again, desk = service(url)
-        again.store.sign_out(server.server)
+        again, client = service(url)
+        again.store.sign_out(server.care.journal.server)
         await again.start()
-        await until(lambda: desk.begun)
-        assert desk.checkpoints == [b"one"]
+        await until(lambda: client.begun)
+        assert client.checkpoints == [b"one"]
         assert again.owns(run)
         await again.close(0.1)
 
@@ -363,21 +367,21 @@ def test_a_server_closes_though_its_database_does_not_answer(tmp_path: Path) -> 
 
 def test_a_damaged_checkpoint_costs_its_steps_and_not_the_run(tmp_path: Path) -> None:
     async def story(url: str) -> None:
-        server, desk, run = await running(url)
-        desk.say(step(2), step(3), Checkpoint(3, b"three"))
+        server, client, run = await running(url)
+        client.say(step(2), step(3), Checkpoint(3, b"three"))
         await until(lambda: server.store.checkpoint(run) == Checkpoint(3, b"three"))
         damage(url, "checkpoints")
-        desk.inbox.put_nowait(Ended(run, 1, "KilledWorker"))
-        await until(lambda: len(desk.begun) == 2)
-        assert desk.checkpoints[1] == b"one"
+        client.inbox.put_nowait(Ended(run, 1, "KilledWorker"))
+        await until(lambda: len(client.begun) == 2)
+        assert client.checkpoints[1] == b"one"
         assert (
             "The checkpoint of step 3 is damaged in the database; the run goes on from the one "
             "before, of step 1." in server.store.notes(run)
         )
         damage(url, "earlier_checkpoints")
-        desk.inbox.put_nowait(Ended(run, 2, "KilledWorker"))
-        await until(lambda: len(desk.begun) == 3)
-        assert desk.checkpoints[2] is None
+        client.inbox.put_nowait(Ended(run, 2, "KilledWorker"))
+        await until(lambda: len(client.begun) == 3)
+        assert client.checkpoints[2] is None
         assert any("the run begins anew" in note for note in server.store.notes(run))
         await server.close(0.1)
 

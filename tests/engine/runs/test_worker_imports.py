@@ -6,7 +6,8 @@ import threading
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor, wait
 
-from scant.runs.worker import NOT_CACHED, ScantWorkerPlugin, _answer
+from scant.runs.workers.answers import NOT_CACHED, _answer
+from scant.runs.workers.plugin import ScantWorkerPlugin
 
 
 def test_a_question_waits_until_the_science_is_imported() -> None:

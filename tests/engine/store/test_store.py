@@ -378,10 +378,10 @@ def test_the_default_store_is_in_the_data_directory(
 def test_a_postgres_address_names_the_driver_that_we_ship(
     scheme: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import scant.store.schema as schema
+    from scant.store import database
 
     seen = []
-    monkeypatch.setattr(schema, "create_engine", lambda url, **_: seen.append(url) or 1 / 0)
+    monkeypatch.setattr(database, "create_engine", lambda url, **_: seen.append(url) or 1 / 0)
     monkeypatch.setenv("DATABASE_URL", f"{scheme}user:word@host/name")
     with pytest.raises(ZeroDivisionError):
         Store.open()

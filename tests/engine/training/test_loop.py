@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from collections.abc import Iterable
 from typing import Any
 
 import pytest
 import scant
+from safetensors.torch import load, save
 from scant.errors import BadInput
 from scant.events import (
     Checkpoint,
@@ -23,7 +25,7 @@ from scant.events import (
 )
 from scant.studies.protocol import study_class
 from scant.training.control import Control
-from scant.training.loop import SNAPSHOT_SECONDS, choose_device, train
+from scant.training.loop import SNAPSHOT_SECONDS, choose_device, header, train
 
 pytestmark = pytest.mark.usefixtures("toy")
 
@@ -76,6 +78,15 @@ def test_a_run_paused_at_every_step_is_still_the_same_run() -> None:
         events += part
     events += scant.fit("toy", checkpoint=blob, **values)
     assert curve(events) == curve(scant.fit("toy", **values))
+
+
+def test_a_checkpoint_of_an_older_format_is_refused_in_a_sentence() -> None:
+    (checkpoint,) = of(Checkpoint, run_until(4, "pause", max_steps=12))
+    words = header(checkpoint.blob, "loop")
+    del words["format"]  # as before it was written
+    old = save(load(checkpoint.blob), metadata={"loop": json.dumps(words)})
+    with pytest.raises(BadInput, match="under another version of Scant"):
+        list(scant.fit("toy", checkpoint=old, max_steps=12))
 
 
 def test_a_checkpoint_taken_by_the_clock_serves_as_well_as_one_of_a_pause() -> None:

@@ -1,15 +1,15 @@
 """The bound of HMOGP-LV in its efficient form (Ma 2023, 5.27 and 5.38), for any Gaussian q(U).
 
 U is whitened: with K_UU^H = L_H L_H' and K_UU^X = L_X L_X', U = (L_H o L_X) V and p(V) is a
-standard Gaussian over M_H x M_X matrices. A row at x in output d then sees V through
-a(x) = L_X^-1 k_X(Z, x) and alpha_d = L_H^-1 k_H(Z, h_d), of which q(h_d) gives psi_d = E[alpha_d]
+standard Gaussian over M_H x M_X matrices. A row at x in output d depends on V through
+a(x) = L_X^-1 k_X(Z, x) and alpha_d = L_H^-1 k_H(Z, h_d), and q(h_d) gives psi_d = E[alpha_d]
 and P_d = E[alpha_d alpha_d'], the psi statistics:
 
     E[f]   = a' w_d,                    w_d = E[V]' psi_d
     E[f^2] = k_X(x, x) + a' W_d a,      W_d = E[V' P_d V] - tr(P_d) I
 
-(k_H has unit height.) All of F, of prediction and of the moments over q(H) follows from w_d and
-W_d; a q(U) is what can give those two, and its divergence from p(U).
+(k_H has unit variance.) F, predictions and the moments over q(H) all follow from w_d and W_d; each
+form of q(U) computes these two, and its divergence from p(U).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
-from scant.models.replicated.data import LOG_2PI
+from scant.inference.expectations import LOG_2PI
 from torch import Tensor
 
 
@@ -60,7 +60,7 @@ def expected_log_likelihood(s: Statistics, q: Weights) -> Float[Tensor, ""]:
     """F of 5.27 and 5.38, in nats."""
     squares = s.yy - 2 * (q.w * s.b).sum(1) + s.k + (q.W * s.A).sum((1, 2))
     each = s.rows * (LOG_2PI + s.noise.log()) + squares / s.noise
-    return -0.5 * s.weight * each.sum()
+    return -0.5 * s.weight * each.sum()  # (5.27); (5.32) where inputs differ
 
 
 def summed(s: Statistics) -> tuple[Float[Tensor, "m m"], Float[Tensor, " m"]]:
@@ -80,10 +80,10 @@ def collapsed(s: Statistics) -> Float[Tensor, ""]:
     """F - KL(q(U) || p(U)) at the Gaussian q(U) that is best for it, in nats (Titsias 2009)."""
     B, c = summed(s)
     lower = torch.linalg.cholesky(B)
-    half = torch.linalg.solve_triangular(lower, c.unsqueeze(1), upper=False)
+    white = torch.linalg.solve_triangular(lower, c.unsqueeze(1), upper=False)
     unexplained = (
         s.yy + s.k - s.P.diagonal(dim1=1, dim2=2).sum(1) * s.A.diagonal(dim1=1, dim2=2).sum(1)
     )
     each = s.rows * (LOG_2PI + s.noise.log()) + unexplained / s.noise
-    fit = half.square().sum() - 2 * lower.diagonal().log().sum()
+    fit = white.square().sum() - 2 * lower.diagonal().log().sum()
     return 0.5 * (fit - s.weight * each.sum())

@@ -37,11 +37,11 @@ class LatentOutputs(nn.Module):
         mean, variance = self.mean[outputs], self.log_variance[outputs].exp()
         K = log_kernel(Z, Z, precision).exp()
         lower = psd_safe_cholesky(K + JITTER * torch.eye(len(Z)).to(K))
-        psi1 = expected_kernel(mean, variance, Z, precision)
-        psi2 = expected_product(mean, variance, Z, precision)
-        psi = torch.linalg.solve_triangular(lower, psi1.T, upper=False).T
-        half = torch.linalg.solve_triangular(lower, psi2, upper=False)
-        return psi, torch.linalg.solve_triangular(lower, half.mT, upper=False)
+        Psi = expected_kernel(mean, variance, Z, precision)  # Psi^H of 5.25
+        Phi = expected_product(mean, variance, Z, precision)  # Phi^H of 5.23, a term an output
+        psi = torch.linalg.solve_triangular(lower, Psi.T, upper=False).T
+        P = torch.linalg.solve_triangular(lower, Phi, upper=False)
+        return psi, torch.linalg.solve_triangular(lower, P.mT, upper=False)
 
     def divergence(self, outputs: Int[Tensor, " b"]) -> Float[Tensor, ""]:
         """KL(q(H) || p(H)) of some outputs, in nats."""

@@ -14,8 +14,8 @@ How a study drives it:
 
     generator = torch.Generator().manual_seed(seed)
     model = HMOGPLV.build(data, generator=generator)     # x and y of `data` standardized
-    training = Training(model, data, generator)          # scant.models.replicated.hmogp_lv.training
-    elbo = training.step()                               # as often as wanted
+    trainer = HMOGPLVTrainer(model, data, generator)     # hmogp_lv.training
+    elbo = trainer.step()                                # as often as wanted
     model.predict(output, replica, x)                    # replica -1: one that was never seen
     model.condition(other)                               # q(U) anew, without training
 
@@ -32,7 +32,7 @@ from linear_operator.utils.cholesky import psd_safe_cholesky
 from scant.errors import BadInput
 from scant.inference.kmeans import kmeans_centres
 from scant.kernels.hierarchical import ReplicaKernel
-from scant.models.replicated.data import LEAST_NOISE, NEW, Data, Prediction
+from scant.models.replicated.data import LEAST_NOISE, NEW, Data, ReplicatedPrediction
 from scant.models.replicated.hmogp_lv.bound import Statistics, collapsed, expected_log_likelihood
 from scant.models.replicated.hmogp_lv.initialization import (
     inducing_inputs,
@@ -206,7 +206,7 @@ class HMOGPLV(nn.Module):
         a = self.seen_through(layout.inputs)
         if layout.same:
             a = a[layout.where[0]]
-            A, b = (a.T @ a).unsqueeze(0), layout.y @ a
+            A, b = (a.T @ a).unsqueeze(0), layout.y @ a  # Phi^X of 5.24, whitened
         else:
             a = a[layout.where] * layout.real.unsqueeze(2)
             A, b = a.mT @ a, (layout.y.unsqueeze(1) @ a).squeeze(1)
@@ -219,7 +219,7 @@ class HMOGPLV(nn.Module):
         """The bound 5.20 (5.31) at the present q(U), from the statistics of these outputs."""
         F = expected_log_likelihood(s, self.posterior.weights(s.psi, s.P))
         latent = s.weight * self.latents.divergence(layout.outputs)
-        return F - self.posterior.kl_divergence() - latent
+        return F - self.posterior.kl_divergence() - latent  # (5.20), (5.31)
 
     def best_bound(self, s: Statistics, layout: ReplicaBatch) -> Float[Tensor, ""]:
         """The bound at the best q(U) for the statistics of all outputs."""
@@ -245,7 +245,7 @@ class HMOGPLV(nn.Module):
     @torch.no_grad()
     def predict(
         self, output: Int[Tensor, " k"], replica: Int[Tensor, " k"], x: Float[Tensor, " k"]
-    ) -> Prediction:
+    ) -> ReplicatedPrediction:
         """Moments of f over q(U) and q(H) (5.29-5.30), and the noise of y, of standardized data.
 
         Args:
@@ -270,9 +270,9 @@ class HMOGPLV(nn.Module):
         found = self._moments(output, torch.stack([x, new.to(x)], dim=1), levels=1)
         return found.mean, found.variance
 
-    def _moments(self, output: Tensor, inputs: Tensor, levels: int) -> Prediction:
+    def _moments(self, output: Tensor, inputs: Tensor, levels: int) -> ReplicatedPrediction:
         if not len(output):
-            return Prediction(*inputs.new_zeros(3, 0))
+            return ReplicatedPrediction(*inputs.new_zeros(3, 0))
         asked, which = torch.unique(output, return_inverse=True)
         w, W = self.posterior.weights(*self.latents.statistics(asked))
         noise = self.noise()[output]
@@ -281,8 +281,9 @@ class HMOGPLV(nn.Module):
             a = self.seen_through(part, levels)
             means.append((a * w[d]).sum(1))
             second = self.variance(part, levels) + torch.einsum("ni,nij,nj->n", a, W[d], a)
+            # First and second moment of 5.30 under q(H): 5.29
             variances.append((second - means[-1].square()).clamp(min=0))
-        return Prediction(torch.cat(means), torch.cat(variances), noise)
+        return ReplicatedPrediction(torch.cat(means), torch.cat(variances), noise)
 
     @torch.no_grad()
     def levels(self, output: Int[Tensor, " k"]) -> Float[Tensor, "k 3"]:

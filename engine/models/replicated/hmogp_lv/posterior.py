@@ -1,4 +1,4 @@
-"""q(U) of HMOGP-LV: the published one with Kronecker covariance, and the best Gaussian of all."""
+"""q(U) of HMOGP-LV: with a Kronecker covariance as published, or the optimal Gaussian."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Dense(nn.Module):
 
 
 class Kronecker(nn.Module):
-    """q(V) with covariance S_H o S_X (5.28): never a matrix of M_X M_H rows."""
+    """q(V) with covariance S_H o S_X (section 5.2.3): never a matrix of M_X M_H rows."""
 
     def __init__(self, outputs: int, inputs: int) -> None:
         super().__init__()
@@ -79,7 +79,7 @@ class Kronecker(nn.Module):
             x * self.root_outputs.diagonal().sum() + h * self.root_inputs.diagonal().sum()
         )
         squares = self.mean.square().sum() + S_H.trace() * S_X.trace()
-        return 0.5 * (squares - h * x - log_det)
+        return 0.5 * (squares - h * x - log_det)  # (5.28), whitened
 
     @torch.no_grad()
     def condition(self, s: Statistics) -> None:

@@ -21,7 +21,7 @@ from torch.nn.utils import parameters_to_vector
 SCHEMES = ("lbfgs", "natural", "adam")
 
 
-class Training(Resumable):
+class HMOGPLVTrainer(Resumable):
     """Optimizer steps on a model and its data.
 
     Args:
@@ -134,12 +134,12 @@ class Training(Resumable):
         pick = torch.randperm(D, generator=self.generator)[: self.batch]
         return self.layout.at(pick.to(self.layout.outputs.device)), D / self.batch
 
-    def state(self) -> dict[str, Tensor]:
+    def state_dict(self) -> dict[str, Tensor]:
         """All that a bitwise resume needs besides the model's `state_dict`."""
-        return super().state() | (self.inner.state_dict() if self.inner else {})
+        return super().state_dict() | (self.inner.state_dict() if self.inner else {})
 
-    def load(self, tensors: dict[str, Tensor]) -> None:
-        """Go on from what `state` gave, the model's own state being loaded already."""
-        super().load(tensors)
+    def load_state_dict(self, state: dict[str, Tensor]) -> None:
+        """Go on from what `state_dict` gave, the model's own state being loaded already."""
+        super().load_state_dict(state)
         if self.inner:
-            self.inner.load_state_dict(tensors)
+            self.inner.load_state_dict(state)

@@ -1,4 +1,4 @@
-"""Cell events by simulation: patches of a phase-contrast film, and eight views of what happens.
+"""Simulated cell events: patches of a phase-contrast film in eight views.
 
 A candidate is a patch of 52 x 52 pixels about something that has changed, in three frames that
 follow each other. In some a cell divides (it rounds up, brightens and parts in two) or dies (it

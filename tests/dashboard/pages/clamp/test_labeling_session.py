@@ -66,7 +66,7 @@ def test_undo_takes_back_the_last_act_and_shows_its_patch_again(press: Press, st
     assert answer["back"] == 0
     assert [v.label for v in store.labels("r")] == ["no clamp", ""]
     assert press.session.standing == {}
-    assert press("undo")["said"] == "There is nothing of yours to undo."
+    assert press("undo")["said"] == "You have no label to undo."
     assert not press.session.desk.undoable
 
 
@@ -130,7 +130,7 @@ def test_another_visitor_of_the_same_name_is_somebody_else(
     fresh = Press(guest, monkeypatch)  # remembers no act of its own
     fresh("ready", who="Ada")
     assert fresh("undo", who="Ada")["back"] == 4
-    assert fresh("undo", who="Ada")["said"] == "There is nothing of yours to undo."
+    assert fresh("undo", who="Ada")["said"] == "You have no label to undo."
     assert list(fresh.session.standing) == [3]
 
 

@@ -11,7 +11,7 @@ from scant.dashboard.controls.labeling_widget import card
 from scant.dashboard.pages.clamp.labeling_view import LabelingView, Labels, agreement
 from scant.dashboard.pages.clamp.page import hidden, otherwise, views
 from scant.dashboard.pages.clamp.picture import CHOOSE, NO_PICTURES, Picture
-from scant.dashboard.pages.clamp.pool import Efficiency, Pool
+from scant.dashboard.pages.clamp.pool import Efficiency, PoolView
 from scant.dashboard.pages.clamp.queue import NO_IMAGES, Queue
 from scant.events import Snapshot
 from scant.store import Store
@@ -39,7 +39,7 @@ def test_the_desk_opens_for_a_person_and_invites_beside_a_simulated_expert(frame
     assert not desk.invite.visible
     labels.open(run())
     assert desk.room.visible
-    assert desk.alt.startswith("0 of 6 patches labelled: 0 no clamp, 0 clamp.")
+    assert desk.alt.startswith("0 of 6 patches labeled: 0 no clamp, 0 clamp.")
 
 
 def test_labels_and_predictions_are_taken_home(frame: Any, store: Store) -> None:
@@ -60,7 +60,7 @@ def test_labels_and_predictions_are_taken_home(frame: Any, store: Store) -> None
     assert {p["label"] for p in pool} == {"no clamp", "clamp"}
     assert min(float(p["probability"]) for p in pool) >= 0.5
     assert "bo" in labels.table.object
-    assert "1 of 6 patches labelled" in desk.alt
+    assert "1 of 6 patches labeled" in desk.alt
     assert "F1 still rises" in desk.alt
 
 
@@ -71,21 +71,21 @@ def test_two_labelers_agreement_is_said() -> None:
     assert said.startswith("ada and bo both labelled 4 patches and agree on 75%")
     assert "kappa is 0.50" in said
     assert agreement({"ada": ada}) == ""
-    assert "have not labelled the same" in agreement({"ada": {1: "no"}, "bo": {2: "no"}})
+    assert "have not labeled the same" in agreement({"ada": {1: "no"}, "bo": {2: "no"}})
 
 
 def test_pool_and_scores_follow_snapshots_and_then_a_persons_labels() -> None:
-    pool, scores = Pool(), Efficiency()
+    pool, scores = PoolView(), Efficiency()
     for view in (pool, scores):
         view.update(Snapshot(1, arrays()), METADATA)
-    assert "2 of 6 patches are labelled" in pool.alt
+    assert "2 of 6 patches are labeled" in pool.alt
     assert "GP, active 0.80 with 4, GP, random 0.50 with 4" in scores.alt
     scores.score.value = "recall"
     assert "GP, active 0.70 with 4" in scores.alt
     answer = {name: np.array([v]) for name, v in (("f1", 0.7), ("precision", 0.8), ("recall", 0.6))}
     label: Any = SimpleNamespace(label="clamp")
     pool.learnt(answer | {"p": np.ones(N), "queue": np.array([1])}, {3: label})
-    assert "1 of 6 patches are labelled" in pool.alt
+    assert "1 of 6 patches are labeled" in pool.alt
     scores.learnt(answer, {3: label})
     assert "your labels 0.60 with 1" in scores.alt
     scores.learnt(answer, {})  # taken back
@@ -131,8 +131,8 @@ def test_a_picture_shows_every_patch_and_a_verdict(frame: Any) -> None:
             "verdict": np.array([0.8]),
         }
     )
-    assert "With p = 0.80 this picture shows clamp somewhere; of its 2 patches 1" in picture.alt
-    assert "By the table 1 of them do." in picture.alt
+    assert "This picture shows clamp with p = 0.80; 1 of its 2 patches" in picture.alt
+    assert "In the table, 1 of them show it." in picture.alt
     assert picture.plot.boxes.data["right"].max() <= 160
     picture.which.value = 0
     assert frame.asked[-1][1]["row"] == 0
@@ -150,7 +150,7 @@ def test_what_a_run_has_nothing_for_is_hidden() -> None:
 
 def test_otherwise_offers_what_this_run_did_not_do() -> None:
     said, others = otherwise(run(expert="simulated"))
-    assert said == "This run asked by band."
+    assert said == "This run sampled by band."
     assert {"acquisition": "random"} in [o.settings for o in others]
     assert {"acquisition": "band"} not in [o.settings for o in others]
     for other in others:  # every link leads to settings that there are

@@ -120,7 +120,7 @@ def test_a_clicked_replica_is_hidden_and_returns(model: Model) -> None:
     assert view.pair.panel.visible
     assert list(view.pair.labels.data["text"]) == ["r2, as trained", "r2, hidden"]
     assert "0.250" in view.reading.object
-    assert "holds 1 of 2" in view.reading.object
+    assert "contains 1 of 2" in view.reading.object
     view.clear(run())
     assert not view.pair.panel.visible
     assert view.button.disabled
@@ -224,7 +224,7 @@ def test_the_grid_lays_out_a_run_once_and_follows_its_curves() -> None:
     laid = grid.plot._points
     grid.show(curves(2), said)
     assert grid.plot._points is laid
-    assert "hold 1 of the 1 held-out points" in grid.alt
+    assert "contain 1 of the 1 held-out points" in grid.alt
     grid.show(curves(2), metadata())
     assert grid.plot._points is not laid
 

@@ -43,10 +43,10 @@ def test_cells_are_drawn_by_class_number_and_seed() -> None:
     assert frame.asked == [("generate", {"count": 16, **same}), ("redraw", {"count": 8, **same})]
     assert view.alt == HELP
     frame.answered["generate"]({"generated": DRAWN})
-    assert view.alt == "2 new cells of mitosis, drawn with seed 0."
+    assert view.alt == "2 new cells of mitosis, generated with seed 0."
     real = {"rows": np.array([4]), "real": DRAWN[:1], "redrawn": DRAWN[:1] + 0.1}
     frame.answered["redraw"](real)
-    assert "off by 0.10 of grey" in view.alt
+    assert "error is 0.10 of the gray scale" in view.alt
     assert len(view.anew.frames.data["left"]) == 2  # the cell, and it anew
     view._next()
     assert frame.asked[-1][1]["seed"] == 1

@@ -152,11 +152,11 @@ def test_covariances_show_what_tells_rows_apart_and_the_whole_on_demand() -> Non
     view = Covariances()
     view.update(Snapshot(1, arrays()), METADATA)
     # All rows share a 1 of variance 2; each has a private 1, a third of which is its class's own.
-    assert "What all rows, or all of a class, have in common, 83% of the variance" in view.alt
+    assert "The part common to all rows or to a class, 83% of the variance" in view.alt
     assert "zero between classes by design" in view.alt
     before = view.plot.pictures.data["image"][1]
     view.whole.value = True
-    assert "two rows of one class covary 1 on average, two of different ones 1" in view.alt
+    assert "covariance of the sum is 1 within a class and 1 between" in view.alt
     assert not np.array_equal(before, view.plot.pictures.data["image"][1])
     view.update(Snapshot(1, arrays()), METADATA | {"n_shared": 3, "n_private": 0})
     assert "by design" not in view.alt
@@ -191,7 +191,7 @@ def test_a_walk_begins_at_a_rare_cell_and_goes_where_one_clicks(model: Any) -> N
     view.up.value = 1
     assert len(view.plane.rows.data["x"]) == 3
     model.then({"image": np.full((2, 3), 0.5), "std": np.full((2, 3), 0.1)})
-    assert "What the model expects of mitosis with shared 1 at 3.00, shared 2 at 0.50" in view.alt
+    assert "Expected image of mitosis with shared 1 at 3.00, shared 2 at 0.50" in view.alt
     view.of.value = "other"
     assert model.asked[-1][1]["label"] == "other"
     first = model.asked[-1][1]["x"]
@@ -235,7 +235,7 @@ def test_a_held_out_row_is_placed_under_each_class(model: Any) -> None:
     assert "This held-out row is mitosis with probability 80%, other with 20%" in view.alt
     assert "It is mitosis." in view.alt
     assert view.plane.mark.data["name"] == ["\nif other", "if mitosis"]
-    assert "As mitosis it would lie at 3.00, 2.00" in view.plane.alt
+    assert "Under mitosis its position is 3.00, 2.00" in view.plane.alt
     assert "-8.0" in view.numbers.object
     bars = view.seen.bars.data
     assert (bars["right"] - bars["left"]).argmax() == 1  # the likeliest class comes first
@@ -271,10 +271,10 @@ def test_without_images_none_can_be_brought(model: Any) -> None:
 def test_the_threshold_counts_what_is_found_and_what_is_taken_for_it(model: Any) -> None:
     view = Threshold(model)
     view.open(run())
-    assert "From a probability of 0.6 on, SCLVM finds 1 of 2 rows of mitosis" in view.alt
-    assert "0 of the others are taken for it: precision 75%, recall 50%" in view.alt
+    assert "At the threshold 0.6, SCLVM finds 1 of 2 rows of mitosis" in view.alt
+    assert "0 false positives: precision 75%, recall 50%" in view.alt
     view.slider.value = 0.12
-    assert "SCLVM finds 2 of 2 rows of mitosis, and 2 of the others" in view.alt
+    assert "SCLVM finds 2 of 2 rows of mitosis, with 2 false positives" in view.alt
     assert "weighted SVM" in view.table.object
     view.slider.value = 1.0
     assert "precision –" in view.alt
@@ -298,7 +298,7 @@ def test_the_curve_of_imbalance_grows_by_a_point_for_each_stop(model: Any) -> No
     model.then({"ratio": np.array([100.0]), "rows": np.array([3, 300]), "scores": scores})
     assert "F1 of SCLVM" in view.alt
     assert "1:100 0.44" in view.alt
-    assert "Learnt from 3 rare rows and 300 others" in view.table.object
+    assert "Trained on 3 rare rows and 300 others" in view.table.object
     view._ask(100)
     assert len(model.asked) == 1  # known already
     view.score.value = "average precision"

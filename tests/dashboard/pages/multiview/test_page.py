@@ -154,7 +154,7 @@ def test_a_row_is_asked_for_by_its_place_in_the_table(model: Any) -> None:
     one |= {"hidden": np.array([2.0, 4.0]), "hidden_std": np.array([0.1, 0.2])}
     model.then(one | {"predicted": np.array([0.9]), "truth": np.array([1.0])})
     assert "Row 13 of the table: event with a probability of 90%; it is event" in view.alt
-    assert "Furthest out is texture, 4.0 standard deviations above" in view.alt
+    assert "The most unusual neuron is texture, 4.0 standard deviations above" in view.alt
     view.open(run(SURVIVAL))
     ends = {"predicted_low": np.array([5.0]), "predicted_high": np.array([20.0])}
     model.then(one | ends | {"predicted": np.array([10.0]), "truth": np.array([np.nan])})
@@ -197,8 +197,8 @@ def test_a_report_is_read_class_by_class() -> None:
         view.update(shown.report, shown.metadata)
     assert "DFGP 0.850 ± 0.050, SGP 0.700" in views[BESIDE].alt
     assert "DFGP from SGP (p 0.02)" in views[BESIDE].alt
-    assert "50% are stated to be event, 50% are" in views[RELIABLE].alt
-    assert "the two are 20.0% apart" in views[RELIABLE].alt
+    assert "the mean probability of event is 50%, the share 50%" in views[RELIABLE].alt
+    assert "the expected calibration error is 20.0%" in views[RELIABLE].alt
     # at full recall half of the finds are right; what is found beyond is not four in five
     assert "Where four in five of event are found" in views[TRADES].alt
     assert "DFGP 50%, SGP 40%" in views[TRADES].alt

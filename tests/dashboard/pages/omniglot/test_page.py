@@ -149,7 +149,7 @@ def test_without_images_there_is_nothing_to_draw(model: Any) -> None:
     view = Draw(model)
     view.open(run({"size": []}))
     assert not view.whole.visible
-    assert "not from images" in view.reading.object
+    assert "not on images" in view.reading.object
 
 
 def test_ink_of_paper_that_was_replaced_is_not_taken() -> None:
@@ -192,7 +192,7 @@ def test_confusion_says_what_is_taken_for_what() -> None:
     view = Confused()
     view.update(Report((), arrays()), METADATA)
     assert (
-        "On average over 3 characters 83% are right; 50% of Greek/alpha are taken for Greek/beta"
+        "The mean recall of 3 characters is 83%; 50% of Greek/alpha are classified as Greek/beta"
         in view.alt
     )
 
@@ -202,7 +202,7 @@ def test_galleries_say_what_they_show() -> None:
     for view in (patches, examples):
         view.update(Snapshot(1, arrays()), METADATA)  # type: ignore[attr-defined]
     assert "2 inducing patches of 3 x 3 pixels" in patches.alt
-    assert "1 of them have half" in patches.alt
+    assert "1 of them account for half" in patches.alt
     assert "1 of these 2" in examples.alt
     assert list(examples.plot.frames.data["colour"]) == [GREEN, VERMILION]
     assert "✗ Latin/a" in examples.plot.frames.data["tip"][1]
@@ -266,7 +266,7 @@ def test_every_recall_says_of_which_rows_it_is() -> None:
     ended = Report(metrics, arrays() | {"test_output": np.array([0, 0, 1, 1, 1, 1])})
     table, *_ = omniglot._result(recall)
     table.update(ended, METADATA)
-    assert "Figures of all methods are of the 6 held-out rows" in table.panel.object
+    assert "The figures of all methods are on the 6 held-out rows" in table.panel.object
     # a third of the rows is of Greek: all together, as the table has it
     assert live.alt.startswith("Recall of the 6 held-out rows: 66.7% of all together, from 50.0%")
 
@@ -286,7 +286,7 @@ def test_a_refused_point_ends_the_words_of_work_and_a_newer_one_keeps_its_own(mo
 def test_the_slider_of_alphabets_offers_to_train_with_so_many(model: Any) -> None:
     view = Alphabets(model)
     view.open(run())
-    assert view.alt == "This run learnt Greek and Latin together."
+    assert view.alt == "This run trained on Greek and Latin together."
     assert model.linked == {"run": None, "compare": "r", "n_outputs": 1}
     assert "Train with Greek alone and compare" in view.link.object
     view.slider.value = 2
@@ -294,7 +294,7 @@ def test_the_slider_of_alphabets_offers_to_train_with_so_many(model: Any) -> Non
     assert "Train with Greek and Latin and compare" in view.link.object
     view.open(run({"outputs": ["Greek"], "classes": [["alpha", "beta"]]}))
     assert view.slider.disabled
-    assert "but one alphabet" in view.alt
+    assert "only one alphabet" in view.alt
 
 
 def test_every_alternative_can_be_trained() -> None:

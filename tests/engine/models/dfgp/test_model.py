@@ -10,7 +10,7 @@ from scant.metrics import expected_calibration_error
 from scant.models.dfgp.bounds import class_bound, optimal, target_bound, weight_divergence
 from scant.models.dfgp.model import DFGP
 from scant.models.dfgp.output import Expected
-from scant.models.dfgp.training import Training
+from scant.models.dfgp.training import DFGPTrainer
 
 BOUNDS = ["published", "closed", "stochastic"]
 
@@ -46,7 +46,7 @@ def moved(model, seed=5, by=0.3):
 
 
 def trained(model, steps=60, **other):
-    training = Training(model, **other)
+    training = DFGPTrainer(model, **other)
     for _ in range(steps):
         training.step()
     return model
@@ -285,7 +285,7 @@ def test_a_training_goes_on_bit_by_bit(bound, likelihood):
     def fresh():
         model = DFGP.build(views, y, likelihood, bound=bound, generator=seeded(2))
         batch = 20 if bound == "stochastic" else None
-        return model, Training(model, adam=6, batch=batch, generator=seeded(3))
+        return model, DFGPTrainer(model, adam=6, batch=batch, generator=seeded(3))
 
     straight, one = fresh()
     values = [one.step() for _ in range(12)]
@@ -340,7 +340,7 @@ def test_views_of_other_widths_take_part_alone():
     assert model.x.shape == (2, 50, 3)
     assert bool((model.x[0, :, 2] == 0).all())
     assert bool((model.hidden_layer.inducing[0, :, 2] == 0).all())
-    model.objective().backward()
+    model.elbo().backward()
     assert float(model.hidden_layer.log_lengthscale.grad[0, 2]) == 0
 
 
@@ -381,4 +381,4 @@ def test_questions_that_a_model_cannot_answer_end_in_a_sentence():
     with pytest.raises(BadInput, match="built for"):
         model.stochastic_bound(seeded())
     with pytest.raises(BadInput, match="Batches"):
-        Training(model, batch=5)
+        DFGPTrainer(model, batch=5)

@@ -8,7 +8,7 @@ import torch
 from scant.errors import BadInput
 from scant.models.gplvm.bgplvm import BGPLVM
 from scant.models.gplvm.sclvm import SCLVM
-from scant.models.gplvm.training import Training
+from scant.models.gplvm.training import GPLVMTrainer
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 
@@ -28,7 +28,7 @@ def generator(seed=0):
 
 
 def train(model, steps):
-    training = Training(model, adam=steps // 2)
+    training = GPLVMTrainer(model, adam=steps // 2)
     for _ in range(steps):
         training.step()
     return model

@@ -9,7 +9,7 @@ import pytest
 import torch
 from scant.errors import BadInput
 from scant.models.laplace import acquisition, stopping
-from scant.models.laplace.acquisition import Pool
+from scant.models.laplace.acquisition import CandidatePool
 from scant.models.laplace.classifier import LaplaceGPC
 from scant.models.laplace.links import LINKS, probability
 
@@ -20,9 +20,9 @@ def generator(seed: int = 0) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
-def pool(link: str, means: list[float], variances: list[float]) -> Pool:
+def pool(link: str, means: list[float], variances: list[float]) -> CandidatePool:
     mean, variance = torch.tensor(means).double(), torch.tensor(variances).double()
-    return Pool(probability(link, mean, variance), mean, variance)
+    return CandidatePool(probability(link, mean, variance), mean, variance)
 
 
 def fitted(n: int = 60, d: int = 3, link: str = "logistic") -> tuple[LaplaceGPC, torch.Tensor]:

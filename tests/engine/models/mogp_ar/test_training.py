@@ -5,7 +5,7 @@ import torch
 from scant.errors import BadInput
 from scant.models.mogp_ar.kernels import Kernel, RbfArd
 from scant.models.mogp_ar.model import MOGPAR
-from scant.models.mogp_ar.training import Training
+from scant.models.mogp_ar.training import MOGPARTrainer
 
 SIZES = [4, 6]
 
@@ -28,7 +28,7 @@ def _training(seed=0, **other):
     kernel = RbfArd(x, 3)
     rows = kernel.prepare(x)
     model = MOGPAR(kernel, kernel.start(rows, 12, g), SIZES, g)
-    return Training(model, rows, output, label, g, **{"batch": 15} | other)
+    return MOGPARTrainer(model, rows, output, label, g, **{"batch": 15} | other)
 
 
 @pytest.mark.parametrize("sampled", [0, 1, 3])
@@ -96,12 +96,12 @@ def test_it_resumes_bit_by_bit():
     first = _training(horizon=20)
     begun = [first.step() for _ in range(5)]
     tensors = {k: v.clone() for k, v in first.model.state_dict().items()}
-    state = first.state()
+    state = first.state_dict()
     for _ in range(3):
         first.step()  # what was kept is a copy
     second = _training(seed=5, horizon=20)
     second.model.load_state_dict(tensors)
-    second.load(state)
+    second.load_state_dict(state)
     assert begun + [second.step() for _ in range(7)] == expected
     for a, b in zip(whole.model.state_dict().values(), second.model.state_dict().values()):
         assert torch.equal(a, b)
@@ -155,6 +155,6 @@ def test_a_gpu_learns_the_same():
     for device in ("cpu", "cuda"):
         t = _training(sampled=2)
         where = (t.data.to(device), t.output.to(device), t.label.to(device))
-        moved = Training(t.model.to(device), *where, t.generator, batch=15, sampled=2)
+        moved = MOGPARTrainer(t.model.to(device), *where, t.generator, batch=15, sampled=2)
         values.append([moved.step() for _ in range(10)])
     assert values[0] == pytest.approx(values[1], rel=1e-6)

@@ -10,7 +10,7 @@ from scant.models.mtgpa.baselines import alone, baseline
 from scant.models.mtgpa.exact import exact_posterior
 from scant.models.mtgpa.model import MTGPA
 from scant.models.mtgpa.prior import Data
-from scant.models.mtgpa.training import Training
+from scant.models.mtgpa.training import MTGPATrainer
 from torch.distributions import MultivariateNormal
 
 
@@ -41,7 +41,7 @@ def _model(data, natural=True, **other):
 def _at_best(model, data, g):
     """With Gaussian likelihoods and one latent function, one natural step of size one suffices."""
     alone = len(model.prior.mixing) == 1
-    training = Training(model, data, g, "natural", natural_rate=1.0 if alone else 0.3)
+    training = MTGPATrainer(model, data, g, "natural", natural_rate=1.0 if alone else 0.3)
     training.optimizers.clear()
     for _ in range(1 if alone else 60):
         training.step()

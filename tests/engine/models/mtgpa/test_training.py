@@ -9,7 +9,7 @@ from scant.kernels.box_average.support import boxes, weighted_points
 from scant.models.mtgpa.initialization import inducing_points, signs
 from scant.models.mtgpa.model import MTGPA
 from scant.models.mtgpa.prior import Data
-from scant.models.mtgpa.training import Training
+from scant.models.mtgpa.training import MTGPATrainer
 
 OF_TRAINING = ("batch", "rate", "natural_rate", "block", "halving")
 SCHEMES = ["adam", "natural", "em"]
@@ -51,7 +51,7 @@ def _start(scheme="adam", data=None, likelihoods=("gaussian", "gaussian"), seed=
     }
     other = {"inducing": 15} | other
     model = MTGPA.build(data, likelihoods, 1, g, natural=scheme == "natural", **other)
-    return Training(model, data, g, scheme, **train)
+    return MTGPATrainer(model, data, g, scheme, **train)
 
 
 @pytest.mark.parametrize(("scheme", "steps"), [("adam", 250), ("natural", 80), ("em", 300)])
@@ -150,11 +150,11 @@ def test_a_resumed_run_ends_bit_by_bit_where_another_does(scheme, batch):
     broken = _start(scheme, **other)
     values = [broken.step() for _ in range(7)]
     broken.model.predict(torch.zeros(1, 1).double(), 0)  # draws nothing, changes nothing
-    kept, state = broken.model.state_dict(), broken.state()
+    kept, state = broken.model.state_dict(), broken.state_dict()
     kept = {name: value.clone() for name, value in kept.items()}
     again = _start(scheme, seed=99, **other)
     again.model.load_state_dict(kept)
-    again.load(state)
+    again.load_state_dict(state)
     values += [again.step() for _ in range(7)]
     assert values == straight
     for name, value in through.model.state_dict().items():
@@ -276,4 +276,4 @@ def test_bad_arguments_are_named():
     model = MTGPA.build(data, ["gaussian"] * 2, 1, g)
     for bad in ({"scheme": "sgd"}, {"scheme": "natural"}, {"batch": 0}):
         with pytest.raises(BadInput):
-            Training(model, data, g, **bad)
+            MTGPATrainer(model, data, g, **bad)

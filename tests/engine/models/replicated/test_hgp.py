@@ -13,7 +13,7 @@ from scant.kernels.hierarchical import ReplicaKernel
 from scant.models.replicated.data import NEW, Data
 from scant.models.replicated.exact import ReplicaGP
 from scant.models.replicated.hgp import DHGP, HGP, HGPInd
-from scant.models.replicated.training import Training
+from scant.models.replicated.training import ReplicaTrainer
 from scant.optim.lbfgs import LBFGS
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import Kernel as SklearnKernel
@@ -259,7 +259,7 @@ def test_jitter_is_told_once() -> None:
     with torch.no_grad():  # two inducing points in one place: their covariance is singular
         model.inducing[:, 1] = model.inducing[:, 0]
         model.inducing_labels[:, 1] = model.inducing_labels[:, 0]
-    training = Training(model, "adam", rate=1e-9)
+    training = ReplicaTrainer(model, "adam", rate=1e-9)
     values = [training.step() for _ in range(3)]
     assert all(isfinite(value) for value in values)
     assert sum("jitter" in note for note in training.notes) == 1
@@ -268,9 +268,9 @@ def test_jitter_is_told_once() -> None:
 @pytest.mark.parametrize("scheme", ["lbfgs", "adam"])
 def test_steps_climb(scheme: str) -> None:
     model = HGP.build(measured())
-    training = Training(model, scheme)
+    training = ReplicaTrainer(model, scheme)
     values = [training.step() for _ in range(10)]
     assert values[-1] > values[0] + 0.1
     assert model.elbo().item() >= values[-1] - 1e-9
     with pytest.raises(BadInput, match="Scheme 'newton' is unknown"):
-        Training(model, "newton")
+        ReplicaTrainer(model, "newton")

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from scant.studies.clamp import simulate
 from scant.studies.clamp.simulate import Picture
-from scant.studies.clamp.table import CLAMP, TABLE, Pool, pixels
+from scant.studies.clamp.table import CLAMP, TABLE, PatchPool, pixels
 from scant.tables.read import read_frame
 
 
@@ -63,7 +63,7 @@ def test_one_patch_in_five_holds_a_clamp() -> None:
     frame = simulate.patches(1, 12)
     read = read_frame(frame, TABLE)
     assert read.notes == ()
-    pool = Pool.of(read.frame)
+    pool = PatchPool.of(read.frame)
     assert len(pool) == 12 * 21
     assert pool.classes == ["no clamp", CLAMP]
     assert np.bincount(pool.picture).tolist() == [21] * 12

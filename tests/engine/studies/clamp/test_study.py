@@ -105,7 +105,7 @@ def test_components_are_those_of_scikit_learn() -> None:
         (lambda t: t.assign(label=None), {}, "no labels, from which a simulated expert"),
         (lambda t: t.assign(label="clamp"), {}, "only labels 'clamp'"),
         (lambda t: t.assign(label=[f"c{i % 3}" for i in range(240)]), {}, "there are 3 classes"),
-        (lambda t: t, {"features": "InceptionV3"}, "the table has no images"),
+        (lambda t: t, {"feature_extractor": "InceptionV3"}, "the table has no images"),
         (lambda t: t[["label", "picture"]], {}, "neither images nor feature columns"),
         (lambda t: t, {"positive_class": "leak"}, "Setting 'positive_class' is 'leak'"),
         (lambda t: t, {"start": 51}, "'start' already takes 51"),

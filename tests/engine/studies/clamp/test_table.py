@@ -16,7 +16,7 @@ from scant.data_sources.open import open_table
 from scant.data_sources.package_data import package_file
 from scant.errors import BadInput
 from scant.studies import entry
-from scant.studies.clamp.table import TABLE, Pool, cut, jpeg, pixels, table_of
+from scant.studies.clamp.table import TABLE, PatchPool, cut, jpeg, pixels, table_of
 from scant.tables.images import features
 from scant.tables.images.archives import ArchiveLimits
 from scant.tables.images.photographs import read_photographs
@@ -53,7 +53,7 @@ def archive(**files: bytes) -> bytes:
 def test_a_csv_of_features_with_some_labels(tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
     numbers().to_csv(path, index=False)
-    pool = Pool.of(read_table(path, TABLE).frame)
+    pool = PatchPool.of(read_table(path, TABLE).frame)
     assert pool.classes == ["a", "b"]  # the rarer one is looked for
     assert pool.label.tolist() == [0] * 5 + [1] * 2 + [-1] * 13
     assert pool.features == ["f", "g"]
@@ -64,7 +64,7 @@ def test_a_csv_of_features_with_some_labels(tmp_path: Path) -> None:
 def test_the_template_can_be_read() -> None:
     read = read_table(TEMPLATE, TABLE)
     assert read.notes == ()
-    pool = Pool.of(read.frame)
+    pool = PatchPool.of(read.frame)
     assert pool.classes == ["no clamp", "clamp"]
     assert 0 < (pool.label >= 0).sum() < len(pool)
     assert len(pool.pictures) > 1
@@ -88,14 +88,14 @@ def test_the_template_can_be_read() -> None:
 )
 def test_which_class_is_looked_for(labels: list[str], positive: str, classes: list[str]) -> None:
     table = numbers(label=[*labels, *[None] * (20 - len(labels))])
-    assert Pool.of(table, positive=positive).classes == classes
+    assert PatchPool.of(table, positive=positive).classes == classes
 
 
 def test_constant_columns_are_no_features() -> None:
-    pool = Pool.of(numbers(h=3.0, left=np.arange(20.0), top=0.0, size=9.0))
+    pool = PatchPool.of(numbers(h=3.0, left=np.arange(20.0), top=0.0, size=9.0))
     assert pool.features == ["f", "g"]
     assert pool.place[4].tolist() == [4, 0, 9]
-    new = Pool.of(numbers(h=3.0), classes=["b", "a"], features=["g"])
+    new = PatchPool.of(numbers(h=3.0), classes=["b", "a"], features=["g"])
     assert new.x.shape == (20, 1)
     assert new.label[0] == 1
 
@@ -119,14 +119,14 @@ def test_constant_columns_are_no_features() -> None:
 )
 def test_tables_that_cannot_be_are_said(table: pd.DataFrame, how: dict, said: str) -> None:
     with pytest.raises(BadInput, match=said.replace("(", r"\(")):
-        Pool.of(table, **how)
+        PatchPool.of(table, **how)
 
 
 def test_an_empty_image_cell_is_said() -> None:
     table = table_of(cut(photograph(900, 300), "one"))
     table.loc[2, "image"] = None
     with pytest.raises(BadInput, match="row 2: the cell is empty"):
-        Pool.of(table)
+        PatchPool.of(table)
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_patches_travel_through_a_csv_file(tmp_path: Path) -> None:
     cuts = cut(photograph(900, 460), "one")
     path = tmp_path / "patches.csv"
     table_of(cuts, ["clamp", *["no clamp"] * 9]).to_csv(path, index=False)
-    pool = Pool.of(read_table(path, TABLE).frame)
+    pool = PatchPool.of(read_table(path, TABLE).frame)
     assert len(pool) == 10
     assert pool.place[3].tolist() == [447, 0, 299]
     assert np.abs(pixels(pool.images[3]).astype(int) - cuts[3].image).mean() < 6
@@ -184,7 +184,7 @@ def test_a_zip_of_photographs() -> None:
         }
     )
     read = read_photographs(data, name="mine.zip")
-    pool = Pool.of(read.frame)
+    pool = PatchPool.of(read.frame)
     assert len(pool) == 21 + 21  # upright ones are cut upright
     assert (pool.label == -1).all()
     assert pool.pictures == ["all/clamp/one.jpg", "all/none/two.png"]
@@ -258,7 +258,7 @@ def test_features_are_made_once_and_kept_by_their_content(
 @pytest.mark.parametrize("source", [s.name for s in entry("clamp").sources if s.kept])
 def test_features_of_what_is_drawn_are_shipped(source: str) -> None:
     """Those that would be made; `scripts/record_demo.py clamp` ships them anew."""
-    images = Pool.of(open_table(entry("clamp"), source, entry("clamp").settings())).images
+    images = PatchPool.of(open_table(entry("clamp"), source, entry("clamp").settings())).images
     place = package_file("features", f"{features.content_hash(images, features.KINDS[0])}.npy")
     assert place.is_file()
     found = np.load(io.BytesIO(place.read_bytes()))

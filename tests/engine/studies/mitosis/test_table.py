@@ -214,7 +214,7 @@ def test_the_template_can_be_fitted() -> None:
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ({"n_shared_dims": 0, "n_private_dims": 0}, "need a place to be"),
+        ({"n_shared_dims": 0, "n_private_dims": 0}, "latent space needs a dimension"),
         ({"imbalance": 0.5}, "1 or more, or to 0"),
         ({"n_components": 3, "n_shared_dims": 5}, "raise 'n_components'"),
         ({"n_private_dims": 0}, "choose bgplvm"),

@@ -13,14 +13,16 @@ from scant.studies.multiview.simulate.cell_events import candidates
 from scant.studies.multiview.splits import blocks, stops
 from scant.studies.multiview.study import Study
 from scant.studies.multiview.survival import Patients, calibrated
-from scant.studies.multiview.table import Views
+from scant.studies.multiview.table import MultiviewData
 
 from tests.engine.studies.studying import run
 
 
-def seen(group: list[int], task: str = "classification", patient: list[int] | None = None) -> Views:
+def seen(
+    group: list[int], task: str = "classification", patient: list[int] | None = None
+) -> MultiviewData:
     n = len(group)
-    return Views(
+    return MultiviewData(
         task=task,
         names=["v"],
         features=["v.a"],
@@ -123,13 +125,12 @@ def test_a_kept_run_comes_back_whatever_is_now_meant_by_no_number(model: str) ->
 
 
 def test_the_rate_falls_to_a_hundredth(fitted: Study) -> None:
-    training = fitted.learner.training
     rates = []
     fitted.begin(0, 0, None)
-    training = fitted.learner.training
+    trainer = fitted.trainer
     for _ in range(25):
         fitted.step()
-        rates.append(training._first.param_groups[0]["lr"])  # type: ignore[attr-defined]
+        rates.append(trainer._first.param_groups[0]["lr"])  # type: ignore[attr-defined]
     assert rates[0] == 0.05
     assert (np.diff(rates) < 0).all()
     assert rates[-1] < 0.005

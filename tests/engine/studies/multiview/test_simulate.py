@@ -13,7 +13,7 @@ from scant.data_sources.open import sample
 from scant.studies.multiview.entry import ENTRY, MultiviewSettings
 from scant.studies.multiview.simulate import cell_events, survival
 from scant.studies.multiview.simulate import so2 as so2_toy
-from scant.studies.multiview.table import TABLE, Views, of
+from scant.studies.multiview.table import TABLE, MultiviewData, of
 from scant.tables.read import read_frame
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import f1_score
@@ -64,11 +64,11 @@ def test_making_the_catalog_and_the_schema_imports_nothing_heavy() -> None:
 
 
 @pytest.fixture(scope="module")
-def films() -> Views:
+def films() -> MultiviewData:
     return of(cell_events.candidates())
 
 
-def test_candidates_of_films(films: Views) -> None:
+def test_candidates_of_films(films: MultiviewData) -> None:
     assert films.classes == ["other", "event"]
     assert 0.25 < films.target.mean() < 0.45
     assert np.bincount(films.group).tolist() == [60] * 8
@@ -93,7 +93,7 @@ def test_a_disc_is_where_it_is_put_and_has_a_rim() -> None:
     np.testing.assert_allclose(moved[:40, 12:], still[4:44, 2:42], atol=1e-12)
 
 
-def test_some_views_tell_and_some_do_not(films: Views) -> None:
+def test_some_views_tell_and_some_do_not(films: MultiviewData) -> None:
     test = films.group % 2 == 1
 
     def f1(view: int) -> float:

@@ -125,7 +125,7 @@ def test_tables_and_settings_that_cannot_be_are_said(
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"model": "student-t", "task": "classification"}, "learns values and no classes"),
+        ({"model": "student-t", "task": "classification"}, "predicts values but no classes"),
         ({"model": "sgp", "bound": "stochastic"}, "networks of two layers, and sgp has one"),
         ({"task": "classification", "log_target": "yes"}, "classes have no logarithm"),
         ({"task": "survival", "positive_class": "event"}, "'positive_class' names a class"),

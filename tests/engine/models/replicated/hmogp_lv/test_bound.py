@@ -12,7 +12,7 @@ from scant.models.replicated.hmogp_lv.bound import collapsed
 from scant.models.replicated.hmogp_lv.latent import JITTER
 from scant.models.replicated.hmogp_lv.layout import ReplicaBatch
 from scant.models.replicated.hmogp_lv.model import HMOGPLV
-from scant.models.replicated.hmogp_lv.training import Training
+from scant.models.replicated.hmogp_lv.training import HMOGPLVTrainer
 from torch.distributions import MultivariateNormal, kl_divergence
 
 from tests.engine.models.replicated.replicas import data, drawn
@@ -218,7 +218,7 @@ def test_the_bound_is_below_the_log_marginal_likelihood():
     """Of two outputs K_H depends on h_1 - h_2 alone, so that H can be integrated out."""
     rows = data([[5, 4], [6, 3]])
     model = HMOGPLV.build(rows, _generator(), n_latent_dims=1, n_inducing_inputs=18)
-    training = Training(model, rows, _generator())
+    training = HMOGPLVTrainer(model, rows, _generator())
     gaps = []
     for _ in range(3):
         bound = [training.step() for _ in range(10)][-1]

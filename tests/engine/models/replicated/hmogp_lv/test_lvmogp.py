@@ -5,7 +5,7 @@ import torch
 from scant.errors import BadInput
 from scant.models.replicated.hmogp_lv.lvmogp import LVMOGP
 from scant.models.replicated.hmogp_lv.model import HMOGPLV
-from scant.models.replicated.hmogp_lv.training import Training
+from scant.models.replicated.hmogp_lv.training import HMOGPLVTrainer
 
 from tests.engine.models.replicated.replicas import data, drawn
 
@@ -35,7 +35,7 @@ def test_it_is_hmogp_lv_whose_replicas_do_not_vary():
 def test_all_replicas_are_one_and_none_is_new():
     rows = drawn(outputs=4, replicas=3, n=6)
     model = LVMOGP.build(rows, _generator())
-    training = Training(model, rows, _generator())
+    training = HMOGPLVTrainer(model, rows, _generator())
     bounds = [training.step() for _ in range(15)]
     assert bounds[-1] > bounds[0]
     x = torch.full((4,), 1.5).double()

@@ -10,7 +10,7 @@ from scant.models.replicated.data import NEW, Data, Scale
 from scant.models.replicated.hmogp_lv.initialization import inducing_inputs, latent_positions
 from scant.models.replicated.hmogp_lv.layout import ReplicaBatch
 from scant.models.replicated.hmogp_lv.model import HMOGPLV
-from scant.models.replicated.hmogp_lv.training import SCHEMES, Training
+from scant.models.replicated.hmogp_lv.training import SCHEMES, HMOGPLVTrainer
 
 from tests.engine.models.replicated.replicas import data, drawn
 
@@ -21,7 +21,7 @@ def _start(rows, scheme="lbfgs", seed=0, **other):
     g = torch.Generator().manual_seed(seed)
     train = {k: other.pop(k) for k in OF_TRAINING if k in other}
     model = HMOGPLV.build(rows, g, dense=scheme == "lbfgs", **other)
-    return Training(model, rows, g, scheme, **train)
+    return HMOGPLVTrainer(model, rows, g, scheme, **train)
 
 
 def _steps(training, count):
@@ -105,7 +105,7 @@ def test_same_seed_same_bits_and_a_resumed_run_ends_where_the_other_did(scheme):
     assert _steps(first, 4) == bounds[:4]
     second = _start(rows, scheme, seed=9, **batch)
     second.model.load_state_dict(first.model.state_dict())
-    second.load(first.state())
+    second.load_state_dict(first.state_dict())
     assert _steps(second, 4) == bounds[4:]
     asked = torch.tensor([0, 2]), torch.tensor([1, 0]), torch.tensor([0.5, 2.5]).double()
     for a, b in zip(whole.model.predict(*asked), second.model.predict(*asked)):
@@ -179,11 +179,11 @@ def test_bad_arguments_are_sentences():
         with pytest.raises(BadInput, match=said):
             HMOGPLV.build(rows, g, **arguments)
     with pytest.raises(BadInput, match="does not go with"):
-        Training(HMOGPLV.build(rows, g, dense=True), rows, g, "adam")
+        HMOGPLVTrainer(HMOGPLV.build(rows, g, dense=True), rows, g, "adam")
     with pytest.raises(BadInput, match="'sgd' is unknown"):
-        Training(HMOGPLV.build(rows, g), rows, g, "sgd")
+        HMOGPLVTrainer(HMOGPLV.build(rows, g), rows, g, "sgd")
     with pytest.raises(BadInput, match="above zero, got 4"):
-        Training(HMOGPLV.build(rows, g, dense=True), rows, g, "lbfgs", batch=4)
+        HMOGPLVTrainer(HMOGPLV.build(rows, g, dense=True), rows, g, "lbfgs", batch=4)
     empty = torch.zeros(0)
     with pytest.raises(BadInput, match="no measurement"):
         Data.of(empty.long(), empty.long(), empty, empty)

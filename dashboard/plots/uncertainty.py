@@ -72,7 +72,7 @@ def split_reading(model: float, noise: float, entered: float = 0.0) -> str:
         return "No variance at all."
     reading = (
         f"More data of this kind would remove {model / total:.0%} of the variance; "
-        f"{noise / total:.0%} is noise that only better measurements would lessen"
+        f"{noise / total:.0%} is noise, which only better measurements reduce"
     )
     return reading + (
         f"; {entered / total:.0%} comes from missing or noisy inputs." if entered > 0 else "."

@@ -1,4 +1,4 @@
-"""The service's desk towards the workers: sends attempts out, passes on wishes, takes in words."""
+"""The server's side of the workers: sends attempts out, passes on wishes, takes in messages."""
 
 from __future__ import annotations
 
@@ -6,48 +6,19 @@ import asyncio
 import json
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from distributed import Future
 from distributed.client import FutureCancelledError
 from scant.errors import BadInput, Unavailable
-from scant.runs import worker
-from scant.runs.dask_cluster import Cluster
+from scant.runs.workers import answers, task
+from scant.runs.workers.cluster import Cluster
+from scant.runs.workers.protocol import Ended, Message
 
 TELL_SECONDS = 2.0  # a worker that takes longer does not answer at all
 LARGE = 1_000_000  # bytes of a table or checkpoint that go to a worker past the scheduler
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Message:
-    """What a worker said of an attempt: encoded events, none for a mere sign of life.
-
-    Attributes:
-        resident: Bytes of memory that the worker holds.
-        memory: Bytes that it may hold; 0 for no limit.
-        heeded: Whether the training loop has taken the wish to pause or stop.
-    """
-
-    run: str
-    attempt: int
-    worker: str
-    events: bytes
-    data_hash: str = ""
-    resident: int = 0
-    memory: int = 0
-    heeded: bool = False
-
-
-@dataclass(frozen=True)
-class Ended:
-    """An attempt's task is over; `error` where it ended otherwise than by returning."""
-
-    run: str
-    attempt: int
-    error: str = ""
 
 
 class WorkerClient:
@@ -76,7 +47,7 @@ class WorkerClient:
         """Connect anew, leaving behind what there was. Raises as `Cluster.connect` does."""
         await self.close()
         self._cluster = await Cluster.connect(self._scheduler, self._workers)
-        self._cluster.client.subscribe_topic(worker.TOPIC, self._take)
+        self._cluster.client.subscribe_topic(task.TOPIC, self._take)
 
     async def slots(self) -> dict[str, int]:
         """How many runs each worker can take, by address; empty when there is no connection."""
@@ -101,7 +72,7 @@ class WorkerClient:
         return min(limits, default=None)
 
     def begin(self, job: dict[str, Any], table: bytes | None, checkpoint: bytes | None) -> None:
-        """Send an attempt out; `job` as `scant.runs.worker.work` takes it."""
+        """Send an attempt out; `job` as `scant.runs.workers.task.work` takes it."""
         key = (job["run"], job["attempt"])
         watch = self._watch(self._client, key, job, [table, checkpoint])
         self._watches[key] = asyncio.create_task(watch)
@@ -118,7 +89,7 @@ class WorkerClient:
 
     async def tell(self, address: str, run: str, attempt: int, wish: str | None) -> None:
         """Pass a wish to an attempt; one that is gone, with its worker or not, hears nothing."""
-        telling = self._client.run(worker.tell, run, attempt, wish, workers=[address])
+        telling = self._client.run(task.tell, run, attempt, wish, workers=[address])
         try:
             await asyncio.wait_for(telling, TELL_SECONDS)
         except Exception as error:  # whatever the connection died of, the watch tells of the loss
@@ -140,34 +111,34 @@ class WorkerClient:
     async def abandon(self, runs: list[str]) -> None:
         """End what an earlier server left running on a cluster that outlived it."""
         if runs and not self.local and await self.slots():
-            await self._client.run(worker.abandon, runs, on_error="ignore")
+            await self._client.run(task.abandon, runs, on_error="ignore")
 
     async def prefetch_demo(self, address: str, study: str) -> None:
         """Have a worker make a study's demonstration; it does not wait for it. Raises as `ask`."""
-        await self._on(address, worker.prefetch_demo, study)
+        await self._on(address, answers.prefetch_demo, study)
 
     async def ask(self, address: str, request: dict[str, Any], model: bytes | None) -> Any:
         """Ask a fitted study on a worker.
 
         Returns:
-            The answer, or `worker.COLD` where the model must be sent along.
+            The answer, or `answers.NOT_CACHED` where the model must be sent along.
 
         Raises:
             BadInput: As the study raised it.
             Unavailable: The worker is gone.
         """
-        kind, result = await self._on(address, worker.answer, request, model)
+        kind, result = await self._on(address, answers.answer, request, model)
         if kind == "bad input":
             raise BadInput(result)
-        return worker.NOT_CACHED if kind == worker.NOT_CACHED else result
+        return answers.NOT_CACHED if kind == answers.NOT_CACHED else result
 
     async def _on(self, address: str, function: Callable[..., Any], *given: Any) -> Any:
         """What a function gives on a worker. Raises Unavailable where the worker is gone."""
         try:
-            answers = await self._client.run(function, *given, workers=[address])
+            given_back = await self._client.run(function, *given, workers=[address])
         except OSError as error:
             raise Unavailable("The worker was lost; try again in a few seconds.") from error
-        return answers[address]
+        return given_back[address]
 
     async def close(self) -> None:
         for key in list(self._watches):
@@ -208,7 +179,7 @@ class WorkerClient:
             # A worker that fell silent dies with whatever it is given until it is replaced.
             where = {"workers": sorted(staying), "allow_other_workers": True}
         future = client.submit(
-            worker.work, json.dumps(job), *given, pure=False, key=_name(key), **where
+            task.work, json.dumps(job), *given, pure=False, key=_name(key), **where
         )
         self._futures[key] = future
         await future.result()

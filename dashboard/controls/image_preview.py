@@ -1,4 +1,4 @@
-"""What the upload wizard shows of a ZIP of images: counts by folder, and a few of them."""
+"""Previews of an uploaded ZIP of images: counts by folder and a few images."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def pictured(table: Table, schema: TableSchema) -> str:
         few, many = int(each.min()), int(each.max())
         spread = f"{few}" if few == many else f"{few} to {many}"
         rows.append((str(output), len(each), int(each.sum()), spread))
-    more = f", of which the first {LISTED} are" if len(outputs) > LISTED else ""
+    more = f" (the first {LISTED} are listed)" if len(outputs) > LISTED else ""
     said = (
         f"{len(table.frame):,} images of {len(counts):,} classes in {len(outputs):,} "
         f"{'folder' if len(outputs) == 1 else 'folders'}{more}:"
@@ -84,7 +84,7 @@ def _patches(table: Table) -> str:
     )
     return (
         f"<p class='quiet'>{len(frame):,} patches of {frame['picture'].nunique():,} photographs, "
-        f"none of them labelled yet:</p><p aria-label='Some of the patches'>{made}</p>"
+        f"none of them labeled yet:</p><p aria-label='Some of the patches'>{made}</p>"
     )
 
 

@@ -16,7 +16,7 @@ import pytest
 from bokeh.document import Document
 from panel.io.state import set_curdoc
 from PIL import Image
-from scant.dashboard.controls.upload_images import pictured
+from scant.dashboard.controls.image_preview import pictured
 from scant.dashboard.frame.session import SessionContext
 from scant.dashboard.server.site import Site
 from scant.dashboard.study_page.page import StudyPage

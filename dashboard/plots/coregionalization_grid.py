@@ -221,7 +221,8 @@ def reading_of(
     if (same & ~own).any() and (~same).any():
         within, between = size[:, same & ~own].mean(), size[:, ~same].mean()
         reading += (
-            f". Between alphabets entries are {between / max(within, 1e-300):.0%} the size of "
-            "those within one, on average"
+            ". The mean size of entries between alphabets is "
+            f"{between / max(within, 1e-300):.0%} of "
+            "the mean within one"
         )
     return reading + "."

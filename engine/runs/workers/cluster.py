@@ -11,8 +11,8 @@ import dask.config
 from dask.system import CPU_COUNT
 from distributed import Client, LocalCluster, Security
 from scant.errors import BadInput
-from scant.runs.dask_nodes import QuietNanny, QuietScheduler
-from scant.runs.worker import PLUGIN, ScantWorkerPlugin
+from scant.runs.workers.nodes import QuietNanny, QuietScheduler
+from scant.runs.workers.plugin import PLUGIN, ScantWorkerPlugin
 
 # Dask keeps this many of its own messages and of each topic's; ours hold arrays.
 _CONFIG: dict[str, Any] = {
@@ -29,6 +29,7 @@ _CONFIG: dict[str, Any] = {
 # their nannies, and where all are gone the service brings new ones up.
 _LOST = {"distributed.deploy.lost-worker-timeout": "1000 days"}
 
+CONNECT_SECONDS = 5.0  # that a scheduler may take to answer
 CLOSE_SECONDS = 0.5
 
 
@@ -54,7 +55,9 @@ class Cluster:
         if scheduler is None:
             return await cls._start(workers)
         try:
-            client = await Client(scheduler, asynchronous=True, timeout=5, name="scant")
+            client = await Client(
+                scheduler, asynchronous=True, timeout=CONNECT_SECONDS, name="scant"
+            )
         except Exception as error:  # it also raises whatever a way to connect is wanting
             raise BadInput(
                 f"No Dask scheduler answers at {scheduler}; check the address given by "

@@ -1,0 +1,30 @@
+"""Training of GPz: L-BFGS on the log evidence 3.36."""
+
+from __future__ import annotations
+
+from jaxtyping import Float
+from scant.models.gpz.model import GPz
+from scant.optim.adam_lbfgs import AdamLBFGS
+from torch import Tensor
+
+
+class GPzTrainer(AdamLBFGS):
+    """Steps on a model and its rows, weighted or not.
+
+    Args:
+        model: Trained in place.
+        X: Inputs, NaN where missing.
+        y: Targets.
+        omega: Sample weights; ones by default.
+        noise_variance: Variances or covariances of the inputs.
+    """
+
+    def __init__(
+        self,
+        model: GPz,
+        X: Float[Tensor, "n d"],
+        y: Float[Tensor, " n"],
+        omega: Float[Tensor, " n"] | None = None,
+        noise_variance: Float[Tensor, "n *d_d"] | None = None,
+    ) -> None:
+        super().__init__(model, lambda: -model.objective(X, y, omega, noise_variance), 1, adam=0)

@@ -1,0 +1,50 @@
+"""What waiting runs are told: their places in the queue, and how long they will wait."""
+
+from __future__ import annotations
+
+import time
+
+from scant.events import Event, Finished, Queued
+from scant.runs.dispatch.lifecycle import Lifecycle
+from scant.runs.dispatch.pool import WorkerPool
+from scant.runs.dispatch.queue import waits
+
+
+class Places:
+    """Tells each waiting run its place and wait, where they have changed."""
+
+    def __init__(self, care: Lifecycle, pool: WorkerPool) -> None:
+        self._care = care
+        self._pool = pool
+        self._typical: dict[str, float | None] = {}  # seconds of a run, by study
+        care.journal.subscribe(self._forget)
+
+    async def announce(self) -> None:
+        """Tell them."""
+        care, journal = self._care, self._care.journal
+        order = care.queue.order()
+        for study in {care.live[run].study for run in order} - self._typical.keys():
+            typical = await journal.writer.do(journal.store.typical_seconds, study)
+            self._typical[study] = typical
+        busy = [live.id for live in care.assigned()]
+        estimates = waits(order, busy, sum(self._pool.slots.values()), self._seconds_left)
+        for place, (run, wait) in enumerate(zip(order, estimates), start=1):
+            told = Queued(place, None if wait is None else float(round(wait)))
+            live = care.live.get(run)
+            if live is not None and live.told != told:
+                live.told = told
+                journal.publish(run, [told])
+
+    def _seconds_left(self, run: str) -> float | None:
+        live = self._care.live.get(run)
+        typical = self._typical.get(live.study) if live else None
+        if live is None or typical is None:
+            return None
+        spent = time.monotonic() - live.since if live.assigned else 0.0
+        return max(typical - spent, 1.0)
+
+    def _forget(self, run: str, events: list[Event]) -> None:
+        """A run that has ended is counted when its study is next asked for."""
+        live = self._care.live.get(run)
+        if live is not None and any(isinstance(e, Finished) for e in events):
+            self._typical.pop(live.study, None)
