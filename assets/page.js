@@ -52,14 +52,7 @@ const anew = async () => {
     'server knows your browser: allow cookies for this site, then load the page again.'
   document.body.append(bar)
 }
-const connection = Bokeh.require('client/connection').ClientConnection.prototype
-const closed = connection._on_close
-connection._on_close = function (event, reject) {
-  closed.call(this, event, reject)
-  if (this.session || this.refused) return
-  this.refused = true
-  anew()
-}
+document.addEventListener('scant-refused', anew) // of upstream/refused_connection.js
 
 const everywhere = (visit, root = document) => {
   for (const node of root.querySelectorAll('*')) {

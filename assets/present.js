@@ -19,25 +19,7 @@ const marks = () => {
   return found.sort((one, other) => one.dataset.step - other.dataset.step)
 }
 
-// The type of figures grows by the page's variables (dashboard/shell.py), which do not reach what is
-// written in them beside their axes: names of glyphs, and the figures on colour bars.
-if (presenting()) {
-  const {Text, TextVector} = Bokeh.require('core/visuals/text')
-  const scale = () => parseFloat(getComputedStyle(document.documentElement).fontSize) / 16
-  const grown = (size) => size.replace(/^([\d.]+)(px|em)$/, (_, n, unit) => `${n * (unit === 'em' ? 14 : 1) * scale()}px`)
-  const {get_text_font_size} = Text.prototype, {values, font_value} = TextVector.prototype
-  Text.prototype.get_text_font_size = function () {
-    const size = get_text_font_size.call(this)
-    return size === this.text_font_size.get_value() ? grown(size) : size
-  }
-  TextVector.prototype.values = function (i) {
-    const all = values.call(this, i)
-    return {...all, font_size: grown(all.font_size)}
-  }
-  TextVector.prototype.font_value = function (i) {
-    return font_value.call(this, i).replace(/[\d.]+px/, grown)
-  }
-}
+if (presenting()) growTexts() // of upstream/text_size.js
 
 let here = null  // the heading that was stepped to
 let byHand = false  // whether the page was scrolled otherwise since

@@ -1,7 +1,7 @@
-// Private API of Bokeh 3.9, pinned in pyproject.toml.
-{
 // Bokeh takes models that the server has just sent for new ones of the browser's own, and sends each
-// back whole with the next change that names it ("reference already known", says the server).
+// back whole with the next change that names it. The server warns of a "reference already known"
+// since bokeh/bokeh#12915, which leaves the cause. Private API of Bokeh 3.9, pinned in pyproject.toml.
+{
 const documents = Bokeh.require('document/document').Document.prototype
 const applyPatch = documents._apply_json_patch
 documents._apply_json_patch = function (patch, buffers) {

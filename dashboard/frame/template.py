@@ -155,6 +155,8 @@ def template() -> Template:
         "<script src='./assets/upstream/layout.js'></script>"
         "<script src='./assets/upstream/early_changes.js'></script>"
         "<script src='./assets/upstream/sent_models.js'></script>"
+        "<script src='./assets/upstream/refused_connection.js'></script>"
+        "<script src='./assets/upstream/text_size.js'></script>"
         "<script src='./assets/page.js'></script>"
         "<script src='./assets/present.js'></script>"
         "{% endblock %}",
