@@ -41,7 +41,7 @@ def test_it_opens_alive_and_a_hidden_replica_returns(visit: Callable[[str], Page
     box = cells.bounding_box()
     assert box is not None
     page.mouse.click(box["x"] + 0.5 * box["width"], box["y"] + 0.5 * box["height"])
-    said = page.get_by_text(re.compile(r"the model expects its \d+ points with an NMSE of \d"))
+    said = page.get_by_text(re.compile(r"the model predicts its \d+ points with an NMSE of \d"))
     expect(said).to_be_visible(timeout=PATIENCE)
     come_to(page, BROWSE)
     expect(reading(page, BROWSE)).to_contain_text("of 6 outputs", timeout=PATIENCE)
