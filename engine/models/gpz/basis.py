@@ -56,7 +56,7 @@ def expected_basis(
     n, m = len(X), len(centres)
     phi = X.new_zeros(n, m)
     for observed, rows in patterns(X):
-        part = _observed_precision(precision, observed)
+        part = observed_precision(precision, observed)
         scale = 2.0 ** (-0.5 * float((~observed).sum()))
         x, z = X[rows][:, observed], centres[:, observed]
         if noise is None:
@@ -89,7 +89,7 @@ def _block(noise: Tensor, observed: Tensor) -> Tensor:
     return noise[:, observed] if noise.dim() == 2 else noise[:, observed][:, :, observed]
 
 
-def _observed_precision(precision: Tensor, observed: Tensor) -> Tensor:
+def observed_precision(precision: Tensor, observed: Tensor) -> Tensor:
     """Sigma[o, o]^-1 of every basis function (5.90)."""
     if precision.dim() < 3:
         return precision[:, observed]

@@ -43,11 +43,18 @@ def weight_posterior(
     bracket are at least one, so weights that ARD switches off (alpha -> infinity) are harmless.
     NaN everywhere where no jitter up to 1e-6 of the mean diagonal makes the bracket factorizable.
     """
-    shrink = torch.exp(-0.5 * log_alpha)
     rows = phi * precision.sqrt().unsqueeze(1)
-    inner = shrink.unsqueeze(1) * (rows.T @ rows) * shrink
+    return posterior_from(rows.T @ rows, phi.T @ (precision * y), log_alpha)
+
+
+def posterior_from(
+    square: Float[Tensor, "p p"], target: Float[Tensor, " p"], log_alpha: Float[Tensor, " p"]
+) -> Posterior:
+    """`weight_posterior` from the sums over rows Phi Omega B Phi' and Phi Omega B y."""
+    shrink = torch.exp(-0.5 * log_alpha)
+    inner = shrink.unsqueeze(1) * square * shrink
     inner.diagonal().add_(1.0)  # A^-1/2 Sigma_w A^-1/2, Sigma_w of 3.34
-    eye = torch.eye(len(shrink), dtype=phi.dtype, device=phi.device)
+    eye = torch.eye(len(shrink), dtype=square.dtype, device=square.device)
     scale = inner.diagonal().mean()
     for jitter in JITTERS:
         lower, info = torch.linalg.cholesky_ex(inner + jitter * scale * eye if jitter else inner)
@@ -56,7 +63,7 @@ def weight_posterior(
     else:
         lower = torch.full_like(inner, math.nan)
     factor = shrink.unsqueeze(1) * torch.linalg.solve_triangular(lower, eye, upper=False).T
-    mean = factor @ (factor.T @ (phi.T @ (precision * y)))  # (3.33)
+    mean = factor @ (factor.T @ target)  # (3.33)
     return Posterior(mean, factor, lower.diagonal().log().sum(), jitter)
 
 

@@ -32,7 +32,7 @@ from scant.models.gpz.basis import (
     precision_of,
     start_gamma,
 )
-from scant.models.gpz.evidence import negative_log_evidence, weight_posterior
+from scant.models.gpz.evidence import Posterior, weight_posterior
 from scant.models.gpz.input_density import (
     LEAST_PRECISION,
     Mixture,
@@ -165,52 +165,38 @@ class GPz(nn.Module):
         Noisy inputs give expected basis functions (5.72), missing ones the expectation 5.86; the
         columns of the linear mean then hold expected inputs, the missing ones given the observed.
         """
-        missing = bool(X.isnan().any())
-        if missing or noise_variance is not None:
+        if noise_variance is not None or bool(X.isnan().any()):
             phi = expected_basis(X, noise_variance, self.centres, self.precision())
         else:
             phi = log_kernel(X, self.centres, self.precision()).exp()
         if not self.joint_mean:
             return phi, phi
-        if missing:
+        return phi, torch.cat([phi, self.linear_columns(X)], dim=1)
+
+    def linear_columns(self, X: Float[Tensor, "n d"]) -> Float[Tensor, "n l"]:
+        """Columns of the linear mean, the inputs and ones: d + 1 of them, or none without it."""
+        if not self.joint_mean:
+            return X[:, :0]
+        if bool(X.isnan().any()):
             one = torch.zeros_like(self.b.detach()).unsqueeze(0)
             X = fill(X, Mixture(one, self.input_mean[None], self.input_precision[None]))
-        return phi, torch.cat([phi, X, torch.ones_like(X[:, :1])], dim=1)
+        return torch.cat([X, torch.ones_like(X[:, :1])], dim=1)
 
     def log_beta(self, phi: Float[Tensor, "n m"]) -> Float[Tensor, " n"]:
         """Log precision of the noise, ln beta (section 3.2), at basis function values phi."""
         return phi @ self.v + self.b if self.heteroscedastic else self.b.expand(len(phi))
 
-    def objective(
+    def weight_posterior(
         self,
         X: Float[Tensor, "n d"],
         y: Float[Tensor, " n"],
         omega: Float[Tensor, " n"] | None = None,
         noise_variance: Float[Tensor, "n *d_d"] | None = None,
-    ) -> Float[Tensor, ""]:
-        """The negative of 3.36, in nats, summed over the samples and not divided by n.
-
-        All constants are kept, so that it equals -ln N(y; 0, Phi' A^-1 Phi + B^-1) of 2.56 minus
-        ln p(v | tau). A homoscedastic model has no v, and no prior of it.
-
-        As printed it has no lowest point: where some v_j goes to zero, tau_j can grow without end,
-        at a gain of half a nat for each e-fold. End training by a validation score or a number of
-        steps, not by waiting for it to come to rest.
-
-        Args:
-            X: Inputs, NaN where missing (section 5.2.2).
-            y: Targets.
-            omega: Sample weights (3.20); ones by default.
-            noise_variance: Variances (n, d) or covariances (n, d, d) of the inputs (section 5.2.1).
-        """
+    ) -> Posterior:
+        """Posterior of the weights (3.32-3.34) given rows, at the present parameters."""
         omega = torch.ones_like(y) if omega is None else omega
         phi, design = self.design(X, noise_variance)
-        value = negative_log_evidence(design, y, omega, self.log_alpha, self.log_beta(phi))
-        if self.heteroscedastic:
-            # -ln p(v | tau) of 3.8, last line of 3.37
-            scatter = self.log_tau.exp() @ self.v.square() - self.log_tau.sum()
-            value = value + 0.5 * (scatter + len(self.v) * math.log(2 * math.pi))
-        return value
+        return weight_posterior(design, y, omega * self.log_beta(phi).exp(), self.log_alpha)
 
     @torch.no_grad()
     def fit_posterior(
@@ -224,7 +210,7 @@ class GPz(nn.Module):
         """What prediction needs at the present parameters: weights (3.32-3.34) and input density.
 
         Args:
-            X: Inputs, as in `objective`.
+            X: Inputs, NaN where missing.
             y: Targets.
             omega: Sample weights.
             noise_variance: Of the inputs.
@@ -237,10 +223,16 @@ class GPz(nn.Module):
         Warns (RuntimeWarning) where the Cholesky factor needed jitter.
         """
         self._check(X)
-        omega = torch.ones_like(y) if omega is None else omega
-        phi, design = self.design(X, noise_variance)
-        precision = omega * self.log_beta(phi).exp()
-        posterior = weight_posterior(design, y, precision, self.log_alpha)
+        self.take_posterior(self.weight_posterior(X, y, omega, noise_variance))
+        if mixture is not None:
+            self._fit_mixture(X, free=mixture == "data")
+
+    @torch.no_grad()
+    def take_posterior(self, posterior: Posterior) -> None:
+        """Predict by these weights from now on.
+
+        Warns (RuntimeWarning) where the Cholesky factor needed jitter.
+        """
         if posterior.jitter:
             warnings.warn(
                 f"The posterior of the weights needed jitter {posterior.jitter:g} of its mean "
@@ -250,8 +242,6 @@ class GPz(nn.Module):
             )
         self.weight_mean.copy_(posterior.mean)
         self.weight_factor.copy_(posterior.factor)
-        if mixture is not None:
-            self._fit_mixture(X, free=mixture == "data")
 
     def _fit_mixture(self, X: Float[Tensor, "n d"], free: bool) -> None:
         m, d = self.centres.shape

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from jaxtyping import Float
+from scant.models.gpz.log_evidence import LogEvidence
 from scant.models.gpz.model import GPz
 from scant.optim.adam_lbfgs import AdamLBFGS
 from torch import Tensor
@@ -27,4 +28,5 @@ class GPzTrainer(AdamLBFGS):
         omega: Float[Tensor, " n"] | None = None,
         noise_variance: Float[Tensor, "n *d_d"] | None = None,
     ) -> None:
-        super().__init__(model, lambda: -model.objective(X, y, omega, noise_variance), 1, adam=0)
+        self.log_evidence = LogEvidence(model, X, y, omega, noise_variance)
+        super().__init__(model, self.log_evidence, 1, adam=0)

@@ -179,7 +179,7 @@ class Study(TrainedStudy):
         X, z, omega, noise = self.checked
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always", RuntimeWarning)
-            self.model.fit_posterior(self.X, self.y, self.omega, self.noise, mixture=None)
+            self.model.take_posterior(self.trainer.log_evidence.posterior())
         self._note([str(warning.message) for warning in said])
         found = self.model.predict(X, noise)
         score = self.target.log_density(z, found)
@@ -228,7 +228,7 @@ class Study(TrainedStudy):
         models = []
         for r in chosen:
             self.begin(r, self.stages - 1, kept[r][1])
-            self.model.fit_posterior(self.X, self.y, self.omega, self.noise, mixture=None)
+            self.model.take_posterior(self.trainer.log_evidence.posterior())
             models.append(in_coordinates(self.model, self.T))
         x = self.features.inputs(self.learn).to(self.device)
         self.members = Members.of(models, x)

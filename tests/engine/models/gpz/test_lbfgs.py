@@ -1,6 +1,7 @@
 """The L-BFGS stepper: minima, evaluations, resuming, walls."""
 
 import torch
+from scant.models.gpz.log_evidence import LogEvidence
 from scant.models.gpz.model import GPz
 from scant.optim.lbfgs import LBFGS
 from torch import nn
@@ -41,7 +42,7 @@ def _gpz(seed=0):
     y = torch.sin(2 * X[:, 0]) + 0.1 * torch.randn(200, generator=g, dtype=torch.float64)
     model = GPz(2, 6)
     model.initialize(X, y, g)
-    return model, LBFGS(model.parameters(), lambda: model.objective(X, y), history=5)
+    return model, LBFGS(model.parameters(), lambda: -LogEvidence(model, X, y)(), history=5)
 
 
 def test_a_resumed_run_ends_bit_by_bit_where_an_uninterrupted_one_does():

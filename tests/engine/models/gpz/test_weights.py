@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from scant.models.gpz.log_evidence import LogEvidence
 from scant.models.gpz.model import GPz
 from scant.optim.lbfgs import LBFGS
 
@@ -21,7 +22,7 @@ def _one_thread():
 def _fit(X, y, n_basis, steps, covariance="VL", het=True, omega=None, noise=None, validation=None):
     model = GPz(X.shape[1], n_basis, covariance, het, joint_mean=validation is not None)
     model.initialize(X, y, torch.Generator().manual_seed(0))
-    optimizer = LBFGS(model.parameters(), lambda: model.objective(X, y, omega, noise))
+    optimizer = LBFGS(model.parameters(), lambda: -LogEvidence(model, X, y, omega, noise)())
     best, kept = -math.inf, None
     for step in range(1, steps + 1):
         optimizer.step()
