@@ -32,10 +32,10 @@ class Estimate:
 
     def refresh(self) -> None:
         """Say what the form and the data come to by now."""
-        found = self._size(self._page.data.value)
-        said = self.of(*found) if found else ""
-        if said != self.panel.object:
-            self.panel.param.update(object=said, visible=bool(said))
+        result = self._size(self._page.data.value)
+        message = self.of(*result) if result else ""
+        if message != self.panel.object:
+            self.panel.param.update(object=message, visible=bool(message))
 
     def of(self, rows: int, columns: int, counted: Counts) -> str:
         """A line on a fit to a table of this size; "" where nobody can tell."""

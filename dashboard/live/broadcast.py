@@ -27,8 +27,8 @@ def newest(trace: TraceBuffer, first: int) -> Message[Any]:
     """The points of `trace` from `first` on, as a message to any browser."""
     first = max(first, len(trace) - NEWEST)
     columns = rows(trace.step, trace.elbo, trace.score, trace.restart, first)
-    told = {name: [_number(v) for v in values] for name, values in columns.items()}
-    return Protocol().create("PATCH-DOC", [MessageSentEvent(Document(), "scant_news", told)])
+    message = {name: [_number(v) for v in values] for name, values in columns.items()}
+    return Protocol().create("PATCH-DOC", [MessageSentEvent(Document(), "scant_news", message)])
 
 
 def _number(value: np.floating[Any]) -> float | None:

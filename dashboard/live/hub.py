@@ -97,7 +97,7 @@ class Watcher:
         return self.run
 
     def _rewind(self) -> None:
-        self._version, self.seen, self._epoch = -1, 0, -1
+        self._version, self.sent, self._epoch = -1, 0, -1
         self._snapshot: Snapshot | None = None
         self._state: State | None = None
         self.last = -TURN  # when it last had a turn
@@ -138,11 +138,11 @@ class Watcher:
         run = self.run
         if run is None or self._doc is None:
             return
-        first = self.seen if self._epoch == run.trace.epoch else 0
+        first = self.sent if self._epoch == run.trace.epoch else 0
         snapshot = run.snapshot if run.snapshot is not self._snapshot else None
         finished = run.report is not None and not self._reported
         update = Update(run, first, snapshot, finished)
-        self._version, self.seen, self._epoch = run.version, len(run.trace), run.trace.epoch
+        self._version, self.sent, self._epoch = run.version, len(run.trace), run.trace.epoch
         self._reported = run.report is not None
         self._snapshot, self._state, self.last = run.snapshot, run.state, time.monotonic()
         try:
@@ -247,14 +247,14 @@ class Hub:
                 if history.state.final or self.service.owns(run):
                     continue
                 try:
-                    found = await asyncio.to_thread(fresh, self.service.store, history)
+                    result = await asyncio.to_thread(fresh, self.service.store, history)
                 except StoreTrouble:
                     continue  # every page says so
                 except Exception:
                     log.exception("run %s could not be looked up", run)
                     continue
-                if found is not None and not self.service.owns(run):
-                    history.catch_up(found)
+                if result is not None and not self.service.owns(run):
+                    history.catch_up(result)
 
     def _news(self) -> dict[str, Message[Any]]:
         """The newest points of the curves that are drawn on, by run."""
@@ -262,7 +262,7 @@ class Hub:
         for watcher in self.watchers:
             run = watcher.run
             if watcher.waiting and run is not None and not run.state.final:
-                first[run.id] = min(watcher.seen, first.get(run.id, watcher.seen))
+                first[run.id] = min(watcher.sent, first.get(run.id, watcher.sent))
         traces = {run: self._histories[run].trace for run in first}
         return {
             run: newest(trace, first[run])

@@ -95,12 +95,12 @@ class HiddenPlot(Plot):
             half = 0.04 + 0.36 * within[rows]
             _fill(source, values[rows], half if label else -half)
             item.update(label={"value": name or "-"}, visible=bool(classes))
-        told = np.zeros(0, int) if classes else np.flatnonzero(np.isfinite(of))
-        if len(told):
-            low, high = np.quantile(of[told], [0.02, 0.98])
+        known = np.zeros(0, int) if classes else np.flatnonzero(np.isfinite(of))
+        if len(known):
+            low, high = np.quantile(of[known], [0.02, 0.98])
             self.colors.update(low=float(low), high=float(max(high, low + 1e-9)))
-        _fill(self.shades, values[told], 0.8 * (within[told] - 0.5), truth=of[told])
-        self.bar.update(visible=bool(len(told)), title=target)
+        _fill(self.shades, values[known], 0.8 * (within[known] - 0.5), truth=of[known])
+        self.bar.update(visible=bool(len(known)), title=target)
         self.describe(_reading(hidden, truth, [str(n) for n in neurons], bool(classes)))
 
     def point(self, mean: Float[np.ndarray, " v"], std: Float[np.ndarray, " v"]) -> None:

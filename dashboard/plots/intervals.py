@@ -66,8 +66,8 @@ class IntervalPlot(Plot):
         long = (hi - lo) > 0.01 * span
         kept = np.asarray(held, bool)
         middle = (lo + hi) / 2
-        seen = long & ~kept
-        put(self.bars, x0=lo[seen], x1=hi[seen], y=y[seen])
+        observed = long & ~kept
+        put(self.bars, x0=lo[observed], x1=hi[observed], y=y[observed])
         put(self.dots, x=middle[~long & ~kept], y=y[~long & ~kept])
         put(self.held, x=middle[kept], y=y[kept])
 

@@ -137,10 +137,12 @@ class MatrixPlot(Tiled):
         thick = STRIP * 0.7
         for u, v in zip(x, y):
             for (c, count), a, b in zip(runs, first, last):
-                said = f"{count} {'row' if count == 1 else 'rows'} of {self._classes[c]}"
+                message = f"{count} {'row' if count == 1 else 'rows'} of {self._classes[c]}"
                 above = (u + a, u + b, v, v - thick)
                 beside = (u - thick, u, v + b, v + a)
                 for sides in (above, beside):
-                    for n, value in zip(made, (*map(float, sides), GROUPS[c % len(GROUPS)], said)):
+                    for n, value in zip(
+                        made, (*map(float, sides), GROUPS[c % len(GROUPS)], message)
+                    ):
                         made[n].append(value)
         return made

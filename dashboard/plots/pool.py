@@ -48,11 +48,11 @@ class PoolPlot(Plot):
         looks = [(shape, GREY) for shape in SHAPES] + [("x", GREEN)]
         self.items = [
             models.LegendItem(
-                label={"value": said},
+                label={"value": message},
                 renderers=[plot.scatter("x", "y", source=none, marker=marker, size=11, fill_alpha=0,
                                         line_color=color, line_width=2)],
             )
-            for (marker, color), said in zip(looks, [*unlabeled, "asked next"])
+            for (marker, color), message in zip(looks, [*unlabeled, "asked next"])
         ]  # fmt: skip
         plot.add_layout(models.Legend(items=self.items))
         quiet_legend(plot)

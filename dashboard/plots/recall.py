@@ -76,22 +76,22 @@ class RecallPlot(Plot):
                 table's is; None: not known, and it is of the outputs' average.
         """
         names = [str(name) for name in outputs]
-        said = {
+        recalls = {
             CHANCE: 1 / np.maximum(np.asarray(classes, float), 1),
             **{k: np.asarray(v, float) for k, v in islice((others or {}).items(), len(LOOKS))},
             MODEL: np.asarray(recall, float),
         }
         plot = self.figures[0]
         *among, last = zip(self.dots, plot.legend[0].items)
-        *before, own = said.items()
+        *before, own = recalls.items()
         self._put(*last, *own, names)
         for (source, item), (method, values) in zip(among, [*before, *NONE]):
             self._put(source, item, method, values, names)
-        tall = (ROW if len(names) <= MANY else TIGHT) * len(names) + LINE * len(said)
+        tall = (ROW if len(names) <= MANY else TIGHT) * len(names) + LINE * len(recalls)
         if list(plot.y_range.factors) != names[::-1] or plot.height != MARGINS + tall:
             plot.y_range.factors = names[::-1]
             plot.height = MARGINS + tall
-        self.describe(_reading(said, names, of, rows))
+        self.describe(_reading(recalls, names, of, rows))
 
     def _put(
         self, source: Any, item: Any, method: str, recall: np.ndarray, names: Sequence[str]
@@ -114,16 +114,16 @@ def counted(output: np.ndarray, outputs: int) -> Int[np.ndarray, " d"]:
 
 
 def _reading(
-    said: Mapping[str, np.ndarray],
+    recalls: Mapping[str, np.ndarray],
     names: Sequence[str],
     of: str,
     rows: Int[np.ndarray, " d"] | None,
 ) -> str:
-    own = said[MODEL]
+    own = recalls[MODEL]
     if not np.isfinite(own).any():
         return "No row was held out."
     best, worst = int(np.nanargmax(own)), int(np.nanargmin(own))
-    means = {m: _mean(v, rows) for m, v in said.items() if np.isfinite(v).any()}
+    means = {m: _mean(v, rows) for m, v in recalls.items() if np.isfinite(v).any()}
     reading = f"Recall of {of}: {means[MODEL]:.1%}"
     if len(names) > 1:
         reading += (

@@ -59,7 +59,7 @@ class SeparationPlot(Plot):
         for item, label in zip(self.items, (f"{name}, upwards", f"{other}, downwards")):
             item.update(label={"value": label}, visible=True)
         self.figures[0].xaxis.axis_label = f"probability of {name}"
-        said = [
+        messages = [
             f"{share:.0%} of the {of.sum()} rows of {label} are {where} one half"
             for of, share, label, where in (
                 (inside, float(np.mean(p[inside] > 0.5)) if inside.any() else 0, name, "above"),
@@ -70,8 +70,8 @@ class SeparationPlot(Plot):
         ]  # fmt: skip
         sure = float(np.mean((p < 0.1) | (p > 0.9))) if len(p) else 0.0
         self.describe(
-            f"{'; '.join(said)}; {sure:.0%} of all are below 10% or above 90%."
-            if said
+            f"{'; '.join(messages)}; {sure:.0%} of all are below 10% or above 90%."
+            if messages
             else "No row was held out."
         )
 

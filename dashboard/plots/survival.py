@@ -64,7 +64,7 @@ class SurvivalPlot(Plot):
         if not len(time):
             self.describe("No patient was held out.")
             return
-        said = [
+        messages = [
             f"{who} at most {np.nanmax(np.abs(curve - share)):.0%}"
             for who, curve in (("the predicted times", predicted), ("with uncertainty", expected))
         ]
@@ -72,7 +72,7 @@ class SurvivalPlot(Plot):
         self.describe(
             f"Half live beyond {_median(time, share)}; predicted: {_median(time, predicted)}, with "
             f"uncertainty {_median(time, expected)}. Largest differences from the observed curve: "
-            f"{', '.join(said)}; the latter is within its bounds {inside:.0%} of the time."
+            f"{', '.join(messages)}; the latter is within its bounds {inside:.0%} of the time."
         )
 
 

@@ -53,9 +53,9 @@ class VariancePlot(Plot):
         edges = np.linspace(target.min(), target.max() + 1e-9, self.bins + 1)
         place = np.clip(np.digitize(target, edges) - 1, 0, self.bins - 1)
         count = np.bincount(place, minlength=self.bins)
-        seen = np.maximum(count, 1)
+        observed = np.maximum(count, 1)
         model, noise, entered = (
-            np.bincount(place, weights=part**2, minlength=self.bins) / seen for part in parts
+            np.bincount(place, weights=part**2, minlength=self.bins) / observed for part in parts
         )
         put(self.bars, left=edges[:-1], right=edges[1:], zero=np.zeros(self.bins), noise=noise,
             model=noise + model, input=noise + model + entered)  # fmt: skip

@@ -67,7 +67,7 @@ class PageContext(Protocol):
         question: str,
         then: Callable[[dict[str, np.ndarray]], None],
         last: Callable[[], None] = lambda: None,
-        **asked: Any,
+        **query: Any,
     ) -> None:
         """Ask the fitted model of the run on show; returns at once, with a busy mark on the page.
 

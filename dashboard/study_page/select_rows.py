@@ -129,11 +129,11 @@ class SelectRows(View):
     def _tell(self, chosen: pd.DataFrame) -> None:
         """The metrics of the rows that are selected, beside those of all."""
         rows = {"selected": chosen, "all": self._frame}
-        told = {name: {"rows": float(len(f)), **self._of(f)} for name, f in rows.items()}
-        names = list(told["all"])
+        scores = {name: {"rows": float(len(f)), **self._of(f)} for name, f in rows.items()}
+        names = list(scores["all"])
         cells = {
-            label: [_cell(name, found.get(name, math.nan)) for name in names]
-            for label, found in told.items()
+            label: [_cell(name, result.get(name, math.nan)) for name in names]
+            for label, result in scores.items()
         }
         meant = meanings([Metric("", name, 0.0) for name in names[1:]])
         self.table.object = comparison(cells, names) + meant

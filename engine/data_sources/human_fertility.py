@@ -53,13 +53,13 @@ def read_births(
     read = read_frame(experiment(cells, STEP), schema, name=file, purpose=purpose)
     fine = int((read.frame["task"] == "first births").sum())
     test = int((read.frame["split"] == TEST).sum())
-    said = (
+    message = (
         f"{file}: {len(cells):,} cells of one year of age and one calendar year were turned into "
         f"{fine:,} single cells of first births, {test:,} of them held out, "
         f"and {len(read.frame) - fine:,} averages over boxes of {STEP} x {STEP} years; the command "
         "scant data births makes boxes of another width."
     )
-    return noted(replace(read, notes=(said, *read.notes)))
+    return noted(replace(read, notes=(message, *read.notes)))
 
 
 def read_rates(

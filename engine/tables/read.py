@@ -153,8 +153,10 @@ def _open(
     raw = parse(text, file, schema.maximum_columns)
     del text
     pa.default_memory_pool().release_unused()  # what the parser had, several times the file
-    commas, said = comma_style(raw.columns, raw.delimiter)
-    findings = Diagnostics(file, raw.rows, notes=[*notes, *raw.notes, *([said] if said else [])])
+    commas, message = comma_style(raw.columns, raw.delimiter)
+    findings = Diagnostics(
+        file, raw.rows, notes=[*notes, *raw.notes, *([message] if message else [])]
+    )
     style = "" if commas == "unclear" else commas
     cells = {n: from_text(n, c, style) for n, c in zip(raw.names, raw.columns)}
     if commas == "unclear":
@@ -167,13 +169,15 @@ def _open(
 
 
 def _column_preview(cells: Cells) -> ColumnPreview:
-    seen = cells.values[~np.isnan(cells.values)]
+    observed = cells.values[~np.isnan(cells.values)]
     missing = int(cells.empty.sum())
     if cells.empty.all():
         return ColumnPreview(cells.name, "empty", missing)
     if cells.is_text:
         return ColumnPreview(cells.name, "text", missing, levels=cells.levels)
-    return ColumnPreview(cells.name, "number", missing, float(seen.min()), float(seen.max()))
+    return ColumnPreview(
+        cells.name, "number", missing, float(observed.min()), float(observed.max())
+    )
 
 
 def _raise(findings: Diagnostics) -> None:
@@ -307,13 +311,13 @@ def _renamed(
     findings.problems += column_matching.complaints(mapping, names, findings.file)
     columns: dict[str, Cells] = {}
     ignored: list[Cells] = []
-    for name, found in cells.items():
+    for name, column in cells.items():
         to = mapping.get(name, name)
         if not to:
-            ignored.append(found)
+            ignored.append(column)
         elif to not in columns:
             findings.headers[to] = name
-            columns[to] = Cells(to, found.values, found.empty, found.bad, found.text)
+            columns[to] = Cells(to, column.values, column.empty, column.bad, column.text)
     return columns, ignored
 
 

@@ -170,10 +170,10 @@ def counts(frame: pd.DataFrame, schema: TableSchema) -> dict[str, dict[str, int]
         By column: rows of each value, where it is a label of the schema (a task, a class), nothing
         of others.
     """
-    found: dict[str, dict[str, int]] = {str(name): {} for name in frame.columns}
+    result: dict[str, dict[str, int]] = {str(name): {} for name in frame.columns}
     for column in schema.columns:
         if column.kind == "label" and column.name in frame:
             values = frame[column.name].dropna().astype(str)
             rows = values[values != ""].value_counts()
-            found[column.name] = {str(value): int(n) for value, n in rows.items()}
-    return found
+            result[column.name] = {str(value): int(n) for value, n in rows.items()}
+    return result

@@ -82,7 +82,7 @@ class Picture(PlotView):
         if self._metadata.get("pictures"):
             self._page.ask("picture", self._answered, row=row, labels=self._known())
 
-    def learnt(self) -> None:
+    def on_answer(self) -> None:
         """Show the picture as the model sees it by now."""
         if self.shown.visible:
             self._ask()
@@ -99,10 +99,10 @@ class Picture(PlotView):
         p, truth = np.asarray(answer["p"], float), np.asarray(answer["truth"], int)
         verdict = float(np.ravel(answer["verdict"])[0])
         sought = str(self._metadata["classes"][1])
-        said = f"This picture shows {sought} with p = {verdict:.2f}"
-        said += f"; {int((p > 0.5).sum())} of its {len(p)} patches have p above one half."
+        message = f"This picture shows {sought} with p = {verdict:.2f}"
+        message += f"; {int((p > 0.5).sum())} of its {len(p)} patches have p above one half."
         if (truth >= 0).any():
-            said += f" In the table, {int((truth == 1).sum())} of them show it."
+            message += f" In the table, {int((truth == 1).sum())} of them show it."
         self.shown.visible = True
         rows = np.asarray(answer["rows"], int)
-        self.plot.show(image, share, p, rows, said)
+        self.plot.show(image, share, p, rows, message)

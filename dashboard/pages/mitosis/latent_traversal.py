@@ -218,9 +218,9 @@ class Walk:
         }
         parts = [dict(list(rows.items())[:LISTED]), dict(list(rows.items())[LISTED:])]
         first, rest = (comparison(part, ["expected", "since the start"]) for part in parts)
-        said = "What the walk has changed most stands first" if np.any(gone) else "Walk to see"
-        said += "." if np.any(gone) else " which change."
+        message = "What the walk has changed most stands first" if np.any(gone) else "Walk to see"
+        message += "." if np.any(gone) else " which change."
         more = f"<details><summary>{len(parts[1])} more</summary>{rest}</details>"
-        self.features.object = f"<p class='quiet'>{said}</p>{first}{more if parts[1] else ''}"
+        self.features.object = f"<p class='quiet'>{message}</p>{first}{more if parts[1] else ''}"
         self.features.visible = True
         self.cell.describe(reading)

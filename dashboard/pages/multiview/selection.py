@@ -32,10 +32,10 @@ def rows(run: RunState) -> pd.DataFrame:
 def axes(frame: pd.DataFrame) -> list[tuple[str, str]]:
     """Prediction against truth, and against what the first neurons see."""
     neurons = list(frame)[3:]
-    found = [("truth", "predicted")]
+    results = [("truth", "predicted")]
     if len(neurons) == SHOWN:
-        found += [(neurons[0], neurons[1]), (neurons[0], "predicted")]
-    return found
+        results += [(neurons[0], neurons[1]), (neurons[0], "predicted")]
+    return results
 
 
 def measures(frame: pd.DataFrame) -> dict[str, float]:

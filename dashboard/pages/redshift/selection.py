@@ -31,8 +31,8 @@ def rows(run: RunState) -> pd.DataFrame:
 def axes(frame: pd.DataFrame) -> list[tuple[str, str]]:
     """Prediction against truth, how unsure it is, and the first and last band."""
     bands = list(frame)[3:]
-    found = [("true z", "predicted z"), ("predicted z", "deviation of z")]
-    return [*found, (bands[0], bands[-1])] if len(bands) > 1 else found
+    results = [("true z", "predicted z"), ("predicted z", "deviation of z")]
+    return [*results, (bands[0], bands[-1])] if len(bands) > 1 else results
 
 
 def measures(frame: pd.DataFrame) -> dict[str, float]:

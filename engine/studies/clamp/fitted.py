@@ -98,7 +98,7 @@ class FittedClamp:
     def tensors(self) -> tuple[Tensors, dict[str, Any]]:
         """The session as it is kept (see `scant.studies.protocol.Study.fitted`)."""
         rows, pool = self.data.rows, self.data.rows.pool
-        kept: dict[str, np.ndarray] = {
+        stored: dict[str, np.ndarray] = {
             "x": rows.x,
             "row": rows.row,
             "role": rows.role,
@@ -109,6 +109,6 @@ class FittedClamp:
             **{f"scaling.{k}": v for k, v in rows.scaling._asdict().items()},
             **self.data.shown.arrays(),
         }
-        tensors = {f"rows.{k}": torch.tensor(v) for k, v in kept.items()}
+        tensors = {f"rows.{k}": torch.tensor(v) for k, v in stored.items()}
         tensors |= {f"active.{k}": v for k, v in self.active.state().items()}
         return tensors, {"words": self.data.metadata}

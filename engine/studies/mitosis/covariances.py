@@ -20,11 +20,11 @@ def shown(
         label: Their classes.
     """
     device = next(model.parameters()).device
-    found = models.covariances(model, torch.as_tensor(rows).to(device)).detach().cpu().numpy()
-    beyond = apart(found, label, isinstance(model, SCLVM))
+    result = models.covariances(model, torch.as_tensor(rows).to(device)).detach().cpu().numpy()
+    beyond = apart(result, label, isinstance(model, SCLVM))
     order = ordered(beyond[2], label)
     return {
-        "covariance": np.round(found[:, order][:, :, order], 3),
+        "covariance": np.round(result[:, order][:, :, order], 3),
         "covariance_apart": np.round(beyond[:, order][:, :, order], 3),
         "covariance_class": label[order],
     }

@@ -139,9 +139,9 @@ class Reader:
         """Positions and evidence of new rows under each class."""
         model, c = self.model, self.n_classes
         if isinstance(model, SCLVM):
-            found = [model.infer(z, restarts, label=i) for i in range(c)]
-            evidence = torch.stack([p.bound for p in found], 1).cpu().numpy()
-            mean, std = (torch.stack([getattr(p, k) for p in found], 1) for k in ("mean", "std"))
+            results = [model.infer(z, restarts, label=i) for i in range(c)]
+            evidence = torch.stack([p.bound for p in results], 1).cpu().numpy()
+            mean, std = (torch.stack([getattr(p, k) for p in results], 1) for k in ("mean", "std"))
             return Places(mean, std, evidence)
         if isinstance(model, DGPLVM):
             mean = model.infer(z, restarts)
@@ -193,8 +193,8 @@ def best_svm(
 
 def decisions(machine: Any, x: Float[np.ndarray, "n k"], n_classes: int) -> np.ndarray:
     """What speaks for each class; of two classes, the same against and for."""
-    found = np.asarray(machine.decision_function(x), dtype=np.float64)
-    return np.stack([-found, found], 1) if n_classes == 2 else found
+    result = np.asarray(machine.decision_function(x), dtype=np.float64)
+    return np.stack([-result, result], 1) if n_classes == 2 else result
 
 
 class CalibratedClassifier(NamedTuple):
@@ -250,13 +250,13 @@ def _regression(
     evidence: Float[np.ndarray, "v c"], label: Int[np.ndarray, " v"], c: int
 ) -> tuple[Float[np.ndarray, "c c"], Float[np.ndarray, " c"]]:
     """Platt's: a logistic regression of the classes on the decisions."""
-    found = LogisticRegression(C=100.0, max_iter=1000).fit(evidence, label)
+    result = LogisticRegression(C=100.0, max_iter=1000).fit(evidence, label)
     weights, offset = np.zeros((c, c)), np.full(c, -30.0)
-    if len(found.classes_) == 2:
-        low, high = found.classes_
-        weights[:, high], offset[[low, high]] = found.coef_[0], [0.0, found.intercept_[0]]
+    if len(result.classes_) == 2:
+        low, high = result.classes_
+        weights[:, high], offset[[low, high]] = result.coef_[0], [0.0, result.intercept_[0]]
     else:
-        weights[:, found.classes_], offset[found.classes_] = found.coef_.T, found.intercept_
+        weights[:, result.classes_], offset[result.classes_] = result.coef_.T, result.intercept_
     return weights, offset
 
 

@@ -148,9 +148,9 @@ def _levels(
     if column not in frame:
         return list(known or ()), np.full(len(frame), UNKNOWN, dtype=np.int64)
     labels = [None if pd.isna(w) else str(w) for w in frame[column]]
-    found = (
+    result = (
         list(dict.fromkeys(w for w in labels if w is not None)) if known is None else list(known)
     )
-    place = {word: i for i, word in enumerate(found)}
+    place = {word: i for i, word in enumerate(result)}
     index = [UNKNOWN if w is None else place.get(w, UNKNOWN) for w in labels]
-    return found, np.array(index, dtype=np.int64)
+    return result, np.array(index, dtype=np.int64)

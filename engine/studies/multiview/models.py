@@ -109,8 +109,8 @@ class Learner:
     def ask(self, views: list[Tensor]) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:
         """Mean and variance of the target as learnt, noise included; of classes, of 0 and 1."""
         given = views if self.layered else torch.cat(views, 1)
-        found = self.model.predict(given)
-        return found[0].detach(), found[1].detach()
+        prediction = self.model.predict(given)
+        return prediction[0].detach(), prediction[1].detach()
 
     def hidden(self, views: list[Tensor]) -> tuple[Float[Tensor, "n r"], Float[Tensor, "n r"]]:
         """Means and deviations of the hidden neurons; no columns where there are none."""
@@ -141,5 +141,5 @@ class Learner:
         """Share of each neuron in the output kernel's relevance."""
         if not self.layered:
             return torch.empty(0, dtype=torch.float64)
-        found = self.model.relevance()
-        return found / found.sum().clamp(min=1e-300)
+        result = self.model.relevance()
+        return result / result.sum().clamp(min=1e-300)

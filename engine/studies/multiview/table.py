@@ -225,20 +225,22 @@ def of(
 
 def _task(frame: pd.DataFrame, task: str, name: str) -> str:
     """What is learnt of a table."""
-    found = [t for t, column in TARGETS.items() if column in frame and frame[column].notna().any()]
+    results = [
+        t for t, column in TARGETS.items() if column in frame and frame[column].notna().any()
+    ]
     if task == "auto":
-        if len(found) == 1:
-            return found[0]
-        if not found:
+        if len(results) == 1:
+            return results[0]
+        if not results:
             raise BadInput(
                 f"{name} has none of the columns label, y and time with values; add what is to be "
                 "learnt, or rename a column to it."
             )
         raise BadInput(
-            f"{name} has {' and '.join(TARGETS[t] for t in found)}; set 'task' to what is to be "
+            f"{name} has {' and '.join(TARGETS[t] for t in results)}; set 'task' to what is to be "
             "learnt: classification (label), regression (y) or survival (time)."
         )
-    if task not in found:
+    if task not in results:
         raise BadInput(
             f"Setting 'task' is {task}, which learns a column {TARGETS[task]!r}, and {name} has "
             "none with values; add it or choose another task."
@@ -257,12 +259,12 @@ def _views(
     pieces = [c.partition(".") for c in columns]
     before = [b for b, _, after in pieces if b and after]
     # One column such as pm2.5 has a decimal point in its name, and is no view.
-    seen = [
+    observed = [
         b if b and after and not (after.isdigit() and before.count(b) == 1) else ALONE
         for b, _, after in pieces
     ]
-    names = list(dict.fromkeys(seen))
-    view = np.array([names.index(b) for b in seen], dtype=np.int64)
+    names = list(dict.fromkeys(observed))
+    view = np.array([names.index(b) for b in observed], dtype=np.int64)
     order = np.argsort(view, kind="stable")
     return [columns[i] for i in order], names, view[order]
 
@@ -323,15 +325,16 @@ def _names(frame: pd.DataFrame, column: str) -> tuple[Int[np.ndarray, " n"], lis
     return np.array([names[word] for word in cells], dtype=np.int64), list(names)
 
 
-def _agree(seen: MultiviewData, name: str, at: np.ndarray) -> None:
+def _agree(observed: MultiviewData, name: str, at: np.ndarray) -> None:
     """A patient has one time and one event."""
-    order = np.argsort(seen.patient, kind="stable")
+    order = np.argsort(observed.patient, kind="stable")
     for i, j in pairwise(order):
-        if seen.patient[i] != seen.patient[j]:
+        if observed.patient[i] != observed.patient[j]:
             continue
-        same = np.array_equal(seen.target[[i]], seen.target[[j]], equal_nan=True)
-        if not same or seen.event[i] != seen.event[j]:
+        same = np.array_equal(observed.target[[i]], observed.target[[j]], equal_nan=True)
+        if not same or observed.event[i] != observed.event[j]:
             raise BadInput(
-                f"{name}, row {at[j]}: patient {seen.patients[seen.patient[i]]!r} has another time "
-                f"or event here than in row {at[i]}; a patient has one."
+                f"{name}, row {at[j]}: patient "
+                f"{observed.patients[observed.patient[i]]!r} has another time or event here than "
+                f"in row {at[i]}; a patient has one."
             )

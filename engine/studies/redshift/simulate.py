@@ -112,8 +112,8 @@ def _band_fluxes() -> Float[np.ndarray, "c v z 5"]:
     for c, kind in enumerate(CLASSES):
         for v, dust in enumerate(_DUST):
             flux = spectrum(kind, rest, float(dust))
-            seen = [np.interp(wavelength / (1 + z), rest, flux) / (1 + z) for z in _REDSHIFTS]
-            table[c, v] = np.array(seen) @ weights.T
+            observed = [np.interp(wavelength / (1 + z), rest, flux) / (1 + z) for z in _REDSHIFTS]
+            table[c, v] = np.array(observed) @ weights.T
             table[c, v] /= table[c, v, 0, BANDS.index("r")]
     return table
 
@@ -190,14 +190,14 @@ def _observe(
     # Photon noise of the source equals that of the sky at 21 mag, and calibration has a floor.
     photons = sky**2 * np.maximum(flux, 0) / 10 ** (-0.4 * 21.0)
     noise = np.sqrt(sky**2 + photons + (FLOOR / _POGSON * flux) ** 2)
-    seen = flux + noise * rng.standard_normal(flux.shape)
+    observed = flux + noise * rng.standard_normal(flux.shape)
     softening = 10 ** (-0.4 * DEPTHS) / 5
-    magnitude = -_POGSON * (np.arcsinh(seen / (2 * softening)) + np.log(softening))
+    magnitude = -_POGSON * (np.arcsinh(observed / (2 * softening)) + np.log(softening))
     # What a survey can know of its noise comes from the flux it saw.
-    known = np.sqrt(sky**2 + sky**2 * np.maximum(seen, 0) / 10 ** (-0.4 * 21.0))
-    known = np.hypot(known, FLOOR / _POGSON * seen)
-    error = _POGSON * known / np.sqrt(seen**2 + 4 * softening**2)
-    return magnitude, error, seen / known
+    known = np.sqrt(sky**2 + sky**2 * np.maximum(observed, 0) / 10 ** (-0.4 * 21.0))
+    known = np.hypot(known, FLOOR / _POGSON * observed)
+    error = _POGSON * known / np.sqrt(observed**2 + 4 * softening**2)
+    return magnitude, error, observed / known
 
 
 def _block(rng: np.random.Generator) -> tuple[Float[np.ndarray, "n 11"], Float[np.ndarray, "n 5"]]:

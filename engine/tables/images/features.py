@@ -139,12 +139,12 @@ def inception(images: Sequence[bytes]) -> Float[np.ndarray, "n d"]:
         ) from None
     model.fc = torch.nn.Identity()
     prepare = weights.transforms()
-    found = []
+    results = []
     with torch.no_grad():
         for begin in range(0, len(images), 16):
             batch = [
                 torch.as_tensor(pixels(i).copy()).permute(2, 0, 1)
                 for i in images[begin : begin + 16]
             ]
-            found.append(model(torch.stack([prepare(b) for b in batch])).double().numpy())
-    return np.concatenate(found)
+            results.append(model(torch.stack([prepare(b) for b in batch])).double().numpy())
+    return np.concatenate(results)

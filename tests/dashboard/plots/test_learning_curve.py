@@ -9,8 +9,8 @@ from scant.dashboard.plots.base import NOTHING
 
 def test_every_draw_is_a_mark_and_lines_go_through_their_means() -> None:
     plot = LearningCurvePlot("How few?")
-    found = {8: [np.array([0.5, 0.3]), np.array([0.7, np.nan])], 2: [np.array([0.2, 0.1])]}
-    plot.show(found, ["DFGP", "kernels"], "F1", "films")
+    result = {8: [np.array([0.5, 0.3]), np.array([0.7, np.nan])], 2: [np.array([0.2, 0.1])]}
+    plot.show(result, ["DFGP", "kernels"], "F1", "films")
     counts, scores = ([s.data[name] for s in plot.sources[:2]] for name in ("x", "score"))
     np.testing.assert_allclose(counts, [[2, 8]] * 2)
     np.testing.assert_allclose(scores, [[0.2, 0.6], [0.1, np.nan]], rtol=1e-6)

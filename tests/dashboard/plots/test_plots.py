@@ -64,8 +64,10 @@ def test_every_plot_states_its_reading_and_forgets_it() -> None:
             assert figure.html_attributes["aria-label"] == f"{plot.title}. {plot.alt}"
         plot.clear()
         assert plot.alt == NOTHING
-        seen = [r for f in plot.figures for r in f.renderers if r.data_source is not plot.corners]
-        sources = [r.data_source for r in seen]
+        observed = [
+            r for f in plot.figures for r in f.renderers if r.data_source is not plot.corners
+        ]
+        sources = [r.data_source for r in observed]
         assert all(np.isnan(np.asarray(v, float)).all() for s in sources for v in s.data.values())
 
 

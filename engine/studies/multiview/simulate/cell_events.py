@@ -117,21 +117,23 @@ def patches(
 def draw(film: Film, blur: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n t h w"]:
     """Brightness above the ground: each disc's body inside its rim, and the halo along it."""
     n, t = film.turn.shape[:2]
-    found = np.zeros((n, t, SIDE, SIDE))
-    on_all_cores(lambda part: _draw(film, blur, part, found), np.array_split(np.arange(n), cores()))
-    return found
+    result = np.zeros((n, t, SIDE, SIDE))
+    on_all_cores(
+        lambda part: _draw(film, blur, part, result), np.array_split(np.arange(n), cores())
+    )
+    return result
 
 
 def _draw(
     film: Film,
     blur: Float[np.ndarray, " n"],
     part: Int[np.ndarray, " m"],
-    found: Float[np.ndarray, "n t h w"],
+    result: Float[np.ndarray, "n t h w"],
 ) -> None:
     grid = np.arange(SIDE) - (SIDE - 1) / 2
     for k in range(film.turn.shape[2]):
-        seen = (film.body[part, :, k] != 0) | (film.halo[part, :, k] != 0)
-        own = part[seen.any(1)]
+        observed = (film.body[part, :, k] != 0) | (film.halo[part, :, k] != 0)
+        own = part[observed.any(1)]
         if not len(own):
             continue
         x = grid[None, None, None, :] - film.at[own, :, k, 0, None, None]
@@ -143,8 +145,8 @@ def _draw(
         edge = blur[own, None, None, None]
         inside = 1 / (1 + np.exp(np.clip(away / (0.6 * edge), -50, 50)))
         rim = np.exp(-0.5 * ((away - 0.8) / (1.1 * edge)) ** 2)
-        found[own] += film.body[own, :, k, None, None] * inside
-        found[own] += film.halo[own, :, k, None, None] * rim
+        result[own] += film.body[own, :, k, None, None] * inside
+        result[own] += film.halo[own, :, k, None, None] * rim
 
 
 def views(frames: Float[np.ndarray, "n t h w"]) -> pd.DataFrame:

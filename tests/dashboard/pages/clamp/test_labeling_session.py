@@ -31,8 +31,8 @@ def test_a_label_is_in_the_store_before_the_press_is_answered(
     assert held == [[2]]
     (label,) = store.labels("r")
     assert (label.label, label.labeler) == ("clamp", "ada")
-    _, asked = [a for a in frame.service.asked if a[0] == "ask"][-1]
-    assert asked["labels"] == [[2, 1]]
+    _, query = [a for a in frame.service.asked if a[0] == "ask"][-1]
+    assert query["labels"] == [[2, 1]]
     assert press.queue == [0, 1, 3, 4, 5]
 
 

@@ -67,9 +67,9 @@ def test_labels_and_predictions_are_taken_home(frame: Any, store: Store) -> None
 def test_two_labelers_agreement_is_said() -> None:
     ada = {1: "clamp", 2: "no", 3: "no", 4: "clamp"}
     bo = {1: "clamp", 2: "no", 3: "clamp", 4: "clamp", 9: "no"}
-    said = agreement({"ada": ada, "bo": bo, "cy": {1: "clamp"}})
-    assert said.startswith("ada and bo both labelled 4 patches and agree on 75%")
-    assert "kappa is 0.50" in said
+    message = agreement({"ada": ada, "bo": bo, "cy": {1: "clamp"}})
+    assert message.startswith("ada and bo both labelled 4 patches and agree on 75%")
+    assert "kappa is 0.50" in message
     assert agreement({"ada": ada}) == ""
     assert "have not labeled the same" in agreement({"ada": {1: "no"}, "bo": {2: "no"}})
 
@@ -149,8 +149,8 @@ def test_what_a_run_has_nothing_for_is_hidden() -> None:
 
 
 def test_otherwise_offers_what_this_run_did_not_do() -> None:
-    said, others = otherwise(run(expert="simulated"))
-    assert said == "This run sampled by band."
+    message, others = otherwise(run(expert="simulated"))
+    assert message == "This run sampled by band."
     assert {"acquisition": "random"} in [o.settings for o in others]
     assert {"acquisition": "band"} not in [o.settings for o in others]
     for other in others:  # every link leads to settings that there are
