@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 from bokeh.models import BasicTickFormatter, ColumnDataSource, HoverTool
 from scant.dashboard.export import embedded, standing_alone
-from scant.dashboard.plots.theme import GREY, GROUPS, Figure, new_figure, quiet_legend
+from scant.dashboard.plots.theme import GRAY, GROUPS, Figure, new_figure, quiet_legend
 
 MARKERS = {"n": "circle", "m": "triangle", "classes": "square"}
 KEY = (
@@ -71,7 +71,7 @@ def _peers(plot: Figure, rows: pd.DataFrame) -> None:
     what = [f"beside {row.method}, {size} = {x:g}" for row, size, x in zip(_rows(rows), sizes, at)]
     source = ColumnDataSource({"x": at, "ms": rows["peer_ms"], "who": rows["peer"], "what": what})
     star = plot.scatter(
-        "x", "ms", source=source, marker="star", size=13, color=GREY, legend_label="others"
+        "x", "ms", source=source, marker="star", size=13, color=GRAY, legend_label="others"
     )
     lines = [("", "@what"), ("ms", "@ms"), ("who", "@who")]
     plot.add_tools(HoverTool(renderers=[star], tooltips=lines))

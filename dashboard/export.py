@@ -80,7 +80,7 @@ def predictions_csv(run: RunState, study: Entry) -> str:
 
 
 def table_csv(frame: pd.DataFrame) -> bytes:
-    """A visitor's table as it was learnt from, which notebook and script read.
+    """A visitor's table as it was learned from, which notebook and script read.
 
     Numbers come back to the last bit; text that a spreadsheet would run is quoted.
     """

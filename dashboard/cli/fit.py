@@ -65,7 +65,7 @@ def fit(
         if query is not None and model:
             try:
                 predictions = _predictions(run, query)
-            except BadInput as error:  # of what the model has learnt, this table lacks something
+            except BadInput as error:  # of what the model has learned, this table lacks something
                 refused = str(error)
         if out is not None:
             record = result_folder.settings_record(study, parsed.values(), data)

@@ -146,8 +146,8 @@ class DrawingCanvas(JSComponent):
         if (model.given) {
           const bytes = atob(model.given)
           for (let y = 0; y < model.high; y++) for (let x = 0; x < model.wide; x++) {
-            const grey = 255 - bytes.charCodeAt(y * model.wide + x)
-            pen.fillStyle = `rgb(${grey},${grey},${grey})`
+            const gray = 255 - bytes.charCodeAt(y * model.wide + x)
+            pen.fillStyle = `rgb(${gray},${gray},${gray})`
             pen.fillRect(x * fine, y * fine, fine, fine)
           }
           empty = false

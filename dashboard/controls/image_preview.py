@@ -101,7 +101,7 @@ def _listed(message: str, names: Sequence[str], rows: Sequence[Sequence[object]]
 
 
 def _examples(table: Table, shown: pd.DataFrame, alts: Sequence[str], turned: bool = True) -> str:
-    """Some rows as images: ink dark on paper in either theme, or their grey as it is."""
+    """Some rows as images: ink dark on paper in either theme, or their gray as it is."""
     side = round(len(table.features) ** 0.5)
     images = shown[list(table.features)].to_numpy(np.float64).reshape(-1, side, side)
     made = ""

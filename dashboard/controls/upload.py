@@ -356,7 +356,7 @@ def _ask(absent: Sequence[str]) -> str:
 
 
 def _learns(preview: Preview) -> str:
-    """Which columns would be learnt from, as the file calls them."""
+    """Which columns would be learned from, as the file calls them."""
     own = {ours: theirs for theirs, ours in preview.mapping.items() if ours}
     names = [own.get(name, name) for name in preview.features]
     return f"To learn from, {len(names):,} column{'s' * (len(names) > 1)}: {listed(names)}."

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scant.dashboard.plots.base import Plot, columns, put
 from scant.dashboard.plots.fixed_legend import Key, look
-from scant.dashboard.plots.theme import BLUE, GREY, Figure, models, new_figure
+from scant.dashboard.plots.theme import BLUE, GRAY, Figure, models, new_figure
 
 NAMED = 40  # outputs that get their names beside them; more would hide each other
 LIFTS = (-6, 20, -20, 34)  # pixels by which names of neighbors along x are set apart
@@ -42,7 +42,7 @@ class LatentPlot(Plot):
         plot.ellipse("x", "y", "width", "height", source=self.places, fill_color=BLUE,
                      fill_alpha=0.15, line_color=BLUE, line_alpha=0.6)  # fmt: skip
         plot.scatter("x", "y", source=self.places, size=6, color=BLUE)
-        plot.text("x", "y", "name", source=self.labels, text_color=GREY, text_font_size="12px",
+        plot.text("x", "y", "name", source=self.labels, text_color=GRAY, text_font_size="12px",
                   text_align="center", y_offset="lift")  # fmt: skip
         super().__init__(title, plot)
 
@@ -127,7 +127,7 @@ class ClassesPlot(Plot):
         for size, width, color in ((20, 6, "#ffffff"), (20, 3, "#000000")):
             plot.scatter("x", "y", source=self.mark, size=size, marker="circle_cross",
                          fill_alpha=0, line_color=color, line_width=width)  # fmt: skip
-        plot.text("x", "y", "name", source=self.mark, text_color=GREY, text_font_size="12px",
+        plot.text("x", "y", "name", source=self.mark, text_color=GRAY, text_font_size="12px",
                   x_offset=14, y_offset=-8)  # fmt: skip
         self.key = Key(plot)
         if pick is not None:

@@ -10,7 +10,7 @@ from bokeh.palettes import Cividis256, interp_palette
 from jaxtyping import Float, Int, UInt8
 from scant.dashboard.plots.theme import (
     BLUE,
-    GREY,
+    GRAY,
     GROUPS,
     HUES,
     PAPER,
@@ -60,7 +60,7 @@ class MatrixPlot(Tiled):
         plot.image("image", "x", "y", "dw", "dh", source=self.pictures, color_mapper=self.level)
         strips = plot.quad("left", "right", "bottom", "top", source=self.strips, color="color",
                            line_width=0)  # fmt: skip
-        plot.text("x", "y", "text", source=self.heads, text_color=GREY, text_font_size="12px",
+        plot.text("x", "y", "text", source=self.heads, text_color=GRAY, text_font_size="12px",
                   text_baseline="bottom")  # fmt: skip
         plot.add_tools(models.HoverTool(renderers=[strips], tooltips="@name"))
         self.bar = color_bar(

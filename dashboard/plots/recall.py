@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 from scant.dashboard.plots.base import Plot
-from scant.dashboard.plots.theme import BLUE, GREY, GROUPS, models, new_figure, quiet_legend
+from scant.dashboard.plots.theme import BLUE, GRAY, GROUPS, models, new_figure, quiet_legend
 
 ROW, TIGHT, MANY = 26, 16, 12  # pixels of an output, the same where there are more than so many
 LINE, MARGINS = 22, 106  # pixels of a method in the legend, of what stands around the rows
@@ -31,7 +31,7 @@ class RecallPlot(Plot):
                           x_range=models.Range1d(-0.02, 1.02),
                           y_range=models.FactorRange(factors=[]))  # fmt: skip
         looks = [
-            (GREY, "dash", 12),
+            (GRAY, "dash", 12),
             *((*look, 9) for look in LOOKS if others),
             (BLUE, "circle", 12),
         ]

@@ -16,8 +16,8 @@ from jaxtyping import Bool, Float, Int
 from scant.dashboard.plots.base import Plot, columns, put
 from scant.dashboard.plots.theme import (
     BLUE,
+    GRAY,
     GREEN,
-    GREY,
     VERMILION,
     models,
     new_figure,
@@ -36,7 +36,7 @@ ROW = 96  # pixels of a cell's height
 LEAST_WIDTH = 100  # pixels of a cell; a narrower page scrolls the grid sideways
 BAND_Y, BAND_F = "95% of new measurements y", "95% for the curve f"
 SHARED = "shared by the replicas, g"
-MEAN, TRAINED, HELD = "mean", "learnt from", "held out"
+MEAN, TRAINED, HELD = "mean", "training points", "held out"
 ROOM = 0.2  # of a row's range of values, left free above and below its data
 CURVES = ("u", "mean", "shared", "f_lo", "f_hi", "y_lo", "y_hi")
 SCROLL = """
@@ -310,7 +310,7 @@ def _figure(grid: ReplicaGrid, legend: bool) -> Any:
     plot.yaxis[0].axis_line_alpha = plot.xaxis[0].axis_line_alpha = 0
     plot.grid.visible = False
     plot.quad("left", "right", "bottom", "top", source=grid.cells, fill_color=None,
-              line_color=GREY, line_alpha=0.35)  # fmt: skip
+              line_color=GRAY, line_alpha=0.35)  # fmt: skip
     bands = (("y", 0.14, BAND_Y), ("f", 0.30, BAND_F))
     for band, alpha, label in bands:
         plot.varea("u", f"{band}_lo", f"{band}_hi", source=grid.curves, color=BLUE,
@@ -319,12 +319,12 @@ def _figure(grid: ReplicaGrid, legend: bool) -> Any:
               line_dash=[5, 3], legend_label=SHARED)  # fmt: skip
     plot.line("u", "mean", source=grid.curves, color=BLUE, line_width=2,
               legend_label=MEAN)  # fmt: skip
-    plot.scatter("u", "v", source=grid.points, size=4.5, color=GREY, legend_label=TRAINED)
+    plot.scatter("u", "v", source=grid.points, size=4.5, color=GRAY, legend_label=TRAINED)
     plot.scatter("u", "v", source=grid.held, size=6, fill_color=None, line_color=GREEN,
                  line_width=2, legend_label=HELD)  # fmt: skip
     plot.quad("left", "right", "bottom", "top", source=grid.chosen, fill_color=None,
               line_color=GREEN, line_width=3)  # fmt: skip
-    plot.text("u", "v", "text", source=grid.labels, text_font_size="11px", text_color=GREY,
+    plot.text("u", "v", "text", source=grid.labels, text_font_size="11px", text_color=GRAY,
               text_baseline="bottom", y_offset=-2)  # fmt: skip
     if legend:
         quiet_legend(plot)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 from scant.dashboard.plots.base import Plot, columns, put
-from scant.dashboard.plots.theme import BLUE, GREY, VERMILION, models, new_figure, quiet_legend
+from scant.dashboard.plots.theme import BLUE, GRAY, VERMILION, models, new_figure, quiet_legend
 
 BINS = 20
 
@@ -35,9 +35,9 @@ class SeparationPlot(Plot):
             for (side, _, _), r in zip(sides, plot.renderers[-2:])
         ]
         self.items = plot.legend[0].items
-        plot.add_layout(models.Span(location=0.5, dimension="height", line_color=GREY,
+        plot.add_layout(models.Span(location=0.5, dimension="height", line_color=GRAY,
                                     line_dash=[4, 4], line_width=1.5))  # fmt: skip
-        plot.add_layout(models.Span(location=0, dimension="width", line_color=GREY))
+        plot.add_layout(models.Span(location=0, dimension="width", line_color=GRAY))
         plot.yaxis.formatter = models.CustomJSTickFormatter(
             code="return Math.round(Math.abs(tick) * 100) + '%'"
         )

@@ -14,7 +14,7 @@ import panel as pn
 from scant.dashboard.frame.template import text
 from scant.dashboard.plots.base import BESIDE, View
 from scant.dashboard.plots.table import comparison, figure, meanings
-from scant.dashboard.plots.theme import BLUE, GREY, dress, models
+from scant.dashboard.plots.theme import BLUE, GRAY, dress, models
 from scant.events import Metric
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class SelectRows(View):
         hv.Store.set_current_backend("bokeh")
         data = hv.Dataset(self._frame.assign(row=range(len(self._frame))))
         self.links = links = hv.link_selections.instance(
-            index_cols=["row"], selected_color=BLUE, unselected_color=GREY, unselected_alpha=0.2
+            index_cols=["row"], selected_color=BLUE, unselected_color=GRAY, unselected_alpha=0.2
         )
         self.place.objects = [
             pn.pane.HoloViews(

@@ -122,7 +122,7 @@ def named(
         findings.problems.insert(
             0,
             f"{findings.file} has none of the columns {', '.join(goals[:-1])} and {goals[-1]}; say "
-            "which of its columns is to be learnt, or add one.",
+            "which of its columns is the target, or add one.",
         )
     return made
 

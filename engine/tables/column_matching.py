@@ -176,7 +176,7 @@ def rival_target(names: Collection[str], schema: TableSchema) -> str | None:
     """A column that is rather the target than the one which bears the name.
 
     Tables of ugriz photometry call the fifth band z, which is also the name of a redshift: taken
-    for the target it would be learnt without anybody noticing.
+    for the target it would be learned without anybody noticing.
     """
     targets = [c for c in schema.columns if c.target and c.name in names]
     lower = {n.lower() for n in names}

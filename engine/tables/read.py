@@ -128,7 +128,7 @@ def inspect_table(
         reading["mapping"] = suggested
         findings.notes.append(
             f"{file} has both {aimed.targets[0]!r}, which looks like a magnitude, and {rival!r}: "
-            f"{rival!r} is taken for what is to be learnt; choose another column where it is not."
+            f"{rival!r} is taken for the target; choose another column where it is not."
         )
     table = _assemble(cells, schema, findings, **reading)
     head = [[str(v) for v in column[:_HEAD].to_pylist()] for column in raw.columns]

@@ -224,7 +224,7 @@ def agreement(people: Mapping[str, Mapping[int, str]]) -> str:
     (both, agreed, beyond), a, b = max(pairs, key=lambda pair: pair[0][0])
     if not both:
         return f"{a} and {b} have not labeled the same patches yet."
-    message = f"{a} and {b} both labelled {both} patches and agree on {agreed:.0%}"
+    message = f"{a} and {b} both labeled {both} patches and agree on {agreed:.0%}"
     return message + (
         f"; beyond chance, Cohen's kappa is {beyond:.2f}." if isfinite(beyond) else "."
     )

@@ -43,7 +43,7 @@ class PoolView(PlotView):
         self._show(arrays["pool_p"], given, arrays["queue"])
 
     def on_answer(self, answer: Mapping[str, np.ndarray], labels: Mapping[int, Label]) -> None:
-        """Show what the model thinks once it has learnt these labels."""
+        """Show what the model thinks once it has learned these labels."""
         if len(answer["p"]) == len(self._xy):
             given = [[r for r, v in labels.items() if v.label == c] for c in self._classes]
             self._show(answer["p"], given, answer["queue"])

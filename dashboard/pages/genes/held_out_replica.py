@@ -141,7 +141,7 @@ class HeldOutReplica(QuestionView):
         )
 
     def _held_out(self, output: str, replica: str) -> bool:
-        """Whether the run itself had not learnt from it, as far as its words tell."""
+        """Whether the run itself had not learned from it, as far as its words tell."""
         observed, shown = self._metadata["observed"], self._metadata["shown"]
         if output not in shown:
             return False

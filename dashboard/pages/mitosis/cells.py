@@ -24,9 +24,9 @@ HEADS = ("shared", "private", "sum")
 NO_IMAGES = "This run trains on columns of numbers, not on images."
 
 
-def ink(grey: np.ndarray) -> np.ndarray:
-    """What plots of images take: 1 is black there, and white in a grey image."""
-    return 1 - np.asarray(grey, float)
+def ink(gray: np.ndarray) -> np.ndarray:
+    """What plots of images take: 1 is black there, and white in a gray image."""
+    return 1 - np.asarray(gray, float)
 
 
 def short(name: str, most: int = 9) -> str:

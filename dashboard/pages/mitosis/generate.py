@@ -41,7 +41,7 @@ class Generate(PlotView):
     def __init__(self, page: PageContext) -> None:
         self._page = page
         self._metadata: dict[str, Any] = {}
-        self._made = np.empty((0, 0, 0))  # as the model drew them: grey, or features
+        self._made = np.empty((0, 0, 0))  # as the model drew them: gray, or features
         self._readings = {"made": "", "anew": ""}
         self._quiet = True
         self.made = GalleryPlot("Drawn by the model", "new", least=44, most=80, lines=0, rows_of=16)
@@ -181,9 +181,9 @@ class Generate(PlotView):
         folder = "".join(c if c.isalnum() or c in "-_ " else "_" for c in str(self.of.value))
         file = io.BytesIO()
         with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-            for k, grey in enumerate(self._made):
+            for k, gray in enumerate(self._made):
                 png = io.BytesIO()
-                Image.fromarray(np.round(255 * grey).astype(np.uint8)).save(png, "PNG")
+                Image.fromarray(np.round(255 * gray).astype(np.uint8)).save(png, "PNG")
                 name = f"{folder.strip() or 'class'}/new_{int(self.seed.value or 0)}_{k + 1:02}.png"
                 archive.writestr(zipfile.ZipInfo(name, DATED), png.getvalue())
         return file.getvalue()

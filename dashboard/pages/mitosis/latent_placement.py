@@ -17,7 +17,7 @@ from scant.dashboard.plots.base import BESIDE, NOTHING
 from scant.dashboard.plots.images import GalleryPlot
 from scant.dashboard.plots.latent import ClassesPlot
 from scant.dashboard.plots.table import comparison
-from scant.dashboard.plots.theme import GREY
+from scant.dashboard.plots.theme import GRAY
 from scant.dashboard.study_page.context import PageContext
 from scant.dashboard.study_page.widgets import controls_row, stacked
 from scant.errors import BadInput
@@ -125,14 +125,14 @@ class Place:
                 )
             return read_image(content, name=name, size=(int(w), int(h)))
 
-        def ask(grey: np.ndarray) -> None:
+        def ask(gray: np.ndarray) -> None:
             if self._run is not run:
                 return
             self._quiet = True
             self.row.value = -1
             self._quiet = False
             self._asked = name
-            levels = np.round(255 * grey).astype(np.uint8)
+            levels = np.round(255 * gray).astype(np.uint8)
             pixels = b64encode(levels.tobytes()).decode()
             self._page.say("")
             self._page.unask("row")
@@ -170,7 +170,7 @@ class Place:
             np.clip(ink(images), 0, 1), captions,
             f"{message} Beside the cell is its reconstruction under each class; the bars are "
             "probabilities.",
-            [GREY, *colors(order)],
+            [GRAY, *colors(order)],
             np.array([0.0, *p[order]]),
         )  # fmt: skip
 

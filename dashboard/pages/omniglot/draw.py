@@ -14,7 +14,7 @@ from scant.dashboard.live.run_state import RunState
 from scant.dashboard.pages.omniglot.matrices import names_of, short
 from scant.dashboard.plots.base import BESIDE, NOTHING
 from scant.dashboard.plots.images import GalleryPlot, ResponsePlot
-from scant.dashboard.plots.theme import GREEN, GREY
+from scant.dashboard.plots.theme import GRAY, GREEN
 from scant.dashboard.study_page.context import PageContext
 from scant.dashboard.study_page.widgets import stacked
 
@@ -203,7 +203,7 @@ class Draw:
             images,
             captions,
             f"Most probable in each alphabet: {'; '.join(best)}.",
-            [GREEN if top else GREY for top in first],
+            [GREEN if top else GRAY for top in first],
             p[self._cells],
         )
         self.reading.object = (

@@ -25,7 +25,7 @@ class TrainingData:
 
     Attributes:
         observed: Rows of the tasks that the model knows.
-        rows: Which of them were learnt from.
+        rows: Which of them were learned from.
         data: Those, as the model takes them.
     """
 

@@ -52,7 +52,7 @@ def wanted(settings: AggregationSettings, observed: Supports) -> str:
 
 
 def left_out(settings: AggregationSettings, observed: Supports, scarce: str) -> list[str]:
-    """Tasks that are not learnt from.
+    """Tasks that are not learned from.
 
     Raises:
         BadInput: An unknown task, or the one that is asked about.
@@ -72,7 +72,7 @@ def left_out(settings: AggregationSettings, observed: Supports, scarce: str) -> 
 def training_rows(
     settings: AggregationSettings, observed: Supports, scarce: str
 ) -> Bool[np.ndarray, " n"]:
-    """Which rows are learnt from: known, not held out, of no task that is left out."""
+    """Which rows are learned from: known, not held out, of no task that is left out."""
     rows = ~observed.test & np.isfinite(observed.y)
     for task in left_out(settings, observed, scarce):
         rows &= observed.task != observed.tasks.index(task)
@@ -131,7 +131,7 @@ def scales(
     rows: Bool[np.ndarray, " n"],
     kinds: list[str],
 ) -> list[Scale]:
-    """Mean and deviation of what is learnt from, of all Gaussian tasks or of each."""
+    """Mean and deviation of what is learned from, of all Gaussian tasks or of each."""
     gaussian = np.array([kind in ("gaussian", "heteroscedastic") for kind in kinds])
     apart = settings.standardize == "each task"
     if settings.standardize == "auto":
@@ -236,7 +236,7 @@ def metadata_of(
 ) -> dict[str, Any]:
     """What labels the arrays on a page (`events.Started`): tasks, space, cells, observations.
 
-    `whole` are all rows of the table, the fine ones that may not be learnt from among them: they
+    `whole` are all rows of the table, the fine ones that may not be learned from among them: they
     say where the cells lie and what is true there.
     """
     sides, mine = edges(whole, scarce), whole.task == whole.tasks.index(scarce)

@@ -73,7 +73,7 @@ def retrain(fitted: FittedMTGPA, query: dict[str, Any]) -> dict[str, np.ndarray]
     test, fine, others = _rows(fitted)
     n = int(query.get("n", COUNTS[0]))
     if not 2 <= n <= len(fine):
-        raise BadInput(f"Between 2 and {len(fine):,} fine rows can be learnt from; got {n:,}.")
+        raise BadInput(f"Between 2 and {len(fine):,} fine rows can be training rows; got {n:,}.")
     result = np.empty((2, 2))
     for who, rows in enumerate(_drawn(fitted, fine, others, n, int(query.get("repeat", 0)))):
         model = _trained_on(fitted, fitted.data_of(fitted.whole, rows))

@@ -1,6 +1,6 @@
 """Aggregation: MTGPA on averages over supports of every size.
 
-What the study adds to the model of `scant.models.mtgpa.model`: how many fine rows may be learnt
+What the study adds to the model of `scant.models.mtgpa.model`: how many fine rows may be learned
 from, scales, a bound on all rows that says when to stop, predictions on small cells for the
 picture, the aggregate check, and single-task and centroid baselines on the same rows.
 """
@@ -63,14 +63,14 @@ class Study(TrainedStudy):
         self.data = space.data_of(self.observed, self.rows, tasks, self.scale, device)
 
     def _drop_tasks_without_rows(self, kinds: list[str]) -> None:
-        """Tasks that nothing is learnt from are unknown to the model; their rows are not asked."""
+        """Tasks that nothing is learned from are unknown to the model; their rows are not asked."""
         having = [t for t in range(len(kinds)) if (self.rows & (self.observed.task == t)).any()]
         names = [self.observed.tasks[t] for t in having]
         gone = [task for task in self.observed.tasks if task not in names]
         self.kinds = [kinds[t] for t in having]
         if gone:
             kept = self.table["task"].astype(str).isin(names).to_numpy()
-            self.notes.append(f"Nothing is learnt from {', '.join(gone)}.")
+            self.notes.append(f"The model is not trained on {', '.join(gone)}.")
             self.table = self.table[kept].reset_index(drop=True)
             self.rows = self.rows[kept]
             self.observed = of(self.table, dims=self.observed.dims, tasks=names)
@@ -200,7 +200,7 @@ class Study(TrainedStudy):
         """
         ends = [f"{dim}{end}" for dim in self.metadata["dims"] for end in ("", "_lo", "_hi")]
         table = checked(table, ends, gaps=["exposure"])
-        unread = ["y", "y_err", "truth"]  # what is learnt is not looked at, whatever it holds
+        unread = ["y", "y_err", "truth"]  # what is learned is not looked at, whatever it holds
         query = space.read(table.drop(columns=unread, errors="ignore"), self.metadata)
         out, posterior = np.full((3, len(query)), np.nan), self.posterior
         for t in range(len(self.metadata["tasks"])):

@@ -67,7 +67,7 @@ TABLE = TableSchema(
             "truth",
             required=False,
             missing=True,
-            doc="the noise-free y where a generator knows it; shown, never learnt",
+            doc="the noise-free y where a generator knows it; shown, never learned",
         ),
     ),
     features=True,

@@ -64,7 +64,7 @@ class ActiveLearner:
         self.evidence, self.flips, self.expected = float("nan"), float("nan"), 0.0
 
     def answer(self, rows: list[int], labels: list[int]) -> None:
-        """Labels of the expert, not yet learnt from."""
+        """Labels of the expert, not yet learned from."""
         self.rows += rows
         self.labels += labels
 

@@ -98,7 +98,7 @@ def ask(fitted: FittedClamp, query: dict[str, Any]) -> dict[str, np.ndarray]:
         both=both,
     )
     p = session.p.cpu().numpy()
-    text = advice.text if queue else "Every patch of the pool is labelled."
+    text = advice.text if queue else "Every patch of the pool is labeled."
     numbers = {
         "evidence": session.evidence * len(session.rows) if session.rows else math.nan,
         "f1": f1,
@@ -172,7 +172,7 @@ def measured(data: Prepared, session: ActiveLearner) -> tuple[tuple[float, float
 
 
 def by_folds(model: LaplaceGPC) -> Float[np.ndarray, " n"]:
-    """p of each row of a model, learnt from the rows of the other folds."""
+    """p of each row of a model, learned from the rows of the other folds."""
     fold = torch.arange(len(model.y)) % FOLDS
     p = torch.zeros_like(model.y)
     for i in range(FOLDS):
@@ -208,11 +208,11 @@ def predictions(data: Prepared, session: ActiveLearner, table: pd.DataFrame) -> 
     """The table with predictions (see `Study.predict`)."""
     rows = data.rows
     if session.model is None:
-        raise BadInput("Nothing has been labelled yet, so nothing can be predicted; label first.")
+        raise BadInput("Nothing has been labeled yet, so nothing can be predicted; label first.")
     train = rows.pool.features if rows.given == "columns" else ()
     table = checked(table, [*PLACE, *train])
     if rows.given != "columns" and "image" not in table:
-        raise BadInput("The model has learnt from images, and the table has none; add them.")
+        raise BadInput("The model was trained on images, and the table has none; add them.")
     columns = rows.pool.features if rows.given == "columns" else []
     at = range(2, len(table) + 2)
     pool = PatchPool.of(table, classes=rows.pool.classes, features=columns, rows=at)

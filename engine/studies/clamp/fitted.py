@@ -1,4 +1,4 @@
-"""The pool of a labeling session, and the session that has learnt from its labels.
+"""The pool of a labeling session, and the session that has learned from its labels.
 
 What reports, answers and the methods compared are made from; `Study` makes both.
 """
@@ -87,7 +87,7 @@ class FittedClamp:
 
     Attributes:
         data: The pool.
-        active: What has learnt from the labels so far.
+        active: What has learned from the labels so far.
         heard: F1 by batch, of a person's session.
     """
 

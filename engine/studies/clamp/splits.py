@@ -226,7 +226,7 @@ def notes(settings: ClampSettings, rows: Rows, table_rows: int) -> list[str]:
         )
     if not len(rows.scored):
         messages.append(
-            "No labelled patch is held out, so that scores are of the labels themselves."
+            "No labeled patch is held out, so that scores are of the labels themselves."
         )
     kept = rows.scaling.share[: rows.x.shape[1]].sum()
     messages.append(

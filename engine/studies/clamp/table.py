@@ -42,9 +42,9 @@ TABLE = TableSchema(
             required=False,
             missing=True,
             target=True,
-            doc="one of two classes, or empty where nobody has labelled the patch yet",
+            doc="one of two classes, or empty where nobody has labeled the patch yet",
             aliases=("class", "category", "y"),
-            without="nobody has labelled a patch yet; with 'you' as the expert, label some here",
+            without="nobody has labeled a patch yet; with 'you' as the expert, label some here",
         ),
         Column(
             "picture",

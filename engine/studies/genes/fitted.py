@@ -32,7 +32,7 @@ class FittedReplicas:
         train: Training rows.
         test: Rows that are held out to be predicted.
         scale: From the table's units to the model's, and back.
-        data: The rows that are learnt from, as the model takes them.
+        data: The rows that are learned from, as the model takes them.
     """
 
     settings: GenesSettings

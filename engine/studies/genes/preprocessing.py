@@ -20,7 +20,7 @@ MOST_SAMPLES = 200  # names of replicas up to which every output may be asked fo
 def split(
     s: GenesSettings, observed: Replicas
 ) -> tuple[Bool[np.ndarray, " n"], Bool[np.ndarray, " n"]]:
-    """Which rows are learnt from, and which are held out to be predicted.
+    """Which rows are learned from, and which are held out to be predicted.
 
     Raises:
         BadInput: A replica to hide that is not there, or too few rows to learn from.

@@ -1,6 +1,6 @@
 """Genes: outputs measured in replicas, some of them missing (Ma 2023, chapter 5).
 
-What the study adds to the models: what is hidden and learnt from, scales, one way of training for
+What the study adds to the models: what is hidden and learned from, scales, one way of training for
 all of them, curves of every replica for the picture, and the other models on the same rows.
 """
 
@@ -49,8 +49,8 @@ class Study(TrainedStudy):
         ]
         if bare:
             self.notes.append(
-                f"No row of {listed(bare)} is learnt from: what is said of it comes from the other "
-                "outputs, or from the prior."
+                f"{listed(bare)} has no training rows: its predictions come from the other outputs "
+                "or from the prior."
             )
 
     def _set_data(

@@ -173,7 +173,7 @@ def held_out(data: Replicas, split: str, seed: int = 0) -> Rows:
 
     Args:
         data: The table.
-        split: "as marked"; "half of the points" of each replica (the odd one is learnt from); "one
+        split: "as marked"; "half of the points" of each replica (the odd one is learned from); "one
             replica of each output", of those outputs that have two or more.
         seed: Of the draw.
     """
@@ -227,13 +227,13 @@ def hidden_rows(data: Replicas, hidden: str, seed: int = 0) -> Rows:
 
 
 def kept_share(data: Replicas, train: Rows, keep: float, seed: int = 0) -> Rows:
-    """A share of the rows that are learnt from: scarcity.
+    """A share of the rows that are learned from: scarcity.
 
     A smaller share's rows are among those of a larger one, and each output keeps two at least.
 
     Args:
         data: The table.
-        train: The rows that may be learnt from.
+        train: The rows that may be learned from.
         keep: The share, in (0, 1].
         seed: Of the draw.
     """

@@ -15,7 +15,7 @@ def shown(
     """The arrays of a snapshot: rows class by class, and within a class along what varies most.
 
     Args:
-        model: Of all rows that are learnt from.
+        model: Of all rows that are learned from.
         rows: Those that are shown.
         label: Their classes.
     """

@@ -194,7 +194,7 @@ def predictions(fitted: FittedMitosis, table: pd.DataFrame) -> pd.DataFrame:
 
 
 def rows_to_predict(data: Prepared, table: pd.DataFrame) -> Float[np.ndarray, "n d"]:
-    """A table's rows as the model has learnt its own.
+    """A table's rows as the model has learned its own.
 
     Raises:
         BadInput: A column is absent, or images are of another shape.

@@ -1,4 +1,4 @@
-"""The rows of a table as the models learn them, and a model that has learnt from them.
+"""The rows of a table as the models learn them, and a model that has learned from them.
 
 What reports, answers and the methods compared are made from; `Study` makes both.
 """
@@ -30,7 +30,7 @@ class Prepared:
         settings: Of the run.
         metadata: What labels the arrays on a page (`splits.metadata_of`).
         label: Classes of the rows, the rare one 0.
-        z: Rows as they are learnt; NaN where missing.
+        z: Rows as they are learned; NaN where missing.
         split: Rows by what they are for.
         columns: From the table's columns to `z`, and back.
         image: Height and width of images; None: rows are features.
@@ -74,11 +74,11 @@ class Prepared:
         return torch.tensor(z, dtype=torch.float64).to(self.device)
 
     def filled(self, z: Float[np.ndarray, "m k"]) -> Float[np.ndarray, "m k"]:
-        """Rows without gaps: what is missing is the mean of the rows that are learnt from."""
+        """Rows without gaps: what is missing is the mean of the rows that are learned from."""
         return np.where(np.isfinite(z), z, np.nanmean(self.z[self.train], axis=0))
 
     def drawn(self, z: Float[np.ndarray, "m k"]) -> np.ndarray:
-        """What was learnt as the table shows it: images in whole shades, or features."""
+        """What was learned as the table shows it: images in whole shades, or features."""
         x = self.columns.back(z)
         if self.image is None:
             return x
@@ -86,7 +86,7 @@ class Prepared:
         return shades.reshape(len(z), *self.image)
 
     def picture(self, row: int) -> np.ndarray:
-        """A row as the table shows it; the image itself where it was kept, else as it is learnt."""
+        """A row in the table's units; the stored image itself where there is one."""
         at = int(np.searchsorted(self.pictured, row))
         if self.image is not None and at < len(self.pictured) and self.pictured[at] == row:
             return self.images[at].reshape(self.image)
@@ -145,7 +145,7 @@ def settle(
     Args:
         data: The rows.
         model: Trained.
-        train: The rows that it has learnt from.
+        train: The rows that it has learned from.
         name: One of `scant.studies.mitosis.settings.MODELS`; empty: the run's.
     """
     spared = data.split.validation

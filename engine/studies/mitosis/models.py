@@ -96,7 +96,7 @@ def covariances(model: Model, rows: Int[Tensor, " k"]) -> Float[Tensor, "3 k k"]
 def decode(
     model: Model, x: Float[Tensor, "n q"], label: int
 ) -> tuple[Float[Tensor, "n k"], Float[Tensor, "n k"]]:
-    """Mean and variance, noise included, of what was learnt, at positions of a class."""
+    """Mean and variance, noise included, of what was learned, at positions of a class."""
     return model.decode(x, None, label) if isinstance(model, SCLVM) else model.decode(x)
 
 
@@ -118,7 +118,7 @@ class Reader:
 
     Args:
         model: Trained.
-        label: Classes of the rows that it learnt from.
+        label: Classes of the rows that it learned from.
         n_classes: How many classes there are.
         machine: An SVM on its latent positions, for the models that tell no classes apart.
     """
@@ -224,7 +224,7 @@ def temperature_scaled(
     prior: Float[np.ndarray, " c"],
     model: Model | None,
 ) -> CalibratedClassifier:
-    """Chances that suit rows not learnt from: a temperature for bounds, a regression for others.
+    """Chances that suit rows not learned from: a temperature for bounds, a regression for others.
 
     Args:
         evidence: Of those rows; none: nothing is tempered, nor a threshold found.

@@ -18,7 +18,7 @@ class Columns:
     Attributes:
         centre: Of each column; zero where nothing is turned and the columns are pixels.
         scale: 1 for pixels.
-        axes: Principal components, rows of unit length; empty: columns are learnt as they are.
+        axes: Principal components, rows of unit length; empty: columns are learned as they are.
         variance: Of each component.
         left: Variance of a column that the components leave.
     """
@@ -45,7 +45,7 @@ class Columns:
         empty = np.flatnonzero(~observed.any(0))
         if len(empty):
             raise BadInput(
-                f"Of the rows that are learnt from, none has a value in feature {empty[0] + 1}; "
+                f"No training row has a value in feature {empty[0] + 1}; "
                 "leave the column out, or fill it."
             )
         centre = np.nanmean(x, axis=0)
@@ -53,7 +53,7 @@ class Columns:
         scale = np.where(spread > 1e-12, spread, 1.0)
         z = np.where(observed, (x - centre) / scale, 0.0)
         if not np.abs(z).max() > 1e-9:
-            raise BadInput("The rows that are learnt from are all the same; nothing to tell apart.")
+            raise BadInput("All training rows are the same; there is nothing to separate.")
         count = min(components, len(x) - 1, x.shape[1])
         if not count or (not pixels and components >= x.shape[1]):
             none = np.empty((0, x.shape[1]))
@@ -66,7 +66,7 @@ class Columns:
         return cls(centre, scale, axes, result.variance, result.left)
 
     def forward(self, x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n k"]:
-        """What is learnt of rows; NaN where a cell is missing and nothing is turned.
+        """What is learned of rows; NaN where a cell is missing and nothing is turned.
 
         In whole steps of single precision, so that a model that was kept sees the very same.
         """
@@ -75,12 +75,12 @@ class Columns:
         return made.astype(np.float32).astype(np.float64)
 
     def back(self, z: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n d"]:
-        """Rows of what was learnt."""
+        """Rows of what was learned."""
         own = z @ self.axes if len(self.axes) else z
         return np.asarray(own * self.scale + self.centre)
 
     def spread(self, variance: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n d"]:
-        """Standard deviation of rows, from variances of what was learnt."""
+        """Standard deviation of rows, from variances of what was learned."""
         own = variance @ self.axes**2 + self.left if len(self.axes) else variance
         return np.asarray(np.sqrt(own) * self.scale)
 

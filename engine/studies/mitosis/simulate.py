@@ -1,10 +1,10 @@
-"""Invented cells in grey: few that divide among many that do not, on slides of their own stain.
+"""Invented cells in gray: few that divide among many that do not, on slides of their own stain.
 
 A patch has 30 x 30 pixels in [0, 1], dark on light as under the microscope, and one cell about its
-centre. Cells that divide are dark and ragged, without a membrane: a plate seen from its side, two
+center. Cells that divide are dark and ragged, without a membrane: a plate seen from its side, two
 plates that part, a clump. Others are round nuclei with a membrane and grains; some are hard to tell
 from dividing ones: small and black (lymphocytes, dying cells), or long and dark (fibroblasts).
-Nuisance: any rotation, a place off the centre, other nuclei at the edge, and each slide has stain,
+Nuisance: any rotation, a place off the center, other nuclei at the edge, and each slide has stain,
 light and focus of its own. After Yousefi (2021), Figs. 3.2, 3.3 and 3.6; nothing of them is copied.
 """
 

@@ -18,7 +18,7 @@ from scant.tables.column_matching import listed
 SHADES = 255  # of a pixel: images are kept as whole parts of this
 MOST_VALIDATION = 500
 LEAST_RARE = 8  # rows of the rare class without which none are spared for that
-FEW = 2  # rows of a class without which it is not learnt
+FEW = 2  # rows of a class without which it is not learned
 
 Rows = Int[np.ndarray, " _"]
 
@@ -75,7 +75,7 @@ def chosen(s: MitosisSettings, cells: LabeledImages) -> tuple[LabeledImages, Row
 def model_inputs(
     s: MitosisSettings, cells: LabeledImages, drawn: tuple[int, int] | None
 ) -> tuple[Float[np.ndarray, "n d"], tuple[int, int] | None]:
-    """Numbers as the model learns them: images small, grey in whole parts of `SHADES`.
+    """Numbers as the model learns them: images small, gray in whole parts of `SHADES`.
 
     Args:
         s: Settings.
@@ -97,7 +97,7 @@ def shape(s: MitosisSettings, cells: LabeledImages) -> tuple[int, int] | None:
 
 
 def split(s: MitosisSettings, cells: LabeledImages) -> tuple[Split, list[str]]:
-    """Rows held out, rows for temperature and threshold, rows learnt from; and what to know of it.
+    """Rows held out, rows for temperature and threshold, rows learned from; and what to know of it.
 
     Held-out rows are the same whatever the imbalance is, and fewer rows are among more.
 
@@ -120,7 +120,7 @@ def split(s: MitosisSettings, cells: LabeledImages) -> tuple[Split, list[str]]:
     if cells.groups and not whole:
         notes.append(
             "Groups could not be held out whole, for a class would be left with too few rows: rows "
-            "of one group are learnt from and held out."
+            "of one group are both training rows and held out."
         )
     pool = np.setdiff1d(rest, spared)
     train = thinned(s, cells, pool, s.imbalance)
@@ -136,7 +136,7 @@ def split(s: MitosisSettings, cells: LabeledImages) -> tuple[Split, list[str]]:
 
 
 def thinned(s: MitosisSettings, cells: LabeledImages, pool: Rows, ratio: float) -> Rows:
-    """The rows of a pool that are learnt from, the others `ratio` times the rare ones (0: all).
+    """The rows of a pool that are learned from, the others `ratio` times the rare ones (0: all).
 
     Raises:
         BadInput: A class is left without two rows.

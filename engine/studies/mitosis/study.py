@@ -1,6 +1,6 @@
 """Mitosis: a rare class in a latent space of its own (Yousefi 2021, chapter 3).
 
-What the study adds to the models: which rows are learnt from and which are held out, by slide;
+What the study adds to the models: which rows are learned from and which are held out, by slide;
 principal components in place of pixels; temperature and threshold from rows spared for them;
 latent positions, covariances and generated cells for the page.
 """
@@ -97,7 +97,7 @@ class Study(TrainedStudy):
         if best is not None:
             self._take(best)
 
-    # --- what the model has learnt --------------------------------------------------------------
+    # --- what the model has learned --------------------------------------------------------------
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """Everything that a page shows of the model as it is (see the catalog)."""

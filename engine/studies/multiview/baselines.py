@@ -14,7 +14,7 @@ from sklearn.svm import SVC
 Kernel = Float[np.ndarray, "_ _"]
 COSTS = (0.3, 1.0, 3.0, 10.0)
 PENALTIES = (0.03, 0.1, 0.3, 1.0, 3.0)
-MOST_ROWS = 3000  # learnt from with a kernel of all pairs; of more, a random part
+MOST_ROWS = 3000  # learned from with a kernel of all pairs; of more, a random part
 
 
 def kernels(
@@ -56,7 +56,7 @@ def averaged(
         query: Rows to predict.
 
     Returns:
-        Mean and variance of the target as learnt, as `Prepared.ask` gives them.
+        Mean and variance of the target as learned, as `Prepared.ask` gives them.
     """
     train = teaching(data, train)
     among, across = (np.mean(K, axis=0) for K in kernels(data, transforms, train, query))
@@ -64,13 +64,13 @@ def averaged(
     if data.observed.task == "classification":
         p = chances(among, y, across, data.settings.seed)
         return p, p * (1 - p)
-    centre = float(y.mean())
+    center = float(y.mean())
     scores = [
         float(
             np.mean(
                 (
-                    cross_val_predict(KernelRidge(alpha=a, kernel="precomputed"), among, y - centre)
-                    - (y - centre)
+                    cross_val_predict(KernelRidge(alpha=a, kernel="precomputed"), among, y - center)
+                    - (y - center)
                 )
                 ** 2
             )
@@ -78,7 +78,7 @@ def averaged(
         for a in PENALTIES
     ]
     best = KernelRidge(alpha=PENALTIES[int(np.argmin(scores))], kernel="precomputed")
-    mean = best.fit(among, y - centre).predict(across) + centre
+    mean = best.fit(among, y - center).predict(across) + center
     return mean, np.full(len(query), min(scores))
 
 

@@ -112,7 +112,7 @@ def patient(fitted: FittedMultiview, query: dict[str, Any]) -> dict[str, np.ndar
     """One patient's predicted time, what each of his rows says, and his survival function."""
     data = fitted.data
     if data.observed.task != "survival":
-        raise BadInput("This model has learnt no survival, so that there are no patients.")
+        raise BadInput("This model was not trained on survival times, so there are no patients.")
     name = str(query.get("name", query.get("patient", "")))
     if name not in data.observed.patients:
         raise BadInput(f"There is no patient {name!r}; there is {listed(data.observed.patients)}.")

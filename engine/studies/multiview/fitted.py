@@ -1,4 +1,4 @@
-"""The rows of a table as the models learn them, and a model that has learnt from them.
+"""The rows of a table as the models learn them, and a model that has learned from them.
 
 What reports, answers, scarcity curves and the methods compared are made from; `Study` makes both.
 """
@@ -21,7 +21,7 @@ from scant.studies.multiview.table import MultiviewData
 
 MeanVariance = tuple[
     Float[np.ndarray, " t"], Float[np.ndarray, " t"]
-]  # mean and variance, as learnt
+]  # mean and variance, as learned
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Prepared:
 
     @cached_property
     def y(self) -> Float[np.ndarray, " n"]:
-        """Targets on the scale on which they are learnt."""
+        """Targets on the scale on which they are learned."""
         return rows.model_inputs(self.settings, self.observed)
 
     def learner_of(
@@ -89,7 +89,7 @@ class Prepared:
     def ask(
         self, learner: Learner, transforms: ViewTransforms, x: Float[np.ndarray, "n f"]
     ) -> MeanVariance:
-        """Mean and variance of the target on the scale on which it is learnt.
+        """Mean and variance of the target on the scale on which it is learned.
 
         Args:
             learner: A trained one.
@@ -110,7 +110,7 @@ class FittedMultiview:
     learner: Learner
 
     def ask(self, x: Float[np.ndarray, "n f"]) -> MeanVariance:
-        """Mean and variance of the target on the scale on which it is learnt."""
+        """Mean and variance of the target on the scale on which it is learned."""
         return self.data.ask(self.learner, self.data.transforms, x)
 
     def doubt(
@@ -141,7 +141,7 @@ class FittedMultiview:
         return mean, std
 
     def lives(self) -> dict[str, np.ndarray]:
-        """The held-out patients and their survival curves; empty where no survival is learnt."""
+        """The held-out patients and their survival curves; empty where no survival is learned."""
         observed, test = self.data.observed, self.data.test
         if observed.task != "survival":
             return {**survival.no_curves(), **survival.nobody()}

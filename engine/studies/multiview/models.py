@@ -30,7 +30,7 @@ class Learner:
         s: Settings, settled (`events_rows.settled`).
         name: One of `scant.studies.multiview.entry.MODELS`.
         views: Rows `"n d"` of each view.
-        y: Targets as learnt: logarithms where those are learnt, classes as 0 and 1.
+        y: Targets as learned: logarithms where those are learned, classes as 0 and 1.
         classes: Whether there are two classes.
         censored: Rows whose target is only known to be above y.
         generator: A CPU generator, which draws the start and what the stochastic bound needs.
@@ -107,7 +107,7 @@ class Learner:
         nn.Module.load_state_dict(self.model, state)
 
     def ask(self, views: list[Tensor]) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:
-        """Mean and variance of the target as learnt, noise included; of classes, of 0 and 1."""
+        """Mean and variance of the target as learned, noise included; of classes, of 0 and 1."""
         given = views if self.layered else torch.cat(views, 1)
         prediction = self.model.predict(given)
         return prediction[0].detach(), prediction[1].detach()

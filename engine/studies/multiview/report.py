@@ -185,7 +185,7 @@ def figures(
     Args:
         data: The run's rows.
         test: The rows that are predicted.
-        mean: Of the target as learnt; of classes, the probability.
+        mean: Of the target as learned; of classes, the probability.
         variance: Likewise, noise included.
     """
     if data.observed.task == "classification":

@@ -224,7 +224,7 @@ def event_scores(observed: MultiviewData, n_train: int, test: int) -> list[tuple
 
     Args:
         observed: Classes, groups and views.
-        n_train: Number of the group that is learnt from.
+        n_train: Number of the group that is learned from.
         test: Number of the group that is told.
     """
     rows, others = (np.flatnonzero(observed.group == group) for group in (n_train, test))

@@ -14,7 +14,7 @@ from scant.studies.multiview.splits import blocks
 from scant.studies.query import whole
 
 LEAST_OF_CLASS = 3
-MOST_ROWS = 600  # that are learnt from at once
+MOST_ROWS = 600  # that are learned from at once
 TRIES = 50  # of a draw, until both classes are in it
 
 

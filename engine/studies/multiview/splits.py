@@ -16,7 +16,7 @@ from scipy.stats import skew
 SHARE = {"classification": 0.5, "regression": 0.5, "survival": 0.25}  # as published
 POINTS = {"classification": 50, "regression": 10, "survival": 10}  # published: 10
 WIDTHS = {"classification": 4.0, "regression": 1.0, "survival": 1.0}  # neurons' start
-MOST_SKEW = 1.0  # of values that are learnt as they are
+MOST_SKEW = 1.0  # of values that are learned as they are
 TRIES = 200  # of a random split, until both classes are on both sides
 LEAST = 8  # rows to learn from
 SCORE = {"classification": "F1", "regression": "NMSE", "survival": "NMSE by patient (log time)"}
@@ -32,10 +32,10 @@ AVERAGED = {
 
 
 def settled(s: MultiviewSettings, observed: MultiviewData) -> MultiviewSettings:
-    """The settings with what they leave open chosen by what is learnt, and of what.
+    """The settings with what they leave open chosen by what is learned, and of what.
 
     Raises:
-        BadInput: A model, or a logarithm, that does not go with what is learnt.
+        BadInput: A model, or a logarithm, that does not go with what is learned.
     """
     classes = observed.task == "classification"
     if s.model == "student-t" and classes:
@@ -88,8 +88,7 @@ def known(observed: MultiviewData) -> Int[np.ndarray, " m"]:
     rows = np.flatnonzero(np.isfinite(observed.target))
     if len(rows) < 2 * LEAST:
         raise BadInput(
-            f"Only {len(rows)} rows say what is to be learnt, and at least {2 * LEAST} are needed; "
-            "add rows."
+            f"Only {len(rows)} rows have a target, and at least {2 * LEAST} are needed; add rows."
         )
     return rows
 
@@ -140,7 +139,7 @@ def _chosen(
     repeat: int,
     attempt: int,
 ) -> Int[np.ndarray, " b"]:
-    """The blocks that may be learnt from; single rows are drawn class by class.
+    """The blocks that may be learned from; single rows are drawn class by class.
 
     Splits that follow each other learn from other blocks, as long as there are some.
     """
@@ -162,7 +161,7 @@ def _chosen(
 def _teaching(
     s: MultiviewSettings, observed: MultiviewData, rows: np.ndarray
 ) -> Int[np.ndarray, " m"]:
-    """Rows that can be learnt from: a censored time only by a bound that takes it."""
+    """Rows that can be learned from: a censored time only by a bound that takes it."""
     return rows if learns_censored(s, observed.task) else rows[observed.event[rows]]
 
 
@@ -231,7 +230,7 @@ def _plain(task: str) -> str:
 def blocks(
     observed: MultiviewData, train: Int[np.ndarray, " n"]
 ) -> tuple[str, Int[np.ndarray, " n"]]:
-    """What labels come in, and which of them each row that is learnt from belongs to."""
+    """What labels come in, and which of them each row that is learned from belongs to."""
     if observed.task == "survival":
         return "patients", observed.patient[train]
     if 1 < len(np.unique(observed.group[train])) < len(train):  # else each row is one by itself
@@ -240,7 +239,7 @@ def blocks(
 
 
 def stops(observed: MultiviewData, train: Int[np.ndarray, " n"]) -> tuple[str, list[int]]:
-    """What is counted, and the numbers of it from which the curve can be learnt."""
+    """What is counted, and the numbers of it from which the curve can be learned."""
     name, block = blocks(observed, train)
     count = len(np.unique(block))
     every = (
@@ -283,14 +282,16 @@ def notes(s: MultiviewSettings, observed: MultiviewData, train: np.ndarray) -> l
     """What a person should know of how the table was taken."""
     messages = []
     if logs(s, observed.task):
-        messages.append("The logarithm of 1 + y is learnt; predictions are told in the unit of y.")
+        messages.append(
+            "The model is trained on the logarithm of 1 + y; predictions are in the unit of y."
+        )
     if observed.task == "survival":
         censored = ~observed.event
         lost = len(np.unique(observed.patient[censored]))
         if censored.any() and not learns_censored(s, observed.task):
             messages.append(
-                f"{lost:,} patients were last seen alive: their rows are not learnt from, and "
-                "enter the survival curves; the stochastic bound of DFGP learns from them as well."
+                f"{lost:,} patients are censored: their rows are not trained on, but enter the "
+                "survival curves; the stochastic bound of DFGP trains on them as well."
             )
     flat = [
         name
@@ -298,21 +299,21 @@ def notes(s: MultiviewSettings, observed: MultiviewData, train: np.ndarray) -> l
         if not np.ptp(observed.x[np.ix_(train, np.flatnonzero(observed.view == i))], axis=0).any()
     ]
     if flat:
-        messages.append(f"Nothing varies in {listed(flat)} among the rows that are learnt from.")
+        messages.append(f"Nothing varies in {listed(flat)} among the training rows.")
     if len(np.unique(observed.group)) == 1 and len(observed.groups) == 1:
         messages.append("There is one group only, so that rows are held out one by one.")
     return messages
 
 
 def model_inputs(s: MultiviewSettings, observed: MultiviewData) -> Float[np.ndarray, " n"]:
-    """Targets on the scale on which they are learnt, by settled settings."""
+    """Targets on the scale on which they are learned, by settled settings."""
     if observed.task == "survival":
         return np.log(observed.target)
     return np.log1p(observed.target) if logs(s, observed.task) else observed.target
 
 
 def logs(s: MultiviewSettings, task: str) -> bool:
-    """Whether logarithms of values are learnt, by settled settings."""
+    """Whether logarithms of values are learned, by settled settings."""
     return task == "regression" and s.log_target == "yes"
 
 
@@ -324,13 +325,13 @@ def in_table_units(
 ) -> Float[np.ndarray, "4 n"]:
     """Prediction, deviation, and the ends of the 95% interval, in the table's unit.
 
-    Of a value that is learnt as a logarithm the prediction is the mean; of a time it is the median,
-    and the deviation that of its logarithm. Classes have no interval.
+    The prediction is the mean of a value, also where its logarithm is modeled, and the median of a
+    time, whose deviation is that of its logarithm. Classes have no interval.
 
     Args:
         s: Settings.
-        task: What is learnt.
-        mean: On the scale on which it is learnt.
+        task: What is learned.
+        mean: On the scale on which it is learned.
         variance: Likewise, noise included.
     """
     std = np.sqrt(variance)

@@ -1,6 +1,6 @@
 """Rows seen in many views: cell events, pollution, survival (Kandemir & Hamprecht 2015).
 
-What the study adds to the models: which rows are learnt from, views as they are or by principal
+What the study adds to the models: which rows are learned from, views as they are or by principal
 components, one way of training for all models, survival of patients, other methods on the same
 rows and on further random splits.
 """
@@ -23,7 +23,7 @@ from scant.studies.multiview.table import MultiviewData, of
 from scant.studies.protocol import Tensors, required
 from scant.studies.trained import TrainedStudy
 
-ROWS = "x"  # in a model's state: the rows that it has learnt from, as it sees them
+ROWS = "x"  # in a model's state: the rows that it has learned from, as it sees them
 KEPT = ("view", "x", "target", "event", "patient", "group")  # of the table, in the fitted model
 
 
@@ -155,7 +155,7 @@ class Study(TrainedStudy):
         """The table with predictions (see `explore.predictions`).
 
         Raises:
-            BadInput: A column is absent that was learnt from.
+            BadInput: A column is absent that was learned from.
         """
         from scant.studies.multiview.explore import predictions
 

@@ -95,7 +95,7 @@ def curves(cohort: Patients) -> dict[str, np.ndarray]:
 
 
 def no_curves() -> dict[str, np.ndarray]:
-    """What stands in place of curves where no survival is learnt."""
+    """What stands in place of curves where no survival is learned."""
     return {
         "km_time": np.empty(0),
         "km_true": np.empty((3, 0)),

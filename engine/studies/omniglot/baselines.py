@@ -82,7 +82,7 @@ def single(data: Prepared, name: str) -> Chances:
 def nearest(
     data: Prepared, train: Int[np.ndarray, " m"], query: Int[np.ndarray, " n"]
 ) -> Float[np.ndarray, "n most"]:
-    """Each row that is asked for has the class of the nearest learnt one of its output."""
+    """Each row that is asked for has the class of the nearest learned one of its output."""
     observed = data.observed
     result = np.zeros((len(query), data.sizes.max()))
     for d in np.unique(observed.output[query]):
@@ -95,10 +95,10 @@ def nearest(
 def linear(data: Prepared) -> Chances:
     """A multinomial logistic regression of each output, with the usual penalty (C = 1)."""
     observed = data.observed
-    centre, width = observed.x[data.train].mean(0), observed.x[data.train].std()
+    center, width = observed.x[data.train].mean(0), observed.x[data.train].std()
     result = np.zeros((len(data.test), data.sizes.max()))
     scale = width if data.image is not None else observed.x[data.train].std(0)
-    x = (observed.x - centre) / np.where(scale > 1e-9, scale, 1.0)
+    x = (observed.x - center) / np.where(scale > 1e-9, scale, 1.0)
     for d in np.unique(observed.output[data.test]):
         mine, query = (rows[observed.output[rows] == d] for rows in (data.train, data.test))
         model = LogisticRegression(max_iter=LINEAR_STEPS).fit(x[mine], observed.label[mine])

@@ -51,10 +51,10 @@ def drawn(data: Prepared, pixels: Any) -> Float[np.ndarray, " v"]:
             bytes from 0 to 255.
 
     Raises:
-        BadInput: The model has learnt no images, or these are no pixels of one.
+        BadInput: The model has learned no images, or these are no pixels of one.
     """
     if data.image is None:
-        raise BadInput("This model has not learnt from images, so there is nothing to draw.")
+        raise BadInput("This model was not trained on images, so there is nothing to draw.")
     count = data.image[0] * data.image[1]
     why = f"the model's images have {data.image[1]} x {data.image[0]} = {count:,}"
     values = numbers(pixels, "pixels", count, why, shades=rows.SHADES)
@@ -104,7 +104,7 @@ def _class(data: Prepared, query: dict[str, Any], p: Float[np.ndarray, "d c"]) -
 
 
 def _top(data: Prepared, p: Float[np.ndarray, "d c"]) -> tuple[np.ndarray, np.ndarray]:
-    """The most probable classes of each output, and a learnt image of each."""
+    """The most probable classes of each output, and a learned image of each."""
     observed, shape = data.observed, data.image or (0, 0)
     top = np.full((len(data.sizes), TOP), -1)
     images = np.zeros((*top.shape, *shape))
@@ -193,7 +193,7 @@ def predictions(fitted: FittedOmniglot, table: pd.DataFrame) -> pd.DataFrame:
 
 
 def rows_to_predict(data: Prepared, table: pd.DataFrame) -> Characters:
-    """A table's rows as the model has learnt its own.
+    """A table's rows as the model has learned its own.
 
     Raises:
         BadInput: A column is absent, an output was not trained on, images are of another shape.

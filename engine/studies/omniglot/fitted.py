@@ -1,4 +1,4 @@
-"""The rows of a table as the models learn them, and a model that has learnt from them.
+"""The rows of a table as the models learn them, and a model that has learned from them.
 
 What reports, answers, the temperature and the methods compared are made from; `Study` makes both.
 """
@@ -24,7 +24,7 @@ class Prepared:
     Attributes:
         settings: Of the run.
         metadata: What labels the arrays on a page (`preprocessing.metadata_of`).
-        observed: The rows, as they are learnt.
+        observed: The rows, as they are learned.
         image: Height and width of images; None: rows are features.
         train: Training rows.
         test: Rows that are held out.
@@ -82,7 +82,7 @@ class FittedOmniglot:
         return self.of_features(self.data.x[at], self.data.output[at], draws)
 
     def of_features(self, x: torch.Tensor, output: torch.Tensor, draws: int | None = None) -> Any:
-        """Class probabilities of rows as learnt."""
+        """Class probabilities of rows as learned."""
         prepared = self.model.kernel.prepare(x)
         how = {} if draws is None else {"draws": draws}
         return self.model.predict(prepared, output, temperature=self.temperature, **how)

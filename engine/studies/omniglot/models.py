@@ -30,7 +30,7 @@ def kernel_for(
     image: tuple[int, int] | None,
     single: bool,
 ) -> Any:
-    """The kernel by that name, scaled to the rows that are learnt from.
+    """The kernel by that name, scaled to the rows that are learned from.
 
     Args:
         s: Settings.
@@ -192,7 +192,7 @@ def with_fewer(
         rows: As the model's kernel prepared them.
         output: Of each row.
         label: Of each row.
-        n_train: How many rows are learnt from.
+        n_train: How many rows are learned from.
     """
     result = pieces(model)[0].q_mean.new_zeros(len(output), model.width)
     for at, fresh, own in anew(model, s, rows, output, label, n_train):

@@ -93,7 +93,7 @@ def shaded(s: OmniglotSettings, pixels: Float[np.ndarray, "*n"]) -> Float[np.nda
 def split(
     s: OmniglotSettings, observed: Characters
 ) -> tuple[Bool[np.ndarray, " n"], Bool[np.ndarray, " n"]]:
-    """Which rows are learnt from, and which held out; each class has its share of both.
+    """Which rows are learned from, and which held out; each class has its share of both.
 
     The held-out rows are the same whatever `shots` is, and fewer shots are among more.
 
@@ -224,9 +224,9 @@ def notes(
     """What a person should know of how the table was taken.
 
     Args:
-        observed: As learnt.
+        observed: As learned.
         drawn: Height and width of the table's images.
-        image: The same as learnt.
+        image: The same as learned.
         test: Rows held out.
     """
     messages = []
@@ -242,7 +242,7 @@ def notes(
     few = np.bincount(observed.number)
     if (few == 1).any():
         messages.append(
-            f"{int((few == 1).sum()):,} classes have a single row, which is learnt from: nothing "
+            f"{int((few == 1).sum()):,} classes have a single row, a training row: nothing "
             "of them is held out."
         )
     if not test.any():

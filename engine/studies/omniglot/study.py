@@ -1,6 +1,6 @@
 """Omniglot: many outputs with classes of their own, few examples (Ma 2023, chapters 3 and 4).
 
-What the study adds to the models: which rows are learnt from, images brought to one size, a bound
+What the study adds to the models: which rows are learned from, images brought to one size, a bound
 of all rows now and then, matrices and pictures for the page, other classifiers on the same rows.
 """
 
@@ -131,7 +131,7 @@ class Study(TrainedStudy):
             **rows.examples(self.data.observed, self.data.image, query, p),
         }
 
-    # --- what the model has learnt --------------------------------------------------------------
+    # --- what the model has learned --------------------------------------------------------------
 
     @property
     def present(self) -> FittedOmniglot:
@@ -243,7 +243,7 @@ class Study(TrainedStudy):
 
 
 def _firsts(observed: Characters, train: Int[np.ndarray, " n"]) -> Int[np.ndarray, " d"]:
-    """The first row of each output, among the rows that are learnt from."""
+    """The first row of each output, among the rows that are learned from."""
     return np.unique(observed.output[train], return_index=True)[1]
 
 

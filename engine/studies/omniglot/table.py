@@ -143,7 +143,7 @@ def of(
 
 
 def columns_of(frame: pd.DataFrame, name: str = "the table") -> list[str]:
-    """The columns that are learnt from: pixels in their order, or else all that are numbers.
+    """The columns that are learned from: pixels in their order, or else all that are numbers.
 
     Raises:
         BadInput: There are none, a pixel is missing between two, or there are too many.
@@ -163,7 +163,7 @@ def columns_of(frame: pd.DataFrame, name: str = "the table") -> list[str]:
     if not 1 <= len(numbers) <= MOST_FEATURES:
         raise BadInput(
             f"{name} has {len(numbers):,} columns of numbers, and 1 to {MOST_FEATURES:,} can be "
-            "learnt from; only pixels (p0, p1, …) may be more."
+            "features; only pixels (p0, p1, …) may be more."
         )
     return numbers
 

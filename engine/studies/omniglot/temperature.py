@@ -60,7 +60,7 @@ def find(data: Prepared, model: models.Model) -> tuple[float, str]:
     value = float(math.exp(result.x))
     return value, (
         f"Functions are divided by a temperature of {value:.2f} before the softmax, chosen on "
-        f"{len(left):,} rows learnt from that another model was not shown."
+        f"{len(left):,} training rows that another model was not trained on."
     )
 
 

@@ -1,4 +1,4 @@
-"""A ZIP of images as a table that a study can be fitted to: in grey, or ink 1 and paper 0."""
+"""A ZIP of images as a table that a study can be fitted to: in gray, or ink 1 and paper 0."""
 
 from __future__ import annotations
 

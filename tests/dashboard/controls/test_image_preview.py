@@ -127,5 +127,5 @@ def test_a_zip_of_classes_is_counted_rarest_first_and_its_grey_is_kept(groups: b
     assert ("groups" in message) == groups
     assert "<td class='number'>2</td>" in message
     assert message.count("<img") == 3
-    grey = np.asarray(Image.open(io.BytesIO(b64decode(message.split("base64,")[1].split("'")[0]))))
-    assert sorted(np.unique(grey)) == [51, 204]
+    gray = np.asarray(Image.open(io.BytesIO(b64decode(message.split("base64,")[1].split("'")[0]))))
+    assert sorted(np.unique(gray)) == [51, 204]

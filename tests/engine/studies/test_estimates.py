@@ -27,7 +27,7 @@ LABELS: dict[str, Counts] = {
 }
 
 
-AT_SCALE = {"redshift": {"training_size": 30_000}}  # rows beyond which no more are learnt from
+AT_SCALE = {"redshift": {"training_size": 30_000}}  # rows beyond which no more are learned from
 
 
 def estimate(

@@ -52,7 +52,7 @@ def number(study: str) -> str:
     )
 
 
-def learnt(study: str) -> str:
+def target_column(study: str) -> str:
     return TARGET.get(study, "label")
 
 
@@ -173,7 +173,7 @@ def test_duplicate_rows(study: str, tmp_path: Path) -> None:
 
 @every_study
 def test_one_value_or_one_class_only(study: str, tmp_path: Path) -> None:
-    column = learnt(study)
+    column = target_column(study)
     data = csv(template(study).assign(**{column: "3"}))
     if study == "clamp":  # a pool may begin with one class, or none; the study says what it lacks
         from scant.training.api import fit

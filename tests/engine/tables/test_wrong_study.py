@@ -24,7 +24,7 @@ def test_a_table_of_views_says_what_is_learnt_before_the_fit() -> None:
     assert "none of the columns label, y and time" in message
     mapped = {"what": "label"}
     assert not inspect_table(brought, VIEWS, mapping=mapped).problems
-    read_table(brought, VIEWS, purpose="predict")  # where nothing is learnt, nothing is asked
+    read_table(brought, VIEWS, purpose="predict")  # where nothing is learned, nothing is asked
 
 
 def test_a_class_that_is_called_none_is_named() -> None:

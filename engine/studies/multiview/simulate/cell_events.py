@@ -93,7 +93,7 @@ def candidates(seed: int = 0, sequences: int = SEQUENCES, each: int = CANDIDATES
 def patches(
     rng: np.random.Generator, kind: Int[np.ndarray, " n"], sequence: Int[np.ndarray, " n"]
 ) -> Float[np.ndarray, "n t h w"]:
-    """Grey frames of every candidate, 0 black and 1 white."""
+    """Gray frames of every candidate, 0 black and 1 white."""
     film = _films(rng, kind)
     n, count = len(kind), int(sequence.max()) + 1
     light, contrast = rng.normal(0.45, 0.04, count), rng.uniform(0.75, 1.25, count)
@@ -154,8 +154,8 @@ def views(frames: Float[np.ndarray, "n t h w"]) -> pd.DataFrame:
     from skimage.feature import hog, local_binary_pattern  # for workers: half a second to import
 
     def texture(image: Float[np.ndarray, "h w"]) -> Float[np.ndarray, " b"]:
-        grey = np.round(255 * np.clip(image, 0, 1)).astype(np.uint8)
-        pattern = local_binary_pattern(grey, 8, 1, "nri_uniform").astype(int)
+        gray = np.round(255 * np.clip(image, 0, 1)).astype(np.uint8)
+        pattern = local_binary_pattern(gray, 8, 1, "nri_uniform").astype(int)
         return np.bincount(pattern.ravel(), minlength=59)[:58] / pattern.size
 
     def gradient(image: Float[np.ndarray, "h w"]) -> Float[np.ndarray, " b"]:

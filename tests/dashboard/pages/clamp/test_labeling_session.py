@@ -153,10 +153,10 @@ def test_every_patch_is_sent_once_unless_the_browser_begins_anew(press: Press, f
 def test_a_model_that_cannot_answer_is_asked_again(press: Press, frame: Any) -> None:
     frame.service.down = True
     press("label", row=0, value=0)
-    assert press.learnt == [0]
+    assert press.batches == [0]
     frame.service.down = False
     press("label", row=1, value=0)
-    assert press.learnt == [0, 2]
+    assert press.batches == [0, 2]
 
 
 def test_the_pool_may_run_out(press: Press) -> None:
@@ -184,8 +184,8 @@ def test_one_question_at_a_time_and_the_latest_labels_win(
         press("label", row=row, value=0)
     assert len(waiting) == 1
     waiting.pop()()
-    assert press.learnt[-1] == 1
+    assert press.batches[-1] == 1
     assert len(waiting) == 1
     waiting.pop()()
-    assert press.learnt[-1] == 3
+    assert press.batches[-1] == 3
     assert waiting == []

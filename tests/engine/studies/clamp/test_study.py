@@ -193,7 +193,7 @@ def test_patches_that_are_asked_about_lie_between_the_classes(table: pd.DataFram
 
 
 def test_it_stops_when_nothing_changes() -> None:
-    """Two clouds far apart are learnt at once."""
+    """Two clouds far apart are learned at once."""
     table = clouds()
     table.loc[table["label"] == "clamp", [f"f{i}" for i in range(6)]] += 20
     events = list(train(Study(settings(budget=150, patience=3, baselines=False), table, CPU)))

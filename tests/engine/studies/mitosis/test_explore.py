@@ -75,12 +75,12 @@ def test_a_row_is_placed_as_it_was_scored(fitted: tuple[Study, Report], plain: S
 
 def test_pixels_come_as_numbers_as_words_and_as_bytes(fitted: tuple[Study, Report]) -> None:
     study, _ = fitted
-    grey = study.explore("row", index=4)["image"].ravel()
-    packed = base64.b64encode(np.round(255 * grey).astype(np.uint8).tobytes()).decode()
-    ways = [grey.tolist(), ",".join(map(str, grey)), packed]
+    gray = study.explore("row", index=4)["image"].ravel()
+    packed = base64.b64encode(np.round(255 * gray).astype(np.uint8).tobytes()).decode()
+    ways = [gray.tolist(), ",".join(map(str, gray)), packed]
     lines = [study.explore("place", pixels=way) for way in ways]
     assert all(np.array_equal(t["p"], lines[0]["p"]) for t in lines)
-    gaps = ["" if i < 10 else str(v) for i, v in enumerate(grey)]
+    gaps = ["" if i < 10 else str(v) for i, v in enumerate(gray)]
     assert np.isfinite(study.explore("place", pixels=",".join(gaps))["p"]).all()
 
 

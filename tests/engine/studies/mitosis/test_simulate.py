@@ -1,4 +1,4 @@
-"""Invented cells: grey, dark on light, told apart by some of them only, on slides that differ."""
+"""Invented cells: gray, dark on light, told apart by some of them only, on slides that differ."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_slides_differ_more_where_it_is_hard() -> None:
 
 
 def test_other_slides_can_be_told_but_not_without_error() -> None:
-    """Something can be learnt, and something is left to learn; hard is harder."""
+    """Something can be learned, and something is left to learn; hard is harder."""
     results = []
     for look in (simulate.EASY, simulate.HARD):
         made = simulate.cells(0, 20, (5, 60), look)

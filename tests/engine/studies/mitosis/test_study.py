@@ -265,7 +265,7 @@ def test_predictions_name_the_class_and_keep_the_rows(
     assert labeled["predicted"].tolist() == told["label"].tolist()
     with pytest.raises(BadInput, match="no pixels"):
         study.predict(query[["label", "p1"]])
-    with pytest.raises(BadInput, match="have 9 x 9 pixels, and the model has learnt 10 x 10"):
+    with pytest.raises(BadInput, match="have 9 x 9 pixels, and the model was trained on 10 x 10"):
         study.predict(query[["label", *(f"p{i}" for i in range(81))]])
     plain = Study(settings(), clouds({"few": 15, "many": 60}), CPU)
     run(plain)

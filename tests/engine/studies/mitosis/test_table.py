@@ -145,12 +145,12 @@ def test_doubled_and_constant_columns_are_kept_and_html_is_only_a_name(table: pd
 
 
 def packed(folders: dict[str, int], side: int = 12) -> bytes:
-    """A ZIP with an image a path; the number is its grey."""
+    """A ZIP with an image a path; the number is its gray."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
-        for path, grey in folders.items():
+        for path, gray in folders.items():
             file = io.BytesIO()
-            Image.fromarray(np.full((side, side), grey, np.uint8)).save(file, "PNG")
+            Image.fromarray(np.full((side, side), gray, np.uint8)).save(file, "PNG")
             archive.writestr(path, file.getvalue())
     return out.getvalue()
 

@@ -1,4 +1,4 @@
-"""What the multiview study has learnt and answers once it is fitted, of each task."""
+"""What the multiview study has learned and answers once it is fitted, of each task."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def fitted(request: pytest.FixtureRequest) -> dict[str, tuple[Study, Report]]:
     return result
 
 
-# --- what was learnt ------------------------------------------------------------------------------
+# --- what was learned ------------------------------------------------------------------------------
 
 
 def test_classes_are_learnt(fitted: dict[str, tuple[Study, Report]]) -> None:
@@ -214,7 +214,7 @@ def test_a_patient_is_told_as_in_the_snapshot(fitted: dict[str, tuple[Study, Rep
     assert result["curve"][at] == pytest.approx(0.5, abs=0.1)
     with pytest.raises(BadInput, match="no patient 'nobody'"):
         study.explore("patient", name="nobody")
-    with pytest.raises(BadInput, match="learnt no survival"):
+    with pytest.raises(BadInput, match="not trained on survival"):
         fitted["values"][0].explore("patient", name="1")
 
 

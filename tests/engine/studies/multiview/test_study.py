@@ -59,12 +59,12 @@ def test_patients_are_held_out_whole_and_censored_ones_are_not_learnt_from(
     assert not set(observed.patient[study.data.train]) & set(observed.patient[study.data.test])
     assert observed.event[study.data.train].all()
     assert not observed.event[study.data.test].all()
-    assert any("last seen alive: their rows are not learnt from" in n for n in study.notes)
+    assert any("are censored: their rows are not trained on" in n for n in study.notes)
     held = list(dict.fromkeys(observed.patient[study.data.test].tolist()))
     assert study.metadata["patients"] == [observed.patients[p] for p in held]
     late = Study(settings(), lives, CPU)
     assert not late.data.observed.event[late.data.train].all()
-    assert not any("not learnt from" in n for n in late.notes)
+    assert not any("not trained on" in n for n in late.notes)
     late.start_restart(0, 0, None)
     assert int(late.learner.model.censored.sum()) == int(
         (~late.data.observed.event[late.data.train]).sum()
@@ -252,7 +252,7 @@ def test_a_density_of_the_logarithm_is_told_as_one_of_the_value(values: pd.DataF
 
 
 def test_censored_patients_make_predicted_times_longer(lives: pd.DataFrame) -> None:
-    """Nobody is seen for longer than so: who lives on teaches only where that is learnt."""
+    """Nobody is seen for longer than so: who lives on teaches only where that is learned."""
     short = lives.assign(event=(lives["event"] == 1) & (lives["time"] < 15))
     short["event"] = short["event"].astype(int)
     short["time"] = short["time"].clip(upper=15)

@@ -1,4 +1,4 @@
-"""Tables of rows in views: what is read, what is learnt of it, and what is refused."""
+"""Tables of rows in views: what is read, what is learned of it, and what is refused."""
 
 from __future__ import annotations
 

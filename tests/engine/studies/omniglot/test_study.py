@@ -58,9 +58,9 @@ def test_images_are_brought_to_size_and_to_black_and_white(drawings: pd.DataFram
     assert bw.data.image == (6, 6)
     assert set(np.unique(bw.data.observed.x)) == {0.0, 1.0}
     assert any("12 x 12 pixels were brought to 6 x 6" in note for note in bw.notes)
-    grey = Study(settings(pixels="grey"), drawings, CPU)
+    gray = Study(settings(pixels="grey"), drawings, CPU)
     own = of(drawings).x
-    assert np.abs(grey.data.observed.x - own).max() <= 0.5 / 255 + 1e-9
+    assert np.abs(gray.data.observed.x - own).max() <= 0.5 / 255 + 1e-9
     tall = drawings.drop(columns=[f"p{i}" for i in range(132, 144)])
     assert Study(settings(height=11), tall, CPU).data.image == (11, 12)
 
@@ -272,12 +272,12 @@ def test_images_of_another_size_are_brought_to_the_models(drawings: pd.DataFrame
     pd.testing.assert_frame_equal(study.predict(drawings)[columns], study.predict(small)[columns])
     whole = Study(settings(), drawings, CPU)
     run(whole)
-    with pytest.raises(BadInput, match="have 6 x 6 pixels, and the model has learnt 12 x 12"):
+    with pytest.raises(BadInput, match="have 6 x 6 pixels, and the model was trained on 12 x 12"):
         whole.predict(small)
 
 
 def test_a_zip_goes_all_the_way(tmp_path: Path) -> None:
-    """Pages are light: ink is found, learnt from, and predicted, as the command line does it."""
+    """Pages are light: ink is found, learned from, and predicted, as the command line does it."""
     data = simulate.alphabets(
         1, 20, sizes={"Uno": (0, 3), "Due": (0, 3)}, drawers=8, variation=TIDY
     )
