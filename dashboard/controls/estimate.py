@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import html
-from typing import TYPE_CHECKING
 
+import pandas as pd
 from scant.dashboard.controls.status import duration
 from scant.dashboard.frame.template import text
 from scant.dashboard.study_page.context import ControlsContext
@@ -12,9 +12,6 @@ from scant.errors import BadInput
 from scant.runs.limits import Size, check_cost, cost_of, hours_text, size_of
 from scant.studies.base import Counts
 from scant.tables.schema import counts
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 STEERED = "The author of this lesson's link may pause and stop the runs that you start here."
 

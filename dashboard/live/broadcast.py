@@ -8,17 +8,15 @@ draws them after the curve (`assets/page.js`) until an update has made them part
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from bokeh.document import Document
 from bokeh.document.events import MessageSentEvent
 from bokeh.protocol import Protocol
+from bokeh.protocol.message import Message
 from scant.dashboard.live.run_state import TraceBuffer
 from scant.dashboard.plots.elbo import rows
-
-if TYPE_CHECKING:
-    from bokeh.protocol.message import Message
 
 NEWEST = 500  # points at most; more come with the next full update
 

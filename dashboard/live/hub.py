@@ -21,18 +21,16 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import panel as pn
 from bokeh.document import Document
+from bokeh.protocol.message import Message
 from scant.dashboard.live.broadcast import newest
 from scant.dashboard.live.run_state import RunState, fresh, load
 from scant.dashboard.upstream import direct_message
 from scant.events import Event, Finished, Snapshot, State
 from scant.store.trouble import StoreTrouble
-
-if TYPE_CHECKING:
-    from bokeh.protocol.message import Message
 
 TICK = 0.2  # seconds between updates of one watcher
 MANY = 12  # watchers; above, the curve goes on at full pace, and all else changes less often

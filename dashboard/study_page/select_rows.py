@@ -7,19 +7,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 import panel as pn
 from scant.dashboard.frame.template import text
+from scant.dashboard.live.run_state import RunState
 from scant.dashboard.plots.base import BESIDE, View
 from scant.dashboard.plots.table import comparison, figure, meanings
 from scant.dashboard.plots.theme import BLUE, GRAY, dress, models
+from scant.dashboard.study_page.context import PageContext
 from scant.events import Metric
-
-if TYPE_CHECKING:
-    from scant.dashboard.live.run_state import RunState
-    from scant.dashboard.study_page.context import PageContext
 
 TITLE = "Select rows"
 HEIGHT = 620  # pixels that the section takes, about

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scant.dashboard.live.run_state import RunState
 from scant.dashboard.pages.clamp.label_efficiency import LabelEfficiencyPlot
@@ -23,9 +23,7 @@ from scant.dashboard.study_page.prose import read_prose
 from scant.dashboard.study_page.variants import Alternatives, Variant
 from scant.dashboard.study_page.views import PageViews
 from scant.events import Report
-
-if TYPE_CHECKING:
-    from scant.store.records import Label
+from scant.store.records import Label
 
 STORY, EQUATIONS = read_prose(__package__)
 COMPARED = "All methods on the same budget"

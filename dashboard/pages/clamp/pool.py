@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import panel_material_ui as pmui
@@ -13,9 +13,7 @@ from scant.dashboard.plots.base import PlotView
 from scant.dashboard.plots.pool import PoolPlot
 from scant.dashboard.study_page.widgets import stacked
 from scant.events import Report, Snapshot
-
-if TYPE_CHECKING:
-    from scant.store.records import Label
+from scant.store.records import Label
 
 SCORES = {"F1": "f1", "precision": "precision", "recall": "recall"}
 YOURS = "your labels"

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
 from scant import metrics
-
-if TYPE_CHECKING:
-    from scant.dashboard.live.run_state import RunState
+from scant.dashboard.live.run_state import RunState
 
 SHOWN = 2  # neurons, those of largest influence
 
