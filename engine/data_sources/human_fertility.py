@@ -17,9 +17,10 @@ import pandas as pd
 from scant.errors import BadInput
 from scant.studies.aggregation.simulate.fertility import AGES, experiment
 from scant.studies.aggregation.table import TEST
+from scant.tables.assembly import noted
 from scant.tables.column_matching import listed
 from scant.tables.encoding import decode, load
-from scant.tables.read import noted, read_frame
+from scant.tables.read import read_frame
 from scant.tables.schema import Table, TableSchema
 
 STEP = 5  # years, the width of a box

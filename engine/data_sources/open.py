@@ -13,10 +13,11 @@ import platformdirs
 from pyarrow import parquet
 from scant.data_sources.human_fertility import is_rates, read_births
 from scant.errors import BadInput
+from scant.tables.assembly import noted
 from scant.tables.csv_parser import MOST_LINES
 from scant.tables.encoding import regular
 from scant.tables.images.image_table import SIDE, read_image_table
-from scant.tables.read import noted, read_frame, read_table
+from scant.tables.read import read_frame, read_table
 from scant.tables.schema import Table, TableSchema
 
 

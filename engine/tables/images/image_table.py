@@ -7,9 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from scant.tables.assembly import noted
 from scant.tables.images.archives import IMAGE_LIMIT_BYTES, read_images
 from scant.tables.images.photographs import read_photographs
-from scant.tables.read import noted, read_frame
+from scant.tables.read import read_frame
 from scant.tables.schema import Table, TableSchema
 
 SIDE = 20  # of an image, where nothing is said

@@ -31,7 +31,7 @@ def fitted(request: pytest.FixtureRequest) -> dict[str, tuple[Study, Report]]:
     return result
 
 
-# --- what was learned ------------------------------------------------------------------------------
+# --- what was learned -------------------------------------------------------------------------
 
 
 def test_classes_are_learnt(fitted: dict[str, tuple[Study, Report]]) -> None:
