@@ -106,9 +106,9 @@ def test_many_held_out_rows_are_scored_in_part(monkeypatch: pytest.MonkeyPatch) 
         (lambda t: t.drop(columns="p7"), {}, "no column 'p7'"),
         (lambda t: t.drop(columns="p99"), {}, "99 pixels are no square image"),
         (lambda t: t, {"width": 7}, "do not fit 100 pixels"),
-        (lambda t: t.assign(p3=np.nan), {}, "none has a value in feature 4"),
+        (lambda t: t.assign(p3=np.nan), {}, "No training row has a value in feature 4"),
         (lambda t: t.assign(p3=np.inf), {}, "column 'p3', row 0: got 'inf'"),
-        (lambda t: t.assign(**{f"p{i}": 0.5 for i in range(100)}), {}, "all the same"),
+        (lambda t: t.assign(**{f"p{i}": 0.5 for i in range(100)}), {}, "are the same"),
         (lambda t: t[["label", "group"]], {}, "0 columns of numbers"),
     ],
 )

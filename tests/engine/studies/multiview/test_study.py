@@ -107,8 +107,8 @@ def test_components_are_of_the_rows_that_are_learnt_from(classes: pd.DataFrame) 
         ("classes", lambda t: t.assign(group=t["label"]), {}, "No split of the groups has both"),
         ("classes", lambda t: t, {"training_size": 4}, "Only 4 rows are left to learn from"),
         ("classes", lambda t: t, {"task": "survival"}, "learns a column 'time'"),
-        ("values", lambda t: t.assign(y=t["y"] - 3), {"log_target": "yes"}, "never below zero"),
-        ("values", lambda t: t.assign(y=[1.0] * 9 + [None] * 151), {}, "Only 9 rows say what"),
+        ("values", lambda t: t.assign(y=t["y"] - 3), {"log_target": "yes"}, "at least zero"),
+        ("values", lambda t: t.assign(y=[1.0] * 9 + [None] * 151), {}, "Only 9 rows have a target"),
         (
             "lives",
             lambda t: t.assign(event=0),
