@@ -99,6 +99,12 @@ class RedshiftSettings(Settings):
         doc="Stop a restart after this number of iterations without a better validation score; 0: "
         "never.",
     )
+    workers = param.Integer(
+        1,
+        bounds=(1, 256),
+        doc="Number of processes that share the training rows: workers of the cluster without a "
+        "task, or processes on this machine. Worthwhile from some 100,000 rows.",
+    )
 
     def check(self) -> None:
         if self.log_target and self.weights == "normalised":
