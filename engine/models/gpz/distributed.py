@@ -37,13 +37,18 @@ class Processes:
         except ValueError:
             own = None
             cluster = LocalCluster(
-                n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=None
+                n_workers=n_workers,
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address=None,
+                silence_logs=logging.CRITICAL,
             )
             self.client: Any = Client(cluster)
-            weakref.finalize(self, _close, self.client, cluster)
+            self.close = weakref.finalize(self, _close, self.client, cluster)
         else:
             secede()  # the worker of this task has one thread, which its share of rows needs
             self.client = get_client()
+            self.close = weakref.finalize(self, _nothing)
         self.n_workers, self._own = n_workers, own
 
     def addresses(self) -> list[str]:
@@ -51,6 +56,10 @@ class Processes:
         tasks = self.client.processing()
         free = [a for a in sorted(tasks) if not tasks[a] and a != self._own]
         return ([self._own] if self._own else []) + free[: self.n_workers - bool(self._own)]
+
+
+def _nothing() -> None:
+    """The cluster belongs to others."""
 
 
 def _close(client: Any, cluster: Any) -> None:
@@ -120,9 +129,7 @@ class DistributedRows:
         for k, address in enumerate(addresses):
             part = client.scatter(_part(self._patterns, k, len(addresses)), workers=[address])
             made.append(
-                client.submit(
-                    Shard, part, self._n_basis, actor=True, workers=[address], pure=False
-                )
+                client.submit(Shard, part, self._n_basis, actor=True, workers=[address], pure=False)
             )
         return [future.result() for future in made]
 

@@ -164,7 +164,7 @@ class Study(TrainedStudy):
         self.live_z = self._z(shown).numpy()
         self.model = self._model(self.structures[stage])
         generator = restart_generator(self.settings.seed, restart)
-        self.model.initialize(self.X, self.y, generator)
+        self.model.init_from_data(self.X, self.y, generator)
         if best is not None:
             self._take(best)
         self.trainer = GPzTrainer(self.model, self.X, self.y, self.omega, self.noise, self._place)
