@@ -6,7 +6,12 @@ from typing import Any
 
 import pytest
 import torch
+from gpytorch.distributions import MultivariateNormal
 from gpytorch.kernels import Kernel, MaternKernel, PeriodicKernel, RBFKernel, ScaleKernel
+from gpytorch.likelihoods import GaussianLikelihood
+from gpytorch.means import ZeroMean
+from gpytorch.mlls import ExactMarginalLogLikelihood
+from gpytorch.models import ExactGP
 from scant.errors import BadInput
 from scant.models.replicated.baselines import LMC, Independent, Pooled
 from scant.models.replicated.hgp import DHGP, HGP, HGPInd
@@ -112,3 +117,31 @@ def test_the_kernel_of_a_shape_is_the_users_own_of_that_shape() -> None:
         for parameter in model.kernel.levels[1].parameters():
             parameter.data.fill_(0.2)
     torch.testing.assert_close(given.elbo(), named.elbo())
+
+
+class PlainGP(ExactGP):
+    """GPyTorch's exact GP with the kernel and the noise of one of ours."""
+
+    def __init__(self, model: Any, rows: torch.Tensor) -> None:
+        super().__init__(rows, model.data.y, GaussianLikelihood().double())
+        self.mean, self.kernel = ZeroMean(), model.kernel
+        self.likelihood.noise = model.noise[0]
+
+    def forward(self, x: torch.Tensor) -> MultivariateNormal:
+        return MultivariateNormal(self.mean(x), self.kernel(x))
+
+
+@pytest.mark.parametrize("family", [DHGP, Pooled])
+def test_gpytorchs_exact_gp_with_the_hierarchical_kernel_is_the_same(family: Any) -> None:
+    """Of models that regress all rows together: ln p(y), and the joint posterior."""
+    model, data = built(family), measured()
+    plain = PlainGP(model, model.points(data.output, data.replica, data.x))
+    evidence = ExactMarginalLogLikelihood(plain.likelihood, plain)
+    value = evidence(plain(*plain.train_inputs), data.y) * len(data.y)
+    torch.testing.assert_close(model.elbo(), value, rtol=1e-6, atol=0)
+    output, replica, x = asked()
+    known = plain.eval()(model.points(output, replica, x))
+    found = model(torch.stack([output.double(), replica.double(), x], 1))
+    torch.testing.assert_close(found.mean, known.mean, rtol=1e-5, atol=1e-5)
+    expected = known.covariance_matrix
+    torch.testing.assert_close(found.covariance_matrix, expected, rtol=1e-4, atol=1e-5)
