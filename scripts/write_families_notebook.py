@@ -21,7 +21,7 @@ INTRODUCTION = """
 # Scant's models by GPyTorch's interface
 
 Every model is a `gpytorch.Module`. Its objective `elbo()` is in nats, `model(x)` is the
-distribution of f, and `model.likelihood(model(x))` that of y. Where the mathematics allows, a
+distribution of f, and its likelihood that of y. Where the mathematics allows, a
 kernel of your own takes the place of the model's.
 """
 
@@ -48,6 +48,25 @@ def train(model, objective, steps=40, rate=0.05):
 
 # A title, a sentence or two, and a cell.
 FAMILIES: tuple[tuple[str, str, str], ...] = (
+    (
+        "GPz",
+        "A sparse GP of basis functions, of six covariance structures in place of kernels, with"
+        " noise that depends on the input. The objective is the log evidence.",
+        """
+        from scant.models.gpz.likelihood import GPzLikelihood
+        from scant.models.gpz.log_evidence import LogEvidence
+        from scant.models.gpz.model import GPz
+
+        model = GPz(n_features=2, n_basis=8, covariance="VC")
+        model.init_from_data(x, y, generator)
+        print("log evidence", train(model, LogEvidence(model, x, y)))
+        model.fit_posterior(x, y)
+        with torch.no_grad():
+            f = model(new)
+            predicted = GPzLikelihood(model)(f, new)
+        print(f.mean, f.variance, predicted.variance)
+        """,
+    ),
     (
         "Deep feed-forward GP",
         "Hidden neurons, each a sparse GP over a view of a row, into an output GP. The kernel is"
