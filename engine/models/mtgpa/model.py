@@ -24,7 +24,8 @@ roughly (start values and the least noise assume a scale near one); inputs may h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
@@ -188,7 +189,8 @@ class MTGPA(nn.Module):
         a = self.prior.mixing[:, own]
         offset = torch.outer(self.prior.offset[own], mass(supports, self.prior.dimensions))
         # (5.11), mixed by 5.9
-        return Moments(a.T @ mean + offset, torch.einsum("lf,lg,ln->fgn", a, a, variance))
+        pairs = (a.unsqueeze(2) * a.unsqueeze(1)).flatten(1)
+        return Moments(a.T @ mean + offset, (pairs.T @ variance).unflatten(0, (len(own), -1)))
 
     def expected_log_likelihood(self, data: Data) -> Float[Tensor, " n"]:
         """E_q[ln p(y | f)] of each row, in nats."""
@@ -210,10 +212,9 @@ class MTGPA(nn.Module):
             data: All rows, or a minibatch.
             weight: Of each row: how many rows it stands for (ones by default).
         """
-        values = self.expected_log_likelihood(data)
-        return (
-            values if weight is None else weight * values
-        ).sum() - self.kl_divergence()  # (5.10)
+        with self._held():
+            values, kl = self.expected_log_likelihood(data), self.kl_divergence()
+        return (values if weight is None else weight * values).sum() - kl  # (5.10)
 
     @torch.no_grad()
     def predict(
@@ -261,17 +262,16 @@ class MTGPA(nn.Module):
 
     def _in_chunks(self, of_rows: Callable, n: int) -> list:
         """Values chunk by chunk, K_uu factorized once."""
-        training = self.training
-        self.eval()
-        self._forget()
-        parts = [of_rows(slice(i, min(i + CHUNK, n))) for i in range(0, n, CHUNK)]
-        self._forget()
-        self.train(training)
-        return parts
+        with self._held():
+            return [of_rows(slice(i, min(i + CHUNK, n))) for i in range(0, n, CHUNK)]
 
-    def _forget(self) -> None:
-        for latent in self.latents:
-            latent.forget()
+    @contextmanager
+    def _held(self) -> Iterator[None]:
+        """Inside, every K_uu is factorized once; parameters stay as they are."""
+        with ExitStack() as stack:
+            for latent in self.latents:
+                stack.enter_context(latent.held())
+            yield
 
     @torch.no_grad()
     def aggregate_check(self, data: Data) -> PredictiveCheck:
