@@ -30,7 +30,11 @@ from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import torch
+from gpytorch.distributions import MultitaskMultivariateNormal, MultivariateNormal
+from gpytorch.models import GP
 from jaxtyping import Float
+from linear_operator import to_linear_operator
+from linear_operator.operators import KroneckerProductLinearOperator
 from scant.errors import BadInput
 from scant.models.mtgpa.initialization import check, inducing_points, signs, spacing
 from scant.models.mtgpa.likelihoods import Likelihood, Moments, MTGPAPrediction, likelihood
@@ -56,7 +60,7 @@ class PredictiveCheck(NamedTuple):
         return self.error.abs().le(deviations).double().mean().item()
 
 
-class MTGPA(nn.Module):
+class MTGPA(GP):
     """Sparse variational multi-task GP over supports; see the module for how it is driven.
 
     Args:
@@ -179,6 +183,30 @@ class MTGPA(nn.Module):
         """Means and variances of all latent functions, averaged over the supports."""
         moments = [latent.moments(supports) for latent in self.latents]
         return torch.cat([m for m, _ in moments]), torch.cat([v for _, v in moments])
+
+    def forward(self, supports: Float[Tensor, "n c"], task: int = 0) -> MultivariateNormal:
+        """q of a task's functions at supports, with covariances between these, lazily.
+
+        A `MultitaskMultivariateNormal` where the task has two functions, a mean and a log variance.
+        """
+        own = self.functions[task]
+        mean = self.moments(supports, task).mean
+        terms, first = [], 0
+        for latent in self.latents:
+            rows = self.prior.mixing[first : first + latent.rank, own]
+            first += latent.rank
+            K = latent(supports).lazy_covariance_matrix  # of all its functions
+            for r, a in enumerate(rows):
+                each = K[r] if K.dim() > 2 else K
+                if len(own) == 1:
+                    terms.append(each * a.square())
+                else:
+                    B = to_linear_operator(torch.outer(a, a))
+                    terms.append(KroneckerProductLinearOperator(each, B))
+        total = sum(terms[1:], start=terms[0])
+        if len(own) == 1:
+            return MultivariateNormal(mean[0], total)
+        return MultitaskMultivariateNormal(mean.T, total)
 
     def moments(self, supports: Float[Tensor, "n c"], task: int) -> Moments:
         """q of a task's functions at supports (5.11)."""
