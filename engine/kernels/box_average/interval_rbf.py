@@ -20,8 +20,11 @@ As printed, both lose all digits when an interval is short, long or far away. So
 
 from __future__ import annotations
 
+import functools
 import math
+from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,6 +37,9 @@ FEW = 64  # intervals, among which repeated ones are not worth looking for
 POINT, SHORT, LONG = 0, 1, 2
 ROOT_HALF_PI = math.sqrt(math.pi / 2)
 ROOT_HALF = math.sqrt(0.5)
+_rule = functools.cache(
+    np.polynomial.legendre.leggauss
+)  # found as eigenvalues: once for each count
 
 
 class Interval(NamedTuple):
@@ -68,12 +74,43 @@ class Interval(NamedTuple):
             return self, None
         return Interval(lower[codes // n], upper[codes % n]), places
 
+    def by_width(self) -> ByWidth:
+        """Ready for any number of lengthscales: what does not depend on them is found once."""
+        known, places = self.distinct()
+        widths, order = (known.upper - known.lower).detach().sort(stable=True)
+        if not bool((order[1:] > order[:-1]).all()):
+            back = torch.argsort(order)
+            known, places = known.at(order), back if places is None else back[places]
+        return ByWidth(known, places, widths.tolist())
+
     def nodes(self, kind: int) -> Iterator[tuple[Tensor, float]]:
         """Gauss-Legendre nodes within short intervals, and their weights."""
-        places, weights = np.polynomial.legendre.leggauss(1 if kind == POINT else 5)
+        if kind == POINT and not (self.lower.requires_grad or self.upper.requires_grad):
+            yield self.lower, 1.0
+            return
+        places, weights = _rule(1 if kind == POINT else 5)
         for place, weight in zip(places, weights):
             # The mid-point also of equal ends, so that each end gets its share of the gradient.
             yield torch.lerp(self.lower, self.upper, 0.5 + 0.5 * float(place)), 0.5 * float(weight)
+
+
+class ByWidth(NamedTuple):
+    """Distinct intervals from narrow to wide, so that those of one kind lie beside each other."""
+
+    distinct: Interval
+    places: Tensor | None  # of all intervals among the distinct ones; None: they are these
+    widths: list[float]
+
+    def groups(self, lengthscale: float) -> Iterator[tuple[int, Interval]]:
+        """POINT, SHORT and LONG ones, as far as there are any."""
+        ends = [0, *(bisect_right(self.widths, w) for w in (0.0, NARROW * lengthscale))]
+        for kind, (start, end) in enumerate(pairwise([*ends, len(self.widths)])):
+            if end > start:
+                yield kind, self.distinct.at(slice(start, end))
+
+    def spread(self, K: Tensor, dim: int) -> Tensor:
+        """From the distinct intervals to all."""
+        return K if self.places is None else K.index_select(dim, self.places)
 
 
 class _Tail(torch.autograd.Function):
@@ -109,13 +146,19 @@ def _long_long(x: Interval, y: Interval, lengthscale: Tensor) -> Tensor:
     return total / ((x.upper - x.lower) * scale * ((y.upper - y.lower) * scale))
 
 
+def _long_self(x: Interval, lengthscale: Tensor) -> Tensor:
+    width = (x.upper - x.lower) / lengthscale
+    # (C.18), both intervals the same
+    return 2 * (ROOT_HALF_PI * width + _Tail.apply(width) - 1) / width.square()
+
+
 def _long_point(x: Interval, z: Tensor, lengthscale: Tensor) -> Tensor:
     left, right = z - x.lower, x.upper - z
     # From the nearer end, inside counted negative, to the farther one: erfc keeps its digits there.
     near, far = -torch.minimum(left, right), torch.maximum(left, right)
     scale = ROOT_HALF / lengthscale
     integral = torch.erfc(near * scale) - torch.erfc(far * scale)  # (C.20)
-    return ROOT_HALF_PI * lengthscale * integral / (x.upper - x.lower)
+    return ROOT_HALF_PI * lengthscale / (x.upper - x.lower) * integral
 
 
 def _average(x: Interval, y: Interval, lengthscale: Tensor, kinds: tuple[int, int]) -> Tensor:
@@ -124,39 +167,37 @@ def _average(x: Interval, y: Interval, lengthscale: Tensor, kinds: tuple[int, in
         return _long_long(x, y, lengthscale)
     if kinds[1] == LONG:
         x, y, kinds = y, x, (kinds[1], kinds[0])
-    total: Tensor | float = 0.0
+    terms = []
     for z, weight in y.nodes(kinds[1]):
         if kinds[0] == LONG:
-            total = total + weight * _long_point(x, z, lengthscale)
+            terms.append(_weighted(weight, _long_point(x, z, lengthscale)))
             continue
         for place, w in x.nodes(kinds[0]):
             t = (place - z) / lengthscale
-            total = total + weight * w * torch.exp(-0.5 * t * t)
-    assert isinstance(total, Tensor)
-    return total
+            terms.append(_weighted(weight * w, torch.exp(-0.5 * t * t)))
+    return functools.reduce(torch.add, terms)
 
 
-def eq_average(x: Interval, y: Interval, lengthscale: Float[Tensor, ""]) -> Float[Tensor, "n m"]:
+def _weighted(weight: float, K: Tensor) -> Tensor:
+    return K if weight == 1 else weight * K
+
+
+def eq_average(
+    x: Interval | ByWidth, y: Interval | ByWidth, lengthscale: Float[Tensor, ""]
+) -> Float[Tensor, "n m"]:
     """Averages over every pair of n intervals x and m intervals y (`"n"` and `"m"` ends)."""
-    (x, from_row), (y, from_column) = x.distinct(), y.distinct()
-    rows, columns = (list(_groups(i.kinds(lengthscale))) for i in (x, y))
+    x, y = (i.by_width() if isinstance(i, Interval) else i for i in (x, y))
+    length = float(lengthscale.detach())
+    columns = [(b, j.unsqueeze(0)) for b, j in y.groups(length)]
     strips = []
-    for a, i in rows:
-        blocks = [
-            _average(x.at(i).unsqueeze(1), y.at(j).unsqueeze(0), lengthscale, (a, b))
-            for b, j in columns
-        ]
-        strips.append(torch.cat(blocks, dim=1))
-    K = _gather(torch.cat(strips), 0, rows, from_row)
-    return _gather(K, 1, columns, from_column)
+    for a, i in x.groups(length):
+        rows = i.unsqueeze(1)
+        strips.append(_joined([_average(rows, j, lengthscale, (a, b)) for b, j in columns], 1))
+    return y.spread(x.spread(_joined(strips, 0), 0), 1)
 
 
-def _gather(K: Tensor, dim: int, groups: list[tuple[int, Tensor]], places: Tensor | None) -> Tensor:
-    """From the order of groups to that of the distinct intervals, and on to that of all."""
-    if len(groups) > 1:
-        back = torch.argsort(torch.cat([index for _, index in groups]))
-        places = back if places is None else back[places]
-    return K if places is None else K.index_select(dim, places)
+def _joined(parts: list[Tensor], dim: int) -> Tensor:
+    return parts[0] if len(parts) == 1 else torch.cat(parts, dim)
 
 
 def eq_average_pairs(
@@ -165,7 +206,19 @@ def eq_average_pairs(
     """Averages over the first of x with the first of y, the second with the second, and so on."""
     groups = list(_groups(3 * x.kinds(lengthscale) + y.kinds(lengthscale)))
     parts = [_average(x.at(i), y.at(i), lengthscale, divmod(kind, 3)) for kind, i in groups]
-    return _gather(torch.cat(parts), 0, groups, None)
+    if len(groups) == 1:
+        return parts[0]
+    return torch.cat(parts)[torch.argsort(torch.cat([index for _, index in groups]))]
+
+
+def eq_average_selves(x: ByWidth, lengthscale: Float[Tensor, ""]) -> Float[Tensor, " n"]:
+    """Averages over each interval with itself."""
+    groups = x.groups(float(lengthscale.detach()))
+    parts = [
+        _long_self(i, lengthscale) if kind == LONG else _average(i, i, lengthscale, (kind, kind))
+        for kind, i in groups
+    ]
+    return x.spread(_joined(parts, 0), 0)
 
 
 def _groups(kinds: Tensor) -> Iterator[tuple[int, Tensor]]:

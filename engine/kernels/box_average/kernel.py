@@ -20,12 +20,19 @@ import torch
 from gpytorch.kernels import Kernel
 from jaxtyping import Float
 from scant.errors import BadInput
-from scant.kernels.box_average.interval_rbf import Interval, eq_average, eq_average_pairs
+from scant.kernels.box_average.interval_rbf import (
+    ByWidth,
+    Interval,
+    eq_average,
+    eq_average_pairs,
+    eq_average_selves,
+)
 from scant.kernels.box_average.support import Pieces, alike, pieces
 from torch import Tensor
 
 SHAPES = ("eq", "matern12", "matern32", "matern52")
 Corners = tuple[Tensor, Tensor]
+KEPT = 3  # supports whose intervals are known: of the data, of inducing points, of what is asked
 
 
 class IntervalKernel(Kernel):
@@ -53,6 +60,7 @@ class IntervalKernel(Kernel):
         # GPyTorch would compare it with the number of columns; a box has two per dimension.
         self.ard_num_dims = None
         self.dimensions, self.shape, self.nodes = dimensions, shape, nodes
+        self._known: list[tuple[Corners, list[ByWidth]]] = []
 
     def __call__(self, x1: Tensor, x2: Tensor | None = None, *args: Any, **params: Any) -> Any:
         """As of any kernel of GPyTorch; x1 and x2 may be written in different forms."""
@@ -76,6 +84,10 @@ class IntervalKernel(Kernel):
         first, second = pieces(x1, self.dimensions), pieces(x2, self.dimensions)
         if self.shape != "eq":
             first, second = self._grid(first), self._grid(second)
+        if diag and x1 is x2 and self.shape == "eq" and first.weight is None:
+            if first.lower is first.upper:
+                return first.lower.new_ones(len(first.lower))
+            return self._selves(first.rows())
         if diag:
             return self._pairs(first, second)
         K = self._all(first.rows(), second.rows())  # (5.7)
@@ -104,19 +116,41 @@ class IntervalKernel(Kernel):
             mode = "donot_use_mm_for_euclid_dist"
             scaled_x, scaled_y = x[0] / self.lengthscale, y[0] / self.lengthscale
             return self._matern(torch.cdist(scaled_x, scaled_y, compute_mode=mode))
-        return self._factors(eq_average, x, y)
+        factors = [
+            eq_average(a, b, self.lengthscale[0, i])
+            for i, (a, b) in enumerate(zip(self._intervals(x), self._intervals(y)))
+        ]
+        return math.prod(factors[1:], start=factors[0])
+
+    def _selves(self, x: Corners) -> Float[Tensor, " n"]:
+        """Of each support with itself."""
+        factors = [
+            eq_average_selves(a, self.lengthscale[0, i]) for i, a in enumerate(self._intervals(x))
+        ]
+        return math.prod(factors[1:], start=factors[0])
+
+    def _intervals(self, x: Corners) -> list[ByWidth]:
+        """Of each dimension; looked up where these supports have been met before.
+
+        A fit meets the same ones at every step. They are compared by value, which costs little.
+        """
+        for i, (corners, known) in enumerate(self._known):
+            if all(_same(a, b) for a, b in zip(corners, x)):
+                self._known.insert(0, self._known.pop(i))
+                return known
+        known = [Interval(x[0][:, i], x[1][:, i]).by_width() for i in range(self.dimensions)]
+        if not (x[0].requires_grad or x[1].requires_grad):
+            self._known = [((x[0].clone(), x[1].clone()), known), *self._known[: KEPT - 1]]
+        return known
 
     def _each(self, x: Corners, y: Corners) -> Float[Tensor, " n"]:
         if self.shape != "eq":
             squares = ((x[0] - y[0]) / self.lengthscale).square().sum(1)
             # Away from zero by 1e-15: the root's own slope there is infinite.
             return self._matern((squares + 1e-30).sqrt())
-        return self._factors(eq_average_pairs, x, y)
-
-    def _factors(self, average: Any, x: Corners, y: Corners) -> Tensor:
         lengthscale = self.lengthscale[0]
         factors = [
-            average(*(Interval(lo[:, i], hi[:, i]) for lo, hi in (x, y)), lengthscale[i])
+            eq_average_pairs(*(Interval(lo[:, i], hi[:, i]) for lo, hi in (x, y)), lengthscale[i])
             for i in range(self.dimensions)
         ]
         return math.prod(factors[1:], start=factors[0])
@@ -139,3 +173,9 @@ class IntervalKernel(Kernel):
         points = torch.lerp(lower.unsqueeze(2), upper.unsqueeze(2), grid).flatten(1, 2)
         weight = lower.new_ones(lower.shape[:2]) if weight is None else weight
         return Pieces(points, points, (weight.unsqueeze(2) * share).flatten(1))
+
+
+def _same(a: Tensor, b: Tensor) -> bool:
+    if a.shape != b.shape or a.dtype != b.dtype or a.device != b.device or b.requires_grad:
+        return False
+    return torch.equal(a, b)

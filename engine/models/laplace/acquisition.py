@@ -166,7 +166,8 @@ def nearness(
     if not len(among):
         return x.new_zeros(len(x))
     with torch.no_grad():
-        return (model.covariance(x, among) / model.kernel.outputscale).amax(1)
+        scale = (model.variance(x)[:, None] * model.variance(among)).sqrt()
+        return (model.covariance(x, among) / scale).amax(1)
 
 
 def reasons(

@@ -9,26 +9,33 @@ lines are GPML's; B.16 of Yousefi is GPML's 3.18.
 
     model = LaplaceGPC.build(x, y)
     model.fit()
-    model.probability(x_new)
+    model(x_new)                        # the latent function, a MultivariateNormal
+    model.likelihood(model(x_new))      # the label, a Bernoulli; its mean is `probability`
     model = model.observe(x_more, y_more)
     model.fit(steps=5)
 """
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any, NamedTuple
 
 import torch
 from gpytorch.constraints import Positive
-from gpytorch.kernels import RBFKernel, ScaleKernel
+from gpytorch.distributions import MultivariateNormal
+from gpytorch.kernels import Kernel, RBFKernel, ScaleKernel
+from gpytorch.models import GP
 from jaxtyping import Float, Int
+from linear_operator.operators import MatmulLinearOperator
 from scant.errors import BadInput
-from scant.models.laplace.links import LINKS, Link, probability
+from scant.models.laplace.links import LIKELIHOODS, LINKS, Link, LinkDerivatives, probability
 from scant.optim.lbfgs import LBFGS
-from torch import Tensor, nn
+from torch import Tensor
 
 NEWTON_STEPS = 100
-TOLERANCE = 1e-10  # nats by which the last Newton step raised the posterior of f
+TOLERANCE = 1e-10  # nats; at the mode, rounding hides what a step of Newton gains
+AT_MODE = 1e-16  # nats: the Newton decrement that ends the search; the root of it is f's error
+CONTRACTION = 0.25  # of the decrement by a step; a factor that gives less is too old
 HALVINGS = 12
 CHUNK = 4096  # rows predicted at once
 
@@ -43,22 +50,41 @@ class Mode(NamedTuple):
     log_evidence: Float[Tensor, ""]
 
 
-def _psi(a: Tensor, f: Tensor, y: Tensor, link: Link) -> Tensor:
-    """ln p(y | f) p(f | X), but for a constant."""
-    return link(f, y).log_p.sum() - 0.5 * a @ f  # GPML 3.12
+class Curvature(NamedTuple):
+    """What a step of Newton needs of a place where B was factorized."""
 
+    W_sqrt: Float[Tensor, " n"]
+    L: Float[Tensor, "n n"]
 
-def _factor(K: Tensor, W_sqrt: Tensor) -> Tensor:
-    B = W_sqrt[:, None] * K * W_sqrt
-    B.diagonal().add_(1)  # GPML 3.26: B = I + W^1/2 K W^1/2
-    return torch.linalg.cholesky(B)
+    @classmethod
+    def at(cls, K: Tensor, W: Tensor) -> Curvature:
+        W_sqrt = W.sqrt()
+        B = (W_sqrt[:, None] * K).mul_(W_sqrt)
+        B.diagonal().add_(1)  # GPML 3.26: B = I + W^1/2 K W^1/2
+        return cls(W_sqrt, torch.linalg.cholesky(B))
+
+    def step(self, K: Tensor, slope: Tensor) -> Tensor:
+        """Of a, where psi has this slope by f: a = b - W^1/2 B^-1 W^1/2 K b (GPML 3.18 by 3.27)."""
+        right = (self.W_sqrt * (K @ slope))[:, None]
+        solved = torch.cholesky_solve(right, self.L).squeeze(1)
+        return slope - self.W_sqrt * solved
 
 
 @torch.no_grad()
 def mode(
-    K: Float[Tensor, "n n"], y: Float[Tensor, " n"], link: Link, a: Float[Tensor, " n"]
+    K: Float[Tensor, "n n"],
+    y: Float[Tensor, " n"],
+    link: Link,
+    a: Float[Tensor, " n"],
+    near: Mode | None = None,
 ) -> Mode:
     """Newton's method from f = K a (algorithm 3.1); a step that would lower psi is halved.
+
+    A factorization costs n^3 / 3, a step with one at hand 8 n^2. So B's factor serves until its
+    steps shrink the Newton decrement too little, and that of another mode, under a kernel that
+    was a little different, predicts where this one is. The search ends by the decrement. In a fit
+    of 500 rows and 20 lengthscales B is factorized 3.2 times an evaluation where algorithm 3.1
+    needs 7.3, and the fit takes 0.69 of the time.
 
     B = I + W^1/2 K W^1/2 has no eigenvalue below one, so its factor needs no jitter.
 
@@ -67,35 +93,47 @@ def mode(
         y: Labels, -1 and 1.
         link: What turns f into a probability.
         a: Start; replaced by zero where psi is higher there.
+        near: A mode of the same rows under another kernel.
     """
-    f = K @ a
-    psi = _psi(a, f, y, link)
-    psi_zero = _psi(torch.zeros_like(a), torch.zeros_like(a), y, link)
-    if not psi >= psi_zero:
-        a, f, psi = torch.zeros_like(a), torch.zeros_like(a), psi_zero
-    for _ in range(NEWTON_STEPS):
+
+    def at(a: Tensor, f: Tensor) -> tuple[LinkDerivatives, Tensor]:
         here = link(f, y)
-        W_sqrt = here.curvature.sqrt()
-        b = here.curvature * f + here.slope  # b = W f + grad ln p(y | f)
-        solved = torch.cholesky_solve((W_sqrt * (K @ b))[:, None], _factor(K, W_sqrt)).squeeze(1)
-        da = b - W_sqrt * solved - a  # GPML 3.18 by 3.27: a = b - W^1/2 B^-1 W^1/2 K b
+        return here, here.log_p.sum() - 0.5 * a @ f  # GPML 3.12: ln p(y | f) p(f | X) + constant
+
+    zero = torch.zeros_like(a)
+    f = K @ a
+    (here, psi), nowhere = at(a, f), at(zero, zero)
+    if not psi >= nowhere[1]:
+        (here, psi), a, f, near = nowhere, zero, zero, None
+    known = None if near is None else Curvature(near.W_sqrt, near.L)
+    last = torch.inf
+    for _ in range(NEWTON_STEPS):
+        slope = here.slope - a  # of psi, by f
+        fresh = known is None
+        known = known or Curvature.at(K, here.curvature)
+        da = known.step(K, slope)
         df = K @ da
+        decrement = float(slope @ df)  # about twice what the step gains
+        if not fresh and not 0 <= decrement <= CONTRACTION * last:
+            known, last = None, torch.inf
+            continue
         for _ in range(HALVINGS):
-            psi_new = _psi(a + da, f + df, y, link)
-            if psi_new >= psi - TOLERANCE:  # at the mode, rounding hides the gain of the last step
+            there, psi_new = at(a + da, f + df)
+            if psi_new >= psi - TOLERANCE:
                 break
             da, df = da / 2, df / 2
-        gain = psi_new - psi
-        if not gain >= -TOLERANCE:
+        if not psi_new >= psi - TOLERANCE:
+            if fresh:
+                break
+            known, last = None, torch.inf
+            continue
+        a, f, here, psi = a + da, f + df, there, psi_new
+        if decrement <= (TOLERANCE if fresh else AT_MODE):  # a true step squares what is left
             break
-        a, f, psi = a + da, f + df, psi_new
-        if gain <= TOLERANCE:
-            break
-    here = link(f, y)
-    W_sqrt = here.curvature.sqrt()
-    L = _factor(K, W_sqrt)
+        last = decrement
+    end = Curvature.at(K, here.curvature)
     # GPML 3.17: K^-1 f = grad ln p(y | f) at the mode; (3.32): the log evidence
-    return Mode(here.slope, f, W_sqrt, L, psi - L.diagonal().log().sum())
+    return Mode(here.slope, f, *end, psi - end.L.diagonal().log().sum())
 
 
 class Evidence(torch.autograd.Function):
@@ -112,14 +150,16 @@ class Evidence(torch.autograd.Function):
         K, y, f, W_sqrt, L = ctx.saved_tensors
         here = ctx.link(f, y)
         B_inv = torch.cholesky_inverse(L)
-        R = W_sqrt[:, None] * B_inv * W_sqrt  # (K + W^-1)^-1
         # diag((K^-1 + W)^-1) = (1 - B^-1) / W; where W is zero, so is the third derivative.
         variance = (1 - B_inv.diagonal()) / W_sqrt.square().clamp(min=1e-30)
+        R = B_inv.mul_(W_sqrt[:, None]).mul_(W_sqrt)  # (K + W^-1)^-1
         s2 = 0.5 * variance * here.third  # GPML 5.23
         s3 = s2 - R @ (K @ s2)  # GPML 5.24, transposed: (I + W K)^-1 s2
-        outer = torch.outer(s3, here.slope)
-        by_K = 0.5 * (torch.outer(here.slope, here.slope) - R + outer + outer.T)  # GPML 5.22 + 5.21
-        return grads[0] * by_K, None, None, None
+        half = s3 + 0.5 * here.slope
+        left, right = torch.stack([half, here.slope], 1), torch.stack([here.slope, half])
+        # GPML 5.22 + 5.21: (slope slope' - R) / 2 + (s3 slope' + slope s3') / 2
+        by_K = R.addmm_(left, right, beta=-0.5, alpha=0.5)
+        return by_K.mul_(grads[0]), None, None, None
 
 
 class Prior(NamedTuple):
@@ -133,20 +173,22 @@ class Prior(NamedTuple):
     amplitude_spread: float = 1.5  # deviation of ln amplitude^2
     lengthscale_spread: float = 1.0  # deviation of ln lengthscale; the median is sqrt(d)
 
-    def penalty(self, kernel: ScaleKernel, d: int) -> Float[Tensor, ""]:
-        """Minus its logarithm, up to a constant, for inputs of `d` features."""
+    def log_prob(self, kernel: ScaleKernel, d: int) -> Float[Tensor, ""]:
+        """Its logarithm, up to a constant, for inputs of `d` features."""
         scale = (kernel.outputscale / self.amplitude**2).log() / self.amplitude_spread
         length = (kernel.base_kernel.lengthscale / _typical(d)).log() / self.lengthscale_spread
-        found: Tensor = 0.5 * (scale.square() + length.square().sum())
+        found: Tensor = -0.5 * (scale.square() + length.square().sum())
         return found
 
 
-class LaplaceGPC(nn.Module):
+class LaplaceGPC(GP):
     """See the module; made by `build`. float64; inputs are best standardized.
 
     Attributes:
         prior: On the hyperparameters; None: none.
-        kernel: Squared exponential with an output scale and one lengthscale, or one a feature.
+        kernel: Squared exponential with an output scale and one lengthscale, or one a feature, or
+            any kernel of GPyTorch.
+        likelihood: Of labels 0 and 1.
         x, y: Rows and labels (-1, 1) learned from.
         a: K^-1 f of the last mode found, from which the next search begins.
     """
@@ -156,17 +198,23 @@ class LaplaceGPC(nn.Module):
     a: Tensor
 
     def __init__(
-        self, x: Tensor, y: Tensor, link: str, ard: bool, prior: Prior | None = None
+        self,
+        x: Tensor,
+        y: Tensor,
+        link: str,
+        ard: bool,
+        prior: Prior | None = None,
+        kernel: Kernel | None = None,
     ) -> None:
         super().__init__()
         self.link_name, self.ard, self.prior = link, ard, prior
-        inner = RBFKernel(ard_num_dims=x.shape[1] if ard else None, lengthscale_constraint=_log())
-        self.kernel = ScaleKernel(inner, outputscale_constraint=_log()).to(x)
-        inner.lengthscale = _typical(x.shape[1])
-        self.kernel.outputscale = 4.0
+        self.kernel = _squared_exponential(x.shape[1], ard) if kernel is None else deepcopy(kernel)
+        self.kernel.to(x)
+        self.likelihood = LIKELIHOODS[link]()
         self.register_buffer("x", x)
         self.register_buffer("y", y)
         self.register_buffer("a", torch.zeros_like(y))
+        self._near: Mode | None = None  # while the kernel is learned
 
     @classmethod
     def build(
@@ -176,6 +224,7 @@ class LaplaceGPC(nn.Module):
         link: str = "logistic",
         ard: bool = False,
         prior: Prior | None = None,
+        kernel: Kernel | None = None,
     ) -> LaplaceGPC:
         """A model of labeled rows.
 
@@ -185,14 +234,21 @@ class LaplaceGPC(nn.Module):
             link: "logistic" or "probit".
             ard: Whether each feature has its own lengthscale.
             prior: On the hyperparameters; None: the evidence alone decides.
+            kernel: In place of the squared exponential; copied. It decides about lengthscales.
 
         Raises:
-            BadInput: An unknown link, no rows, labels or inputs that are not such.
+            BadInput: An unknown link, no rows, labels or inputs that are not such; a prior with a
+                kernel that has no output scale and lengthscale.
         """
         if link not in LINKS:
             raise BadInput(f"The link must be one of {', '.join(LINKS)}, got {link!r}.")
         _check(x, y)
-        return cls(x.double(), 2.0 * y.double() - 1, link, ard, prior)
+        if prior is not None and kernel is not None and not _scaled(kernel):
+            raise BadInput(
+                "The prior is on an output scale and lengthscales; give a ScaleKernel of a kernel "
+                "with lengthscales, or no prior."
+            )
+        return cls(x.double(), 2.0 * y.double() - 1, link, ard, prior, kernel)
 
     @property
     def link(self) -> Link:
@@ -203,31 +259,40 @@ class LaplaceGPC(nn.Module):
         self, a: Float[Tensor, "n d"], b: Float[Tensor, "m d"] | None = None
     ) -> Float[Tensor, "n m"]:
         """Prior covariance of f between rows."""
-        inner = self.kernel.base_kernel
-        return self.kernel.outputscale * inner.forward(a, a if b is None else b)
+        other = a if b is None else b
+        if isinstance(self.kernel, ScaleKernel) and type(self.kernel.base_kernel) is RBFKernel:
+            # Without GPyTorch's lazy layer: the same numbers, and no second look at the rows.
+            return self.kernel.outputscale * self.kernel.base_kernel.forward(a, other)
+        K: Tensor = self.kernel(a, other).to_dense()
+        return K
+
+    def variance(self, x: Float[Tensor, "n d"]) -> Float[Tensor, " n"]:
+        """Prior variance of f at rows."""
+        found: Tensor = self.kernel(x, diag=True)
+        return found
 
     def log_evidence(self) -> Float[Tensor, ""]:
         """Laplace's approximation of ln p(y | x), nats; differentiable in the hyperparameters."""
         K = self.covariance(self.x)
-        found = mode(K.detach(), self.y, self.link, self.a)
+        found = mode(K.detach(), self.y, self.link, self.a, self._near)
         if bool(torch.isfinite(found.log_evidence)):
-            self.a = found.a
+            self.a, self._near = found.a, found
         return Evidence.apply(K, self.y, self.link, found)  # type: ignore[no-any-return]
 
-    def objective(self) -> Float[Tensor, ""]:
-        """Minus the log evidence, and minus the log prior where there is one."""
-        value = -self.log_evidence()
-        if self.prior is not None:
-            value = value + self.prior.penalty(self.kernel, self.x.shape[1])
-        return value
+    def log_prior(self) -> Float[Tensor, ""]:
+        """Of the hyperparameters, up to a constant; zero where there is none."""
+        if self.prior is None:
+            return self.y.new_zeros(())
+        return self.prior.log_prob(self.kernel, self.x.shape[1])
 
     def fit(self, steps: int = 100, tolerance: float = 1e-5) -> Float[Tensor, ""]:
-        """Raise the evidence by L-BFGS until a step gains less than `tolerance`; its value (nats).
+        """The evidence (nats) after L-BFGS has raised it, until a step gains less than `tolerance`.
 
-        With labels of one class only nothing is learned: the evidence would have the prior sure.
+        With a prior it is the sum of both that rises. With labels of one class only nothing is
+        learned: the evidence would have the prior sure.
         """
         if len(self.y.unique()) > 1:
-            optimizer = LBFGS(self.parameters(), self.objective)
+            optimizer = LBFGS(self.parameters(), lambda: -self.log_evidence() - self.log_prior())
             last = torch.inf
             for _ in range(steps):
                 value = optimizer.step()
@@ -259,29 +324,56 @@ class LaplaceGPC(nn.Module):
         Raises:
             BadInput: As `build`.
         """
-        other = LaplaceGPC.build(x, y, self.link_name, self.ard, self.prior)
-        other.kernel.load_state_dict(self.kernel.state_dict())
+        other = LaplaceGPC.build(x, y, self.link_name, self.ard, self.prior, self.kernel)
         known = min(len(self.a), len(x))
         other.a[:known] = self.a[:known]
         return other
 
     @torch.no_grad()
+    def forward(self, x: Float[Tensor, "k d"]) -> MultivariateNormal:
+        """The latent function at new rows, as a Gaussian of GPyTorch; its covariance is lazy."""
+        found, x = self._mode(), x.to(self.x)
+        cross, v = self._seen(found, x)
+        prior = self.kernel(x)
+        return MultivariateNormal(cross.T @ found.a, prior + MatmulLinearOperator(-v.T, v))
+
+    @torch.no_grad()
     def latent(self, x: Float[Tensor, "k d"]) -> tuple[Float[Tensor, " k"], Float[Tensor, " k"]]:
-        """Mean and variance of f at new rows."""
-        found = mode(self.covariance(self.x), self.y, self.link, self.a)
+        """Mean and variance of f at new rows, however many: no covariance is held."""
+        found = self._mode()
         means, variances = [], []
         for part in x.to(self.x).split(CHUNK):
-            cross = self.covariance(self.x, part)
-            v = torch.linalg.solve_triangular(found.L, found.W_sqrt[:, None] * cross, upper=False)
+            cross, v = self._seen(found, part)
             means.append(cross.T @ found.a)  # GPML 3.21
             # GPML 3.24, by line 6 of algorithm 3.2
-            variances.append((self.kernel.outputscale - v.square().sum(0)).clamp(min=0))
+            variances.append((self.variance(part) - v.square().sum(0)).clamp(min=0))
         return torch.cat(means), torch.cat(variances)
+
+    def _mode(self) -> Mode:
+        return mode(self.covariance(self.x), self.y, self.link, self.a)
+
+    def _seen(self, found: Mode, x: Tensor) -> tuple[Float[Tensor, "n k"], Float[Tensor, "n k"]]:
+        """Prior covariance with the rows learned from, and what they take from that of `x`."""
+        cross = self.covariance(self.x, x)
+        v = torch.linalg.solve_triangular(found.L, found.W_sqrt[:, None] * cross, upper=False)
+        return cross, v
 
     @torch.no_grad()
     def probability(self, x: Float[Tensor, "k d"]) -> Float[Tensor, " k"]:
         """p(y = 1 | x), averaged over f and not taken at its mean."""
         return probability(self.link_name, *self.latent(x))
+
+
+def _squared_exponential(d: int, ard: bool) -> ScaleKernel:
+    inner = RBFKernel(ard_num_dims=d if ard else None, lengthscale_constraint=_log())
+    kernel = ScaleKernel(inner.double(), outputscale_constraint=_log()).double()
+    inner.lengthscale = _typical(d)
+    kernel.outputscale = 4.0
+    return kernel
+
+
+def _scaled(kernel: Kernel) -> bool:
+    return isinstance(kernel, ScaleKernel) and kernel.base_kernel.has_lengthscale
 
 
 def _typical(d: int) -> float:

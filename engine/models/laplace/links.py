@@ -1,4 +1,4 @@
-"""Links of binary classification, and the derivatives that Laplace's approximation needs.
+"""Links of binary classification: GPyTorch's likelihoods, and the derivatives that Laplace needs.
 
 Rasmussen and Williams (2006), section 3.4 and equations 3.15, 3.16; Yousefi (2021), B.13-B.18.
 """
@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
+from gpytorch.distributions import MultivariateNormal
+from gpytorch.likelihoods import BernoulliLikelihood
 from jaxtyping import Float
 from scant.inference.quadrature import gauss_hermite
 from torch import Tensor
+from torch.distributions import Bernoulli
 from torch.nn import functional as F
 
 NODES = 100  # of Gauss-Hermite; right to 1e-5 for variances up to 25
@@ -59,3 +62,41 @@ def probability(
     nodes, weights = gauss_hermite(NODES, mean)
     # GPML 3.25
     return torch.sigmoid(mean[:, None] + variance.sqrt()[:, None] * nodes) @ weights
+
+
+class Probit(BernoulliLikelihood):
+    """GPyTorch's, p(y = 1 | f) = Phi(f), with expectations that keep double precision.
+
+    Labels are 0 and 1 (`logistic` and `probit` take -1 and 1). GPyTorch holds the nodes of its
+    quadrature in single precision, and 20 of them.
+    """
+
+    name = "probit"
+
+    def forward(self, function_samples: Tensor, *args: Any, **kwargs: Any) -> Bernoulli:
+        return Bernoulli(probs=torch.special.ndtr(function_samples))
+
+    def marginal(self, function_dist: MultivariateNormal, *args: Any, **kwargs: Any) -> Bernoulli:
+        """Of the label where f is Gaussian, row by row."""
+        return Bernoulli(probs=probability(self.name, function_dist.mean, function_dist.variance))
+
+    def expected_log_prob(
+        self, observations: Tensor, function_dist: MultivariateNormal, *args: Any, **kwargs: Any
+    ) -> Float[Tensor, " n"]:
+        """E[ln p(y | f)] where f is Gaussian, row by row, by quadrature."""
+        nodes, weights = gauss_hermite(NODES, function_dist.mean)
+        f = function_dist.mean[:, None] + function_dist.variance.sqrt()[:, None] * nodes
+        y = (2 * observations - 1)[:, None].expand_as(f)
+        return LINKS[self.name](f.ravel(), y.ravel()).log_p.view_as(f) @ weights
+
+
+class Logistic(Probit):
+    """p(y = 1 | f) = 1 / (1 + exp(-f)), otherwise alike."""
+
+    name = "logistic"
+
+    def forward(self, function_samples: Tensor, *args: Any, **kwargs: Any) -> Bernoulli:
+        return Bernoulli(logits=function_samples)
+
+
+LIKELIHOODS: dict[str, type[Probit]] = {kind.name: kind for kind in (Logistic, Probit)}

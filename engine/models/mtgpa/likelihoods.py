@@ -8,14 +8,20 @@ enter: a count's rate is the exponential of an average, not the average of an ex
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import gpytorch
 import torch
+from gpytorch.distributions import MultitaskMultivariateNormal, MultivariateNormal
 from jaxtyping import Float
 from scant.errors import BadInput
 from scant.inference.expectations import LOG_2PI
 from scant.inference.quadrature import gauss_hermite
+from scant.models.constraints import LogPositive
 from torch import Tensor, nn
+from torch.distributions import Bernoulli as BernoulliDistribution
+from torch.distributions import Distribution, Normal
+from torch.distributions import Poisson as PoissonDistribution
 
 LEAST_NOISE = 1e-6  # variance, in squared units of y: below it a bound is all rounding
 NODES = 32
@@ -47,8 +53,24 @@ def _hermite(mean: Tensor, variance: Tensor) -> tuple[Float[Tensor, "s n"], Floa
     return mean + variance.clamp(min=0).sqrt() * nodes.unsqueeze(1), weights.unsqueeze(1)
 
 
-class Likelihood(nn.Module):
-    """Of one task; y and exposure have one entry a support (an exposure of 1 where not given)."""
+def moments(q: Moments | MultivariateNormal) -> Moments:
+    """Of a Gaussian of GPyTorch, what an expectation row by row needs."""
+    if isinstance(q, Moments):
+        return q
+    if not isinstance(q, MultitaskMultivariateNormal):
+        return Moments(q.mean.unsqueeze(0), q.variance.expand(1, 1, -1))
+    n, f = q.mean.shape
+    blocks = q.covariance_matrix.view(n, f, n, f).diagonal(dim1=0, dim2=2)
+    return Moments(q.mean.T, blocks)
+
+
+class Likelihood(gpytorch.likelihoods.Likelihood):
+    """Of one task; y and exposure have one entry a support (an exposure of 1 where not given).
+
+    Besides a `MultivariateNormal` (of two functions: a `MultitaskMultivariateNormal`) expectations
+    take `Moments`, which hold no covariance between supports. `marginal` is GPyTorch's, by samples,
+    where a subclass has no closed form.
+    """
 
     functions = 1
 
@@ -64,11 +86,39 @@ class Likelihood(nn.Module):
         """
         raise NotImplementedError
 
+    def forward(
+        self, function_samples: Tensor, exposure: Tensor | None = None, **kwargs: Any
+    ) -> Distribution:
+        """p(y | f); of two functions the last dimension of the samples tells which."""
+        raise NotImplementedError
+
+    def expected_log_prob(
+        self,
+        observations: Float[Tensor, " n"],
+        function_dist: Moments | MultivariateNormal,
+        exposure: Float[Tensor, " n"] | None = None,
+        **kwargs: Any,
+    ) -> Float[Tensor, " n"]:
+        """E_q[ln p(y | f)] of each row."""
+        given = torch.ones_like(observations) if exposure is None else exposure
+        return self._expected(observations, moments(function_dist), given)
+
+    def log_marginal(
+        self,
+        observations: Float[Tensor, " n"],
+        function_dist: MultivariateNormal,
+        exposure: Float[Tensor, " n"] | None = None,
+        **kwargs: Any,
+    ) -> Float[Tensor, " n"]:
+        """ln E_q[p(y | f)] of each row."""
+        given = torch.ones_like(observations) if exposure is None else exposure
+        return self.log_predictive(observations, moments(function_dist), given)
+
     def log_prob(self, y: Tensor, f: Tensor, exposure: Tensor) -> Tensor:
         """ln p(y | f) for one function, broadcast."""
         raise NotImplementedError
 
-    def expected_log_prob(
+    def _expected(
         self, y: Float[Tensor, " n"], q: Moments, exposure: Float[Tensor, " n"]
     ) -> Float[Tensor, " n"]:
         """E_q[ln p(y | f)], by Gauss-Hermite quadrature (C.40) unless a likelihood overrides it."""
@@ -89,9 +139,20 @@ class Likelihood(nn.Module):
 class Gaussian(Likelihood):
     """y ~ N(f, noise)."""
 
+    def forward(
+        self, function_samples: Tensor, exposure: Tensor | None = None, **kwargs: Any
+    ) -> Normal:
+        return Normal(function_samples, self.noise().sqrt())
+
+    def marginal(self, function_dist: MultivariateNormal, **kwargs: Any) -> MultivariateNormal:
+        """Of observations: GPyTorch's Gaussian with the noise added."""
+        covariance = function_dist.lazy_covariance_matrix.add_diagonal(self.noise())
+        return MultivariateNormal(function_dist.mean, covariance)
+
     def __init__(self) -> None:
         super().__init__()
         self.log_noise = nn.Parameter(torch.zeros((), dtype=torch.float64))
+        self.register_constraint("log_noise", LogPositive())  # what is above the least
 
     def noise(self) -> Float[Tensor, ""]:
         return self.log_noise.exp() + LEAST_NOISE
@@ -104,7 +165,7 @@ class Gaussian(Likelihood):
         self.log_noise.copy_((noise * variance).log())
         return torch.stack([y.mean(), variance.sqrt()]).unsqueeze(1)
 
-    def expected_log_prob(
+    def _expected(
         self, y: Float[Tensor, " n"], q: Moments, exposure: Float[Tensor, " n"]
     ) -> Float[Tensor, " n"]:
         squares = (y - q.mean[0]).square() + q.covariance[0, 0]
@@ -126,6 +187,11 @@ class HeteroscedasticGaussian(Likelihood):
 
     functions = 2
 
+    def forward(
+        self, function_samples: Tensor, exposure: Tensor | None = None, **kwargs: Any
+    ) -> Normal:
+        return Normal(function_samples[..., 0], (0.5 * function_samples[..., 1]).exp())
+
     def start(
         self, y: Float[Tensor, " n"], exposure: Float[Tensor, " n"], noise: float
     ) -> Float[Tensor, "2 f"]:
@@ -133,7 +199,7 @@ class HeteroscedasticGaussian(Likelihood):
         offsets = torch.stack([y.mean(), (noise * variance).log()])
         return torch.stack([offsets, torch.stack([variance.sqrt(), torch.ones_like(variance)])])
 
-    def expected_log_prob(
+    def _expected(
         self, y: Float[Tensor, " n"], q: Moments, exposure: Float[Tensor, " n"]
     ) -> Float[Tensor, " n"]:
         """Closed also where q correlates the two: exp(-f_2) shifts the mean of f_1."""
@@ -160,6 +226,11 @@ class HeteroscedasticGaussian(Likelihood):
 class Poisson(Likelihood):
     """y ~ Poisson(exposure exp(f))."""
 
+    def forward(
+        self, function_samples: Tensor, exposure: Tensor | None = None, **kwargs: Any
+    ) -> PoissonDistribution:
+        return PoissonDistribution(function_samples.exp() * (1 if exposure is None else exposure))
+
     def check(self, y: Float[Tensor, " n"], task: int) -> None:
         bad = (y < 0) | (y != y.round())
         if bool(bad.any()):
@@ -178,7 +249,7 @@ class Poisson(Likelihood):
     def log_prob(self, y: Tensor, f: Tensor, exposure: Tensor) -> Tensor:
         return y * (f + exposure.log()) - exposure * f.exp() - torch.lgamma(y + 1)
 
-    def expected_log_prob(
+    def _expected(
         self, y: Float[Tensor, " n"], q: Moments, exposure: Float[Tensor, " n"]
     ) -> Float[Tensor, " n"]:
         rate = exposure * torch.exp(q.mean[0] + 0.5 * q.covariance[0, 0])
@@ -191,6 +262,16 @@ class Poisson(Likelihood):
 
 class Bernoulli(Likelihood):
     """y is 1 with probability 1 / (1 + exp(-f)), else 0."""
+
+    def forward(
+        self, function_samples: Tensor, exposure: Tensor | None = None, **kwargs: Any
+    ) -> BernoulliDistribution:
+        return BernoulliDistribution(logits=function_samples)
+
+    def marginal(self, function_dist: MultivariateNormal, **kwargs: Any) -> BernoulliDistribution:
+        """Of a label, by quadrature."""
+        told = self.predict(moments(function_dist), torch.ones_like(function_dist.mean))
+        return BernoulliDistribution(probs=told.mean)
 
     def check(self, y: Float[Tensor, " n"], task: int) -> None:
         bad = (y != 0) & (y != 1)

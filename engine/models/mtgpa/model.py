@@ -24,12 +24,17 @@ roughly (start values and the least noise assume a scale near one); inputs may h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import torch
+from gpytorch.distributions import MultitaskMultivariateNormal, MultivariateNormal
+from gpytorch.models import GP
 from jaxtyping import Float
+from linear_operator import to_linear_operator
+from linear_operator.operators import KroneckerProductLinearOperator
 from scant.errors import BadInput
 from scant.models.mtgpa.initialization import check, inducing_points, signs, spacing
 from scant.models.mtgpa.likelihoods import Likelihood, Moments, MTGPAPrediction, likelihood
@@ -55,7 +60,7 @@ class PredictiveCheck(NamedTuple):
         return self.error.abs().le(deviations).double().mean().item()
 
 
-class MTGPA(nn.Module):
+class MTGPA(GP):
     """Sparse variational multi-task GP over supports; see the module for how it is driven.
 
     Args:
@@ -179,6 +184,30 @@ class MTGPA(nn.Module):
         moments = [latent.moments(supports) for latent in self.latents]
         return torch.cat([m for m, _ in moments]), torch.cat([v for _, v in moments])
 
+    def forward(self, supports: Float[Tensor, "n c"], task: int = 0) -> MultivariateNormal:
+        """q of a task's functions at supports, with covariances between these, lazily.
+
+        A `MultitaskMultivariateNormal` where the task has two functions, a mean and a log variance.
+        """
+        own = self.functions[task]
+        mean = self.moments(supports, task).mean
+        terms, first = [], 0
+        for latent in self.latents:
+            rows = self.prior.mixing[first : first + latent.rank, own]
+            first += latent.rank
+            K = latent(supports).lazy_covariance_matrix  # of all its functions
+            for r, a in enumerate(rows):
+                each = K[r] if K.dim() > 2 else K
+                if len(own) == 1:
+                    terms.append(each * a.square())
+                else:
+                    B = to_linear_operator(torch.outer(a, a))
+                    terms.append(KroneckerProductLinearOperator(each, B))
+        total = sum(terms[1:], start=terms[0])
+        if len(own) == 1:
+            return MultivariateNormal(mean[0], total)
+        return MultitaskMultivariateNormal(mean.T, total)
+
     def moments(self, supports: Float[Tensor, "n c"], task: int) -> Moments:
         """q of a task's functions at supports (5.11)."""
         return self._mix(supports, *self.latent_moments(supports), task)
@@ -188,7 +217,8 @@ class MTGPA(nn.Module):
         a = self.prior.mixing[:, own]
         offset = torch.outer(self.prior.offset[own], mass(supports, self.prior.dimensions))
         # (5.11), mixed by 5.9
-        return Moments(a.T @ mean + offset, torch.einsum("lf,lg,ln->fgn", a, a, variance))
+        pairs = (a.unsqueeze(2) * a.unsqueeze(1)).flatten(1)
+        return Moments(a.T @ mean + offset, (pairs.T @ variance).unflatten(0, (len(own), -1)))
 
     def expected_log_likelihood(self, data: Data) -> Float[Tensor, " n"]:
         """E_q[ln p(y | f)] of each row, in nats."""
@@ -210,10 +240,9 @@ class MTGPA(nn.Module):
             data: All rows, or a minibatch.
             weight: Of each row: how many rows it stands for (ones by default).
         """
-        values = self.expected_log_likelihood(data)
-        return (
-            values if weight is None else weight * values
-        ).sum() - self.kl_divergence()  # (5.10)
+        with self._held():
+            values, kl = self.expected_log_likelihood(data), self.kl_divergence()
+        return (values if weight is None else weight * values).sum() - kl  # (5.10)
 
     @torch.no_grad()
     def predict(
@@ -261,17 +290,16 @@ class MTGPA(nn.Module):
 
     def _in_chunks(self, of_rows: Callable, n: int) -> list:
         """Values chunk by chunk, K_uu factorized once."""
-        training = self.training
-        self.eval()
-        self._forget()
-        parts = [of_rows(slice(i, min(i + CHUNK, n))) for i in range(0, n, CHUNK)]
-        self._forget()
-        self.train(training)
-        return parts
+        with self._held():
+            return [of_rows(slice(i, min(i + CHUNK, n))) for i in range(0, n, CHUNK)]
 
-    def _forget(self) -> None:
-        for latent in self.latents:
-            latent.forget()
+    @contextmanager
+    def _held(self) -> Iterator[None]:
+        """Inside, every K_uu is factorized once; parameters stay as they are."""
+        with ExitStack() as stack:
+            for latent in self.latents:
+                stack.enter_context(latent.held())
+            yield
 
     @torch.no_grad()
     def aggregate_check(self, data: Data) -> PredictiveCheck:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -12,12 +14,45 @@ from gpytorch.variational import (
     VariationalStrategy,
 )
 from jaxtyping import Float
+from linear_operator.utils.cholesky import psd_safe_cholesky
 from scant.errors import BadInput
 from scant.kernels.box_average.kernel import IntervalKernel
 from scant.kernels.box_average.support import alike
 from torch import Tensor, nn
 
+Factors = tuple[Tensor, Tensor, Tensor, Tensor]  # K_uu, L^-1, and q(u)'s root and mean
 JITTER = 1e-8  # on K_uu, of unit variance; GPyTorch warns when a Cholesky factor needs more
+
+
+class _Posterior(torch.autograd.Function):
+    """Means of R functions, and what the inducing variables change of their variances.
+
+    With A = K_xu L^-T, L L' = K_uu: A m, and the diagonal of A (S - I) A' (5.11, whitened). By
+    hand, since the products with A that are made on the way forward serve on the way back, where
+    K_uu and its factor then take products of m x m matrices alone.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, K: Tensor, inverse: Tensor, cross: Tensor, middle: Tensor, mean: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        A = cross @ inverse.T
+        product = A @ middle
+        ctx.save_for_backward(inverse, A, middle, product, mean)
+        return mean @ A.T, (product * A).sum(-1)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, Tensor, Tensor, Tensor]:
+        inverse, A, middle, product, mean = ctx.saved_tensors
+        by_mean, by_variance = grads[0], grads[1].unsqueeze(-1)
+        to_middle = A.T @ (A * by_variance)
+        to_mean = by_mean @ A
+        to_A = (product * (2 * by_variance)).sum(0).addmm_(by_mean.T, mean)
+        # A' to_A, of which only products of m x m matrices are left
+        inner = (to_middle @ (2 * middle)).sum(0).addmm_(to_mean.T, mean).triu_()
+        inner.diagonal().mul_(0.5)
+        to_K = inverse.T @ inner @ inverse
+        return (to_K + to_K.T).mul_(-0.5), None, to_A @ inverse, to_middle, to_mean
 
 
 class _Prior:
@@ -32,6 +67,10 @@ class _Prior:
 
 class Latent(VariationalStrategy):
     """R latent functions of one kernel, seen at supports, with inducing variables at supports.
+
+    Called, it is GPyTorch's; what a step needs is computed by the dense algebra of `moments` and
+    `kl_divergence`. Through GPyTorch's lazy layers a step of Adam (two tasks, 740 rows, 100
+    inducing points) is 3,700 operations and takes 1.9 times as long.
 
     `LMCVariationalStrategy` mixes the n x n covariances of all rows, but the bound needs only their
     diagonals; `MTGPA` mixes those.
@@ -63,6 +102,7 @@ class Latent(VariationalStrategy):
         # q(u) starts as p(u), as made; GPyTorch would add noise of the global generator.
         self.variational_params_initialized.fill_(1)
         self.rank = rank
+        self._held: Factors | None = None
 
     def variational_parameters(self) -> list[nn.Parameter]:
         return list(self._variational_distribution.parameters())
@@ -87,22 +127,40 @@ class Latent(VariationalStrategy):
 
     def kl_divergence(self) -> Float[Tensor, " r"]:
         """KL(q(u) || p(u)) of each function; whitened, p(u) is a standard Gaussian."""
-        q = self.variational_distribution
-        lower = q.lazy_covariance_matrix.cholesky().to_dense()
-        log_det = 2 * lower.diagonal(dim1=-2, dim2=-1).abs().log().sum(-1)
-        squares = lower.square().sum((-2, -1)) + q.mean.square().sum(-1)
+        _, _, root, mean = self._held or self._factors()
+        log_det = 2 * root.diagonal(dim1=-2, dim2=-1).abs().log().sum(-1)
+        squares = root.square().sum((-2, -1)) + mean.square().sum(-1)
         return 0.5 * (squares - self.inducing_points.shape[0] - log_det)
 
     def moments(self, x: Float[Tensor, "n c"]) -> tuple[Float[Tensor, "r n"], Float[Tensor, "r n"]]:
         """Means and variances of each function at the supports x (5.11 with a = 1)."""
-        q = self(x)  # (5.11), whitened
-        variance = q.lazy_covariance_matrix.diagonal(dim1=-2, dim2=-1)
-        shape = (self.rank, len(x))
-        return q.mean.expand(shape), variance.expand(shape).clamp(min=0)
+        K, inverse, root, mean = self._held or self._factors()
+        kernel = self.model.kernel
+        middle = root @ root.mT
+        middle.diagonal(dim1=-2, dim2=-1).sub_(1)
+        cross = kernel.forward(x, self.inducing_points)
+        means, change = _Posterior.apply(K, inverse, cross, middle, mean)
+        return means, (kernel.forward(x, x, diag=True) + self.jitter_val + change).clamp(min=0)
 
-    def forget(self) -> None:
-        """Drop the cached factors, which belong to other parameters."""
-        self._clear_cache()
+    def _factors(self) -> Factors:
+        Z, q = self.inducing_points, self._variational_distribution
+        K = self.model.kernel.forward(Z, Z)
+        eye = torch.eye(len(Z), dtype=K.dtype, device=K.device)
+        lower = psd_safe_cholesky(K.detach() + self.jitter_val * eye)
+        inverse = torch.linalg.solve_triangular(lower, eye, upper=False)
+        if isinstance(q, CholeskyVariationalDistribution):
+            return K, inverse, q.chol_variational_covar.tril(), q.variational_mean
+        found = q()
+        return K, inverse, found.lazy_covariance_matrix.cholesky().to_dense(), found.mean
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Inside, the factors are made once; parameters stay as they are."""
+        self._held = self._factors()
+        try:
+            yield
+        finally:
+            self._held = None
 
     def forward(self, x: Tensor, inducing_points: Tensor, *args: Any, **kwargs: Any) -> Any:
         """GPyTorch stacks the two, so they are written in the same form first."""

@@ -130,7 +130,7 @@ class ActiveLearner:
             return ["drawn at random, until both classes have been seen"] * len(rows)
         at = torch.tensor(rows, dtype=torch.long, device=self.x.device)
         near = acquisition.nearness(self.model, self.x[at], self.model.x)
-        left = self.model.latent(self.x[at])[1] / self.model.kernel.outputscale.detach()
+        left = self.model.latent(self.x[at])[1] / self.model.variance(self.x[at]).detach()
         return acquisition.reasons(self.p[at], near, left, self.method, self.settings.delta)
 
     def state(self) -> Tensors:

@@ -177,10 +177,10 @@ def by_folds(model: LaplaceGPC) -> Float[np.ndarray, " n"]:
     p = torch.zeros_like(model.y)
     for i in range(FOLDS):
         out = fold == i
+        label = (model.y[~out] > 0).long()
         part = LaplaceGPC.build(
-            model.x[~out], (model.y[~out] > 0).long(), model.link_name, model.ard
+            model.x[~out], label, model.link_name, model.ard, kernel=model.kernel
         )
-        part.kernel.load_state_dict(model.kernel.state_dict())
         part.a = model.a[~out].clone()
         p[out] = part.probability(model.x[out])
     result: np.ndarray = p.cpu().numpy()
