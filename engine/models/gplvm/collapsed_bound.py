@@ -9,11 +9,23 @@ observed in the same rows) has its own psi2.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
+from gpytorch.constraints import Positive
+from gpytorch.distributions import MultitaskMultivariateNormal
+from gpytorch.likelihoods import MultitaskGaussianLikelihood
+from gpytorch.models import GP
 from jaxtyping import Bool, Float, Int
+from linear_operator.operators import (
+    DiagLinearOperator,
+    KroneckerProductLinearOperator,
+    LinearOperator,
+    SumLinearOperator,
+)
 from scant.errors import BadInput
+from scant.models.constraints import LogPositive
 from torch import Tensor, nn
 
 LEAST_NOISE = 1e-6  # of the outputs' variance
@@ -77,8 +89,12 @@ class Targets(NamedTuple):
         return torch.where(seen, (Y - self.centre) / self.scale, 0.0), seen
 
 
-class TargetModel(nn.Module):
-    """A model of targets, which it keeps; its parameter `log_noise` is on their scale."""
+class TargetModel(GP):  # type: ignore[misc]
+    """A model of targets, which it keeps; its parameter `log_noise` is on their scale.
+
+    `model(x)` is the posterior of all outputs' functions at latent positions, in the outputs' own
+    unit, and `model.likelihood(model(x))` predicts the outputs.
+    """
 
     log_noise: nn.Parameter
 
@@ -86,6 +102,11 @@ class TargetModel(nn.Module):
         super().__init__()
         for name, values in targets._asdict().items():
             self.register_buffer(f"targets_{name}", values)
+
+    def register_log(self, name: str, value: Tensor) -> None:
+        """A positive parameter, by its logarithm."""
+        self.register_parameter(name, nn.Parameter(value))
+        self.register_constraint(name, LogPositive())
 
     @property
     def targets(self) -> Targets:
@@ -95,6 +116,36 @@ class TargetModel(nn.Module):
     def noise(self) -> Float[Tensor, ""]:
         """Variance, where the outputs' mean variance is one."""
         return self.log_noise.exp() + LEAST_NOISE
+
+    @noise.setter
+    def noise(self, value: Tensor | float) -> None:
+        self.initialize(log_noise=(torch.as_tensor(value).to(self.log_noise) - LEAST_NOISE).log())
+
+    @property
+    def likelihood(self) -> MultitaskGaussianLikelihood:
+        """Gaussian noise of the present variance, a copy: it is learned by `elbo`."""
+        targets = self.targets
+        likelihood = MultitaskGaussianLikelihood(
+            len(targets.centre), noise_constraint=Positive(), has_task_noise=False
+        ).to(targets.y)
+        likelihood.noise = (self.noise * targets.scale.square()).detach()
+        return likelihood
+
+    def outputs(
+        self, mean: Float[Tensor, "k d"], covariances: Sequence[LinearOperator]
+    ) -> MultitaskMultivariateNormal:
+        """Functions in the outputs' unit, independent of each other.
+
+        Args:
+            mean: On the scale of `Targets`.
+            covariances: Between positions, `"k k"`, of the outputs of each missing pattern.
+        """
+        targets, parts = self.targets, []
+        for p, covariance in enumerate(covariances):
+            own = (targets.pattern == p).to(mean) * targets.scale.square()
+            parts.append(KroneckerProductLinearOperator(covariance, DiagLinearOperator(own)))
+        total = parts[0] if len(parts) == 1 else SumLinearOperator(*parts)
+        return MultitaskMultivariateNormal(mean * targets.scale + targets.centre, total)
 
 
 class Posterior(NamedTuple):

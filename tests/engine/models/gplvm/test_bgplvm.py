@@ -7,7 +7,7 @@ import torch
 from scant.errors import BadInput
 from scant.models.gplvm.bgplvm import BGPLVM
 from scant.models.gplvm.collapsed_bound import Targets, posterior
-from scant.models.gplvm.latent_inference import RowBound, divergence
+from scant.models.gplvm.latent_inference import RowBound, divergence, maximize
 from scant.models.gplvm.training import GPLVMTrainer
 
 
