@@ -27,6 +27,7 @@ from scant.inference.expectations import (
     expected_product_sum,
     log_kernel,
 )
+from scant.inference.psi import eq_matrices
 from scant.models.constraints import LogPositive
 from torch import Tensor, nn
 
@@ -173,6 +174,41 @@ class ClassPrivateKernel(Kernel):
             private = part.variance * expected_kernel(m[1], v[1], z[1], part.precision) * same
         return shared, private
 
+    def matrices(
+        self,
+        mean: Float[Tensor, "n q"],
+        variance: Float[Tensor, "n q"],
+        label: Int[Tensor, " n"],
+        Z: Float[Tensor, "m q"],
+        Z_class: Int[Tensor, " m"],
+        weights: Float[Tensor, "n w"],
+    ) -> tuple[Float[Tensor, "m m"], Float[Tensor, "n m"], Float[Tensor, "w m m"]]:
+        """k among the centres, `psi1` and `psi2`, at once: what a bound needs of all rows."""
+        m, v, z = (t.split(self.split, 1) for t in (mean, variance, Z))
+        parts = []
+        if self.shared is not None:
+            parameters = self.shared.precision, self.shared.log_variance
+            parts.append(eq_matrices(m[0], v[0], z[0], *parameters, weights))
+        if self.private is not None:
+            parameters, n, c = (
+                (self.private.precision, self.private.log_variance),
+                len(mean),
+                len(Z),
+            )
+            k, one, two = (mean.new_zeros(*s) for s in ((c, c), (n, c), (weights.shape[1], c, c)))
+            for rows, centres in self._classes(label, Z_class, every=True):
+                at = centres.unsqueeze(1), centres
+                own = m[1][rows], v[1][rows], z[1][centres]
+                found = eq_matrices(*own, *parameters, weights[rows])
+                k[at], one[rows.unsqueeze(1), centres], two[:, *at] = found
+            parts.append((k, one, two))
+        if len(parts) == 1:
+            return parts[0]
+        (k, one, two), (k_p, one_p, two_p) = parts
+        # Last two terms of 3.29
+        across = (weights.T.unsqueeze(1) * one.T) @ one_p
+        return k + k_p, one + one_p, two + two_p + across + across.mT
+
     def psi1_slope(
         self,
         mean: Float[Tensor, "n q"],
@@ -253,9 +289,11 @@ class ClassPrivateKernel(Kernel):
         shared, private = self._psi1_parts(mean, variance, label, Z, Z_class)
         return total + 2 * ((shared @ matrix) * private).sum(1)
 
-    def _classes(self, label: Tensor, Z_class: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-        """Rows and inducing inputs of each class that has both."""
+    def _classes(
+        self, label: Tensor, Z_class: Tensor, every: bool = False
+    ) -> Iterator[tuple[Tensor, Tensor]]:
+        """Rows and inducing inputs of each class that has both, or of `every` that has these."""
         for c in range(self.n_classes):
             rows, centres = ((t == c).nonzero().squeeze(1) for t in (label, Z_class))
-            if len(rows) and len(centres):
+            if len(centres) and (every or len(rows)):
                 yield rows, centres

@@ -137,16 +137,15 @@ class BGPLVM(TargetModel):
 
     def statistics(self) -> Statistics:
         """What the bound needs of all rows."""
-        Z, variance = (self.inducing, self.inducing_label), (2 * self.log_std).exp()
-        K = self.kernel.covariance(*Z, *Z)
+        targets, variance = self.targets, (2 * self.log_std).exp()
+        Z = self.inducing, self.inducing_label
         psi0 = self.kernel.psi0()  # of one row (3.18)
-        K = K + JITTER * psi0 * torch.eye(len(K)).to(K)
+        # (3.19-3.20)
+        K, psi1, psi2 = self.kernel.matrices(self.mean, variance, self.label, *Z, targets.masks)
+        K = K + (JITTER * psi0).expand(len(K)).diag()
         with collect_numerical_warnings(self.notes):
-            lower = psd_safe_cholesky(K)
-        targets = self.targets
-        psi1 = self.kernel.psi1(self.mean, variance, self.label, *Z)  # (3.19)
-        psi2 = self.kernel.psi2(self.mean, variance, self.label, *Z, targets.masks)  # (3.20)
-        return Statistics(lower, psi0, psi1.T @ targets.y, psi2, self.noise)
+            lower = psd_safe_cholesky(K.detach())
+        return Statistics(K, lower, psi0, psi1.T @ targets.y, psi2, self.noise)
 
     def bound(self) -> Float[Tensor, ""]:
         """The bound on ln p(Y) (3.25), in nats of Y as given."""
