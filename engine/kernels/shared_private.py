@@ -7,13 +7,18 @@ Yousefi (2021), 3.23-3.24, over rows (x, c) of a latent position and a class:
 with EQ kernels that have a lengthscale for each dimension. The psi statistics under Gaussian
 positions with diagonal covariances are 3.27-3.29 and B.6-B.8. Without private dimensions it is an
 EQ kernel that is blind to classes.
+
+Both are kernels of GPyTorch. A model takes `covariance` and the psi statistics, which keep
+positions and classes apart and make no lazy tensors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import torch
+from gpytorch.kernels import Kernel
 from jaxtyping import Float, Int
 from scant.errors import BadInput
 from scant.inference.expectations import (
@@ -22,18 +27,30 @@ from scant.inference.expectations import (
     expected_product_sum,
     log_kernel,
 )
+from scant.inference.psi import eq_matrices
+from scant.models.constraints import LogPositive
 from torch import Tensor, nn
 
 
-class EQ(nn.Module):
+class EQ(Kernel):
     """variance exp(-sum_d (x_d - x'_d)^2 / (2 lengthscale_d^2))."""
 
     def __init__(self, n_dims: int, variance: float = 1.0) -> None:
-        super().__init__()
+        super().__init__(ard_num_dims=n_dims)
         # Positions have a standard normal prior: with more of them, rows are further apart.
         start = 0.5 * torch.full((n_dims,), float(max(n_dims, 1)), dtype=torch.float64).log()
-        self.log_lengthscale = nn.Parameter(start)
-        self.log_variance = nn.Parameter(torch.tensor(variance, dtype=torch.float64).log())
+        height = torch.tensor(variance, dtype=torch.float64).log()
+        for name, value in (("log_lengthscale", start), ("log_variance", height)):
+            self.register_parameter(name, nn.Parameter(value))
+            self.register_constraint(name, LogPositive())
+
+    @property
+    def lengthscale(self) -> Float[Tensor, "1 q"]:
+        return self.log_lengthscale.exp().unsqueeze(0)
+
+    @lengthscale.setter
+    def lengthscale(self, value: Tensor | float) -> None:
+        self.initialize(log_lengthscale=torch.as_tensor(value).to(self.log_lengthscale).log())
 
     @property
     def precision(self) -> Float[Tensor, " q"]:
@@ -43,12 +60,21 @@ class EQ(nn.Module):
     def variance(self) -> Float[Tensor, ""]:
         return self.log_variance.exp()
 
-    def forward(self, a: Float[Tensor, "n q"], b: Float[Tensor, "m q"]) -> Float[Tensor, "n m"]:
-        return self.variance * log_kernel(a, b, self.precision).exp()
+    @variance.setter
+    def variance(self, value: Tensor | float) -> None:
+        self.initialize(log_variance=torch.as_tensor(value).to(self.log_variance).log())
+
+    def forward(
+        self, x1: Float[Tensor, "n q"], x2: Float[Tensor, "m q"], diag: bool = False, **_: Any
+    ) -> Float[Tensor, "n m"] | Float[Tensor, " n"]:
+        """Of all pairs, or of each row of one with that of the other (`diag`)."""
+        if diag:
+            return self.variance * (-0.5 * self.precision * (x1 - x2).square()).sum(-1).exp()
+        return self.variance * log_kernel(x1, x2, self.precision).exp()
 
 
-class ClassPrivateKernel(nn.Module):
-    """See the module.
+class ClassPrivateKernel(Kernel):
+    """See the module; as a kernel of GPyTorch its last column is the class.
 
     Args:
         shared: Dimensions of the space of all classes; the first columns of a position.
@@ -73,6 +99,21 @@ class ClassPrivateKernel(nn.Module):
         self.private = EQ(private, half) if private else None
 
     def forward(
+        self, x1: Float[Tensor, "n p"], x2: Float[Tensor, "m p"], diag: bool = False, **_: Any
+    ) -> Float[Tensor, "n m"] | Float[Tensor, " n"]:
+        """k of all pairs (3.23), or of each row with its like (`diag`)."""
+        (a, a_class), (b, b_class) = ((x[:, :-1], x[:, -1].round().long()) for x in (x1, x2))
+        if not diag:
+            return self.covariance(a, a_class, b, b_class)
+        (a_s, a_p), (b_s, b_p) = a.split(self.split, 1), b.split(self.split, 1)
+        total = a.new_zeros(len(a))
+        if self.shared is not None:
+            total = total + self.shared.forward(a_s, b_s, diag=True)
+        if self.private is not None:
+            total = total + self.private.forward(a_p, b_p, diag=True) * (a_class == b_class)
+        return total
+
+    def covariance(
         self,
         a: Float[Tensor, "n q"],
         a_class: Int[Tensor, " n"],
@@ -94,8 +135,8 @@ class ClassPrivateKernel(nn.Module):
         zero = a.new_zeros(len(a), len(b))
         (a_s, a_p), (b_s, b_p) = a.split(self.split, 1), b.split(self.split, 1)
         same = a_class.unsqueeze(1) == b_class
-        shared = zero if self.shared is None else self.shared(a_s, b_s)
-        private = zero if self.private is None else self.private(a_p, b_p) * same  # (3.24)
+        shared = zero if self.shared is None else self.shared.forward(a_s, b_s)
+        private = zero if self.private is None else self.private.forward(a_p, b_p) * same  # (3.24)
         return shared, private
 
     def psi0(self) -> Float[Tensor, ""]:
@@ -132,6 +173,41 @@ class ClassPrivateKernel(nn.Module):
             part, same = self.private, label.unsqueeze(1) == Z_class
             private = part.variance * expected_kernel(m[1], v[1], z[1], part.precision) * same
         return shared, private
+
+    def matrices(
+        self,
+        mean: Float[Tensor, "n q"],
+        variance: Float[Tensor, "n q"],
+        label: Int[Tensor, " n"],
+        Z: Float[Tensor, "m q"],
+        Z_class: Int[Tensor, " m"],
+        weights: Float[Tensor, "n w"],
+    ) -> tuple[Float[Tensor, "m m"], Float[Tensor, "n m"], Float[Tensor, "w m m"]]:
+        """k among the centres, `psi1` and `psi2`, at once: what a bound needs of all rows."""
+        m, v, z = (t.split(self.split, 1) for t in (mean, variance, Z))
+        parts = []
+        if self.shared is not None:
+            parameters = self.shared.precision, self.shared.log_variance
+            parts.append(eq_matrices(m[0], v[0], z[0], *parameters, weights))
+        if self.private is not None:
+            parameters, n, c = (
+                (self.private.precision, self.private.log_variance),
+                len(mean),
+                len(Z),
+            )
+            k, one, two = (mean.new_zeros(*s) for s in ((c, c), (n, c), (weights.shape[1], c, c)))
+            for rows, centres in self._classes(label, Z_class, every=True):
+                at = centres.unsqueeze(1), centres
+                own = m[1][rows], v[1][rows], z[1][centres]
+                found = eq_matrices(*own, *parameters, weights[rows])
+                k[at], one[rows.unsqueeze(1), centres], two[:, *at] = found
+            parts.append((k, one, two))
+        if len(parts) == 1:
+            return parts[0]
+        (k, one, two), (k_p, one_p, two_p) = parts
+        # Last two terms of 3.29
+        across = (weights.T.unsqueeze(1) * one.T) @ one_p
+        return k + k_p, one + one_p, two + two_p + across + across.mT
 
     def psi1_slope(
         self,
@@ -213,9 +289,11 @@ class ClassPrivateKernel(nn.Module):
         shared, private = self._psi1_parts(mean, variance, label, Z, Z_class)
         return total + 2 * ((shared @ matrix) * private).sum(1)
 
-    def _classes(self, label: Tensor, Z_class: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-        """Rows and inducing inputs of each class that has both."""
+    def _classes(
+        self, label: Tensor, Z_class: Tensor, every: bool = False
+    ) -> Iterator[tuple[Tensor, Tensor]]:
+        """Rows and inducing inputs of each class that has both, or of `every` that has these."""
         for c in range(self.n_classes):
             rows, centres = ((t == c).nonzero().squeeze(1) for t in (label, Z_class))
-            if len(rows) and len(centres):
+            if len(centres) and (every or len(rows)):
                 yield rows, centres

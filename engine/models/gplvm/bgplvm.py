@@ -10,8 +10,11 @@ and inducing inputs Z. SCLVM (`sclvm`) is the same with a kernel over (x, class)
     elbo = trainer.step()                        # as often as wanted
     model.infer(Y_new).mean
 
+It is a model of GPyTorch: `model(x)` is the posterior of the outputs' functions at known positions.
+Any kernel with the psi statistics of `ClassPrivateKernel` can take its place.
+
 The cost of a step does not depend on the number of outputs where they have no missing values
-(`bgplvm_bound`). On a CPU the same seed gives the same run, bit by bit.
+(`collapsed_bound`). On a CPU the same seed gives the same run, bit by bit.
 """
 
 from __future__ import annotations
@@ -19,7 +22,9 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from gpytorch.distributions import MultitaskMultivariateNormal
 from jaxtyping import Float, Int
+from linear_operator.operators import MatmulLinearOperator
 from linear_operator.utils.cholesky import psd_safe_cholesky
 from linear_operator.utils.errors import NanError, NotPSDError
 from scant.errors import BadInput
@@ -72,10 +77,10 @@ class BGPLVM(TargetModel):
         self.register_buffer("label", label)
         self.register_buffer("inducing_label", inducing_label)
         self.kernel = kernel
-        self.mean = nn.Parameter(mean.clone())
-        self.log_std = nn.Parameter(torch.full_like(mean, START_STD).log())
-        self.inducing = nn.Parameter(inducing.clone())
-        self.log_noise = nn.Parameter(torch.tensor(noise).to(mean).log())
+        self.register_parameter("mean", nn.Parameter(mean.clone()))
+        self.register_log("log_std", torch.full_like(mean, START_STD).log())
+        self.register_parameter("inducing", nn.Parameter(inducing.clone()))
+        self.register_log("log_noise", torch.tensor(noise).to(mean).log())
         self.notes: list[str] = []
         self._known: tuple[Tensor, Posterior] | None = None
 
@@ -108,18 +113,39 @@ class BGPLVM(TargetModel):
         zeros = torch.zeros(len(Y), dtype=torch.long), torch.zeros(inducing, dtype=torch.long)
         return cls(targets, kernel, mean, zeros[0], Z, zeros[1], noise)
 
+    @property
+    def std(self) -> Float[Tensor, "n q"]:
+        """Standard deviations of q(X)."""
+        return self.log_std.exp()
+
+    @std.setter
+    def std(self, value: Tensor | float) -> None:
+        self.initialize(log_std=torch.as_tensor(value).to(self.log_std).log())
+
+    def forward(self, x: Float[Tensor, "k q"], label: int = 0) -> MultitaskMultivariateNormal:
+        """The posterior of all outputs' functions at positions of a class.
+
+        Nothing of k x k is made before it is asked for. q(U) is that of the present parameters,
+        and no gradient goes to them.
+        """
+        W, spread = self.posterior()
+        labels = torch.full((len(x),), label).to(self.label)
+        cross = self.kernel.covariance(x, labels, self.inducing, self.inducing_label).detach()
+        own = self.kernel(torch.cat([x, labels.unsqueeze(1).to(x)], 1))
+        learned = [own - MatmulLinearOperator(cross @ part, cross.T) for part in spread]
+        return self.outputs(cross @ W, learned)
+
     def statistics(self) -> Statistics:
         """What the bound needs of all rows."""
-        Z, variance = (self.inducing, self.inducing_label), (2 * self.log_std).exp()
-        K = self.kernel(*Z, *Z)
+        targets, variance = self.targets, (2 * self.log_std).exp()
+        Z = self.inducing, self.inducing_label
         psi0 = self.kernel.psi0()  # of one row (3.18)
-        K = K + JITTER * psi0 * torch.eye(len(K)).to(K)
+        # (3.19-3.20)
+        K, psi1, psi2 = self.kernel.matrices(self.mean, variance, self.label, *Z, targets.masks)
+        K = K + (JITTER * psi0).expand(len(K)).diag()
         with collect_numerical_warnings(self.notes):
-            lower = psd_safe_cholesky(K)
-        targets = self.targets
-        psi1 = self.kernel.psi1(self.mean, variance, self.label, *Z)  # (3.19)
-        psi2 = self.kernel.psi2(self.mean, variance, self.label, *Z, targets.masks)  # (3.20)
-        return Statistics(lower, psi0, psi1.T @ targets.y, psi2, self.noise)
+            lower = psd_safe_cholesky(K.detach())
+        return Statistics(K, lower, psi0, psi1.T @ targets.y, psi2, self.noise)
 
     def bound(self) -> Float[Tensor, ""]:
         """The bound on ln p(Y) (3.25), in nats of Y as given."""
@@ -153,7 +179,7 @@ class BGPLVM(TargetModel):
         """
         rows = torch.arange(len(self.label)) if rows is None else rows
         at = self.mean[rows], self.label[rows]
-        return self.kernel(*at, *at)
+        return self.kernel.covariance(*at, *at)
 
     @torch.no_grad()
     def posterior(self) -> Posterior:

@@ -9,11 +9,23 @@ observed in the same rows) has its own psi2.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import torch
+from gpytorch.constraints import Positive
+from gpytorch.distributions import MultitaskMultivariateNormal
+from gpytorch.likelihoods import MultitaskGaussianLikelihood
+from gpytorch.models import GP
 from jaxtyping import Bool, Float, Int
+from linear_operator.operators import (
+    DiagLinearOperator,
+    KroneckerProductLinearOperator,
+    LinearOperator,
+    SumLinearOperator,
+)
 from scant.errors import BadInput
+from scant.models.constraints import LogPositive
 from torch import Tensor, nn
 
 LEAST_NOISE = 1e-6  # of the outputs' variance
@@ -77,8 +89,12 @@ class Targets(NamedTuple):
         return torch.where(seen, (Y - self.centre) / self.scale, 0.0), seen
 
 
-class TargetModel(nn.Module):
-    """A model of targets, which it keeps; its parameter `log_noise` is on their scale."""
+class TargetModel(GP):  # type: ignore[misc]
+    """A model of targets, which it keeps; its parameter `log_noise` is on their scale.
+
+    `model(x)` is the posterior of all outputs' functions at latent positions, in the outputs' own
+    unit, and `model.likelihood(model(x))` predicts the outputs.
+    """
 
     log_noise: nn.Parameter
 
@@ -86,6 +102,11 @@ class TargetModel(nn.Module):
         super().__init__()
         for name, values in targets._asdict().items():
             self.register_buffer(f"targets_{name}", values)
+
+    def register_log(self, name: str, value: Tensor) -> None:
+        """A positive parameter, by its logarithm."""
+        self.register_parameter(name, nn.Parameter(value))
+        self.register_constraint(name, LogPositive())
 
     @property
     def targets(self) -> Targets:
@@ -95,6 +116,36 @@ class TargetModel(nn.Module):
     def noise(self) -> Float[Tensor, ""]:
         """Variance, where the outputs' mean variance is one."""
         return self.log_noise.exp() + LEAST_NOISE
+
+    @noise.setter
+    def noise(self, value: Tensor | float) -> None:
+        self.initialize(log_noise=(torch.as_tensor(value).to(self.log_noise) - LEAST_NOISE).log())
+
+    @property
+    def likelihood(self) -> MultitaskGaussianLikelihood:
+        """Gaussian noise of the present variance, a copy: it is learned by `elbo`."""
+        targets = self.targets
+        likelihood = MultitaskGaussianLikelihood(
+            len(targets.centre), noise_constraint=Positive(), has_task_noise=False
+        ).to(targets.y)
+        likelihood.noise = (self.noise * targets.scale.square()).detach()
+        return likelihood
+
+    def outputs(
+        self, mean: Float[Tensor, "k d"], covariances: Sequence[LinearOperator]
+    ) -> MultitaskMultivariateNormal:
+        """Functions in the outputs' unit, independent of each other.
+
+        Args:
+            mean: On the scale of `Targets`.
+            covariances: Between positions, `"k k"`, of the outputs of each missing pattern.
+        """
+        targets, parts = self.targets, []
+        for p, covariance in enumerate(covariances):
+            own = (targets.pattern == p).to(mean) * targets.scale.square()
+            parts.append(KroneckerProductLinearOperator(covariance, DiagLinearOperator(own)))
+        total = parts[0] if len(parts) == 1 else SumLinearOperator(*parts)
+        return MultitaskMultivariateNormal(mean * targets.scale + targets.centre, total)
 
 
 class Posterior(NamedTuple):
@@ -107,48 +158,100 @@ class Posterior(NamedTuple):
 class Statistics(NamedTuple):
     """What bound and q(U) need of the rows."""
 
-    lower: Float[Tensor, "m m"]  # of K_uu
+    K: Float[Tensor, "m m"]  # K_uu
+    lower: Float[Tensor, "m m"]  # its factor, without a gradient of its own
     psi0: Float[Tensor, ""]
     projected: Float[Tensor, "m r"]  # psi1' y
     psi2: Float[Tensor, "p m m"]
     noise: Float[Tensor, ""]
 
 
-def _factors(s: Statistics) -> tuple[Tensor, Tensor, Tensor]:
-    """tr(K^-1 psi2) of each pattern, the factor of I + L^-1 psi2 L^-T / noise, L^-1 psi1' y."""
-    A = torch.linalg.solve_triangular(s.lower, s.psi2, upper=False)  # L^-1 psi2
-    A = torch.linalg.solve_triangular(s.lower, A.mT, upper=False)  # L^-1 psi2 L^-T
-    trace = A.diagonal(dim1=1, dim2=2).sum(1)  # tr(K_uu^-1 psi2) of 3.26
-    B = A / s.noise + torch.eye(len(s.lower)).to(A)
+def _factors(lower: Tensor, projected: Tensor, psi2: Tensor, noise: Tensor) -> tuple[Tensor, ...]:
+    """L^-1, A = L^-1 psi2 L^-T of each pattern, F of B = I + A / noise = F F', c = L^-1 psi1' y."""
+    eye = torch.eye(len(lower), dtype=lower.dtype, device=lower.device)
+    whiten = torch.linalg.solve_triangular(lower, eye, upper=False)
+    A = whiten @ psi2 @ whiten.T
+    B = A / noise
+    B.diagonal(dim1=1, dim2=2).add_(1)
     # NaN where B has no Cholesky factor: a line search then takes a smaller step.
     factor, failed = torch.linalg.cholesky_ex(B)
-    factor = torch.where((failed > 0)[:, None, None], math.nan, factor)
-    c = torch.linalg.solve_triangular(s.lower, s.projected, upper=False)  # L^-1 psi1' y
-    return trace, factor, c
+    factor.masked_fill_((failed > 0)[:, None, None], math.nan)
+    return whiten, A, factor, whiten @ projected
+
+
+class _Collapsed(torch.autograd.Function):
+    """The bound 3.26 as a function of `Statistics`, with its gradient in closed form.
+
+    In the coordinates of L, with v = B^-1 c of each output, the gradient in A is
+    (columns / noise (I - B^-1) - sum v v' / noise^3) / 2, and that in K_uu follows from the same.
+    Autograd would go through the gradients of the factors. With those of `scant.inference.psi` an
+    evaluation of 500 rows, 50 inducing inputs takes .74 of the time it took by autograd.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, targets: Targets, lower: Tensor, *s: Tensor) -> Tensor:
+        _, psi0, projected, psi2, noise = s
+        whiten, A, factor, c = _factors(lower, projected, psi2, noise)
+        eye = torch.eye(len(lower), dtype=lower.dtype, device=lower.device).expand_as(factor)
+        half = torch.linalg.solve_triangular(factor, eye, upper=False)
+        sides = c if len(half) == 1 else c.T.unsqueeze(2)
+        fitted = (half[0] if len(half) == 1 else half[targets.pattern]) @ sides
+        rows, trace = targets.masks.sum(0), A.diagonal(dim1=1, dim2=2).sum(1)
+        square = fitted.square().sum()
+        left = psi0 * rows - trace  # tr(K_uu^-1 psi2) of 3.26
+        ctx.targets = targets
+        ctx.save_for_backward(whiten, A, half, fitted, rows, left, square, noise)
+        log_det = 2 * factor.diagonal(dim1=1, dim2=2).log().sum(1)  # ln |B|
+        # (3.26): -2 ln of the determinants and (2 pi noise)^(N / 2), with the two trace terms
+        each = log_det + left / noise + rows * (2 * math.pi * noise).log()
+        # (3.26): sum of y_j' W y_j, W = I / noise - psi1 (psi2 / noise + K_uu)^-1 psi1' / noise^2
+        fit = targets.squares / noise - square / noise.square()
+        return -0.5 * (targets.columns.dot(each) + fit)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        whiten, A, half, fitted, rows, left, square, noise = ctx.saved_tensors
+        (gradient,), targets, m = gradients, ctx.targets, len(whiten)
+        columns = targets.columns
+        v = (half[0] if len(half) == 1 else half[targets.pattern]).mT @ fitted
+        if len(half) == 1:
+            outer = (v @ v.T).unsqueeze(0)
+        else:
+            v = v.squeeze(2).T
+            own = torch.nn.functional.one_hot(targets.pattern, len(half)).to(v)
+            outer = (v * own.T.unsqueeze(1)) @ v.T
+        inverse = half.mT @ half  # B^-1
+        share = (0.5 * columns / noise)[:, None, None]
+        of_A = outer * (-0.5 / noise**3) - share * inverse
+        of_A.diagonal(dim1=1, dim2=2).add_(share[..., 0])
+        of_K = (noise * of_A - share * A).sum(0)
+        of_c = v / noise.square()
+        traces = m - inverse.diagonal(dim1=1, dim2=2).sum(1)
+        by_noise = columns.dot(rows - traces - left / noise) / noise
+        by_noise = by_noise - targets.squares / noise.square()
+        of_noise = -0.5 * (by_noise + (square + v.square().sum()) / noise**3)
+        found = (
+            whiten.T @ of_K @ whiten,
+            -0.5 * columns.dot(rows) / noise,
+            whiten.T @ of_c,
+            whiten.T @ of_A @ whiten,
+            of_noise,
+        )
+        return None, None, *(gradient * part for part in found)
 
 
 def collapsed(s: Statistics, targets: Targets) -> Float[Tensor, ""]:
     """Sum over the outputs of the bound 3.26, in nats on the scale of `Targets`."""
-    trace, factor, c = _factors(s)
-    rows = targets.masks.sum(0)
-    if len(factor) == 1:
-        fitted = torch.linalg.solve_triangular(factor[0], c, upper=False)
-    else:
-        sides = c.T.unsqueeze(2)
-        fitted = torch.linalg.solve_triangular(factor[targets.pattern], sides, upper=False)
-    log_det = 2 * factor.diagonal(dim1=1, dim2=2).log().sum(1)  # ln |B|
-    # (3.26): -2 ln of the determinants and (2 pi noise)^(N / 2), with the two trace terms
-    each = log_det + (s.psi0 * rows - trace) / s.noise + rows * (2 * math.pi * s.noise).log()
-    # (3.26): sum of y_j' W y_j, W = I / noise - psi1 (psi2 / noise + K_uu)^-1 psi1' / noise^2
-    fit = targets.squares / s.noise - fitted.square().sum() / s.noise.square()
-    return -0.5 * ((targets.columns * each).sum() + fit)
+    found: Tensor = _Collapsed.apply(  # type: ignore[no-untyped-call]
+        targets, s.lower, s.K, s.psi0, s.projected, s.psi2, s.noise
+    )
+    return found
 
 
 def posterior(s: Statistics, targets: Targets) -> Posterior:
     """The optimal q(U), which maximizes 3.21 (Titsias and Lawrence 2010)."""
-    _, factor, c = _factors(s)
-    eye = torch.eye(len(s.lower)).to(c)
-    whiten = torch.linalg.solve_triangular(s.lower, eye, upper=False)
+    whiten, _, factor, c = _factors(s.lower, s.projected, s.psi2, s.noise)
     part = torch.linalg.solve_triangular(factor, whiten.expand_as(factor), upper=False)
     spread = whiten.T @ whiten - part.mT @ part  # K_uu^-1 - (psi2 / noise + K_uu)^-1
     if len(factor) == 1:

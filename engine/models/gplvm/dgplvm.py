@@ -5,6 +5,7 @@ and ln p(X) = -1 / (scale J) with J = tr(S_w^-1 S_b), the criterion of discrimin
 scatter between classes against that within. The print of B.10-B.11 has the names of the two the
 other way round, which would reward mixing; here they are as in Urtasun and Darrell. The cost is
 cubic in the rows. It has no posterior over classes: classify its positions by another model.
+`model(x)` is GPyTorch's posterior at positions.
 
     model = DGPLVM.build(Y, label, 5, scale=1e-3)
     trainer = GPLVMTrainer(model, adam=0)                    # scant.models.gplvm.training
@@ -18,7 +19,10 @@ import copy
 import math
 
 import torch
+from gpytorch.distributions import MultitaskMultivariateNormal
+from gpytorch.kernels import Kernel
 from jaxtyping import Float, Int
+from linear_operator.operators import RootLinearOperator
 from linear_operator.utils.cholesky import psd_safe_cholesky
 from linear_operator.utils.errors import NanError, NotPSDError
 from scant.errors import BadInput
@@ -44,6 +48,7 @@ class DGPLVM(TargetModel):
         position: X to start from.
         scale: sigma^2 of B.12: the smaller, the further apart are the classes.
         noise: Variance to start from, on the outputs' scale.
+        kernel: Of GPyTorch, over positions; by default EQ with a lengthscale a dimension.
     """
 
     label: Tensor
@@ -56,13 +61,14 @@ class DGPLVM(TargetModel):
         position: Float[Tensor, "n q"],
         scale: float,
         noise: float,
+        kernel: Kernel | None = None,
     ) -> None:
         super().__init__(targets)
         self.register_buffer("label", label)
         self.register_buffer("scale", torch.tensor(scale, dtype=torch.float64))
-        self.position = nn.Parameter(position.clone())
-        self.kernel = EQ(position.shape[1])
-        self.log_noise = nn.Parameter(torch.tensor(noise, dtype=torch.float64).log())
+        self.register_parameter("position", nn.Parameter(position.clone()))
+        self.kernel = EQ(position.shape[1]) if kernel is None else kernel
+        self.register_log("log_noise", torch.tensor(noise, dtype=torch.float64).log())
         self.notes: list[str] = []
 
     @classmethod
@@ -72,6 +78,7 @@ class DGPLVM(TargetModel):
         label: Int[Tensor, " n"],
         n_latent: int,
         scale: float = 1e-3,
+        kernel: Kernel | None = None,
     ) -> DGPLVM:
         """A model that starts from the principal components of the outputs.
 
@@ -98,11 +105,22 @@ class DGPLVM(TargetModel):
         noisy = torch.Generator().manual_seed(0)
         start = torch.randn(position.shape, generator=noisy, dtype=torch.float64)
         position = torch.where(spare, SPARE_START * start.to(position), position)
-        return cls(targets, label.clone(), position, scale, noise)
+        return cls(targets, label.clone(), position, scale, noise, kernel)
+
+    def forward(self, x: Float[Tensor, "k q"]) -> MultitaskMultivariateNormal:
+        """The posterior of all outputs' functions at positions (GPML 2.25-2.26)."""
+        lower = self._factor()
+        cross = self.kernel(x, self.position).to_dense()
+        half = torch.linalg.solve_triangular(lower, cross.T, upper=False)
+        whitened = torch.linalg.solve_triangular(lower, self.targets.y, upper=False)
+        return self.outputs(
+            half.T @ whitened @ self.targets.rotation.T,
+            [self.kernel(x) - RootLinearOperator(half.T)],
+        )
 
     def _factor(self) -> Float[Tensor, "n n"]:
         """Of K + noise."""
-        K = self.kernel(self.position, self.position)
+        K = self.kernel(self.position).to_dense()
         with collect_numerical_warnings(self.notes):
             return psd_safe_cholesky(K + self.noise * torch.eye(len(K)).to(K))
 
@@ -131,7 +149,11 @@ class DGPLVM(TargetModel):
 
     def relevance(self) -> Float[Tensor, " q"]:
         """1 / lengthscale^2 of each dimension."""
-        return self.kernel.precision.detach()
+        kernel = self.kernel
+        found: Tensor = (
+            kernel.precision if isinstance(kernel, EQ) else kernel.lengthscale[0].pow(-2)
+        )
+        return found.detach()
 
     @torch.no_grad()
     def covariance(self, rows: Int[Tensor, " k"] | None = None) -> Float[Tensor, "k k"]:
@@ -141,7 +163,7 @@ class DGPLVM(TargetModel):
             rows: Which, all by default (n^2 numbers).
         """
         x = self.position if rows is None else self.position[rows]
-        return self.kernel(x, x)
+        return self.kernel(x).to_dense()
 
     @torch.no_grad()
     def decode(self, x: Float[Tensor, "k q"]) -> tuple[Float[Tensor, "k d"], Float[Tensor, "k d"]]:
@@ -153,11 +175,11 @@ class DGPLVM(TargetModel):
             x: Positions.
         """
         targets, lower = self.targets, self._factor()
-        cross = self.kernel(x, self.position)
+        cross = self.kernel(x, self.position).to_dense()
         y = cross @ torch.cholesky_solve(targets.y, lower) @ targets.rotation.T  # GPML 2.25
         whitened = torch.linalg.solve_triangular(lower, cross.T, upper=False)
         # GPML 2.26
-        own = (self.kernel.variance - whitened.square().sum(0)).clamp(min=0) + self.noise
+        own = (self.kernel(x, diag=True) - whitened.square().sum(0)).clamp(min=0) + self.noise
         variance = own.unsqueeze(1) * targets.scale.square()
         return y * targets.scale + targets.centre, variance.expand_as(y)
 
@@ -211,16 +233,28 @@ class _RowDensity:
         """ln p(y* | x*) at the means, but for its constant."""
         x = mean.detach().requires_grad_()
         with torch.enable_grad():
-            cross = self.kernel(x, self.position)
+            cross = self.kernel(x, self.position).to_dense()
             explained = (cross @ self.whiten).square().sum(1)
-            v = (self.kernel.variance - explained).clamp(min=0) + self.noise
+            v = (self.kernel(x, diag=True) - explained).clamp(min=0) + self.noise
             error = (fixed[1] - cross @ self.weights).square().sum(1) + fixed[0]
             value = -0.5 * (len(self.targets.centre) * v.log() + error / v)
+            J = self._slope(x, cross)
             (along,) = torch.autograd.grad(value.sum(), x)
-        away = self.kernel.precision * (self.position - mean.unsqueeze(1))
-        J = (away * cross.detach().unsqueeze(2)).mT @ self.weights
         curvature = J @ J.mT / v.detach()[:, None, None] + torch.eye(mean.shape[1]).to(mean)
         return Gradients(value.detach(), along, torch.zeros_like(mean), curvature)
+
+    def _slope(
+        self, x: Float[Tensor, "k q"], cross: Float[Tensor, "k n"]
+    ) -> Float[Tensor, "k q r"]:
+        """Derivatives of the components' means by the positions, of EQ in closed form."""
+        if isinstance(self.kernel, EQ):
+            away = self.kernel.precision * (self.position - x.detach().unsqueeze(1))
+            return (away * cross.detach().unsqueeze(2)).mT @ self.weights
+        each = torch.eye(self.weights.shape[1]).to(cross).unsqueeze(1)
+        (found,) = torch.autograd.grad(
+            cross @ self.weights, x, each.expand(-1, len(x), -1), True, is_grads_batched=True
+        )
+        return found.permute(1, 2, 0)
 
 
 def discrimination(X: Float[Tensor, "n q"], label: Int[Tensor, " n"]) -> Float[Tensor, ""]:

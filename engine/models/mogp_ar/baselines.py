@@ -16,12 +16,17 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from gpytorch.distributions import MultitaskMultivariateNormal
+from gpytorch.likelihoods import LikelihoodList
+from gpytorch.models import GP
 from jaxtyping import Float, Int
 from scant.errors import BadInput
-from scant.models.mogp_ar import prediction
+from scant.likelihoods import softmax_average
+from scant.likelihoods.augment_reduce import AugmentReduceLikelihood, grouped
+from scant.models.constraints import LogPositive
 from scant.models.mogp_ar.kernels import Kernel, Rows
 from scant.models.mogp_ar.mixing import Coregionalised
-from scant.models.mogp_ar.model import MOGPAR, grouped
+from scant.models.mogp_ar.model import MOGPAR
 from torch import Tensor, nn
 
 MODELS = ("mogp-ar", "mg-m", "g-m", "g-a")
@@ -29,10 +34,10 @@ DRAWS = 10  # for a row's expectation in a step
 DRAWS_OF_A_BOUND = 100
 
 
-class MGM(MOGPAR):
-    """The linear model of coregionalisation with the softmax itself, covariances kept."""
+class MonteCarloSoftmax(AugmentReduceLikelihood):
+    """The softmax itself; its expected log probability is taken by Monte Carlo."""
 
-    def data_terms(
+    def terms(
         self,
         mean: Float[Tensor, "b l"],
         variance: Float[Tensor, "b l"],
@@ -52,19 +57,35 @@ class MGM(MOGPAR):
         noise = torch.randn(draws, *mean.shape, generator=generator, dtype=mean.dtype)
         # Where a variance is zero its root has no gradient; a constant's needs none.
         u = mean + variance.clamp(min=1e-12).sqrt() * noise.to(mean.device)
-        f = u[:, place] @ self.drawn_rows(classes).mT
+        f = u[:, place] @ self.mixing(classes).mT
         log_p = f.masked_fill(~real.unsqueeze(1), -math.inf).log_softmax(-1)
         own = label[place].expand(draws, -1, -1).unsqueeze(-1)
         return log_p.gather(-1, own).squeeze(-1).mean(0).flatten()[back]
+
+
+class MGM(MOGPAR):
+    """The linear model of coregionalisation with the softmax itself, covariances kept."""
+
+    Softmax = MonteCarloSoftmax
 
 
 class GA(MOGPAR):
     """One output alone: f_c = s u_c + a_c0 with independent u_c of one kernel."""
 
     def start_mixing(self, functions: int, like: Tensor, generator: torch.Generator) -> None:
-        self.log_height = nn.Parameter(like.new_zeros(()))
-        self.constants = nn.Parameter(like.new_zeros(functions))
-        self.constants.requires_grad_(self.constant)
+        self.register_parameter("log_height", nn.Parameter(like.new_zeros(())))
+        self.register_constraint("log_height", LogPositive())
+        constants = nn.Parameter(like.new_zeros(functions), requires_grad=self.constant)
+        self.register_parameter("constants", constants)
+
+    @property
+    def height(self) -> Float[Tensor, ""]:
+        """s, the functions' standard deviation."""
+        return self.log_height.exp()
+
+    @height.setter
+    def height(self, value: Tensor | float) -> None:
+        self.initialize(log_height=torch.as_tensor(value).to(self.log_height).log())
 
     def drawn_rows(self, classes: Int[Tensor, "*n"]) -> Float[Tensor, "*n l"]:
         """a_c: the height at the class's own function, and its constant."""
@@ -78,10 +99,10 @@ class GA(MOGPAR):
 class GM(GA):
     """One output alone, with the softmax itself."""
 
-    data_terms = MGM.data_terms
+    Softmax = MonteCarloSoftmax
 
 
-class Independent(Coregionalised, nn.Module):
+class Independent(Coregionalised, GP):  # type: ignore[misc]
     """A model for each output, with the interface of one.
 
     Args:
@@ -93,6 +114,15 @@ class Independent(Coregionalised, nn.Module):
         self.models = nn.ModuleList(models)
         self.width = max(model.width for model in models)
         self.register_buffer("sizes", torch.cat([model.sizes for model in models]))
+
+    def forward(self, x: Float[Tensor, "n v"]) -> list[MultitaskMultivariateNormal]:
+        """Each output's functions at inputs as they are, as GPyTorch's `IndependentModelList`."""
+        return [model(x) for model in self._members()]
+
+    @property
+    def likelihood(self) -> LikelihoodList:
+        """Of the outputs: `likelihood(*model(x))`."""
+        return LikelihoodList(*(model.likelihood for model in self._members()))
 
     @property
     def kernel(self) -> Any:
@@ -153,17 +183,17 @@ class Independent(Coregionalised, nn.Module):
         self,
         rows: Rows,
         output: Int[Tensor, " n"],
-        draws: int = prediction.DRAWS,
+        draws: int = softmax_average.DRAWS,
         seed: int = 0,
         temperature: float = 1.0,
-    ) -> prediction.MOGPARPrediction:
+    ) -> softmax_average.MOGPARPrediction:
         """Class probabilities of each row's output, with errors and entropies (see MOGPAR)."""
         parts = [
             (at, model.predict(rows[at], zero, draws, seed, temperature))
             for _, model, at, zero in self._each(output)
         ]
         like = self._members()[0].q_mean
-        return prediction.scattered(parts, len(output), self.width, like)
+        return softmax_average.scattered(parts, len(output), self.width, like)
 
     def probabilities(self, rows: Rows, output: Int[Tensor, " n"]) -> Float[Tensor, "n c"]:
         """Class probabilities of each row's output; 0 beyond the number of its classes."""

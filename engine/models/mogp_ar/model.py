@@ -15,20 +15,22 @@ import math
 from collections.abc import Sequence
 
 import torch
-from jaxtyping import Bool, Float, Int
+from gpytorch.distributions import MultitaskMultivariateNormal, MultivariateNormal
+from gpytorch.models import GP
+from jaxtyping import Float, Int
+from linear_operator.operators import MatmulLinearOperator
 from scant.errors import BadInput
-from scant.likelihoods import augment_reduce
-from scant.likelihoods.augment_reduce import Covariance
-from scant.models.mogp_ar import prediction, whitening
-from scant.models.mogp_ar.kernels import Kernel, Rows
+from scant.likelihoods import softmax_average
+from scant.likelihoods.augment_reduce import AugmentReduceLikelihood, Covariance
+from scant.models.mogp_ar import whitening
+from scant.models.mogp_ar.kernels import Kernel, Ranks, Rows
 from scant.models.mogp_ar.mixing import Coregionalised
 from torch import Tensor, nn
-from torch.nn.functional import pad
 
 CHUNK = 1000  # rows at once where all rows are asked for
 
 
-class MOGPAR(Coregionalised, nn.Module):
+class MOGPAR(Coregionalised, GP):  # type: ignore[misc]
     """The model, its bounds and its predictions.
 
     Args:
@@ -46,6 +48,7 @@ class MOGPAR(Coregionalised, nn.Module):
 
     first: Tensor
     sizes: Tensor
+    Softmax = AugmentReduceLikelihood
 
     def __init__(
         self,
@@ -68,11 +71,16 @@ class MOGPAR(Coregionalised, nn.Module):
         sizes = torch.tensor(list(n_classes), device=z.device)
         self.register_buffer("sizes", sizes)
         self.register_buffer("first", sizes.cumsum(0) - sizes)
-        self.inducing_points = nn.Parameter(z.clone())
-        self.q_mean = nn.Parameter(z.new_zeros(self.n_latent, rank, m))
         eye = torch.eye(m, dtype=z.dtype, device=z.device)
-        self.q_scale = nn.Parameter(eye.repeat(self.n_latent, rank, 1, 1))
+        starts = {
+            "inducing_points": z.clone(),
+            "q_mean": z.new_zeros(self.n_latent, rank, m),
+            "q_scale": eye.repeat(self.n_latent, rank, 1, 1),
+        }
+        for name, start in starts.items():
+            self.register_parameter(name, nn.Parameter(start))
         self.start_mixing(sum(n_classes), z, generator)
+        self.likelihood = self.Softmax(sizes, self.drawn_rows, covariance, constant)
 
     def start_mixing(self, functions: int, like: Tensor, generator: torch.Generator) -> None:
         """The mixing matrix [classes, Q * R], with a column of constants where there are some."""
@@ -92,6 +100,22 @@ class MOGPAR(Coregionalised, nn.Module):
         variance = (self.kernel.diagonal(rows).unsqueeze(1) + more).clamp(min=0)
         return mean.flatten(0, 1), variance.flatten(0, 1)
 
+    def forward(self, x: Float[Tensor, "n v"]) -> MultitaskMultivariateNormal:
+        """The latent functions at inputs as they are, which the likelihood mixes; no n x n is made.
+
+        Bounds and predictions take their variances alone, by `whitening.moments`: through the lazy
+        layer a step takes 1.3 times as long.
+        """
+        kernel = self.kernel if self.rank == 1 else Ranks(self.kernel, self.n_latent, self.rank)
+        K, cross = self.kernel.covariances(self.inducing_points, self.kernel.prepare(x))
+        A = (whitening.inverse_cholesky(K) @ cross).unsqueeze(1)  # [q, 1, m, n]
+        mean = (self.q_mean.unsqueeze(2) @ A).flatten(0, 2)  # (3.22), whitened
+        more = (whitening.excess(self.q_scale) @ A).flatten(0, 1).mT
+        spread = MatmulLinearOperator(more, A.expand(-1, self.rank, -1, -1).flatten(0, 1))
+        return MultitaskMultivariateNormal.from_batch_mvn(
+            MultivariateNormal(mean, kernel(x) + spread)
+        )
+
     def kl_divergence(self) -> Float[Tensor, ""]:
         """KL(q(u) || p(u)) of all latent functions; whitened, p(u) is a standard Gaussian."""
         return whitening.kl_divergence(self.q_mean, self.q_scale)
@@ -105,11 +129,8 @@ class MOGPAR(Coregionalised, nn.Module):
         return torch.cat([empty, *means], 1), torch.cat([empty, *variances], 1)
 
     def _mixed(self, moments: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-        """Moments [b, l], with one more function where classes have constants: 1, for sure."""
-        mean, variance = (part.mT for part in moments)
-        if self.constant:
-            mean, variance = pad(mean, (0, 1), value=1.0), pad(variance, (0, 1))
-        return mean, variance
+        """Moments [b, l] as the likelihood wants them."""
+        return self.likelihood.mixed(*(part.mT for part in moments))
 
     def drawn_rows(self, classes: Int[Tensor, "*n"]) -> Float[Tensor, "*n l"]:
         """a_c and a_c0 of classes that are numbered over all outputs, for training."""
@@ -153,58 +174,9 @@ class MOGPAR(Coregionalised, nn.Module):
             sampled: Classes drawn for each row besides its own; 0 takes all.
         """
         moments = self._mixed(self._moments(rows))
-        terms = self.data_terms(*moments, output, label, generator, sampled)
+        terms = self.likelihood.terms(*moments, output, label, generator, sampled)
         here = torch.bincount(output, minlength=len(self.sizes))
         return (terms * (n_total / here)[output]).sum() - self.kl_divergence()  # (3.28)
-
-    def data_terms(
-        self,
-        mean: Float[Tensor, "b l"],
-        variance: Float[Tensor, "b l"],
-        output: Int[Tensor, " b"],
-        label: Int[Tensor, " b"],
-        generator: torch.Generator | None,
-        sampled: int,
-    ) -> Float[Tensor, " b"]:
-        """Each row's share of the bound, without the KL divergence."""
-        if not sampled:
-            return self._all_classes(mean, variance, output, label)
-        assert generator is not None
-        others, log_factor = augment_reduce.sample(
-            label, self.sizes[output], sampled, self.width, generator
-        )
-        classes = torch.cat([label.unsqueeze(1), others.clamp(min=0)], 1)
-        mixing = self.drawn_rows(self.first[output].unsqueeze(1) + classes)
-        found = augment_reduce.exponents_of_drawn(mixing, mean, variance, self.covariance)
-        if sampled > 1:
-            found = found.masked_fill(others < 0, -math.inf)
-        return augment_reduce.bound(found, log_factor)
-
-    def _all_classes(
-        self, mean: Tensor, variance: Tensor, output: Tensor, label: Tensor
-    ) -> Float[Tensor, " b"]:
-        """With no class left out (3.23); rows of an output are compared in one product."""
-        own = self.drawn_rows(self.first[output] + label)
-        place, back, present = grouped(output, len(self.sizes))
-        classes, real = self.classes_of(present)
-        mixing = self.drawn_rows(classes)
-        own, mean, variance = (v[place] for v in (own, mean, variance))
-        found = augment_reduce.exponents(mixing, own, mean, variance, self.covariance)
-        numbers = torch.arange(self.width, device=output.device)
-        away = ~real.unsqueeze(1) | (label[place].unsqueeze(-1) == numbers)
-        terms = augment_reduce.bound(found.masked_fill(away, -math.inf))
-        return terms.flatten()[back]
-
-    def classes_of(
-        self, outputs: Int[Tensor, " g"]
-    ) -> tuple[Int[Tensor, "g c"], Bool[Tensor, "g c"]]:
-        """Numbers of the outputs' classes over all outputs, and which are no padding.
-
-        Padded by the output's first class, so that a step touches no other output.
-        """
-        numbers = torch.arange(self.width, device=outputs.device)
-        real = numbers < self.sizes[outputs].unsqueeze(1)
-        return self.first[outputs].unsqueeze(1) + numbers * real, real
 
     @torch.no_grad()
     def bound(
@@ -214,7 +186,8 @@ class MOGPAR(Coregionalised, nn.Module):
         total = -self.kl_divergence()
         for part in _chunks(len(rows)):
             moments = self._mixed(self._moments(rows[part]))
-            total = total + self.data_terms(*moments, output[part], label[part], None, 0).sum()
+            terms = self.likelihood.terms(*moments, output[part], label[part], None, 0)
+            total = total + terms.sum()
         return total
 
     # -- predictions and what the classes share --------------------------------------------------
@@ -223,10 +196,10 @@ class MOGPAR(Coregionalised, nn.Module):
         self,
         rows: Rows,
         output: Int[Tensor, " n"],
-        draws: int = prediction.DRAWS,
+        draws: int = softmax_average.DRAWS,
         seed: int = 0,
         temperature: float = 1.0,
-    ) -> prediction.MOGPARPrediction:
+    ) -> softmax_average.MOGPARPrediction:
         """Class probabilities (3.35) of each row's output, with errors and entropies.
 
         Args:
@@ -237,10 +210,9 @@ class MOGPAR(Coregionalised, nn.Module):
             temperature: What functions are divided by; the publication has none.
         """
         moments = self._mixed(self.latent(rows))
-        how = prediction.by_draws if self.covariance == "kept" else prediction.by_quadrature
-        return prediction.of_outputs(
-            how, self._table() / temperature, moments, output, self.sizes.tolist(), draws, seed
-        )
+        table, sizes = self._table() / temperature, self.sizes.tolist()
+        how = self.likelihood.averaged()
+        return softmax_average.of_outputs(how, table, moments, output, sizes, draws, seed)
 
     def probabilities(self, rows: Rows, output: Int[Tensor, " n"]) -> Float[Tensor, "n c"]:
         """Class probabilities of each row's output; 0 beyond the number of its classes."""
@@ -257,24 +229,6 @@ class MOGPAR(Coregionalised, nn.Module):
         """K_uu^-1 E[u] of each latent function: means at x are k(x, Z) times these."""
         K = self.kernel.inducing(self.inducing_points)
         return (self.q_mean @ whitening.inverse_cholesky(K)).mT
-
-
-def grouped(
-    output: Int[Tensor, " b"], n_outputs: int
-) -> tuple[Int[Tensor, "g k"], Int[Tensor, " b"], Int[Tensor, " g"]]:
-    """Rows of each output that is there, where each row went (flat), and which outputs those are.
-
-    Shorter groups repeat their first row, to which nothing goes back.
-    """
-    count = torch.bincount(output, minlength=n_outputs)
-    present = count.nonzero().squeeze(1)
-    count, order = count[present], output.argsort(stable=True)
-    start = (count.cumsum(0) - count).unsqueeze(1)
-    step = torch.arange(int(count.max()), device=output.device)
-    real = step < count.unsqueeze(1)
-    back = torch.empty_like(order)
-    back[order] = real.flatten().nonzero().squeeze(1)
-    return order[start + step * real], back, present
 
 
 def _chunks(n: int) -> list[slice]:

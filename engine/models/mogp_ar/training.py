@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import gpytorch
 import torch
 from jaxtyping import Float, Int
 from linear_operator.utils.errors import NanError, NotPSDError
 from scant.errors import BadInput
 from scant.inference.numerical_warnings import collect_numerical_warnings
 from scant.models.mogp_ar.baselines import build
-from scant.models.mogp_ar.kernels import Kernel, RbfArd, Rows
+from scant.models.mogp_ar.kernels import Columns, Kernel, RbfArd, Rows
 from scant.optim.adam_lbfgs import cosine_decay
 from scant.optim.state import Resumable
 from torch import Tensor, nn
@@ -123,7 +124,7 @@ def fit(
     output: Int[Tensor, " n"],
     label: Int[Tensor, " n"],
     name: str = "mogp-ar",
-    kernel: Kernel | None = None,
+    kernel: Kernel | gpytorch.kernels.Kernel | None = None,
     n_latent: int = 5,
     inducing: int = 100,
     steps: int = 600,
@@ -140,7 +141,8 @@ def fit(
         output, label: Each row's output, and its class within it, from 0; the largest label of an
             output says how many classes it has.
         name: One of `scant.models.mogp_ar.baselines.MODELS`.
-        kernel: Else RBF-ARD of `n_latent` latent functions on standardized columns.
+        kernel: Any of GPyTorch, of batch shape Q; else RBF-ARD of `n_latent` latent functions on
+            standardized columns.
         n_latent: Q; single-output models take one kernel for each output.
         inducing: M.
         steps: In which Adam's rate falls from `rate` to a hundredth of it.
@@ -151,6 +153,8 @@ def fit(
     generator = torch.Generator().manual_seed(seed)
     if kernel is None:
         kernel = RbfArd(x, n_latent if name in ("mogp-ar", "mg-m") else 1)
+    if not isinstance(kernel, Kernel):
+        kernel = Columns(kernel)
     rows = kernel.prepare(x)
     sizes = [int(label[output == d].max()) + 1 for d in range(int(output.max()) + 1)]
     model = build(name, kernel, rows, output, sizes, inducing, generator, **options)

@@ -28,7 +28,7 @@ def test_psi_statistics_agree_with_monte_carlo(shared, private):
     kernel, mean, variance, label, Z, Z_class, g = _case(shared, private)
     noise = torch.randn(SAMPLES, *mean.shape, generator=g, dtype=torch.float64)
     x = (mean + variance.sqrt() * noise).view(-1, mean.shape[1])
-    k = kernel(x, label.repeat(SAMPLES), Z, Z_class).view(SAMPLES, N, M)
+    k = kernel.covariance(x, label.repeat(SAMPLES), Z, Z_class).view(SAMPLES, N, M)
     kk = torch.einsum("sni,snj->snij", k, k)
 
     def away(got, samples):
@@ -37,7 +37,9 @@ def test_psi_statistics_agree_with_monte_carlo(shared, private):
     args = (mean, variance, label, Z, Z_class)
     assert away(kernel.psi1(*args), k) < 5
     assert away(kernel.psi2(*args, torch.eye(N).double()), kk) < 5
-    torch.testing.assert_close(kernel.psi0().expand(N), kernel(mean, label, mean, label).diagonal())
+    torch.testing.assert_close(
+        kernel.psi0().expand(N), kernel.covariance(mean, label, mean, label).diagonal()
+    )
 
 
 @pytest.mark.parametrize(("shared", "private"), SPACES)
@@ -71,7 +73,7 @@ def test_classes_meet_in_the_shared_space_alone():
     assert bool((private[other] == 0).all())
     assert bool((private[~other] > 0).all())
     assert bool((shared > 0).all())
-    torch.testing.assert_close(kernel(mean, label, mean, label), shared + private)
+    torch.testing.assert_close(kernel.covariance(mean, label, mean, label), shared + private)
     assert bool((torch.linalg.eigvalsh(shared + private) > -1e-12).all())
 
 

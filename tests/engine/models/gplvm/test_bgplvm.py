@@ -7,7 +7,7 @@ import torch
 from scant.errors import BadInput
 from scant.models.gplvm.bgplvm import BGPLVM
 from scant.models.gplvm.collapsed_bound import Targets, posterior
-from scant.models.gplvm.latent_inference import RowBound, divergence
+from scant.models.gplvm.latent_inference import RowBound, divergence, maximize
 from scant.models.gplvm.training import GPLVMTrainer
 
 
@@ -265,3 +265,31 @@ def test_bad_questions_are_said():
 def test_targets_on_their_scale_have_unit_variance():
     t = Targets.of(curves())
     assert float(t.squares) == pytest.approx(30 * 6)
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_gradients_of_the_collapsed_bound_are_those_of_finite_differences(missing):
+    Y = curves(n=12, d=5)
+    if missing:
+        Y[:3, 1] = Y[2:6, 3] = torch.nan
+    model = BGPLVM.build(Y, 2, 4, torch.Generator().manual_seed(0))
+    names = [name for name, _ in model.named_parameters()]
+    values = [p.detach().clone().requires_grad_() for p in model.parameters()]
+
+    def bound(*leaves):
+        return torch.func.functional_call(
+            _Bound(model), {f"model.{k}": v for k, v in zip(names, leaves)}, ()
+        )
+
+    assert torch.autograd.gradcheck(bound, values)
+
+
+class _Bound(torch.nn.Module):
+    """A model's bound as a function of its parameters."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self):
+        return self.model.bound()

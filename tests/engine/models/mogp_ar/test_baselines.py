@@ -59,7 +59,7 @@ def test_full_softmax_expectation_is_that_of_dense_draws_of_the_classes():
     model, rows, output, label, _ = _model("mg-m")
     with torch.no_grad():
         model.mixing.weight.normal_(generator=torch.Generator().manual_seed(2))
-    terms = model.data_terms(*model._mixed(model.latent(rows)), output, label, None, 0)
+    terms = model.likelihood.terms(*model._mixed(model.latent(rows)), output, label, None, 0)
     mean, variance = model._mixed(model.latent(rows))
     for i in (0, 1):
         first = [0, 4][output[i]]

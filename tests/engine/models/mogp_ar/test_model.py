@@ -5,9 +5,10 @@ import math
 import pytest
 import torch
 from scant.errors import BadInput
+from scant.likelihoods.augment_reduce import grouped
+from scant.likelihoods.softmax_average import by_draws, by_quadrature
 from scant.models.mogp_ar.kernels import RbfArd
-from scant.models.mogp_ar.model import MOGPAR, grouped
-from scant.models.mogp_ar.prediction import by_draws, by_quadrature
+from scant.models.mogp_ar.model import MOGPAR
 from scant.models.mogp_ar.whitening import JITTER, kl_divergence, moments
 
 SIZES = [3, 5, 2]
@@ -151,7 +152,7 @@ def test_full_and_drawn_estimates_agree():
     some = torch.cat([torch.arange(0, 12), torch.arange(12, 30, 3)])  # unequal shares of outputs
     share = model.elbo(rows[some], output[some], label[some], n_total, g, 0).item()
     kl = model.kl_divergence().item()
-    per_row = model.data_terms(*model._mixed(model.latent(rows)), output, label, None, 0)
+    per_row = model.likelihood.terms(*model._mixed(model.latent(rows)), output, label, None, 0)
     by_hand = sum(10 * per_row[some][output[some] == d].mean() for d in range(3)).item() - kl
     assert share == pytest.approx(by_hand)
 
@@ -182,7 +183,7 @@ def test_gradients_of_rows_in_groups_are_counted_once():
     for i in range(10):
         at = slice(i, i + 1)
         moments = model._mixed(model._moments(rows[at]))
-        model.data_terms(*moments, output[at], label[at], None, 0).sum().backward()
+        model.likelihood.terms(*moments, output[at], label[at], None, 0).sum().backward()
     (-model.kl_divergence()).backward()
     torch.testing.assert_close(model.q_mean.grad, grouped_gradient)
 

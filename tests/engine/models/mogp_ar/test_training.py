@@ -49,13 +49,14 @@ def test_a_step_leaves_rows_of_classes_that_were_not_drawn_as_they_were():
     weight, moved = training.model.mixing.weight, 0
     for _ in range(12):
         before, seen = weight.detach().clone(), {}
-        original = training.model.drawn_rows
-        training.model.drawn_rows = lambda c, o=original, s=seen: (
+        likelihood = training.model.likelihood
+        original = likelihood.mixing
+        likelihood.mixing = lambda c, o=original, s=seen: (
             s.update(dict.fromkeys(c.flatten().tolist())),
             o(c),
         )[1]
         training.step()
-        del training.model.drawn_rows
+        likelihood.mixing = original
         same = (weight == before).all(1)
         assert len(seen) <= 4  # of ten: two rows, each with its own class and one more
         assert {i for i in range(10) if not same[i]} == set(seen)
