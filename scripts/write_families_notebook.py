@@ -153,6 +153,54 @@ FAMILIES: tuple[tuple[str, str, str], ...] = (
         print(f.mean, predicted.variance, model.outputs_covariance())
         """,
     ),
+    (
+        "GP latent variable model",
+        "Positions of rows from their outputs, here pulled apart by class. f is of all outputs at"
+        " positions.",
+        """
+        from scant.models.gplvm.dgplvm import DGPLVM
+
+        outputs = torch.cat([x, x.prod(1, keepdim=True), x.square()], 1)
+        label = (y > 3).long()
+        model = DGPLVM.build(outputs, label, 2, kernel=ScaleKernel(MaternKernel(nu=2.5)).double())
+        print("log density", train(model, model.elbo))
+        with torch.no_grad():
+            f = model(model.infer(outputs[:3]))
+            predicted = model.likelihood(f)
+        print(f.mean, predicted.variance)
+        """,
+    ),
+    (
+        "Multi-output classes by augment and reduce",
+        "The classes of several outputs mix the same latent functions, three here. Rows of the"
+        " mixing matrix have sparse gradients, so that `fit` has an optimizer of its own for them.",
+        """
+        from scant.models.mogp_ar.training import fit
+
+        output, label = torch.arange(120) % 2, (y > 3).long() + (x[:, 1] > 0).long()
+        kernel = MaternKernel(nu=2.5, ard_num_dims=2, batch_shape=torch.Size([3])).double()
+        model = fit(x, output, label, kernel=kernel, inducing=15, steps=40)
+        with torch.no_grad():
+            print("bound", model.bound(model.kernel.prepare(x), output, label).item())
+            predicted = model.likelihood(model(new), output=output[:5])
+        print(predicted.probs)
+        """,
+    ),
+    (
+        "Laplace's approximation for two classes",
+        "The objective is the approximate log evidence at the mode, which each evaluation seeks.",
+        """
+        from scant.models.laplace.classifier import LaplaceGPC
+
+        kernel = ScaleKernel(PeriodicKernel()) + ScaleKernel(RBFKernel())
+        model = LaplaceGPC.build(x, (y > 3).long(), kernel=kernel.double())
+        print("log evidence", train(model, model.log_evidence))
+        with torch.no_grad():
+            f = model(new)
+            predicted = model.likelihood(f)
+        print(f.mean, f.variance, predicted.mean)
+        """,
+    ),
 )
 
 
