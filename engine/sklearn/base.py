@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -18,8 +18,18 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 
+class Judge(Protocol):
+    """Rows held out, which say where training ends."""
+
+    def score(self) -> float:
+        """Of the model as it is, nats a row."""
+
+    def keep(self) -> None:
+        """Take note of the model as it is: it is the best so far."""
+
+
 class Ascent(NamedTuple):
-    """Steps taken, and the ELBO of the last in nats."""
+    """Steps taken, and the ELBO of the last, or of the one that a judge has kept, in nats."""
 
     steps: int
     elbo: float
@@ -68,23 +78,27 @@ class ScantEstimator(BaseEstimator):
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         return torch.Generator().manual_seed(int(seed))
 
-    def _climb(self, trainer: Trainer, rows: int) -> Ascent:
-        """Steps until `max_iter`, or the ELBO has gained less than `tol` in `n_iter_no_change`.
+    def _climb(self, trainer: Trainer, rows: int, judge: Judge | None = None) -> Ascent:
+        """Steps until `max_iter`, or the score has gained less than `tol` in `n_iter_no_change`.
 
-        Small gains add up until together they pass `tol`, which is in nats a row.
+        The score is the ELBO of a row, or a judge's. Small gains add up until together they pass
+        `tol`, in nats a row.
         """
         for name in ("max_iter", "n_iter_no_change"):
             check_scalar(getattr(self, name), name, (int, np.integer), min_val=1)
-        anchor, since, step, elbo = -math.inf, 0, 0, math.nan
+        anchor, since, step, elbo, best = -math.inf, 0, 0, math.nan, math.nan
         while step < self.max_iter and since < self.n_iter_no_change and not trainer.stalled:
             step, since = step + 1, since + 1
             value = trainer.step()
             if not math.isfinite(value):
                 break
             elbo = value
-            if elbo / rows > anchor + self.tol:
-                anchor, since = elbo / rows, 0
-        return Ascent(step, elbo)
+            score = elbo / rows if judge is None else judge.score()
+            if score > anchor + self.tol:
+                anchor, since, best = score, 0, elbo
+                if judge is not None:
+                    judge.keep()
+        return Ascent(step, elbo if judge is None else best)
 
 
 class GPClassifier(ClassifierMixin, ScantEstimator):

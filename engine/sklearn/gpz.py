@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from typing import Any, Literal, overload
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from scant.errors import BadInput
+from scant.models.gpz.input_density import fill, single_gaussian
 from scant.models.gpz.model import GPz
 from scant.models.gpz.prediction import GPzPrediction
 from scant.models.gpz.training import GPzTrainer
 from scant.sklearn.base import ScantEstimator, one_of
 from sklearn.base import RegressorMixin
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import check_scalar
+from torch import Tensor
+
+LEAST_HELD = 10  # rows: fewer tell nothing about a step
 
 
 class GPzRegressor(RegressorMixin, ScantEstimator):
@@ -26,22 +33,25 @@ class GPzRegressor(RegressorMixin, ScantEstimator):
     Args:
         n_basis: Basis functions, m; at most one a row. A step costs n m^2.
         covariance: Shape of the basis functions. G: one for all, V: one each; L: one lengthscale,
-            D: one a feature, C: a full covariance (below 4.38).
+            D: one a feature, C: a full covariance (below 4.38). Few rows want GL or GD.
         heteroscedastic: Let the noise depend on the input (3.3).
         joint_mean: Learn a linear mean besides (3.27).
         input_density: Mixture that predicts missing values (5.22-5.34). "data": EM moves it to the
             rows; "basis": it lies where the basis functions do, as published; None: none, a shorter
             fit, and rows with missing values cannot be predicted.
         standardize: Scale the columns of X to mean 0 and variance 1; y always is.
-        max_iter: Most steps of L-BFGS. The log evidence has no highest point, so that this is
-            also what a validation set or a grid search is to choose.
-        tol: Gain of the log evidence, in nats a row, that counts as one.
+        validation_fraction: Share of the rows, drawn at random, whose log density chooses among
+            the steps; the weights are then those of all rows. The log evidence has no highest
+            point, and a full covariance of many features follows it far past what the rows tell.
+            0, or a share of fewer than ten rows: the log evidence alone decides.
+        max_iter: Most steps of L-BFGS.
+        tol: Gain of what decides, in nats a row, that counts as one.
         n_iter_no_change: Steps without such a gain after which training ends.
         random_state: Seed of the k-means start; the same one gives the same numbers bit by bit.
 
     Attributes:
         model_: The fitted `GPz`, of standardized values.
-        elbo_: Log evidence of the training rows at the end, in nats of y as given.
+        elbo_: Log evidence of the rows trained on, at the step kept, in nats of y as given.
         n_iter_: Steps taken.
         x_scaler_, y_scaler_: `StandardScaler` of X (or None) and y.
         n_features_in_, feature_names_in_: As everywhere in scikit-learn.
@@ -58,9 +68,10 @@ class GPzRegressor(RegressorMixin, ScantEstimator):
         joint_mean: bool = True,
         input_density: str | None = "data",
         standardize: bool = True,
+        validation_fraction: float = 0.2,
         max_iter: int = 240,
         tol: float = 1e-3,
-        n_iter_no_change: int = 5,
+        n_iter_no_change: int = 25,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.n_basis = n_basis
@@ -69,6 +80,7 @@ class GPzRegressor(RegressorMixin, ScantEstimator):
         self.joint_mean = joint_mean
         self.input_density = input_density
         self.standardize = standardize
+        self.validation_fraction = validation_fraction
         self.max_iter = max_iter
         self.tol = tol
         self.n_iter_no_change = n_iter_no_change
@@ -87,12 +99,34 @@ class GPzRegressor(RegressorMixin, ScantEstimator):
         targets = torch.tensor(self.y_scaler_.transform(y[:, None])[:, 0])
         n, d = inputs.shape
         model = GPz(d, min(self.n_basis, n), self.covariance, self.heteroscedastic, self.joint_mean)
-        model.initialize(inputs, targets, self._generator())
-        steps, elbo = self._climb(GPzTrainer(model, inputs, targets), n)
+        generator = self._generator()
+        held, learnt = self._split(n, generator)
+        x_learnt, y_learnt = inputs[learnt], targets[learnt]
+        model.initialize(x_learnt, y_learnt, generator)
+        trainer = GPzTrainer(model, x_learnt, y_learnt)
+        judge = HeldOut(model, trainer, x_learnt, inputs[held], targets[held])
+        self.n_iter_, elbo = self._climb(trainer, len(learnt), judge if len(held) else None)
+        judge.take_back()
         model.fit_posterior(inputs, targets, mixture=density)
-        self.model_, self.n_iter_ = model, steps
-        self.elbo_ = elbo - n * float(np.log(self.y_scaler_.scale_[0]))
+        self.model_ = model
+        self.elbo_ = elbo - len(learnt) * float(np.log(self.y_scaler_.scale_[0]))
         return self
+
+    def _split(self, n: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """Rows held out, and the others."""
+        check_scalar(
+            self.validation_fraction,
+            "validation_fraction",
+            (int, float),
+            min_val=0,
+            max_val=1,
+            include_boundaries="left",
+        )
+        count = int(self.validation_fraction * n)
+        if count < LEAST_HELD:
+            return torch.arange(0), torch.arange(n)
+        order = torch.randperm(n, generator=generator)
+        return order[:count], order[count:]
 
     @overload
     def predict(self, X: Any, return_std: Literal[False] = False) -> np.ndarray: ...
@@ -132,3 +166,40 @@ class GPzRegressor(RegressorMixin, ScantEstimator):
             found.noise_variance * scale**2,
             found.input_variance * scale**2,
         )
+
+
+class HeldOut:
+    """A `scant.sklearn.base.Judge`: the mean log density of rows that GPz was not trained on.
+
+    Their missing values are filled by expectation: a score each step, not a fit.
+    """
+
+    def __init__(
+        self,
+        model: GPz,
+        trainer: GPzTrainer,
+        learnt: Float[Tensor, "n d"],
+        x: Float[Tensor, "k d"],
+        y: Float[Tensor, " k"],
+    ) -> None:
+        self.model, self.trainer, self.y = model, trainer, y
+        self.x = fill(x, single_gaussian(learnt)) if bool(x.isnan().any()) else x
+        self.best: dict[str, Tensor] = {}
+
+    def score(self) -> float:
+        """Nats a row, of standardized y."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # the last posterior says it again
+            self.model.take_posterior(self.trainer.log_evidence.posterior())
+        found = self.model.predict(self.x)
+        away = (self.y - found.mean).square() / found.variance
+        return float(-0.5 * (away + (2 * math.pi * found.variance).log()).mean())
+
+    def keep(self) -> None:
+        """Remember the parameters."""
+        self.best = {k: v.clone() for k, v in self.model.state_dict().items()}
+
+    def take_back(self) -> None:
+        """Go back to what was kept, if anything was."""
+        if self.best:
+            self.model.load_state_dict(self.best)
