@@ -58,7 +58,7 @@ def gradient_of(model: Any, elbo: Callable[[], Tensor] | None = None) -> Step:
 def gpz(x: Float[Tensor, "n d"], y: Float[Tensor, " n"], m: int, covariance: str = "VC") -> GPz:
     """At its start values, where the rows are."""
     model = GPz(x.shape[1], m, covariance).to(x.device)
-    model.initialize(x, y, seeded())
+    model.init_from_data(x, y, seeded())
     return model
 
 

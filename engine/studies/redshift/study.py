@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -21,6 +21,7 @@ from scant.events import Report
 from scant.models.gpz.change_of_basis import full_gamma, in_coordinates
 from scant.models.gpz.input_density import fill, single_gaussian
 from scant.models.gpz.model import GPz
+from scant.models.gpz.row_sums import LocalRows, Pattern, RowSums
 from scant.models.gpz.training import GPzTrainer
 from scant.models.gpz.weights import balanced_weights, normal_weights, normalized_weights
 from scant.random import restart_generator
@@ -34,6 +35,9 @@ from scant.studies.redshift.preprocessing import Features
 from scant.studies.redshift.report import write_report
 from scant.studies.trained import TrainedStudy
 from torch import Tensor
+
+if TYPE_CHECKING:
+    from scant.models.gpz.distributed import Processes
 
 SHOWN_LIVE = 600  # test rows in a snapshot: enough to see, cheap to send
 WEIGHTS = {
@@ -78,6 +82,7 @@ class Study(TrainedStudy):
         super()._configure(settings, device)
         self.structures = stages_to(settings.covariance, settings.start)
         self.stages = len(self.structures)
+        self._processes: Processes | None = None
 
     # --- rows -----------------------------------------------------------------------------------
 
@@ -159,11 +164,20 @@ class Study(TrainedStudy):
         self.live_z = self._z(shown).numpy()
         self.model = self._model(self.structures[stage])
         generator = restart_generator(self.settings.seed, restart)
-        self.model.initialize(self.X, self.y, generator)
+        self.model.init_from_data(self.X, self.y, generator)
         if best is not None:
             self._take(best)
-        self.trainer = GPzTrainer(self.model, self.X, self.y, self.omega, self.noise)
+        self.trainer = GPzTrainer(self.model, self.X, self.y, self.omega, self.noise, self._place)
         self.n_rows = float(self.omega.sum())
+
+    def _place(self, patterns: list[Pattern], n_basis: int) -> RowSums:
+        """The training rows, in this process or shared with others."""
+        if self.settings.workers == 1:
+            return LocalRows(patterns, n_basis)
+        from scant.models.gpz.distributed import DistributedRows, Processes
+
+        self._processes = self._processes or Processes(self.settings.workers)
+        return DistributedRows(patterns, n_basis, self._processes)
 
     def _model(self, structure: Any) -> GPz:
         s = self.settings

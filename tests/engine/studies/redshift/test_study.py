@@ -197,7 +197,7 @@ def test_other_coordinates_tell_the_same_function(covariance):
     T = torch.randn(3, 3, generator=generator, dtype=torch.float64) + 2 * torch.eye(3)
     y = torch.sin(X[:, 0])
     model = GPz(3, 5, covariance)
-    model.initialize(X @ T.T, y, generator)
+    model.init_from_data(X @ T.T, y, generator)
     model.fit_posterior(X @ T.T, y, mixture=None)
     ours, theirs = in_coordinates(model, T).predict(X), model.predict(X @ T.T)
     assert torch.allclose(ours.mean, theirs.mean, atol=1e-9)
