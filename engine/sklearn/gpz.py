@@ -102,7 +102,7 @@ class GPzRegressor(RegressorMixin, ScantEstimator):
         generator = self._generator()
         held, learnt = self._split(n, generator)
         x_learnt, y_learnt = inputs[learnt], targets[learnt]
-        model.initialize(x_learnt, y_learnt, generator)
+        model.init_from_data(x_learnt, y_learnt, generator)
         trainer = GPzTrainer(model, x_learnt, y_learnt)
         judge = HeldOut(model, trainer, x_learnt, inputs[held], targets[held])
         self.n_iter_, elbo = self._climb(trainer, len(learnt), judge if len(held) else None)
