@@ -290,7 +290,6 @@ def test_values_are_predicted_as_well_as_by_linear_regression(model: BaseEstimat
         LaplaceGPClassifier(),
         make_pipeline(StandardScaler(), PCA(8), DFGPClassifier(random_state=0)),
         MOGPARClassifier(random_state=0),
-        make_pipeline(StandardScaler(), PCA(8), SCLVMClassifier(standardize=False, random_state=0)),
     ],
     ids=["laplace", "dfgp", "mogp-ar"],
 )
