@@ -60,11 +60,11 @@ def _measure(model: str | None, out: Path | None, device: str, quick: bool) -> N
     on = tables.devices(device)
     with tqdm(total=100, unit="%", file=sys.stderr, disable=None) as bar:
 
-        def said(text: str, share: float) -> None:
+        def report_progress(text: str, share: float) -> None:
             bar.set_postfix_str(text, refresh=False)
             bar.update(round(100 * share) - bar.n)
 
-        table = tables.measure(model, on, quick, said)
+        table = tables.measure(model, on, quick, report_progress)
     lines = tables.circumstances(table, on, quick)
     typer.echo("\n".join(lines) + "\n\n" + tables.as_text(table))
     if out is not None:

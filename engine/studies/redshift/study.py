@@ -140,7 +140,7 @@ class Study(TrainedStudy):
 
     # --- training -------------------------------------------------------------------------------
 
-    def begin(self, restart: int, stage: int, best: Tensors | None) -> None:
+    def start_restart(self, restart: int, stage: int, best: Tensors | None) -> None:
         train, validation = self._rows(restart)
         x = self.features.inputs(self.learn).to(self.device)
         noise = self.features.noise(self.learn)
@@ -195,8 +195,8 @@ class Study(TrainedStudy):
             warnings.simplefilter("always", RuntimeWarning)
             self.model.take_posterior(self.trainer.log_evidence.posterior())
         self._note([str(warning.message) for warning in said])
-        found = self.model.predict(X, noise)
-        score = self.target.log_density(z, found)
+        prediction = self.model.predict(X, noise)
+        score = self.target.log_density(z, prediction)
         weighted = (omega * score).sum() / omega.sum()
         return Step(elbo, float(weighted))
 
@@ -212,36 +212,36 @@ class Study(TrainedStudy):
     @torch.no_grad()
     def _take(self, parameters: Tensors) -> None:
         for name, value in self.model.named_parameters():
-            found = parameters[name].to(self.device)
-            value.copy_(narrow(found, self.model.covariance) if name == "gamma" else found)
+            result = parameters[name].to(self.device)
+            value.copy_(narrow(result, self.model.covariance) if name == "gamma" else result)
 
     def snapshot(self) -> dict[str, np.ndarray]:
         if self.members is not None:
             model = self.members.models[0]
             live = self.live @ torch.linalg.inv(self.T).T
-            found = self.target.restore(self.members.predict(live, None))
+            prediction = self.target.restore(self.members.predict(live, None))
             to_x = torch.eye(len(self.T), dtype=live.dtype, device=self.device)
         else:
             model, live, to_x = self.model, self.live, self.T
-            found = self.target.restore(model.predict(live))
+            prediction = self.target.restore(model.predict(live))
         return {
             "z_true": self.live_z,
-            "z_mean": found.mean.cpu().numpy(),
-            "std_model": found.model_variance.sqrt().cpu().numpy(),
-            "std_noise": found.noise_variance.sqrt().cpu().numpy(),
+            "z_mean": prediction.mean.cpu().numpy(),
+            "std_model": prediction.model_variance.sqrt().cpu().numpy(),
+            "std_noise": prediction.noise_variance.sqrt().cpu().numpy(),
             "relevance": np.sort(model.relevance().cpu().numpy())[::-1].copy(),
             "feature_relevance": sensitivity(model, live, to_x),
         }
 
     # --- afterwards -----------------------------------------------------------------------------
 
-    def conclude(self, kept: list[tuple[float, Tensors]]) -> Report:
-        chosen: Sequence[int] = range(len(kept))
+    def finalize(self, restarts: list[tuple[float, Tensors]]) -> Report:
+        chosen: Sequence[int] = range(len(restarts))
         if self.settings.combine == "best":
-            chosen = [max(chosen, key=lambda r: kept[r][0])]
+            chosen = [max(chosen, key=lambda r: restarts[r][0])]
         models = []
         for r in chosen:
-            self.begin(r, self.stages - 1, kept[r][1])
+            self.start_restart(r, self.stages - 1, restarts[r][1])
             self.model.take_posterior(self.trainer.log_evidence.posterior())
             models.append(in_coordinates(self.model, self.T))
         x = self.features.inputs(self.learn).to(self.device)
@@ -282,7 +282,7 @@ class Study(TrainedStudy):
     @property
     def posterior(self) -> FittedGPz:
         """What was fitted, as report and answers take it."""
-        assert self.members is not None, "conclude comes first"
+        assert self.members is not None, "finalize comes first"
         return FittedGPz(
             self.settings, self.features, self.target, self.members, self.held, self.device
         )
@@ -300,18 +300,18 @@ class Study(TrainedStudy):
                 f"The table has none of the features {', '.join(bands)}; "
                 "rename its columns to those of the training table."
             )
-        found = self.posterior.ask(table)
+        prediction = self.posterior.ask(table)
         return table.assign(
-            mean=found.mean.numpy(),
-            std=found.variance.sqrt().numpy(),
-            std_model=found.model_variance.sqrt().numpy(),
-            std_noise=found.noise_variance.sqrt().numpy(),
-            std_input=found.input_variance.sqrt().numpy(),
+            mean=prediction.mean.numpy(),
+            std=prediction.variance.sqrt().numpy(),
+            std_model=prediction.model_variance.sqrt().numpy(),
+            std_noise=prediction.noise_variance.sqrt().numpy(),
+            std_input=prediction.input_variance.sqrt().numpy(),
         )
 
-    def explore(self, question: str, **asked: Any) -> dict[str, np.ndarray]:
+    def explore(self, question: str, **query: Any) -> dict[str, np.ndarray]:
         """Answers "without" (bands switched off) and "density" (one galaxy's p(z))."""
-        return answer(self.posterior, question, asked)
+        return answer(self.posterior, question, query)
 
 
 def bands_of(table: pd.DataFrame, target: str) -> list[str]:
