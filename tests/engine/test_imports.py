@@ -22,6 +22,7 @@ SCIENCE = (
     "scant.training.loop",
     "scant.training.api",
     "scant.bench",
+    "scant.sklearn",
 )
 # The science of a study lies beside its entry and its schemas, which the server reads.
 LIGHT = ("entry", "settings", "table", "cost")
