@@ -7,11 +7,12 @@ classes those that a label can take; a model leaves out what it does not have.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import torch
-from scant.bench import steps
+from scant.bench import others, steps
 from scant.bench.timing import Step
 from scant.errors import NotFound
 
@@ -32,9 +33,16 @@ class Case:
     build: Callable[..., Step]
     cuda: bool
 
-    def step(self, device: torch.device) -> Step:
-        """Build it on a device."""
-        return self.build(device=device, **self.sizes)
+    @property
+    def dtypes(self) -> tuple[torch.dtype, ...]:
+        """Precisions that it can be built in."""
+        single = "dtype" in inspect.signature(self.build).parameters
+        return (torch.float64, torch.float32) if single else (torch.float64,)
+
+    def step(self, device: torch.device, dtype: torch.dtype = torch.float64) -> Step:
+        """Build it on a device, in one of its `dtypes`."""
+        precision = {} if dtype == torch.float64 else {"dtype": dtype}
+        return self.build(device=device, **precision, **self.sizes)
 
 
 @dataclass(frozen=True)
@@ -268,6 +276,35 @@ SWEEPS = (
     Sweep("svgp", "Scant", ADAM, steps.svgp, POINTS, OVER_POINTS),
     Sweep("svgp", "GPyTorch SVGP", ADAM, steps.gpytorch_sparse, POINTS, OVER_POINTS),
 )
+# Of the extra `peers`, by the package that has to be installed.
+OTHERS = (
+    ("gpflow", Sweep("gpz", "GPflow SVGP", ADAM, others.gpflow_galaxies, GALAXIES, cuda=False)),
+    ("gpflow", Sweep("svgp", "GPflow SVGP", ADAM, others.gpflow_sparse, POINTS, cuda=False)),
+    (
+        "gpflow",
+        Sweep(
+            "bgplvm",
+            "GPflow Bayesian GPLVM",
+            GRADIENT,
+            others.gpflow_latent,
+            {"n": 500, "m": 50},
+            cuda=False,
+        ),
+    ),
+    (
+        "GPy",
+        Sweep(
+            "bgplvm",
+            "GPy Bayesian GPLVM",
+            GRADIENT,
+            others.gpy_latent,
+            {"n": 500, "m": 50},
+            cuda=False,
+        ),
+    ),
+    ("GPy", Sweep("student_t", "GPy GPRegression", GRADIENT, others.gpy_exact, LABELS, cuda=False)),
+)
+SWEEPS += tuple(sweep for package, sweep in OTHERS if others.installed(package))
 MODELS = tuple(dict.fromkeys(sweep.model for sweep in SWEEPS))
 
 
