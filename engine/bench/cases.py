@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import torch
-from scant.bench import others, steps
+from scant.bench import steps
 from scant.bench.timing import Step
 from scant.errors import NotFound
 
@@ -276,35 +276,6 @@ SWEEPS = (
     Sweep("svgp", "Scant", ADAM, steps.svgp, POINTS, OVER_POINTS),
     Sweep("svgp", "GPyTorch SVGP", ADAM, steps.gpytorch_sparse, POINTS, OVER_POINTS),
 )
-# Of the extra `peers`, by the package that has to be installed.
-OTHERS = (
-    ("gpflow", Sweep("gpz", "GPflow SVGP", ADAM, others.gpflow_galaxies, GALAXIES, cuda=False)),
-    ("gpflow", Sweep("svgp", "GPflow SVGP", ADAM, others.gpflow_sparse, POINTS, cuda=False)),
-    (
-        "gpflow",
-        Sweep(
-            "bgplvm",
-            "GPflow Bayesian GPLVM",
-            GRADIENT,
-            others.gpflow_latent,
-            {"n": 500, "m": 50},
-            cuda=False,
-        ),
-    ),
-    (
-        "GPy",
-        Sweep(
-            "bgplvm",
-            "GPy Bayesian GPLVM",
-            GRADIENT,
-            others.gpy_latent,
-            {"n": 500, "m": 50},
-            cuda=False,
-        ),
-    ),
-    ("GPy", Sweep("student_t", "GPy GPRegression", GRADIENT, others.gpy_exact, LABELS, cuda=False)),
-)
-SWEEPS += tuple(sweep for package, sweep in OTHERS if others.installed(package))
 MODELS = tuple(dict.fromkeys(sweep.model for sweep in SWEEPS))
 
 

@@ -49,7 +49,6 @@ def _hmogp(s: Sizes) -> float:
 FLOPS: dict[str | tuple[str, str], Callable[[Sizes], float] | None] = {
     "gpz": lambda s: _gpz(s, 10),
     ("gpz", "Scant VC"): lambda s: _gpz(s, 100),
-    ("gpz", "GPflow SVGP"): lambda s: _sparse(s["n"], s["m"], inputs=10),
     ("gpz", "GPyTorch SVGP"): lambda s: _sparse(s["n"], s["m"], inputs=10),
     "mtgpa": lambda s: _sparse(s["n"], s["m"], functions=2),
     ("mtgpa", "Scant, natural, 50 rows"): lambda s: _sparse(100, s["m"], functions=2),

@@ -10,14 +10,17 @@ import pandas as pd
 import pytest
 import torch
 from scant.bench import builders, rows, steps, table
-from scant.bench.cases import MODELS, OTHERS, SWEEPS, Sweep, cases
+from scant.bench.cases import MODELS, SWEEPS, Sweep, cases
 from scant.bench.flops import FLOPS, gemm_rate, least
 from scant.bench.graphs import Gradient, gradient_in
 from scant.bench.peers import PEERS
 from scant.bench.timing import Memory, Timing, timed, undisturbed
 from scant.dashboard.cli.main import app
 from scant.errors import NotFound
+from scant.models.svgp import SVGP
 from typer.testing import CliRunner, Result
+
+from tests.engine.pretended import pretended
 
 CPU = torch.device("cpu")
 SMALL = {"n": 160, "m": 4, "classes": 3}  # 160 rows are 4 outputs, or 5 points a replica
@@ -51,6 +54,26 @@ def test_every_method_takes_a_step(sweep: Sweep) -> None:
     step = sweep.build(device=CPU, **tiny(sweep))
     step()
     step()
+
+
+OURS = [s for s in SWEEPS if s.cuda and s.method.startswith("Scant")]
+# Where the pretended device, not the model, falls short: its addmv sees a view of another shape.
+OURS = [s for s in OURS if s.method != "Scant, eight views of classes"]
+
+
+@pytest.mark.parametrize("sweep", OURS, ids=named)
+def test_every_model_takes_a_step_where_its_rows_are(sweep: Sweep) -> None:
+    with pretended() as device:
+        sweep.build(device=device, **tiny(sweep))()
+
+
+def test_a_tensor_that_a_step_makes_elsewhere_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    bound = SVGP.row_elbo
+    monkeypatch.setattr(SVGP, "row_elbo", lambda self: (bound(self) + torch.zeros(2)).sum())
+    sweep = next(s for s in OURS if s.model == "svgp")
+    sweep.build(device=CPU, **tiny(sweep))()
+    with pretended() as device, pytest.raises(RuntimeError, match="mixes tensors of meta"):
+        sweep.build(device=device, **tiny(sweep))()
 
 
 @pytest.mark.cuda
@@ -247,7 +270,7 @@ def test_a_graph_has_a_row_and_one_that_cannot_be_is_no_failure(
 
 
 def test_every_case_has_a_formula_or_says_that_it_has_none() -> None:
-    known = {(s.model, s.method) for s in [*SWEEPS, *(sweep for _, sweep in OTHERS)]}
+    known = {(s.model, s.method) for s in SWEEPS}
     assert set(MODELS) <= set(FLOPS)
     assert {k for k in FLOPS if isinstance(k, tuple)} <= known
     for case in cases():
