@@ -166,11 +166,11 @@ def run(site: Site, server: Server, open_browser: bool = False) -> None:
             refused.append(error)
             await stop()
 
-    def told(*_: Any) -> None:
+    def on_signal(*_: Any) -> None:
         asyncio_loop.call_soon_threadsafe(lambda: asyncio_loop.create_task(stop()))
 
     for name in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(name, told)
+        signal.signal(name, on_signal)
     server.start()
     loop.add_callback(open_site)
     shown = "127.0.0.1" if server.address in (None, "", "0.0.0.0") else server.address
@@ -188,7 +188,7 @@ def run(site: Site, server: Server, open_browser: bool = False) -> None:
 
 def _free(address: str) -> int:
     """A port that nothing listens on; Bokeh must know it before it listens, to allow its origin."""
-    with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as found:
-        found.bind((address, 0))
-        port: int = found.getsockname()[1]
+    with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as listener:
+        listener.bind((address, 0))
+        port: int = listener.getsockname()[1]
     return port

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 from bokeh.models import BasicTickFormatter, ColumnDataSource, HoverTool
 from scant.dashboard.export import embedded, standing_alone
-from scant.dashboard.plots.theme import GREY, GROUPS, Figure, new_figure, quiet_legend
+from scant.dashboard.plots.theme import GRAY, GROUPS, Figure, new_figure, quiet_legend
 
 MARKERS = {"n": "circle", "m": "triangle", "classes": "square"}
 KEY = (
@@ -71,22 +71,24 @@ def _peers(plot: Figure, rows: pd.DataFrame) -> None:
     what = [f"beside {row.method}, {size} = {x:g}" for row, size, x in zip(_rows(rows), sizes, at)]
     source = ColumnDataSource({"x": at, "ms": rows["peer_ms"], "who": rows["peer"], "what": what})
     star = plot.scatter(
-        "x", "ms", source=source, marker="star", size=13, color=GREY, legend_label="others"
+        "x", "ms", source=source, marker="star", size=13, color=GRAY, legend_label="others"
     )
-    told = [("", "@what"), ("ms", "@ms"), ("who", "@who")]
-    plot.add_tools(HoverTool(renderers=[star], tooltips=told))
+    lines = [("", "@what"), ("ms", "@ms"), ("who", "@who")]
+    plot.add_tools(HoverTool(renderers=[star], tooltips=lines))
 
 
 def _line(plot: Figure, rows: pd.DataFrame, size: str, marker: str, color: str, name: str) -> None:
     """One method on one device against one size; the base belongs to all."""
-    seen = rows[rows["varies"].isin(["base", size])].dropna(subset=[size]).sort_values(size)
-    if seen.empty or (len(seen) == 1 and size != "n"):
+    observed = rows[rows["varies"].isin(["base", size])].dropna(subset=[size]).sort_values(size)
+    if observed.empty or (len(observed) == 1 and size != "n"):
         return
     source = ColumnDataSource(
         {
-            "x": seen[size].astype(float),
-            "ms": seen["ms"],
-            "what": [f"{name}, {row.work}, {size} = {getattr(row, size)}" for row in _rows(seen)],
+            "x": observed[size].astype(float),
+            "ms": observed["ms"],
+            "what": [
+                f"{name}, {row.work}, {size} = {getattr(row, size)}" for row in _rows(observed)
+            ],
         }
     )
     dash = "solid" if (rows["device"] == "cpu").all() else "dashed"
@@ -124,9 +126,9 @@ def _short(ms: float) -> str:
 def _reading(model: str, table: pd.DataFrame, growth: pd.DataFrame) -> str:
     """What the panel says, for those who cannot see it."""
     base = table[(table["model"] == model) & (table["varies"] == "base")]
-    told = [f"{_named(row)}: {_short(row.ms)} ms{_share(row)}" for row in _rows(base)]
+    lines = [f"{_named(row)}: {_short(row.ms)} ms{_share(row)}" for row in _rows(base)]
     grown = [
         f"{_named(row)}: {row.size}^{row.power:g}"
         for row in _rows(growth[growth["model"] == model])
     ]
-    return f"{'; '.join(told)}." + (f" It grows as {'; '.join(grown)}." if grown else "")
+    return f"{'; '.join(lines)}." + (f" It grows as {'; '.join(grown)}." if grown else "")

@@ -80,7 +80,7 @@ def predictions_csv(run: RunState, study: Entry) -> str:
 
 
 def table_csv(frame: pd.DataFrame) -> bytes:
-    """A visitor's table as it was learnt from, which notebook and script read.
+    """A visitor's table as it was learned from, which notebook and script read.
 
     Numbers come back to the last bit; text that a spreadsheet would run is quoted.
     """
@@ -131,8 +131,8 @@ def notebook(run: RunState) -> bytes:
     if run.report is not None:
         shown = {m.name: m.value for m in run.report.metrics if m.source == "run"}
         finite = {name: value for name, value in shown.items() if math.isfinite(value)}
-        said = f"As the page showed them: {json.dumps(finite)}"
-        cells.append(v4.new_markdown_cell(said))
+        message = f"As the page showed them: {json.dumps(finite)}"
+        cells.append(v4.new_markdown_cell(message))
     cells.append(v4.new_code_cell("fit.plot()"))
     for i, cell in enumerate(cells):
         cell["id"] = f"cell-{i}"  # so that the same run gives the same file
@@ -171,8 +171,8 @@ def embedded(figures: list[Any]) -> tuple[str, Sequence[str]]:
         return "", ()
     own = Document()  # `components` takes over the callbacks of the document that is current
     with patch_curdoc(own):
-        found: Any = components(figures, wrap_script=True)
-    code, elements = found
+        result: Any = components(figures, wrap_script=True)
+    code, elements = result
     return code, elements
 
 

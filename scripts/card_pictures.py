@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from bokeh.palettes import Cividis256
 from PIL import Image
-from scant.dashboard.plots.theme import BLUE, DEVIATION, GREEN, GREY, GROUPS, VERMILION
+from scant.dashboard.plots.theme import BLUE, DEVIATION, GRAY, GREEN, GROUPS, VERMILION
 from scant.events import Report
 from scant.store import Store
 
@@ -43,7 +43,7 @@ def redshift(report: Report, metadata: Metadata) -> str:
         for t, m, s in zip(true[inside], mean[inside], np.round(shade[inside]))
     ]
     line = (
-        f'<path d="M{_x(0)} {_y(0)}L{_x(1)} {_y(1)}" stroke="{GREY}" stroke-width="1.2" '
+        f'<path d="M{_x(0)} {_y(0)}L{_x(1)} {_y(1)}" stroke="{GRAY}" stroke-width="1.2" '
         'stroke-dasharray="4 4"/>'
     )
     return line + f'<g fill-opacity=".65">{"".join(dots)}</g>'
@@ -96,7 +96,7 @@ def genes(report: Report, metadata: Metadata) -> str:
             for output, replica, x, y, test in places:
                 if (output, replica) == (s, r):
                     cx, cy = at(r, x, y).split()
-                    look = f'fill="none" stroke="{GREEN}"' if test else f'fill="{GREY}"'
+                    look = f'fill="none" stroke="{GREEN}"' if test else f'fill="{GRAY}"'
                     parts.append(f'<circle cx="{cx}" cy="{cy}" r="1.8" {look}/>')
     return "".join(parts)
 
@@ -115,14 +115,14 @@ def omniglot(report: Report, metadata: Metadata) -> str:
         squares["#fff" if alike[i, j] > 0 else "#000"] += (
             f"M{x:.1f} {y:.1f}h{side:.1f}v{side:.1f}h-{side:.1f}z"
         )
-    parts = [f'<path d="M{MARGIN} {MARGIN}h{tall}v{tall}h-{tall}z" fill="{GREY}"/>']
+    parts = [f'<path d="M{MARGIN} {MARGIN}h{tall}v{tall}h-{tall}z" fill="{GRAY}"/>']
     parts += [f'<path d="{path}" fill="{color}"/>' for color, path in squares.items()]
     across, size = 3, tall / 3
-    grey = [int(GREY[k : k + 2], 16) for k in (1, 3, 5)]
+    gray = [int(GRAY[k : k + 2], 16) for k in (1, 3, 5)]
     for k, image in enumerate(a["examples"][: across * 3]):
         ink = np.round(255 * np.clip(image, 0, 1)).astype(np.uint8)
         file = BytesIO()
-        shaded = np.dstack([np.broadcast_to(grey, (*ink.shape, 3)).astype(np.uint8), ink])
+        shaded = np.dstack([np.broadcast_to(gray, (*ink.shape, 3)).astype(np.uint8), ink])
         Image.fromarray(shaded).save(file, "PNG")
         x = WIDTH - MARGIN - (across - k % across) * size
         parts.append(
@@ -177,8 +177,8 @@ def mitosis(report: Report, metadata: Metadata) -> str:
     for k, cell in enumerate([*kinds[0][:6], *kinds[1][:6]]):
         column, row = k // 3, k % 3
         file = BytesIO()
-        grey = np.round(255 * np.clip(a["generated"][cell], 0, 1)).astype(np.uint8)
-        Image.fromarray(grey).save(file, "PNG")
+        gray = np.round(255 * np.clip(a["generated"][cell], 0, 1)).astype(np.uint8)
+        Image.fromarray(gray).save(file, "PNG")
         x, y = WIDTH - MARGIN - (4 - column) * size + 3, MARGIN + row * size
         color = GROUPS[int(a["generated_class"][cell]) % len(GROUPS)]
         parts.append(
@@ -205,7 +205,7 @@ def clamp(report: Report, metadata: Metadata) -> str:
     for k in a["asked"].astype(int):
         if inside[k]:
             x, y = float(_x(half * at[k, 0])) - 3, float(_y(at[k, 1])) - 3
-            parts.append(f'<path d="M{x:.1f} {y:.1f}h6v6h-6z" fill="none" stroke="{GREY}"/>')
+            parts.append(f'<path d="M{x:.1f} {y:.1f}h6v6h-6z" fill="none" stroke="{GRAY}"/>')
     labels, f1 = a["labels"], a["f1"]
     along = 1.08 * half + (1 - 1.08 * half) * (labels - labels[0]) / (labels[-1] - labels[0])
     top, sd = np.nanmax(f1) + 0.1, np.nan_to_num(a["f1_random_sd"])

@@ -1,7 +1,7 @@
 // A browser tells the server of its changes as soon as they are made, and of all of them. No issue of
 // Bokeh's is known to us. Private API of Bokeh 3.9, pinned in pyproject.toml.
 {
-// What a browser draws from what it was told is its own affair: how it has coloured, sized and
+// What a browser draws from what it was told is its own affair: how it has colored, sized and
 // framed a figure (some hundred changes as a page opens) is nothing that the server asks about.
 const OWN = /(Axis|Grid|Legend|Title|Toolbar|ColorBar|Figure|Range1d)$/
 

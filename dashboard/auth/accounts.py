@@ -245,10 +245,10 @@ def _entries(file: Path) -> dict[str, str]:
 
 def _file_state(file: Path) -> tuple[int, ...]:
     try:
-        found = file.stat()
+        result = file.stat()
     except OSError:
         return ()
-    return found.st_mtime_ns, found.st_size, found.st_ino, found.st_mode
+    return result.st_mtime_ns, result.st_size, result.st_ino, result.st_mode
 
 
 def _nobodys_hash() -> str:

@@ -52,9 +52,9 @@ def signing_key(key: str) -> bytes:
 def visitor(handler: RequestHandler, key: str) -> str | None:
     """Who sends a request: the cookie's visitor and the login session; None without a cookie."""
     present = handler.request.cookies.get(COOKIE)
-    found = verify(present.value if present is not None else None, key)
+    result = verify(present.value if present is not None else None, key)
     login = login_of(handler.request)
-    return None if found is None else f"{found} {login.id if login is not None else ''}"
+    return None if result is None else f"{result} {login.id if login is not None else ''}"
 
 
 class PageHandler(DocHandler):

@@ -60,8 +60,8 @@ def login_of(request: Any) -> Login | None:
         request: Tornado's, or what Bokeh makes of it for a page's session (`session_context.
             request`). Nothing that a browser sends can set what is read here.
     """
-    found = getattr(request, _ATTRIBUTE, None)
-    return found if isinstance(found, Login) else None
+    result = getattr(request, _ATTRIBUTE, None)
+    return result if isinstance(result, Login) else None
 
 
 def login_user(request: Any) -> str | None:

@@ -41,8 +41,8 @@ def sign(visitor: str, key: str) -> str:
 
 def verify(value: str | None, key: str) -> str | None:
     """The visitor of a cookie's value; None where it is missing, forged or too old."""
-    found = decode_signed_value(key, COOKIE, value, max_age_days=DAYS) if value else None
-    return found.decode() if found else None
+    result = decode_signed_value(key, COOKIE, value, max_age_days=DAYS) if value else None
+    return result.decode() if result else None
 
 
 def transform(key: str) -> type[OutputTransform]:

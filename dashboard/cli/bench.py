@@ -64,11 +64,11 @@ def _measure(model: str | None, out: Path | None, device: str, dtype: str, quick
     tables.precisions(dtype, on[0])
     with tqdm(total=100, unit="%", file=sys.stderr, disable=None) as bar:
 
-        def said(text: str, share: float) -> None:
+        def report_progress(text: str, share: float) -> None:
             bar.set_postfix_str(text, refresh=False)
             bar.update(round(100 * share) - bar.n)
 
-        table = tables.measure(model, on, quick, said, dtype)
+        table = tables.measure(model, on, quick, report_progress, dtype)
     lines = tables.circumstances(table, on, quick)
     typer.echo("\n".join(lines) + "\n\n" + tables.as_text(table))
     if out is not None:

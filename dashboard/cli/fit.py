@@ -45,8 +45,8 @@ def fit(
             result_folder.check_folder(out)
         parsed = entry(study).settings.parse(_parse(settings or []))
         run = _begin(study, data, device, parsed)
-        asked = _table_to_predict(study, predict, parsed) if predict is not None else None
-        for text in asked.attrs.pop("notes", ()) if asked is not None else ():
+        query = _table_to_predict(study, predict, parsed) if predict is not None else None
+        for text in query.attrs.pop("notes", ()) if query is not None else ():
             typer.echo(text, err=True)
         steps: list[Progress] = []
         model: bytes | None = None
@@ -62,10 +62,10 @@ def fit(
                 end = event
         assert end is not None
         predictions, refused = None, ""
-        if asked is not None and model:
+        if query is not None and model:
             try:
-                predictions = _predictions(run, asked)
-            except BadInput as error:  # of what the model has learnt, this table lacks something
+                predictions = _predictions(run, query)
+            except BadInput as error:  # of what the model has learned, this table lacks something
                 refused = str(error)
         if out is not None:
             record = result_folder.settings_record(study, parsed.values(), data)

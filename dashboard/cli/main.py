@@ -25,13 +25,13 @@ app = typer.Typer(
 def studies() -> None:
     """List the studies, with the settings of each."""
     for name in STUDIES:
-        found = entry(name)
-        typer.echo(f"{name}: {found.title}. {found.question}")
-        typer.echo("  data: " + ", ".join(source.name for source in found.sources))
-        for setting in found.settings.names():
-            parameter = found.settings.param[setting]
+        result = entry(name)
+        typer.echo(f"{name}: {result.title}. {result.question}")
+        typer.echo("  data: " + ", ".join(source.name for source in result.sources))
+        for setting in result.settings.names():
+            parameter = result.settings.param[setting]
             typer.echo(f"  {setting} = {parameter.default}  {_allowed(parameter)}{parameter.doc}")
-        for preset, values in found.presets.items():
+        for preset, values in result.presets.items():
             chosen = ", ".join(f"{k}={v}" for k, v in values.items()) or "the defaults"
             typer.echo(f"  preset {preset}: {chosen}")
 

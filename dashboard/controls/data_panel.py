@@ -26,7 +26,7 @@ class DataPanel:
 
     def __init__(self, page: ControlsContext) -> None:
         self._page = page
-        self._told: list[Callable[[], None]] = []
+        self._listeners: list[Callable[[], None]] = []
         self._foreign: dict[str, str] = {}  # an upload of somebody else whose run is on show
         self.upload = Upload(page, self._uploaded, self.refresh)
         self.fetch = FetchButton(page)
@@ -57,7 +57,7 @@ class DataPanel:
 
     def watch(self, changed: Callable[[], None]) -> None:
         """Have `changed()` called when other data are chosen, or have come."""
-        self._told.append(changed)
+        self._listeners.append(changed)
 
     def show(self, data: str) -> None:
         """Choose what a run on show, or a link, has named."""
@@ -111,5 +111,5 @@ class DataPanel:
 
     def changed(self) -> None:
         """What is chosen, or what is known of it, is not what it was."""
-        for told in self._told:
-            told()
+        for changed in self._listeners:
+            changed()

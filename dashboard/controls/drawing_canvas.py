@@ -46,10 +46,10 @@ class DrawingCanvas(JSComponent):
       const fine = 14  // pixels of the paper for each of the image
       const paper = document.createElement('div'), canvas = document.createElement('canvas')
       const mark = document.createElement('i'), help = document.createElement('p')
-      const said = document.createElement('div')
+      const status = document.createElement('div')
       paper.className = 'paper'
-      said.className = 'unseen'
-      said.setAttribute('aria-live', 'polite')
+      status.className = 'unseen'
+      status.setAttribute('aria-live', 'polite')
       canvas.tabIndex = 0
       canvas.setAttribute('role', 'application')
       canvas.setAttribute('aria-label', 'Paper to draw a character on. Arrow keys move the pen, '
@@ -57,7 +57,7 @@ class DrawingCanvas(JSComponent):
       help.textContent = 'Draw with mouse, pen or finger; or with the keyboard: arrows move, '
         + 'space puts the pen down and lifts it, Delete empties the paper.'
       paper.append(canvas, mark)
-      el.replaceChildren(paper, help, said)
+      el.replaceChildren(paper, help, status)
       const pen = canvas.getContext('2d', {willReadFrequently: true})
       let at = null, down = false, empty = true, waiting = 0
 
@@ -130,11 +130,11 @@ class DrawingCanvas(JSComponent):
           if (down) { line(to); soon() } else at = to
         } else if (event.key === ' ') {
           down = !down
-          said.textContent = down ? 'pen down' : 'pen up'
+          status.textContent = down ? 'pen down' : 'pen up'
           if (down) line({x: at.x + 0.1, y: at.y}); else tell()
         } else if (event.key === 'Delete' || event.key === 'Backspace') {
           blank()
-          said.textContent = 'empty paper'
+          status.textContent = 'empty paper'
           tell()
         } else return
         event.preventDefault()
@@ -146,8 +146,8 @@ class DrawingCanvas(JSComponent):
         if (model.given) {
           const bytes = atob(model.given)
           for (let y = 0; y < model.high; y++) for (let x = 0; x < model.wide; x++) {
-            const grey = 255 - bytes.charCodeAt(y * model.wide + x)
-            pen.fillStyle = `rgb(${grey},${grey},${grey})`
+            const gray = 255 - bytes.charCodeAt(y * model.wide + x)
+            pen.fillStyle = `rgb(${gray},${gray},${gray})`
             pen.fillRect(x * fine, y * fine, fine, fine)
           }
           empty = false

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import html
-from typing import TYPE_CHECKING
 
+import pandas as pd
 from scant.dashboard.controls.status import duration
 from scant.dashboard.frame.template import text
 from scant.dashboard.study_page.context import ControlsContext
@@ -12,9 +12,6 @@ from scant.errors import BadInput
 from scant.runs.limits import Size, check_cost, cost_of, hours_text, size_of
 from scant.studies.base import Counts
 from scant.tables.schema import counts
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 STEERED = "The author of this lesson's link may pause and stop the runs that you start here."
 
@@ -32,10 +29,10 @@ class Estimate:
 
     def refresh(self) -> None:
         """Say what the form and the data come to by now."""
-        found = self._size(self._page.data.value)
-        said = self.of(*found) if found else ""
-        if said != self.panel.object:
-            self.panel.param.update(object=said, visible=bool(said))
+        result = self._size(self._page.data.value)
+        message = self.of(*result) if result else ""
+        if message != self.panel.object:
+            self.panel.param.update(object=message, visible=bool(message))
 
     def of(self, rows: int, columns: int, counted: Counts) -> str:
         """A line on a fit to a table of this size; "" where nobody can tell."""

@@ -83,7 +83,7 @@ class ExportPanel:
         return self._run
 
     async def _table(self) -> bytes:
-        """The visitor's table as the run learnt from it, read and written off the event loop."""
+        """The visitor's table as the run learned from it, read and written off the event loop."""
         upload = self._on_show().record.data.removeprefix("upload:")
         store = self._page.service.store
         return await asyncio.to_thread(lambda: export.table_csv(store.upload_table(upload)))

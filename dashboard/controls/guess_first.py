@@ -53,7 +53,7 @@ class GuessFirst(JSComponent):
         params.setdefault("stylesheets", [style("reveal")])
         super().__init__(**params)
         self._known: tuple[str, float] | None = None
-        self._told: list[Callable[[], None]] = []
+        self._listeners: list[Callable[[], None]] = []
         self._was = self.first, self.hidden
         self.param.watch(lambda *_: self._changed(), ["first", "revealed", "question"])
 
@@ -64,7 +64,7 @@ class GuessFirst(JSComponent):
 
     def watch(self, changed: Callable[[], None]) -> None:
         """Have `changed()` called when `first` or `hidden` has changed."""
-        self._told.append(changed)
+        self._listeners.append(changed)
 
     def ask(
         self,
@@ -92,7 +92,7 @@ class GuessFirst(JSComponent):
         self._publish()
         if self.hidden != self._was:
             self._was = self.first, self.hidden
-            for changed in self._told:
+            for changed in self._listeners:
                 changed()
 
     def _publish(self) -> None:

@@ -38,8 +38,8 @@ class HealthBanner:
             self._say(NO_WORKER if now - self._up > PATIENCE else "", "warning", "note")
 
     def _say(self, why: str, kind: str, role: str) -> None:
-        said = f"<p class='message {kind}' role='{role}'>{html.escape(why)} {STILL}</p>"
-        said = said if why else ""
-        if self.panel.object != said:
-            self.panel.object = said
-            self.panel.visible = bool(said)
+        message = f"<p class='message {kind}' role='{role}'>{html.escape(why)} {STILL}</p>"
+        message = message if why else ""
+        if self.panel.object != message:
+            self.panel.object = message
+            self.panel.visible = bool(message)

@@ -35,7 +35,7 @@ def pictured(table: Table, schema: TableSchema) -> str:
         spread = f"{few}" if few == many else f"{few} to {many}"
         rows.append((str(output), len(each), int(each.sum()), spread))
     more = f" (the first {LISTED} are listed)" if len(outputs) > LISTED else ""
-    said = (
+    message = (
         f"{len(table.frame):,} images of {len(counts):,} classes in {len(outputs):,} "
         f"{'folder' if len(outputs) == 1 else 'folders'}{more}:"
     )
@@ -43,7 +43,7 @@ def pictured(table: Table, schema: TableSchema) -> str:
     shown = first.iloc[np.unique(np.linspace(0, len(first) - 1, PICTURED).astype(int))]
     alts = [f"{label} of {output}" for output, label in zip(shown[outer], shown[inner])]
     return (
-        _listed(said, (outer, "classes", "images", "a class"), rows)
+        _listed(message, (outer, "classes", "images", "a class"), rows)
         + f"<p aria-label='The first image of some classes'>{_examples(table, shown, alts)}</p>"
     )
 
@@ -61,12 +61,12 @@ def _classes(table: Table, label: str, turned: bool) -> str:
         )
         for name, count in counts.iloc[:LISTED].items()
     ]
-    said = f"{len(frame):,} images of {len(counts):,} classes, the rarest first:"
+    message = f"{len(frame):,} images of {len(counts):,} classes, the rarest first:"
     each = max(2, PICTURED // len(counts))
     shown = pd.concat([frame[frame[label] == name].head(each) for name in counts.index[:LISTED]])
     alts = [str(name) for name in shown[label]]
     return (
-        _listed(said, (label, "images", *(f"{g}s" for g in groups)), rows)
+        _listed(message, (label, "images", *(f"{g}s" for g in groups)), rows)
         + "<p aria-label='The first images of each class'>"
         + f"{_examples(table, shown, alts, turned)}</p>"
     )
@@ -88,25 +88,25 @@ def _patches(table: Table) -> str:
     )
 
 
-def _listed(said: str, names: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+def _listed(message: str, names: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     head = "".join(f"<th scope='col'>{html.escape(n)}</th>" for n in names)
     body = ""
     for first, *others in rows:
         cells = "".join(f"<td class='number'>{c}</td>" for c in others)
         body += f"<tr><th scope='row'>{html.escape(str(first))}</th>{cells}</tr>"
     return (
-        f"<p class='quiet'>{said}</p><div class='scroll'><table><thead><tr>{head}</tr></thead>"
+        f"<p class='quiet'>{message}</p><div class='scroll'><table><thead><tr>{head}</tr></thead>"
         f"<tbody>{body}</tbody></table></div>"
     )
 
 
 def _examples(table: Table, shown: pd.DataFrame, alts: Sequence[str], turned: bool = True) -> str:
-    """Some rows as images: ink dark on paper in either theme, or their grey as it is."""
+    """Some rows as images: ink dark on paper in either theme, or their gray as it is."""
     side = round(len(table.features) ** 0.5)
     images = shown[list(table.features)].to_numpy(np.float64).reshape(-1, side, side)
     made = ""
-    for image, said in zip(images if turned else 1 - images, alts):
-        alt = html.escape(said, quote=True)
+    for image, message in zip(images if turned else 1 - images, alts):
+        alt = html.escape(message, quote=True)
         made += (
             f"<img src='{drawn(image)}' width='{MAGNIFIED}' height='{MAGNIFIED}' alt='{alt}' "
             f"title='{alt}' style='image-rendering: pixelated; margin: 0 6px 6px 0'>"

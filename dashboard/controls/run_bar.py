@@ -94,6 +94,6 @@ def _button(
     button = pmui.Button(
         label=label, on_click=clicked, variant=variant, color="primary", size="medium", margin=0
     )
-    said = f"window.dispatchEvent(new CustomEvent('scant-pressed', {{detail: {answer!r}}}))"
-    button.js_on_click(code=said)
+    message = f"window.dispatchEvent(new CustomEvent('scant-pressed', {{detail: {answer!r}}}))"
+    button.js_on_click(code=message)
     return button

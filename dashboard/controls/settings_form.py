@@ -33,7 +33,7 @@ class SettingsForm:
         self.presets = dict(presets or {})
         self.widgets = {n: _widget(n, settings.param[n]) for n in settings.names()}
         self._filling = False
-        self._told: list[Callable[[], None]] = []
+        self._listeners: list[Callable[[], None]] = []
         self._message = text("", visible=False)
         self._preset = self._preset_buttons()
         self.scarcity = self._scarcity_slider()
@@ -97,7 +97,7 @@ class SettingsForm:
 
     def watch(self, changed: Callable[[], None]) -> None:
         """Have `changed()` called when a setting has changed, or all of them at one blow."""
-        self._told.append(changed)
+        self._listeners.append(changed)
 
     def _check(self, name: str, word: Any) -> None:
         try:
@@ -141,7 +141,7 @@ class SettingsForm:
     def _changed(self) -> None:
         if not self._filling:
             self._name_preset()
-            for changed in self._told:
+            for changed in self._listeners:
                 changed()
 
     def _name_preset(self) -> None:

@@ -33,7 +33,7 @@ class StoreBanner:
 
     def _look(self) -> None:
         why = self._site.service.storing()
-        said = f"<p class='message error' role='alert'>{html.escape(why)} {MEANWHILE}</p>"
-        said = said if why else ""
-        if self.panel.object != said:
-            self.panel.param.update(object=said, visible=bool(said))
+        message = f"<p class='message error' role='alert'>{html.escape(why)} {MEANWHILE}</p>"
+        message = message if why else ""
+        if self.panel.object != message:
+            self.panel.param.update(object=message, visible=bool(message))

@@ -7,7 +7,7 @@ import html
 import re
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import panel_material_ui as pmui
 from scant.dashboard.controls.file_dropper import BoundedDropper
@@ -24,9 +24,7 @@ from scant.tables.column_matching import listed
 from scant.tables.images.archives import IMAGE_LIMIT_BYTES
 from scant.tables.images.image_table import SIDE, is_archive, read_image_table
 from scant.tables.read import inspect_table, read_table
-
-if TYPE_CHECKING:
-    from scant.tables.schema import Preview, Table, TableSchema
+from scant.tables.schema import Preview, Table, TableSchema
 
 PROBLEMS = 5  # shown at once
 LIMIT_BYTES = 100_000_000  # of one file
@@ -356,7 +354,7 @@ def _ask(absent: Sequence[str]) -> str:
 
 
 def _learns(preview: Preview) -> str:
-    """Which columns would be learnt from, as the file calls them."""
+    """Which columns would be learned from, as the file calls them."""
     own = {ours: theirs for theirs, ours in preview.mapping.items() if ours}
     names = [own.get(name, name) for name in preview.features]
     return f"To learn from, {len(names):,} column{'s' * (len(names) > 1)}: {listed(names)}."

@@ -8,17 +8,15 @@ draws them after the curve (`assets/page.js`) until an update has made them part
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from bokeh.document import Document
 from bokeh.document.events import MessageSentEvent
 from bokeh.protocol import Protocol
+from bokeh.protocol.message import Message
 from scant.dashboard.live.run_state import TraceBuffer
 from scant.dashboard.plots.elbo import rows
-
-if TYPE_CHECKING:
-    from bokeh.protocol.message import Message
 
 NEWEST = 500  # points at most; more come with the next full update
 
@@ -27,8 +25,8 @@ def newest(trace: TraceBuffer, first: int) -> Message[Any]:
     """The points of `trace` from `first` on, as a message to any browser."""
     first = max(first, len(trace) - NEWEST)
     columns = rows(trace.step, trace.elbo, trace.score, trace.restart, first)
-    told = {name: [_number(v) for v in values] for name, values in columns.items()}
-    return Protocol().create("PATCH-DOC", [MessageSentEvent(Document(), "scant_news", told)])
+    message = {name: [_number(v) for v in values] for name, values in columns.items()}
+    return Protocol().create("PATCH-DOC", [MessageSentEvent(Document(), "scant_news", message)])
 
 
 def _number(value: np.floating[Any]) -> float | None:

@@ -21,18 +21,16 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import panel as pn
 from bokeh.document import Document
+from bokeh.protocol.message import Message
 from scant.dashboard.live.broadcast import newest
 from scant.dashboard.live.run_state import RunState, fresh, load
 from scant.dashboard.upstream import direct_message
 from scant.events import Event, Finished, Snapshot, State
 from scant.store.trouble import StoreTrouble
-
-if TYPE_CHECKING:
-    from bokeh.protocol.message import Message
 
 TICK = 0.2  # seconds between updates of one watcher
 MANY = 12  # watchers; above, the curve goes on at full pace, and all else changes less often
@@ -97,7 +95,7 @@ class Watcher:
         return self.run
 
     def _rewind(self) -> None:
-        self._version, self.seen, self._epoch = -1, 0, -1
+        self._version, self.sent, self._epoch = -1, 0, -1
         self._snapshot: Snapshot | None = None
         self._state: State | None = None
         self.last = -TURN  # when it last had a turn
@@ -138,11 +136,11 @@ class Watcher:
         run = self.run
         if run is None or self._doc is None:
             return
-        first = self.seen if self._epoch == run.trace.epoch else 0
+        first = self.sent if self._epoch == run.trace.epoch else 0
         snapshot = run.snapshot if run.snapshot is not self._snapshot else None
         finished = run.report is not None and not self._reported
         update = Update(run, first, snapshot, finished)
-        self._version, self.seen, self._epoch = run.version, len(run.trace), run.trace.epoch
+        self._version, self.sent, self._epoch = run.version, len(run.trace), run.trace.epoch
         self._reported = run.report is not None
         self._snapshot, self._state, self.last = run.snapshot, run.state, time.monotonic()
         try:
@@ -247,14 +245,14 @@ class Hub:
                 if history.state.final or self.service.owns(run):
                     continue
                 try:
-                    found = await asyncio.to_thread(fresh, self.service.store, history)
+                    result = await asyncio.to_thread(fresh, self.service.store, history)
                 except StoreTrouble:
                     continue  # every page says so
                 except Exception:
                     log.exception("run %s could not be looked up", run)
                     continue
-                if found is not None and not self.service.owns(run):
-                    history.catch_up(found)
+                if result is not None and not self.service.owns(run):
+                    history.catch_up(result)
 
     def _news(self) -> dict[str, Message[Any]]:
         """The newest points of the curves that are drawn on, by run."""
@@ -262,7 +260,7 @@ class Hub:
         for watcher in self.watchers:
             run = watcher.run
             if watcher.waiting and run is not None and not run.state.final:
-                first[run.id] = min(watcher.seen, first.get(run.id, watcher.seen))
+                first[run.id] = min(watcher.sent, first.get(run.id, watcher.sent))
         traces = {run: self._histories[run].trace for run in first}
         return {
             run: newest(trace, first[run])

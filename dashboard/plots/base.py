@@ -118,8 +118,8 @@ class DataView(PlotView):
         """The plot's Bokeh figures."""
         return tuple(self.plot.figures)
 
-    def update(self, told: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
-        self.feed(told, metadata)
+    def update(self, data: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
+        self.feed(data, metadata)
 
 
 def shown(
@@ -130,11 +130,11 @@ def shown(
     Where the array `needs` is empty, the plot says `without` in place of a reading.
     """
 
-    def feed(told: Any, metadata: Mapping[str, Any]) -> None:
-        if needs and not np.size(told.arrays[needs]):
+    def feed(data: Any, metadata: Mapping[str, Any]) -> None:
+        if needs and not np.size(data.arrays[needs]):
             plot.describe(without)
         else:
-            plot.show(*(told.arrays[name] for name in arrays), *(metadata[name] for name in labels))
+            plot.show(*(data.arrays[name] for name in arrays), *(metadata[name] for name in labels))
 
     return DataView(plot, feed)
 

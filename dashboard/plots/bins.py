@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 from scant.dashboard.plots.base import Plot, columns, put
-from scant.dashboard.plots.theme import BLUE, GREY, models, new_figure
+from scant.dashboard.plots.theme import BLUE, GRAY, models, new_figure
 
 
 class BinsPlot(Plot):
@@ -18,7 +18,7 @@ class BinsPlot(Plot):
         for name, label in (("bias", "bias"), ("mad", "σ_MAD"), ("outliers", "outlier rate")):
             plot = new_figure(f"bins-{name}", f"true {target}", label, height=240)
             plot.add_layout(
-                models.Span(location=0, dimension="width", line_color=GREY, line_alpha=0.6)
+                models.Span(location=0, dimension="width", line_color=GRAY, line_alpha=0.6)
             )
             plot.segment("left", name, "right", name, source=self.rows, color=BLUE, line_width=3)
             plot.scatter("middle", name, source=self.rows, color=BLUE, size=7)

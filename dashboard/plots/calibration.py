@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 from scant.dashboard.plots.base import Plot, columns, put
-from scant.dashboard.plots.theme import BLUE, GREY, models, new_figure, quiet_legend
+from scant.dashboard.plots.theme import BLUE, GRAY, models, new_figure, quiet_legend
 
 
 class PitPlot(Plot):
     """Histogram of the probability integral transform; flat means calibrated.
 
-    The grey band holds a bin's height 95 times in 100 if the model is calibrated (binomial, normal
+    The gray band holds a bin's height 95 times in 100 if the model is calibrated (binomial, normal
     approximation). A hump says that deviations are too large, a trough that they are too small.
     """
 
@@ -20,7 +20,7 @@ class PitPlot(Plot):
         self.bars = columns("left", "right", "height")
         self.band = columns("x", "low", "high")
         plot = new_figure("pit", "PIT of the truth", "density", x_range=models.Range1d(0, 1))
-        plot.varea("x", "low", "high", source=self.band, color=GREY, fill_alpha=0.45,
+        plot.varea("x", "low", "high", source=self.band, color=GRAY, fill_alpha=0.45,
                    legend_label="if calibrated, 95%")  # fmt: skip
         plot.quad(left="left", right="right", bottom=0, top="height", source=self.bars,
                   color=BLUE, fill_alpha=0.7, line_width=0)  # fmt: skip
@@ -57,7 +57,7 @@ class CoveragePlot(Plot):
         self.points = columns("nominal", "observed")
         plot = new_figure("coverage", "stated", "observed", x_range=models.Range1d(0, 1.02),
                           y_range=models.Range1d(0, 1.02))  # fmt: skip
-        plot.add_layout(models.Slope(gradient=1, y_intercept=0, line_color=GREY, line_width=1.5,
+        plot.add_layout(models.Slope(gradient=1, y_intercept=0, line_color=GRAY, line_width=1.5,
                                      level="underlay"))  # fmt: skip
         plot.segment("nominal", "nominal", "nominal", "observed", source=self.points, color=BLUE,
                      line_width=2)  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 from scant.dashboard.plots.base import Plot, columns, put
-from scant.dashboard.plots.theme import BLUE, GREY, VERMILION, models, new_figure, quiet_legend
+from scant.dashboard.plots.theme import BLUE, GRAY, VERMILION, models, new_figure, quiet_legend
 
 MOST = 7  # ticks of an axis
 Each = Float[np.ndarray, " p"]
@@ -14,7 +14,7 @@ Each = Float[np.ndarray, " p"]
 class CohortPlot(Plot):
     """Predicted against observed times; who was last seen alive belongs somewhere further right.
 
-    Both axes are logarithmic: times are learnt so, and an interval is as wide for a short life as
+    Both axes are logarithmic: times are learned so, and an interval is as wide for a short life as
     for a long one.
     """
 
@@ -25,7 +25,7 @@ class CohortPlot(Plot):
         plot = new_figure("cohort", "observed time", "predicted time", height=340,
                           x_axis_type="log", y_axis_type="log", x_range=models.Range1d(1, 10),
                           y_range=models.Range1d(1, 10))  # fmt: skip
-        plot.line("x", "y", source=self.line, color=GREY, line_width=1.5)
+        plot.line("x", "y", source=self.line, color=GRAY, line_width=1.5)
         looks = ((self.alive, VERMILION, "triangle_pin", "alive when last seen"),
                  (self.died, BLUE, "circle", "died"))  # fmt: skip
         for source, color, marker, label in looks:

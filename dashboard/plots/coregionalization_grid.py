@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scant.dashboard.plots.base import columns, empty, put
 from scant.dashboard.plots.hinton import FIELD
-from scant.dashboard.plots.theme import GREY, GROUPS, Figure, models
+from scant.dashboard.plots.theme import GRAY, GROUPS, Figure, models
 from scant.dashboard.plots.tiles import Tiled
 
 Matrices = Float[np.ndarray, "q c c"]
@@ -27,7 +27,7 @@ return names[Math.round(value)] ?? ''
 
 
 class HintonGrid(Tiled):
-    """White squares are positive, black negative, on grey; area is magnitude over the greatest.
+    """White squares are positive, black negative, on gray; area is magnitude over the greatest.
 
     The greatest is that of all matrices together, so that they can be compared. Colors beside and
     above a matrix say which group (alphabet) a class is of.
@@ -93,7 +93,7 @@ class HintonGrid(Tiled):
         sign = models.LinearColorMapper(palette=["#000000", "#ffffff"], low=-1e-30, high=1e-30)
         squares = plot.rect("x", "y", "side", "side", source=self.cells, line_width=0,
                             fill_color={"field": "value", "transform": sign})  # fmt: skip
-        plot.text("x", "y", "text", source=self.heads, text_color=GREY, text_font_size="12px",
+        plot.text("x", "y", "text", source=self.heads, text_color=GRAY, text_font_size="12px",
                   text_baseline="bottom")  # fmt: skip
         named = models.CustomJSHover(args={"source": self.names}, code=_NAME)
         tips = [(self._what, "@i{custom}"), ("with", "@j{custom}"), ("value", "@value{0.0000}")]
@@ -111,7 +111,7 @@ class HintonGrid(Tiled):
         groups: Sequence[str],
         order: Order | None = None,
     ) -> None:
-        """Show matrices; entries that are not finite are left grey.
+        """Show matrices; entries that are not finite are left gray.
 
         Args:
             matrices: Their signed entries.

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from jaxtyping import Float
 from scant.dashboard.plots.base import Plot, columns, name_drawn, put
-from scant.dashboard.plots.theme import BLUE, GREY, VERMILION, new_figure, quiet_legend
+from scant.dashboard.plots.theme import BLUE, GRAY, VERMILION, new_figure, quiet_legend
 
 NAN = float("nan")  # a point that is not drawn
 THIN = " Thin lines: the components of the mixture."
@@ -33,7 +33,7 @@ class DensityPlot(Plot):
         self.truth = columns("truth", "height")
         plot = new_figure("density", target, f"p({target})", height=340)
         if before:
-            plot.line("grid", "density", source=self.before, color=GREY, line_width=1.5,
+            plot.line("grid", "density", source=self.before, color=GRAY, line_width=1.5,
                       line_dash=[5, 3], legend_label=before)  # fmt: skip
         plot.multi_line("xs", "ys", source=self.parts, color=BLUE, line_alpha=0.35)
         plot.varea("grid", 0, "density", source=self.curve, color=BLUE, fill_alpha=0.18)

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scant.dashboard.plots.base import Plot
 from scant.dashboard.plots.recall import MANY, ROW, TIGHT
-from scant.dashboard.plots.theme import BLUE, GREY, models, new_figure, quiet_legend
+from scant.dashboard.plots.theme import BLUE, GRAY, models, new_figure, quiet_legend
 
 Rows = Float[np.ndarray, " n"]
 
@@ -26,7 +26,7 @@ class EntropyPlot(Plot):
                           y_range=models.FactorRange(factors=[]))  # fmt: skip
         plot.hbar("output", left=0, right="model", height=0.6, source=self.bars, color=BLUE,
                   fill_alpha=0.8, line_width=0, legend_label="more data would remove")  # fmt: skip
-        plot.hbar("output", left="model", right="all", height=0.6, source=self.bars, color=GREY,
+        plot.hbar("output", left="model", right="all", height=0.6, source=self.bars, color=GRAY,
                   fill_alpha=0.8, line_width=0, legend_label="would remain")  # fmt: skip
         plot.x_range.start = 0
         quiet_legend(plot)

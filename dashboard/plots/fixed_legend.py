@@ -39,9 +39,9 @@ class Key:
     def name(self, names: Sequence[str]) -> None:
         """Name the groups there are."""
         fresh = [*map(str, names), *[""] * len(LOOKS)][: len(LOOKS)]
-        for item, said, before in zip(self.items, fresh, self.names):
-            if said != before:
-                item.update(label={"value": said}, visible=bool(said))
+        for item, message, before in zip(self.items, fresh, self.names):
+            if message != before:
+                item.update(label={"value": message}, visible=bool(message))
         self.names = fresh
 
 

@@ -10,8 +10,8 @@ from scant.dashboard.plots.base import Plot, columns, put
 from scant.dashboard.plots.theme import (
     BLUE,
     DEVIATION,
+    GRAY,
     GREEN,
-    GREY,
     VERMILION,
     color_bar,
     models,
@@ -61,7 +61,7 @@ class HiddenPlot(Plot):
         plot.xgrid.visible = True
         plot.xaxis[0].ticker.desired_num_ticks = 4  # large type on a narrow screen
         plot.y_range = models.Range1d(-0.5, 0.5)
-        plot.add_layout(models.Span(location=0, dimension="height", line_color=GREY,
+        plot.add_layout(models.Span(location=0, dimension="height", line_color=GRAY,
                                     line_alpha=0.5))  # fmt: skip
         quiet_legend(plot)
         super().__init__(title, plot)
@@ -95,12 +95,12 @@ class HiddenPlot(Plot):
             half = 0.04 + 0.36 * within[rows]
             _fill(source, values[rows], half if label else -half)
             item.update(label={"value": name or "-"}, visible=bool(classes))
-        told = np.zeros(0, int) if classes else np.flatnonzero(np.isfinite(of))
-        if len(told):
-            low, high = np.quantile(of[told], [0.02, 0.98])
+        known = np.zeros(0, int) if classes else np.flatnonzero(np.isfinite(of))
+        if len(known):
+            low, high = np.quantile(of[known], [0.02, 0.98])
             self.colors.update(low=float(low), high=float(max(high, low + 1e-9)))
-        _fill(self.shades, values[told], 0.8 * (within[told] - 0.5), truth=of[told])
-        self.bar.update(visible=bool(len(told)), title=target)
+        _fill(self.shades, values[known], 0.8 * (within[known] - 0.5), truth=of[known])
+        self.bar.update(visible=bool(len(known)), title=target)
         self.describe(_reading(hidden, truth, [str(n) for n in neurons], bool(classes)))
 
     def point(self, mean: Float[np.ndarray, " v"], std: Float[np.ndarray, " v"]) -> None:
@@ -146,10 +146,10 @@ def _reading(
     known = np.isfinite(truth)
     if known.sum() < 3 or np.ptp(truth[known]) == 0:
         return f"{len(names)} neurons at {len(hidden)} rows with equal targets."
-    centred = hidden[known] - hidden[known].mean(0)
+    centered = hidden[known] - hidden[known].mean(0)
     away = truth[known] - truth[known].mean()
-    scale = np.sqrt((centred**2).sum(0) * (away**2).sum())
-    along = np.abs(centred.T @ away) / np.where(scale > 0, scale, np.inf)
+    scale = np.sqrt((centered**2).sum(0) * (away**2).sum())
+    along = np.abs(centered.T @ away) / np.where(scale > 0, scale, np.inf)
     order = np.argsort(-along, kind="stable")
     best, least = order[0], order[-1]
     kind = "classes" if classes else "target"

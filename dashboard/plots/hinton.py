@@ -11,13 +11,13 @@ from scant.dashboard.plots.theme import models, new_figure
 
 SIDE = 204  # pixels of the longer side; with the names beside it a phone has room for it
 LETTER = 8  # pixels of a letter of a name, with what keeps it from the next name
-FIELD = "#808080"  # grey, so that white and black weigh the same
+FIELD = "#808080"  # gray, so that white and black weigh the same
 
 
 class HintonPlot(Plot):
-    """White squares are positive, black negative, on grey; area is magnitude over the greatest.
+    """White squares are positive, black negative, on gray; area is magnitude over the greatest.
 
-    The grey is a glyph beneath the grid, for a figure's own background gives way to the page's
+    The gray is a glyph beneath the grid, for a figure's own background gives way to the page's
     theme.
 
     Args:
@@ -50,7 +50,7 @@ class HintonPlot(Plot):
         super().__init__(title, plot)
 
     def show(self, matrix: Float[np.ndarray, "r c"], names: Sequence[str] = ()) -> None:
-        """Show a matrix; entries that are not finite are left grey.
+        """Show a matrix; entries that are not finite are left gray.
 
         Args:
             matrix: Its signed entries.
@@ -84,7 +84,7 @@ class HintonPlot(Plot):
 
     def clear(self) -> None:
         super().clear()
-        self._framed = ()  # the grey went with the squares
+        self._framed = ()  # the gray went with the squares
 
     def _frame(self, rows: int, cols: int) -> None:
         """Set axes; a new ticker has bokeh look through all models of a page, so only at need."""

@@ -10,7 +10,7 @@ from scant.dashboard.plots.base import columns, empty, put
 from scant.dashboard.plots.theme import (
     BLUE,
     DEVIATION,
-    GREY,
+    GRAY,
     INK,
     PAPER,
     Figure,
@@ -100,7 +100,7 @@ class GalleryPlot(Tiled):
         plot.quad(*box, source=self.bars, color=BLUE, line_width=0)
         frames = plot.quad(*box, source=self.frames, fill_alpha=0, line_color="color",
                            line_width=2, nonselection_line_alpha=1)  # fmt: skip
-        plot.text("x", "y", "text", source=self.caption_source, text_color=GREY,
+        plot.text("x", "y", "text", source=self.caption_source, text_color=GRAY,
                   text_font_size="12px", text_baseline="top")  # fmt: skip
         plot.add_tools(models.HoverTool(renderers=[frames], tooltips="@tip"))
         if self._pick is not None:
@@ -136,7 +136,7 @@ class GalleryPlot(Tiled):
         k = len(fresh)
         self._images = fresh
         self._captions = [list(lines)[: self._lines] for lines in captions]
-        self._marks = list(marks) if marks is not None else [GREY] * k
+        self._marks = list(marks) if marks is not None else [GRAY] * k
         self._bars = None if bars is None else np.clip(np.nan_to_num(bars), 0, 1)
         self._lay(k)
         self._draw()

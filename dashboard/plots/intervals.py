@@ -7,8 +7,8 @@ from jaxtyping import Float
 from scant.dashboard.plots.base import Plot, columns, name_drawn, put
 from scant.dashboard.plots.theme import (
     BLUE,
+    GRAY,
     GREEN,
-    GREY,
     VERMILION,
     drawn_on,
     new_figure,
@@ -43,11 +43,11 @@ class IntervalPlot(Plot):
                    legend_label="95% of new observations")  # fmt: skip
         plot.varea("x", "lo", "hi", source=self.band, color=BLUE, fill_alpha=0.28,
                    legend_label="95% of the average")  # fmt: skip
-        plot.scatter("x", "y", source=self.others, size=3, color=GREY, alpha=0.35,
+        plot.scatter("x", "y", source=self.others, size=3, color=GRAY, alpha=0.35,
                      legend_label="other tasks")  # fmt: skip
-        plot.line("x", "truth", source=self.band, color=GREY, line_width=1.2, legend_label="truth")
+        plot.line("x", "truth", source=self.band, color=GRAY, line_width=1.2, legend_label="truth")
         plot.line("x", "mean", source=self.band, color=BLUE, line_width=2.2, legend_label="mean")
-        plot.scatter("x", "y", source=self.dots, size=4, color=GREY, alpha=0.7,
+        plot.scatter("x", "y", source=self.dots, size=4, color=GRAY, alpha=0.7,
                      legend_label="short observations")  # fmt: skip
         plot.scatter("x", "y", source=self.held, size=4, color=GREEN, alpha=0.6,
                      legend_label="held out")  # fmt: skip
@@ -66,8 +66,8 @@ class IntervalPlot(Plot):
         long = (hi - lo) > 0.01 * span
         kept = np.asarray(held, bool)
         middle = (lo + hi) / 2
-        seen = long & ~kept
-        put(self.bars, x0=lo[seen], x1=hi[seen], y=y[seen])
+        observed = long & ~kept
+        put(self.bars, x0=lo[observed], x1=hi[observed], y=y[observed])
         put(self.dots, x=middle[~long & ~kept], y=y[~long & ~kept])
         put(self.held, x=middle[kept], y=y[kept])
 

@@ -8,20 +8,20 @@ import numpy as np
 from jaxtyping import Float, Int
 from scant.dashboard.plots.base import Plot, columns, put
 from scant.dashboard.plots.fixed_legend import Key, look
-from scant.dashboard.plots.theme import BLUE, GREY, Figure, models, new_figure
+from scant.dashboard.plots.theme import BLUE, GRAY, Figure, models, new_figure
 
 NAMED = 40  # outputs that get their names beside them; more would hide each other
 LIFTS = (-6, 20, -20, 34)  # pixels by which names of neighbors along x are set apart
 NONE = "This model has no latent positions."
 HOLDS = 2 * 5.991**0.5  # deviations across the ellipse that holds 95% of a Gaussian in the plane
 
-# The mark follows the pointer at once; the server is told a few times a second.
+# The mark follows the pointer at once; the server is sent a few times a second.
 _FOLLOW = """
 const {x, y} = cb_obj
 mark.setv({data: {x: [x], y: [y], name: [''], turn: [0]}}, {sync: false})
-const tell = () => { mark.told = Date.now(); told.data = {x: [x], y: [y]} }
+const tell = () => { mark.sent = Date.now(); sent.data = {x: [x], y: [y]} }
 clearTimeout(mark.later)
-const wait = 200 - (Date.now() - (mark.told ?? 0))
+const wait = 200 - (Date.now() - (mark.sent ?? 0))
 if (wait > 0) mark.later = setTimeout(tell, wait)
 else tell()
 """
@@ -42,7 +42,7 @@ class LatentPlot(Plot):
         plot.ellipse("x", "y", "width", "height", source=self.places, fill_color=BLUE,
                      fill_alpha=0.15, line_color=BLUE, line_alpha=0.6)  # fmt: skip
         plot.scatter("x", "y", source=self.places, size=6, color=BLUE)
-        plot.text("x", "y", "name", source=self.labels, text_color=GREY, text_font_size="12px",
+        plot.text("x", "y", "name", source=self.labels, text_color=GRAY, text_font_size="12px",
                   text_align="center", y_offset="lift")  # fmt: skip
         super().__init__(title, plot)
 
@@ -85,11 +85,11 @@ def _reading(
     apart = np.sqrt(((places[:, None] - places[None]) ** 2).sum(-1))
     np.fill_diagonal(apart, np.inf)
     i, j = np.unravel_index(int(np.argmin(apart)), apart.shape)
-    said = [names[k] if k < len(names) else f"output {k + 1}" for k in (int(i), int(j))]
+    messages = [names[k] if k < len(names) else f"output {k + 1}" for k in (int(i), int(j))]
     widest = int(np.argmax(std.prod(axis=1)))
     vague = names[widest] if widest < len(names) else f"output {widest + 1}"
     return (
-        f"{len(places)} outputs; the closest two are {said[0]} and {said[1]}, "
+        f"{len(places)} outputs; the closest two are {messages[0]} and {messages[1]}, "
         f"{apart[i, j]:.2g} apart; the position of {vague} is most uncertain. Ellipses are 95% "
         "regions of the positions."
     )
@@ -127,7 +127,7 @@ class ClassesPlot(Plot):
         for size, width, color in ((20, 6, "#ffffff"), (20, 3, "#000000")):
             plot.scatter("x", "y", source=self.mark, size=size, marker="circle_cross",
                          fill_alpha=0, line_color=color, line_width=width)  # fmt: skip
-        plot.text("x", "y", "name", source=self.mark, text_color=GREY, text_font_size="12px",
+        plot.text("x", "y", "name", source=self.mark, text_color=GRAY, text_font_size="12px",
                   x_offset=14, y_offset=-8)  # fmt: skip
         self.key = Key(plot)
         if pick is not None:
@@ -135,11 +135,11 @@ class ClassesPlot(Plot):
         super().__init__(title, plot)
 
     def _follow(self, plot: Figure, pick: Callable[[float, float], None]) -> None:
-        self.told = models.ColumnDataSource({"x": [], "y": []})  # only the browser writes to it
-        code = models.CustomJS(args={"mark": self.mark, "told": self.told}, code=_FOLLOW)
+        self.sent = models.ColumnDataSource({"x": [], "y": []})  # only the browser writes to it
+        code = models.CustomJS(args={"mark": self.mark, "sent": self.sent}, code=_FOLLOW)
         for event in ("tap", "pan"):
             plot.js_on_event(event, code)
-        self.told.on_change("data", lambda _attr, _old, new: pick(new["x"][0], new["y"][0]))
+        self.sent.on_change("data", lambda _attr, _old, new: pick(new["x"][0], new["y"][0]))
 
     def show(
         self,
@@ -167,9 +167,9 @@ class ClassesPlot(Plot):
         )
         self.key.name([str(name) if c in of else "" for c, name in enumerate(classes)])
         plot = self.figures[0]
-        for axis, said in zip((plot.xaxis[0], plot.yaxis[0]), axes):
-            if axis.axis_label != said:
-                axis.axis_label = said
+        for axis, message in zip((plot.xaxis[0], plot.yaxis[0]), axes):
+            if axis.axis_label != message:
+                axis.axis_label = message
         self.describe(_apart(mean, label, classes))
 
     def points(self, places: Float[np.ndarray, "m 2"], names: Sequence[str] = ("",)) -> None:
@@ -183,16 +183,17 @@ def _apart(
     places: Float[np.ndarray, "n 2"], label: Int[np.ndarray, " n"], classes: Sequence[str]
 ) -> str:
     """How many rows of each class, and how far their middles are apart, in deviations of rows."""
-    seen = [c for c in range(len(classes)) if (label == c).any()]
-    counted = ", ".join(f"{int((label == c).sum())} {classes[c]}" for c in seen[:3])
-    more = f" and {len(seen) - 3} more classes" if len(seen) > 3 else ""
-    said = f"Rows: {counted}{more}, each with its 95% ellipse"
-    if len(seen) < 2:
-        return f"{said}."
-    rare = min(seen, key=lambda c: int((label == c).sum()))
+    observed = [c for c in range(len(classes)) if (label == c).any()]
+    counted = ", ".join(f"{int((label == c).sum())} {classes[c]}" for c in observed[:3])
+    more = f" and {len(observed) - 3} more classes" if len(observed) > 3 else ""
+    message = f"Rows: {counted}{more}, each with its 95% ellipse"
+    if len(observed) < 2:
+        return f"{message}."
+    rare = min(observed, key=lambda c: int((label == c).sum()))
     own, others = places[label == rare], places[label != rare]
     spread = np.sqrt((own.var(0) + others.var(0)) / 2)
     gap = float(np.max(np.abs(own.mean(0) - others.mean(0)) / np.maximum(spread, 1e-12)))
     return (
-        f"{said}; the mean of {classes[rare]} is {gap:.1f} deviations from the mean of the others."
+        f"{message}; the mean of {classes[rare]} is {gap:.1f} deviations from the mean of the "
+        "others."
     )

@@ -10,7 +10,7 @@ from bokeh.palettes import Cividis256, interp_palette
 from jaxtyping import Float, Int, UInt8
 from scant.dashboard.plots.theme import (
     BLUE,
-    GREY,
+    GRAY,
     GROUPS,
     HUES,
     PAPER,
@@ -60,7 +60,7 @@ class MatrixPlot(Tiled):
         plot.image("image", "x", "y", "dw", "dh", source=self.pictures, color_mapper=self.level)
         strips = plot.quad("left", "right", "bottom", "top", source=self.strips, color="color",
                            line_width=0)  # fmt: skip
-        plot.text("x", "y", "text", source=self.heads, text_color=GREY, text_font_size="12px",
+        plot.text("x", "y", "text", source=self.heads, text_color=GRAY, text_font_size="12px",
                   text_baseline="bottom")  # fmt: skip
         plot.add_tools(models.HoverTool(renderers=[strips], tooltips="@name"))
         self.bar = color_bar(
@@ -137,10 +137,12 @@ class MatrixPlot(Tiled):
         thick = STRIP * 0.7
         for u, v in zip(x, y):
             for (c, count), a, b in zip(runs, first, last):
-                said = f"{count} {'row' if count == 1 else 'rows'} of {self._classes[c]}"
+                message = f"{count} {'row' if count == 1 else 'rows'} of {self._classes[c]}"
                 above = (u + a, u + b, v, v - thick)
                 beside = (u - thick, u, v + b, v + a)
                 for sides in (above, beside):
-                    for n, value in zip(made, (*map(float, sides), GROUPS[c % len(GROUPS)], said)):
+                    for n, value in zip(
+                        made, (*map(float, sides), GROUPS[c % len(GROUPS)], message)
+                    ):
                         made[n].append(value)
         return made

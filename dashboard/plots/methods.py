@@ -92,20 +92,20 @@ def _ranked(
 ) -> str:
     if len(names) < 2:
         return "No other method was fitted to the same rows."
-    said = [
+    messages = [
         f"{names[i]} {mean[i]:.3f}" + (f" ± {spread[i]:.3f}" if spread[i] else "") for i in order
     ]
-    return f"{score}, best first: {', '.join(said)}."
+    return f"{score}, best first: {', '.join(messages)}."
 
 
 def _tested(names: Sequence[str], p: Float[np.ndarray, " m"], splits: int) -> str:
     """From which methods a paired t-test over the splits tells the run's own."""
-    told = [f"{n} (p {v:.2g})" for n, v in zip(names, p) if v < SURE]
+    lines = [f"{n} (p {v:.2g})" for n, v in zip(names, p) if v < SURE]
     rest = [n for n, v in zip(names, p) if v >= SURE]
-    if not told and not rest:
+    if not lines and not rest:
         return ""
-    reading = f" Over {splits} splits a paired t-test separates {names[0]} from {', '.join(told)}"
-    if not told:
+    reading = f" Over {splits} splits a paired t-test separates {names[0]} from {', '.join(lines)}"
+    if not lines:
         reading = f" Over {splits} splits a paired t-test separates {names[0]} from none of them"
     elif rest:
         reading += f", not from {', '.join(rest)}"

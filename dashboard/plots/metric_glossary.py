@@ -52,11 +52,11 @@ PERCENT = ("F_", "coverage of", "observed averages inside")  # metrics in per ce
 
 def explained(names: Sequence[str]) -> list[tuple[list[str], str]]:
     """Metrics with what they mean, those of one meaning together; unknown ones are left out."""
-    found: dict[str, list[str]] = {}
+    result: dict[str, list[str]] = {}
     for name in dict.fromkeys(names):
         key = next((key for key in MEANINGS if key in name), None)
         if key is not None:
-            found.setdefault(MEANINGS[key], []).append(name)
-    if (covered := MEANINGS["coverage of"]) in found:
-        found[covered] = ["coverage"]  # of however many intervals
-    return [(together, meaning) for meaning, together in found.items()]
+            result.setdefault(MEANINGS[key], []).append(name)
+    if (covered := MEANINGS["coverage of"]) in result:
+        result[covered] = ["coverage"]  # of however many intervals
+    return [(together, meaning) for meaning, together in result.items()]

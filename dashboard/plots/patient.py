@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 from scant.dashboard.plots.base import Plot, columns, put
-from scant.dashboard.plots.theme import BLUE, GREEN, GREY, models, new_figure, quiet_legend
+from scant.dashboard.plots.theme import BLUE, GRAY, GREEN, models, new_figure, quiet_legend
 
 Times = Float[np.ndarray, " t"]
 
@@ -27,7 +27,7 @@ class PatientPlot(Plot):
         plot.scatter("x", "y", source=self.median, size=12, color=BLUE,
                      legend_label="median, 95%")  # fmt: skip
         plot.scatter("x", "y", source=self.samples, size=11, marker="dash", angle=np.pi / 2,
-                     color=GREY, line_width=2, legend_label="a sample's")  # fmt: skip
+                     color=GRAY, line_width=2, legend_label="a sample's")  # fmt: skip
         plot.line("x", "y", source=self.truth, color=GREEN, line_width=3, line_dash=[6, 3],
                   legend_label="what happened")  # fmt: skip
         plot.yaxis.formatter = models.NumeralTickFormatter(format="0%")

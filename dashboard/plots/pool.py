@@ -9,8 +9,8 @@ from jaxtyping import Float, Int
 from scant.dashboard.plots.base import KEPT, Plot, columns, empty, put
 from scant.dashboard.plots.theme import (
     DEVIATION,
+    GRAY,
     GREEN,
-    GREY,
     color_bar,
     models,
     new_figure,
@@ -41,18 +41,18 @@ class PoolPlot(Plot):
         unlabeled = ["", ""]
         for source, shape in zip(self.given, SHAPES):
             plot.scatter("x", "y", source=source, marker=shape, size=13, fill_alpha=0,
-                         line_color=GREY, line_width=2)  # fmt: skip
+                         line_color=GRAY, line_width=2)  # fmt: skip
         plot.scatter("x", "y", source=self.next, marker="x", size=13, line_color=GREEN,
                      line_width=3)  # fmt: skip
         none = models.ColumnDataSource({"x": [np.nan], "y": [np.nan]}, tags=[KEPT])
-        looks = [(shape, GREY) for shape in SHAPES] + [("x", GREEN)]
+        looks = [(shape, GRAY) for shape in SHAPES] + [("x", GREEN)]
         self.items = [
             models.LegendItem(
-                label={"value": said},
+                label={"value": message},
                 renderers=[plot.scatter("x", "y", source=none, marker=marker, size=11, fill_alpha=0,
                                         line_color=color, line_width=2)],
             )
-            for (marker, color), said in zip(looks, [*unlabeled, "asked next"])
+            for (marker, color), message in zip(looks, [*unlabeled, "asked next"])
         ]  # fmt: skip
         plot.add_layout(models.Legend(items=self.items))
         quiet_legend(plot)
@@ -95,7 +95,7 @@ class PoolPlot(Plot):
             else:
                 empty(source)
         for item, name in zip(self.items, classes):
-            item.label = {"value": f"labelled {name}"}
+            item.label = {"value": f"labeled {name}"}
         for item, some in zip(self.items, (*given, queue)):
             item.visible = len(some) > 0
         self.bar.title = f"p, the probability of {classes[1]}"

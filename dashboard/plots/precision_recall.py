@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 from scant.dashboard.plots.base import Plot, columns, empty, put
 from scant.dashboard.plots.fixed_legend import Key, look, width
-from scant.dashboard.plots.theme import GREY, models, new_figure
+from scant.dashboard.plots.theme import GRAY, models, new_figure
 
 
 class PrecisionRecallPlot(Plot):
@@ -26,11 +26,11 @@ class PrecisionRecallPlot(Plot):
                           "precision: share of correct positives", height=height,
                           x_range=models.Range1d(0, 1.02),
                           y_range=models.Range1d(0, 1.02))  # fmt: skip
-        plot.line("x", "y", source=self.guess, color=GREY, line_dash="dotted", line_width=2)
+        plot.line("x", "y", source=self.guess, color=GRAY, line_dash="dotted", line_width=2)
         plot.multi_line("recall", "precision", source=self.curves, line_color="color",
                         line_dash="dash", line_width="width", line_alpha=0.9)  # fmt: skip
         dots = plot.scatter("recall", "precision", source=self.marks, size=11, color="color",
-                            marker="marker", line_color=GREY)  # fmt: skip
+                            marker="marker", line_color=GRAY)  # fmt: skip
         tips = [("method", "@method"), ("threshold", "@threshold{0.000}"),
                 ("recall", "@recall{0%}"), ("precision", "@precision{0%}")]  # fmt: skip
         plot.add_tools(models.HoverTool(renderers=[dots], tooltips=tips))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 from scant.dashboard.plots.base import Plot
-from scant.dashboard.plots.theme import BLUE, GREY, GROUPS, models, new_figure, quiet_legend
+from scant.dashboard.plots.theme import BLUE, GRAY, GROUPS, models, new_figure, quiet_legend
 
 ROW, TIGHT, MANY = 26, 16, 12  # pixels of an output, the same where there are more than so many
 LINE, MARGINS = 22, 106  # pixels of a method in the legend, of what stands around the rows
@@ -31,7 +31,7 @@ class RecallPlot(Plot):
                           x_range=models.Range1d(-0.02, 1.02),
                           y_range=models.FactorRange(factors=[]))  # fmt: skip
         looks = [
-            (GREY, "dash", 12),
+            (GRAY, "dash", 12),
             *((*look, 9) for look in LOOKS if others),
             (BLUE, "circle", 12),
         ]
@@ -76,22 +76,22 @@ class RecallPlot(Plot):
                 table's is; None: not known, and it is of the outputs' average.
         """
         names = [str(name) for name in outputs]
-        said = {
+        recalls = {
             CHANCE: 1 / np.maximum(np.asarray(classes, float), 1),
             **{k: np.asarray(v, float) for k, v in islice((others or {}).items(), len(LOOKS))},
             MODEL: np.asarray(recall, float),
         }
         plot = self.figures[0]
         *among, last = zip(self.dots, plot.legend[0].items)
-        *before, own = said.items()
+        *before, own = recalls.items()
         self._put(*last, *own, names)
         for (source, item), (method, values) in zip(among, [*before, *NONE]):
             self._put(source, item, method, values, names)
-        tall = (ROW if len(names) <= MANY else TIGHT) * len(names) + LINE * len(said)
+        tall = (ROW if len(names) <= MANY else TIGHT) * len(names) + LINE * len(recalls)
         if list(plot.y_range.factors) != names[::-1] or plot.height != MARGINS + tall:
             plot.y_range.factors = names[::-1]
             plot.height = MARGINS + tall
-        self.describe(_reading(said, names, of, rows))
+        self.describe(_reading(recalls, names, of, rows))
 
     def _put(
         self, source: Any, item: Any, method: str, recall: np.ndarray, names: Sequence[str]
@@ -114,16 +114,16 @@ def counted(output: np.ndarray, outputs: int) -> Int[np.ndarray, " d"]:
 
 
 def _reading(
-    said: Mapping[str, np.ndarray],
+    recalls: Mapping[str, np.ndarray],
     names: Sequence[str],
     of: str,
     rows: Int[np.ndarray, " d"] | None,
 ) -> str:
-    own = said[MODEL]
+    own = recalls[MODEL]
     if not np.isfinite(own).any():
         return "No row was held out."
     best, worst = int(np.nanargmax(own)), int(np.nanargmin(own))
-    means = {m: _mean(v, rows) for m, v in said.items() if np.isfinite(v).any()}
+    means = {m: _mean(v, rows) for m, v in recalls.items() if np.isfinite(v).any()}
     reading = f"Recall of {of}: {means[MODEL]:.1%}"
     if len(names) > 1:
         reading += (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 from scant.dashboard.plots.base import Plot, columns, put
-from scant.dashboard.plots.theme import BLUE, GREY, models, new_figure, quiet_legend
+from scant.dashboard.plots.theme import BLUE, GRAY, models, new_figure, quiet_legend
 
 
 class ReliabilityPlot(Plot):
@@ -21,9 +21,9 @@ class ReliabilityPlot(Plot):
             x_range=models.Range1d(0, 1.02),
             y_range=models.Range1d(0, 1.02),
         )
-        plot.quad("left", "right", "share", 0, source=self.bars, color=GREY, fill_alpha=0.35,
+        plot.quad("left", "right", "share", 0, source=self.bars, color=GRAY, fill_alpha=0.35,
                   line_width=0, legend_label="share of the rows")  # fmt: skip
-        plot.add_layout(models.Slope(gradient=1, y_intercept=0, line_color=GREY, line_width=1.5,
+        plot.add_layout(models.Slope(gradient=1, y_intercept=0, line_color=GRAY, line_width=1.5,
                                      level="underlay"))  # fmt: skip
         plot.segment("confidence", "low", "confidence", "high", source=self.points, color=BLUE,
                      line_width=2)  # fmt: skip

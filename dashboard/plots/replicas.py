@@ -16,8 +16,8 @@ from jaxtyping import Bool, Float, Int
 from scant.dashboard.plots.base import Plot, columns, put
 from scant.dashboard.plots.theme import (
     BLUE,
+    GRAY,
     GREEN,
-    GREY,
     VERMILION,
     models,
     new_figure,
@@ -36,7 +36,7 @@ ROW = 96  # pixels of a cell's height
 LEAST_WIDTH = 100  # pixels of a cell; a narrower page scrolls the grid sideways
 BAND_Y, BAND_F = "95% of new measurements y", "95% for the curve f"
 SHARED = "shared by the replicas, g"
-MEAN, LEARNT, HELD = "mean", "learnt from", "held out"
+MEAN, TRAINED, HELD = "mean", "training points", "held out"
 ROOM = 0.2  # of a row's range of values, left free above and below its data
 CURVES = ("u", "mean", "shared", "f_lo", "f_hi", "y_lo", "y_hi")
 SCROLL = """
@@ -161,7 +161,7 @@ class ReplicaGrid(Plot):
             BAND_F: np.isfinite(std_f).any(),
             SHARED: shared is not None,
             MEAN: True,
-            LEARNT: len(self.points.data["u"]) > 0,
+            TRAINED: len(self.points.data["u"]) > 0,
             HELD: len(self.held.data["u"]) > 0,
         }
         for item in self.figures[0].legend[0].items:
@@ -222,9 +222,13 @@ class ReplicaGrid(Plot):
             for tick in ticks(low, high, 2)
         }
         names = {0.5 - i * (1 + DOWN): name for i, name in enumerate(self.rows)}
-        for axis, said in ((plot.xaxis[0], across), (plot.yaxis[0], down), (plot.yaxis[1], names)):
-            axis.ticker = models.FixedTicker(ticks=list(said))
-            axis.major_label_overrides = said
+        for axis, labels in (
+            (plot.xaxis[0], across),
+            (plot.yaxis[0], down),
+            (plot.yaxis[1], names),
+        ):
+            axis.ticker = models.FixedTicker(ticks=list(labels))
+            axis.major_label_overrides = labels
 
     def _said(self, i: int, j: int) -> str:
         _, _, row, replica, held = self._points
@@ -246,14 +250,14 @@ class ReplicaGrid(Plot):
             f"{grid[k]:.3g}, within ± {1.96 * spread[i, j, k]:.2g}"
         )
         x, y, row, replica, held = self._points
-        asked = np.flatnonzero(held & np.isfinite(y) & (replica >= 0))
-        if not len(asked):
+        query = np.flatnonzero(held & np.isfinite(y) & (replica >= 0))
+        if not len(query):
             return reading + "."
-        found = [
-            [np.interp(x[n], grid, a[row[n], replica[n]]) for n in asked] for a in (mean, std_y)
+        results = [
+            [np.interp(x[n], grid, a[row[n], replica[n]]) for n in query] for a in (mean, std_y)
         ]
-        inside = np.abs(y[asked] - found[0]) <= 1.96 * np.asarray(found[1])
-        return f"{reading}; {self._caught(inside, row[asked])}."
+        inside = np.abs(y[query] - results[0]) <= 1.96 * np.asarray(results[1])
+        return f"{reading}; {self._caught(inside, row[query])}."
 
     def _caught(self, inside: Bool[np.ndarray, " n"], row: Places) -> str:
         """How many held-out points lie in their bands; by row where all rows show the same."""
@@ -262,9 +266,9 @@ class ReplicaGrid(Plot):
             return f"{bands} {int(inside.sum())} of the {len(inside)} held-out points (green rings)"
         count = np.bincount(row, minlength=len(self.rows))
         caught = np.bincount(row, weights=inside, minlength=len(self.rows))
-        said = ", ".join(f"{name} {int(n)}" for name, n in zip(self.rows, caught))
+        message = ", ".join(f"{name} {int(n)}" for name, n in zip(self.rows, caught))
         which = "(green rings, the same in each row)"
-        return f"of {count.max()} held-out points {which} {bands}: {said}"
+        return f"of {count.max()} held-out points {which} {bands}: {message}"
 
     def _cell_reading(self) -> str:
         n, most = len(self.rows), max(map(len, self.replicas))
@@ -277,9 +281,9 @@ def ticks(low: float, high: float, least: int = 2) -> list[float]:
     width = high - low
     for step in (s * 10.0**e for e in range(int(np.floor(np.log10(width))), -12, -1)
                  for s in (5.0, 2.0, 1.0)):  # fmt: skip
-        found = np.arange(np.ceil(low / step), np.floor(high / step) + 1) * step
-        if len(found) >= least:
-            return [float(f"{value:.10g}") for value in found]
+        result = np.arange(np.ceil(low / step), np.floor(high / step) + 1) * step
+        if len(result) >= least:
+            return [float(f"{value:.10g}") for value in result]
     return [low]
 
 
@@ -306,7 +310,7 @@ def _figure(grid: ReplicaGrid, legend: bool) -> Any:
     plot.yaxis[0].axis_line_alpha = plot.xaxis[0].axis_line_alpha = 0
     plot.grid.visible = False
     plot.quad("left", "right", "bottom", "top", source=grid.cells, fill_color=None,
-              line_color=GREY, line_alpha=0.35)  # fmt: skip
+              line_color=GRAY, line_alpha=0.35)  # fmt: skip
     bands = (("y", 0.14, BAND_Y), ("f", 0.30, BAND_F))
     for band, alpha, label in bands:
         plot.varea("u", f"{band}_lo", f"{band}_hi", source=grid.curves, color=BLUE,
@@ -315,12 +319,12 @@ def _figure(grid: ReplicaGrid, legend: bool) -> Any:
               line_dash=[5, 3], legend_label=SHARED)  # fmt: skip
     plot.line("u", "mean", source=grid.curves, color=BLUE, line_width=2,
               legend_label=MEAN)  # fmt: skip
-    plot.scatter("u", "v", source=grid.points, size=4.5, color=GREY, legend_label=LEARNT)
+    plot.scatter("u", "v", source=grid.points, size=4.5, color=GRAY, legend_label=TRAINED)
     plot.scatter("u", "v", source=grid.held, size=6, fill_color=None, line_color=GREEN,
                  line_width=2, legend_label=HELD)  # fmt: skip
     plot.quad("left", "right", "bottom", "top", source=grid.chosen, fill_color=None,
               line_color=GREEN, line_width=3)  # fmt: skip
-    plot.text("u", "v", "text", source=grid.labels, text_font_size="11px", text_color=GREY,
+    plot.text("u", "v", "text", source=grid.labels, text_font_size="11px", text_color=GRAY,
               text_baseline="bottom", y_offset=-2)  # fmt: skip
     if legend:
         quiet_legend(plot)

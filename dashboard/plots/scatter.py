@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Float
 from scant.dashboard.plots.base import Plot, columns, put
-from scant.dashboard.plots.theme import DEVIATION, GREEN, GREY, color_bar, models, new_figure
+from scant.dashboard.plots.theme import DEVIATION, GRAY, GREEN, color_bar, models, new_figure
 
 Rows = Float[np.ndarray, "n"]
 
@@ -37,10 +37,10 @@ class ScatterPlot(Plot):
         self.lines = columns("x", "identity", "above", "below")
         plot = new_figure("scatter", f"{against} {target}", f"predicted {target}", height=340,
                           tools="tap" if pick else "")  # fmt: skip
-        plot.line("x", "identity", source=self.lines, color=GREY, line_width=1.5)
+        plot.line("x", "identity", source=self.lines, color=GRAY, line_width=1.5)
         if outlier is not None:
             for edge in ("above", "below"):
-                plot.line("x", edge, source=self.lines, color=GREY, line_dash=[4, 4])
+                plot.line("x", edge, source=self.lines, color=GRAY, line_dash=[4, 4])
         self.colors = models.LinearColorMapper(palette=list(DEVIATION), low=0, high=1)
         dots = plot.scatter("true", "mean", source=self.points, size=5, line_color=None,
                             fill_color={"field": "std", "transform": self.colors},

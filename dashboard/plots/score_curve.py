@@ -72,9 +72,9 @@ class ScoreCurve(Plot):
                                  color=color, marker=marker, alpha=0.8 if every else 1, **named)
                 )  # fmt: skip
             for name, pointed in zip(methods, ([d] for d in dots)) if methods else [("", dots)]:
-                said = [(label or name, value) for label, value in tips]
-                if said:
-                    plot.add_tools(models.HoverTool(renderers=pointed, tooltips=said))
+                messages = [(label or name, value) for label, value in tips]
+                if messages:
+                    plot.add_tools(models.HoverTool(renderers=pointed, tooltips=messages))
             if methods:
                 quiet_legend(plot)
         self.key = None if methods else Key(figures[0], lines=True, stacked=True)
@@ -109,6 +109,6 @@ class ScoreCurve(Plot):
         self.describe(reading)
 
 
-def abridged(said: Sequence[str]) -> str:
+def abridged(messages: Sequence[str]) -> str:
     """At most four of these, so that a reading stays short enough to listen to."""
-    return "; ".join(said if len(said) <= 4 else [*said[:2], "…", said[-1]])
+    return "; ".join(messages if len(messages) <= 4 else [*messages[:2], "…", messages[-1]])

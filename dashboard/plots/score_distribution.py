@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 from scant.dashboard.plots.base import Plot, columns, put
-from scant.dashboard.plots.theme import BLUE, GREY, VERMILION, models, new_figure, quiet_legend
+from scant.dashboard.plots.theme import BLUE, GRAY, VERMILION, models, new_figure, quiet_legend
 
 BINS = 20
 
@@ -35,9 +35,9 @@ class SeparationPlot(Plot):
             for (side, _, _), r in zip(sides, plot.renderers[-2:])
         ]
         self.items = plot.legend[0].items
-        plot.add_layout(models.Span(location=0.5, dimension="height", line_color=GREY,
+        plot.add_layout(models.Span(location=0.5, dimension="height", line_color=GRAY,
                                     line_dash=[4, 4], line_width=1.5))  # fmt: skip
-        plot.add_layout(models.Span(location=0, dimension="width", line_color=GREY))
+        plot.add_layout(models.Span(location=0, dimension="width", line_color=GRAY))
         plot.yaxis.formatter = models.CustomJSTickFormatter(
             code="return Math.round(Math.abs(tick) * 100) + '%'"
         )
@@ -59,7 +59,7 @@ class SeparationPlot(Plot):
         for item, label in zip(self.items, (f"{name}, upwards", f"{other}, downwards")):
             item.update(label={"value": label}, visible=True)
         self.figures[0].xaxis.axis_label = f"probability of {name}"
-        said = [
+        messages = [
             f"{share:.0%} of the {of.sum()} rows of {label} are {where} one half"
             for of, share, label, where in (
                 (inside, float(np.mean(p[inside] > 0.5)) if inside.any() else 0, name, "above"),
@@ -70,8 +70,8 @@ class SeparationPlot(Plot):
         ]  # fmt: skip
         sure = float(np.mean((p < 0.1) | (p > 0.9))) if len(p) else 0.0
         self.describe(
-            f"{'; '.join(said)}; {sure:.0%} of all are below 10% or above 90%."
-            if said
+            f"{'; '.join(messages)}; {sure:.0%} of all are below 10% or above 90%."
+            if messages
             else "No row was held out."
         )
 

@@ -42,7 +42,7 @@ class SurfacePlot(Plot):
         self.level = models.LinearColorMapper(palette=list(Cividis256), low=0, high=1)
         self.spread = models.LinearColorMapper(palette=list(DEVIATION), low=0, high=1)
         made: list[Figure] = []
-        for name, said in NAMES.items():
+        for name, message in NAMES.items():
             shared = {"x_range": made[0].x_range, "y_range": made[0].y_range} if made else {}
             tools = "box_select" if select and name == "mean" else ""
             plot = new_figure(f"surface_{name}", "", "", height=HEIGHT, tools=tools, **shared)
@@ -54,7 +54,7 @@ class SurfacePlot(Plot):
                 plot.quad("left", "right", "bottom", "top", source=self.observed, fill_color=None,
                           line_color=color, line_width=width, line_alpha=alpha)  # fmt: skip
             color_bar(
-                plot, mapper, said, "below",
+                plot, mapper, message, "below",
                 ticker=models.BasicTicker(desired_num_ticks=3),
                 formatter=models.BasicTickFormatter(use_scientific=False),
             )  # fmt: skip

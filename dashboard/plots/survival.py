@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 from scant.dashboard.plots.base import Plot, columns, put
-from scant.dashboard.plots.theme import BLUE, GREEN, GREY, models, new_figure, quiet_legend
+from scant.dashboard.plots.theme import BLUE, GRAY, GREEN, models, new_figure, quiet_legend
 
 Times = Float[np.ndarray, " t"]
 
@@ -24,9 +24,9 @@ class SurvivalPlot(Plot):
         plot = new_figure("survival", "time", "share that lives", height=340,
                           y_range=models.Range1d(0, 1.02))  # fmt: skip
         # Corner by corner: Bokeh's own area of steps hangs the browser while it has no rows.
-        plot.varea("time", "low", "high", source=self.band, fill_color=GREY, fill_alpha=0.3,
+        plot.varea("time", "low", "high", source=self.band, fill_color=GRAY, fill_alpha=0.3,
                    legend_label="its 95%")  # fmt: skip
-        looks = (("observed", GREY, "solid", "observed (Kaplan-Meier)"),
+        looks = (("observed", GRAY, "solid", "observed (Kaplan-Meier)"),
                  ("times", BLUE, "dashed", "predicted times"),
                  ("expected", GREEN, "solid", "predicted, with its doubt"))  # fmt: skip
         for column, color, dash, label in looks:
@@ -64,7 +64,7 @@ class SurvivalPlot(Plot):
         if not len(time):
             self.describe("No patient was held out.")
             return
-        said = [
+        messages = [
             f"{who} at most {np.nanmax(np.abs(curve - share)):.0%}"
             for who, curve in (("the predicted times", predicted), ("with uncertainty", expected))
         ]
@@ -72,7 +72,7 @@ class SurvivalPlot(Plot):
         self.describe(
             f"Half live beyond {_median(time, share)}; predicted: {_median(time, predicted)}, with "
             f"uncertainty {_median(time, expected)}. Largest differences from the observed curve: "
-            f"{', '.join(said)}; the latter is within its bounds {inside:.0%} of the time."
+            f"{', '.join(messages)}; the latter is within its bounds {inside:.0%} of the time."
         )
 
 

@@ -29,8 +29,8 @@ class MetricsTable(View):
 
     def show(self, metrics: Sequence[Metric], notes: Sequence[str] = ()) -> None:
         """Show the metrics with spread where known, and the report's notes beneath."""
-        said = "".join(f"<p class='quiet'>{escape(note)}</p>" for note in notes)
-        self.panel.object = table(metrics) + said + meanings(metrics)
+        message = "".join(f"<p class='quiet'>{escape(note)}</p>" for note in notes)
+        self.panel.object = table(metrics) + message + meanings(metrics)
         self.alt = reading_of(metrics)
 
     def clear(self) -> None:
@@ -41,7 +41,7 @@ class MetricsTable(View):
 def figures(*notes: str) -> DataView:
     """The table of a report's metrics as a view of a page; `notes` stand below the report's own."""
     shown = MetricsTable()
-    return DataView(shown, lambda told, metadata: shown.show(told.metrics, (*told.notes, *notes)))
+    return DataView(shown, lambda data, metadata: shown.show(data.metrics, (*data.notes, *notes)))
 
 
 def table(metrics: Sequence[Metric]) -> str:
@@ -52,16 +52,16 @@ def table(metrics: Sequence[Metric]) -> str:
     cells = {(m.source, m.method, m.name): figure(m) for m in metrics}
     rows = ""
     for source, heading in GROUPS.items():
-        found = dict.fromkeys(m.method for m in metrics if m.source == source)
-        for i, method in enumerate(found):
+        result = dict.fromkeys(m.method for m in metrics if m.source == source)
+        for i, method in enumerate(result):
             values = [cells.get((source, method, name), "") for name in shared]
             if method == heading.lower():
                 named = f"<th scope='row' colspan='2'>{heading}</th>"
             else:
-                span = f"<th scope='rowgroup' rowspan='{len(found)}'>{heading}</th>"
+                span = f"<th scope='rowgroup' rowspan='{len(result)}'>{heading}</th>"
                 # The group says already that it is published; of what data stays with the name.
-                said = escape(method.replace("(published, ", "("))
-                named = f"{'' if i else span}<th scope='row'>{said}</th>"
+                message = escape(method.replace("(published, ", "("))
+                named = f"{'' if i else span}<th scope='row'>{message}</th>"
             rows += f"<tr>{named}{numbers(values)}</tr>"
     head = "".join(
         f"<th scope='col' class='number{' long' * (len(name) > LONG)}'>{headed(name)}</th>"
@@ -77,20 +77,20 @@ def table(metrics: Sequence[Metric]) -> str:
 
 def reading_of(metrics: Sequence[Metric]) -> str:
     """The first two metrics that the run shares with a baseline, side by side; else its own."""
-    said = []
+    messages = []
     for own in (m for m in metrics if m.source == "run"):
         other = next((m for m in metrics if m.source == "baseline" and m.name == own.name), None)
         if other is not None:
-            said.append(f"{own.name} {figure(own)} against {figure(other)} of {other.method}")
-    said = said or [f"{m.name} {figure(m)}" for m in metrics if m.source == "run"]
-    return "This run: " + "; ".join(said[:2]) + "." if said else NOTHING
+            messages.append(f"{own.name} {figure(own)} against {figure(other)} of {other.method}")
+    messages = messages or [f"{m.name} {figure(m)}" for m in metrics if m.source == "run"]
+    return "This run: " + "; ".join(messages[:2]) + "." if messages else NOTHING
 
 
 def meanings(metrics: Sequence[Metric]) -> str:
     """What the metrics of a table measure, as a folded list in HTML; "" where none is known."""
     lines = "".join(
-        f"<li><strong>{'; '.join(symbol(n) for n in names)}</strong>: {escape(said)}</li>"
-        for names, said in explained([m.name for m in metrics])
+        f"<li><strong>{'; '.join(symbol(n) for n in names)}</strong>: {escape(message)}</li>"
+        for names, message in explained([m.name for m in metrics])
     )
     if not lines:
         return ""
@@ -138,5 +138,5 @@ def figure(metric: Metric) -> str:
     if metric.spread is None and value.is_integer() and abs(value) >= 100:
         return f"{value:.0f}"  # a count, or all of a hundred
     digits = max(0, 3 - math.floor(math.log10(abs(value)))) if value else 0
-    said = f"{value:.{min(digits, 6)}f}"
-    return said if metric.spread is None else f"{said} ± {metric.spread:.{min(digits, 6)}f}"
+    message = f"{value:.{min(digits, 6)}f}"
+    return message if metric.spread is None else f"{message} ± {metric.spread:.{min(digits, 6)}f}"

@@ -19,7 +19,7 @@ Figure = Any
 BLUE = "#0072b2"  # the model, the accent
 VERMILION = "#d55e00"  # what it is compared with, and warnings
 GREEN = "#009e73"
-GREY = "#808791"  # references: identity lines, nominal values, truth
+GRAY = "#808791"  # references: identity lines, nominal values, truth
 GROUPS = (BLUE, VERMILION, GREEN, "#b8588f", "#a67c00", "#7a6fd0")  # neighbors in a row differ
 HUES = ("blue", "orange", "green", "pink", "ochre", "violet")  # of GROUPS, in words
 MARKERS = ("circle", "triangle", "square", "diamond", "inverted_triangle", "star")  # of GROUPS
@@ -93,7 +93,7 @@ def dress(plot: Figure) -> None:
     plot.outline_line_color = None
     plot.background_fill_alpha = 0
     plot.border_fill_alpha = 0
-    plot.grid.grid_line_color = GREY
+    plot.grid.grid_line_color = GRAY
     plot.grid.grid_line_alpha = 0.15
     plot.xgrid.visible = False
     for axis in plot.axis:

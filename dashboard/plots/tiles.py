@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from scant.dashboard.plots.base import Plot
 from scant.dashboard.plots.theme import Figure, models, new_figure
 
-USUAL = 760  # pixels of a figure before the browser has told its own
+USUAL = 760  # pixels of a figure before the browser has sent its own
 NARROWEST, WIDEST = 40, 10_000  # pixels of a figure that anybody looks at
 SMALLEST, LARGEST = 0.25, 8.0  # type of the page, in times of the usual
 
@@ -22,8 +22,8 @@ SMALLEST, LARGEST = 0.25, 8.0  # type of the page, in times of the usual
 _TELL = """
 const wide = cb_obj.inner_width
 const type = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16
-if (wide > 0 && (Math.abs(wide - told.data.wide[0]) > 4 || type !== told.data.type[0]))
-  told.data = {wide: [wide], type: [type]}
+if (wide > 0 && (Math.abs(wide - sent.data.wide[0]) > 4 || type !== sent.data.type[0]))
+  sent.data = {wide: [wide], type: [type]}
 """
 
 
@@ -49,12 +49,12 @@ class Tiled(Plot):
         plot.update(height=None, frame_height=80, min_border_left=0, min_border_right=0)
         plot.axis.visible = False
         plot.grid.visible = False
-        self.told = models.ColumnDataSource(
+        self.sent = models.ColumnDataSource(
             {"wide": [USUAL], "type": [1.0]}
         )  # only the browser writes to it
-        tell = models.CustomJS(args={"told": self.told}, code=_TELL)
+        tell = models.CustomJS(args={"sent": self.sent}, code=_TELL)
         plot.js_on_change("inner_width", tell)
-        self.told.on_change(
+        self.sent.on_change(
             "data",
             lambda _attr, _old, new: self._resized(float(new["wide"][0]), float(new["type"][0])),
         )

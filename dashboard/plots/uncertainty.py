@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 from scant.dashboard.plots.base import Plot, columns, put
-from scant.dashboard.plots.theme import BLUE, GREY, VERMILION, new_figure, quiet_legend
+from scant.dashboard.plots.theme import BLUE, GRAY, VERMILION, new_figure, quiet_legend
 
 Rows = Float[np.ndarray, "n"]
 
@@ -33,7 +33,7 @@ class VariancePlot(Plot):
         self.target = target
         self.bars = columns("left", "right", "zero", "model", "noise", "input")
         plot = new_figure("variance", target, f"variance of {target}")
-        stack = (("zero", "noise", GREY, NOISE), ("noise", "model", BLUE, MODEL),
+        stack = (("zero", "noise", GRAY, NOISE), ("noise", "model", BLUE, MODEL),
                  ("model", "input", VERMILION, INPUT))  # fmt: skip
         for bottom, top, color, label in stack if inputs else stack[:2]:
             plot.quad(left="left", right="right", bottom=bottom, top=top, source=self.bars,
@@ -53,9 +53,9 @@ class VariancePlot(Plot):
         edges = np.linspace(target.min(), target.max() + 1e-9, self.bins + 1)
         place = np.clip(np.digitize(target, edges) - 1, 0, self.bins - 1)
         count = np.bincount(place, minlength=self.bins)
-        seen = np.maximum(count, 1)
+        observed = np.maximum(count, 1)
         model, noise, entered = (
-            np.bincount(place, weights=part**2, minlength=self.bins) / seen for part in parts
+            np.bincount(place, weights=part**2, minlength=self.bins) / observed for part in parts
         )
         put(self.bars, left=edges[:-1], right=edges[1:], zero=np.zeros(self.bins), noise=noise,
             model=noise + model, input=noise + model + entered)  # fmt: skip

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 from scant.dashboard.plots.base import Plot, columns, put
-from scant.dashboard.plots.theme import BLUE, GREY, VERMILION, models, new_figure, quiet_legend
+from scant.dashboard.plots.theme import BLUE, GRAY, VERMILION, models, new_figure, quiet_legend
 
 LEVELS = (("shared", VERMILION, "shared by replicas"), ("replica", BLUE, "own"),
-          ("noise", GREY, "noise"))  # fmt: skip
+          ("noise", GRAY, "noise"))  # fmt: skip
 
 
 class LevelsPlot(Plot):

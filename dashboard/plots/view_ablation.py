@@ -80,8 +80,8 @@ def _named(views: Sequence[str], every: Sequence[str]) -> str:
 
 
 def _short(views: Sequence[str], every: Sequence[str]) -> str:
-    said = _named(views, every)
-    return said if len(said) <= LETTERS else f"{said[: LETTERS - 1]}…"
+    message = _named(views, every)
+    return message if len(message) <= LETTERS else f"{message[: LETTERS - 1]}…"
 
 
 def _reading(tried: Tried, every: Sequence[str], metric: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 from scant.dashboard.plots.base import Plot
-from scant.dashboard.plots.theme import BLUE, GREY, models, new_figure
+from scant.dashboard.plots.theme import BLUE, GRAY, models, new_figure
 
 MOST = 24  # bars; of more neurons those with the greatest share
 ROW = 38  # pixels of a bar
@@ -18,7 +18,7 @@ class InfluencePlot(Plot):
 
     def __init__(self, title: str = "What each view contributes") -> None:
         self.bars = models.ColumnDataSource({"name": [], "share": []})
-        self.even = models.Span(location=0, dimension="height", line_color=GREY, line_width=2,
+        self.even = models.Span(location=0, dimension="height", line_color=GRAY, line_width=2,
                                 line_dash=[4, 4], visible=False)  # fmt: skip
         plot = new_figure("influence", "share of the relevance\n(dashed: even shares)", "",
                           height=200, x_range=models.Range1d(0, 1),

@@ -8,14 +8,14 @@ from tornado.web import RequestHandler
 
 def reasons(site: Site) -> list[str]:
     """Why the server is not ready, in sentences without paths or addresses; [] if it is."""
-    found = []
+    results = []
     if site.fault:
-        found.append("The run service did not start; the server's log says why.")
+        results.append("The run service did not start; the server's log says why.")
     elif not site.service.healthy():
-        found.append("No worker is up.")
+        results.append("No worker is up.")
     if storing := site.service.storing():
-        found.append(storing)
-    return found
+        results.append(storing)
+    return results
 
 
 class Ready(RequestHandler):

@@ -57,12 +57,12 @@ class Template(RequestHandler):
 
     def get(self, study: str) -> None:
         """Send it."""
-        found = package_file("templates", f"{study}.csv")
-        if study not in STUDIES or not found.is_file():
+        result = package_file("templates", f"{study}.csv")
+        if study not in STUDIES or not result.is_file():
             raise HTTPError(404)
         self.set_header("Content-Type", "text/csv; charset=utf-8")
         self.set_header("Content-Disposition", f'attachment; filename="{study}.csv"')
-        self.finish(found.read_bytes())
+        self.finish(result.read_bytes())
 
 
 class Files(StaticFileHandler):

@@ -8,19 +8,17 @@ everything happens on its document.
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+import numpy as np
+import pandas as pd
 from scant.dashboard.frame.session import SessionContext
 from scant.dashboard.live.hub import Hub
 from scant.dashboard.live.run_state import RunState
 from scant.dashboard.study_page.lesson import Lesson
 from scant.dashboard.study_page.views import PageViews
-
-if TYPE_CHECKING:
-    import numpy as np
-    import pandas as pd
-    from scant.studies import Entry
-    from scant.studies.base import Counts
+from scant.studies import Entry
+from scant.studies.base import Counts
 
 
 class PageContext(Protocol):
@@ -67,7 +65,7 @@ class PageContext(Protocol):
         question: str,
         then: Callable[[dict[str, np.ndarray]], None],
         last: Callable[[], None] = lambda: None,
-        **asked: Any,
+        **query: Any,
     ) -> None:
         """Ask the fitted model of the run on show; returns at once, with a busy mark on the page.
 

@@ -61,8 +61,8 @@ class Figure:
             margin=0,
         )
         mark = "" if step is None else f" data-step='{step}' tabindex='-1'"
-        said = f"<p class='lede'>{html.escape(say)}</p>" if say else ""
-        heading = f"<h3 id='{slug(view.title)}'{mark}>{html.escape(view.title)}</h3>{said}"
+        message = f"<p class='lede'>{html.escape(say)}</p>" if say else ""
+        heading = f"<h3 id='{slug(view.title)}'{mark}>{html.escape(view.title)}</h3>{message}"
         self.panel: Viewable = column(
             text(heading),
             view.panel,

@@ -42,7 +42,7 @@ class HiddenUntilRevealed(View):
     ) -> None:
         self._page, self._view, self._reveal = page, view, reveal
         self._less, self._ask = less, ask
-        self._told: tuple[Report, Metadata] | None = None
+        self._latest: tuple[Report, Metadata] | None = None
         self.title = view.title
         parts = [reveal, view.panel] if above else [view.panel]
         self.panel = column(*parts, css=":host { gap: 10px; }")
@@ -67,28 +67,28 @@ class HiddenUntilRevealed(View):
 
     def clear(self, run: RunState) -> None:
         """Forget the run shown before."""
-        self._told = None
+        self._latest = None
         self._view.clear(run)
         if self._ask is not None:
             self._reveal.ask("")
 
-    def update(self, told: Report, metadata: Metadata) -> None:
+    def update(self, data: Report, metadata: Metadata) -> None:
         """Show this report, or what may be seen of it."""
-        fresh = self._told is None or self._told[0] is not told
-        self._told = told, metadata
+        fresh = self._latest is None or self._latest[0] is not data
+        self._latest = data, metadata
         if fresh and self._ask is not None:
-            self._ask(self._reveal, told, metadata)
+            self._ask(self._reveal, data, metadata)
         self._show()
 
     def _show(self) -> None:
-        if self._told is None:
+        if self._latest is None:
             return
-        told, metadata = self._told
+        data, metadata = self._latest
         self._view.panel.visible = not self._silent
         if not self._reveal.hidden:
-            self._view.update(told, metadata)
+            self._view.update(data, metadata)
         elif self._less is not None:
-            self._view.update(self._less(told), metadata)
+            self._view.update(self._less(data), metadata)
         elif self._page.run is not None:
             self._view.clear(self._page.run)
 
@@ -97,9 +97,9 @@ class HiddenUntilRevealed(View):
         self._page.read(at_once=True)
 
 
-def ask_coverage(reveal: GuessFirst, told: Report, metadata: Metadata) -> None:
+def ask_coverage(reveal: GuessFirst, data: Report, metadata: Metadata) -> None:
     """Ask how many of the held-out rows lie in the 95% interval, where the report says so."""
-    nominal, observed = told.arrays["coverage"]
+    nominal, observed = data.arrays["coverage"]
     level = np.flatnonzero(np.isclose(nominal, LEVEL))
     rows = int(metadata["rows"]["test"])
     if not len(level) or not rows:
@@ -116,10 +116,10 @@ def ask_coverage(reveal: GuessFirst, told: Report, metadata: Metadata) -> None:
     )
 
 
-def without_coverage(told: Report) -> Report:
+def without_coverage(data: Report) -> Report:
     """The report without a word on how many rows lie in intervals."""
     return replace(
-        told,
-        metrics=tuple(m for m in told.metrics if not m.name.startswith("coverage")),
-        notes=tuple(n for n in told.notes if "95% interval" not in n),
+        data,
+        metrics=tuple(m for m in data.metrics if not m.name.startswith("coverage")),
+        notes=tuple(n for n in data.notes if "95% interval" not in n),
     )

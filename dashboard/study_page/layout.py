@@ -200,9 +200,9 @@ class Layout:
 
     def _body(self) -> Viewable:
         page = self._page
-        said = page.lesson.text
+        message = page.lesson.text
         introduction = (
-            [text(f"<p class='lesson' role='note'>{html.escape(said)}</p>")] if said else []
+            [text(f"<p class='lesson' role='note'>{html.escape(message)}</p>")] if message else []
         )
         figures = self._grid([page.views.trace, *page.views.live])
         training = self._sections(("Training", [figures, self._notes]))

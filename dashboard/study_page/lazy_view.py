@@ -94,8 +94,8 @@ class LazyView(View):
         """The view's figures; whoever asks for them (an export) needs them built, not placed."""
         return tuple(getattr(self.view(), "figures", ()))
 
-    def update(self, told: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
-        self._tell(lambda view: view.update(told, metadata))
+    def update(self, data: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
+        self._tell(lambda view: view.update(data, metadata))
 
     def open(self, run: RunState) -> None:
         self._tell(lambda view: view.open(run))

@@ -65,14 +65,14 @@ class Lesson:
 
     def query(self) -> dict[str, str]:
         """The parameters of the query that say the same, without the preset."""
-        said: dict[str, Any] = {
+        query: dict[str, Any] = {
             "hide": ",".join(sorted(self.hide)),
             "text": self.text,
             "step": self.step,
             "guess": "1" if self.guess else "",
             "presenter": self.presenter,
         }
-        return {name: str(word) for name, word in said.items() if word}
+        return {name: str(word) for name, word in query.items() if word}
 
 
 def read(
@@ -111,15 +111,15 @@ def on(query: Mapping[str, str], name: str) -> bool:
 
 
 def _hide(word: str, figures: Sequence[str], warnings: list[str]) -> frozenset[str]:
-    asked = [slug(part) for part in word.split(",") if part.strip()]
+    query = [slug(part) for part in word.split(",") if part.strip()]
     known = {*SECTIONS, *figures}
-    for name in dict.fromkeys(asked):
+    for name in dict.fromkeys(query):
         if name not in known:
             warnings.append(
                 f"{NOT_FOLLOWED} There is nothing called {name!r} to hide; there are "
                 f"{', '.join(SECTIONS)} and the figures by their headings, such as {figures[0]!r}."
             )
-    return frozenset(asked) & known
+    return frozenset(query) & known
 
 
 def _step(word: str, steps: int, warnings: list[str]) -> int | None:

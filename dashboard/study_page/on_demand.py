@@ -33,10 +33,10 @@ class OnDemandView(PlotView):
 
     @property
     def alt(self) -> str:
-        said = "" if self.plot.alt == NOTHING else str(self.plot.alt)
+        message = "" if self.plot.alt == NOTHING else str(self.plot.alt)
         if self._doing:
-            return f"Working: {self._doing}… {said}".rstrip()
-        return said or self.help
+            return f"Working: {self._doing}… {message}".rstrip()
+        return message or self.help
 
     def clear(self, run: RunState) -> None:
         """Forget the run shown before."""
@@ -48,11 +48,11 @@ class OnDemandView(PlotView):
         doing: str,
         question: str,
         then: Callable[[dict[str, np.ndarray]], None],
-        **asked: Any,
+        **query: Any,
     ) -> None:
         """Ask the study, and say what it is at for as long as it is."""
         self._doing = doing
-        self._page.ask(question, then, last=partial(self._rest, doing), **asked)
+        self._page.ask(question, then, last=partial(self._rest, doing), **query)
         self._page.read(at_once=True)
 
     def _rest(self, done: str) -> None:

@@ -139,7 +139,7 @@ class StudyPage:
         question: str,
         then: Callable[[dict[str, np.ndarray]], None],
         last: Callable[[], None] = lambda: None,
-        **asked: Any,
+        **query: Any,
     ) -> None:
         run = self.run
         if run is None:
@@ -163,7 +163,7 @@ class StudyPage:
             last()
 
         self._busy(1)
-        work = self.service.explore(run.id, question, asked)
+        work = self.service.explore(run.id, question, query)
         self.background(work, answered, refused, last=ended)
 
     def unask(self, question: str) -> None:
@@ -245,8 +245,8 @@ class StudyPage:
             self.views.trace.update(run.trace, update.first)
         if update.snapshot is not None:
             self._show_snapshot(update.snapshot)
-        told = run.report is not None and bool(run.report.arrays)  # no model, nothing to show
-        if update.finished and run.report is not None and told and run.state.usable:
+        usable = run.report is not None and bool(run.report.arrays)  # no model, nothing to show
+        if update.finished and run.report is not None and usable and run.state.usable:
             for result in self.views.shown(run, self.views.result):
                 result.update(run.report, run.metadata)
             for explore in self.views.shown(run, self.views.explore):

@@ -7,19 +7,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 import panel as pn
 from scant.dashboard.frame.template import text
+from scant.dashboard.live.run_state import RunState
 from scant.dashboard.plots.base import BESIDE, View
 from scant.dashboard.plots.table import comparison, figure, meanings
-from scant.dashboard.plots.theme import BLUE, GREY, dress, models
+from scant.dashboard.plots.theme import BLUE, GRAY, dress, models
+from scant.dashboard.study_page.context import PageContext
 from scant.events import Metric
-
-if TYPE_CHECKING:
-    from scant.dashboard.live.run_state import RunState
-    from scant.dashboard.study_page.context import PageContext
 
 TITLE = "Select rows"
 HEIGHT = 620  # pixels that the section takes, about
@@ -90,7 +88,7 @@ class SelectRows(View):
         hv.Store.set_current_backend("bokeh")
         data = hv.Dataset(self._frame.assign(row=range(len(self._frame))))
         self.links = links = hv.link_selections.instance(
-            index_cols=["row"], selected_color=BLUE, unselected_color=GREY, unselected_alpha=0.2
+            index_cols=["row"], selected_color=BLUE, unselected_color=GRAY, unselected_alpha=0.2
         )
         self.place.objects = [
             pn.pane.HoloViews(
@@ -129,11 +127,11 @@ class SelectRows(View):
     def _tell(self, chosen: pd.DataFrame) -> None:
         """The metrics of the rows that are selected, beside those of all."""
         rows = {"selected": chosen, "all": self._frame}
-        told = {name: {"rows": float(len(f)), **self._of(f)} for name, f in rows.items()}
-        names = list(told["all"])
+        scores = {name: {"rows": float(len(f)), **self._of(f)} for name, f in rows.items()}
+        names = list(scores["all"])
         cells = {
-            label: [_cell(name, found.get(name, math.nan)) for name in names]
-            for label, found in told.items()
+            label: [_cell(name, result.get(name, math.nan)) for name in names]
+            for label, result in scores.items()
         }
         meant = meanings([Metric("", name, 0.0) for name in names[1:]])
         self.table.object = comparison(cells, names) + meant

@@ -8,12 +8,10 @@ Private API of Bokeh 3.9, pinned in pyproject.toml.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bokeh.document import Document
-
-if TYPE_CHECKING:
-    from bokeh.protocol.message import Message
+from bokeh.protocol.message import Message
 
 
 async def send(doc: Document, message: Message[Any]) -> None:

@@ -33,7 +33,7 @@ def parts(protocol: str | None, host: str | None, uri: str | None) -> dict[str, 
     address, _, fragment = (uri or "").partition("#")
     path, _, search = address.partition("?")
     split = _HOST.fullmatch(host or "")
-    found = {
+    result = {
         "protocol": f"{protocol}:" if protocol else "",
         "hostname": (split["name"] if split else host) or "",
         "port": (split["port"] if split else "") or "",
@@ -41,5 +41,5 @@ def parts(protocol: str | None, host: str | None, uri: str | None) -> dict[str, 
         "search": f"?{search}" if search else "",
         "hash": f"#{fragment}" if fragment else "",
     }
-    href = found["protocol"] + (f"//{host}" if host else "") + (uri or "")
-    return {name: value for name, value in found.items() if value} | {"href": href}
+    href = result["protocol"] + (f"//{host}" if host else "") + (uri or "")
+    return {name: value for name, value in result.items() if value} | {"href": href}

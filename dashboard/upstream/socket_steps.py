@@ -25,8 +25,8 @@ class SocketSteps(WSHandler):
     @property
     def session(self) -> ServerSession | None:
         """The session that was joined; None before, and after the connection has ended."""
-        found: ServerSession | None = getattr(self.connection, "_session", None)
-        return found
+        result: ServerSession | None = getattr(self.connection, "_session", None)
+        return result
 
     async def join_session(self, token: str) -> None:
         """Join the session that a token names, as the connection opens."""

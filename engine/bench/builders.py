@@ -53,7 +53,7 @@ def gradient_of(model: Any, elbo: Callable[[], Tensor] | None = None) -> Gradien
 def gpz(x: Float[Tensor, "n d"], y: Float[Tensor, " n"], m: int, covariance: str = "VC") -> GPz:
     """At its start values, where the rows are."""
     model = GPz(x.shape[1], m, covariance).to(x)
-    model.initialize(x, y, seeded())
+    model.init_from_data(x, y, seeded())
     return model
 
 

@@ -44,5 +44,5 @@ def _step_ms(name: str, values: dict[str, Any]) -> float:
     from scant.training.api import fit
 
     study = fit(name, **values).study
-    study.begin(0, 0, None)
+    study.start_restart(0, 0, None)
     return round(timed(study.step, torch.device("cpu"), rounds=STEPS, seconds=math.inf).ms, 3)

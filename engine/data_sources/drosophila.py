@@ -110,8 +110,8 @@ def _parsed(data: bytes, name: str) -> pd.DataFrame:
     lines = text.splitlines()
     cells = [line.split(",") for line in lines]
     if not lines or text.lstrip().startswith("<") or len(cells[0]) != len(SAMPLES) + 1:
-        said = lines[0][:80] if lines else ""
-        raise BadInput(f"The server of {name!r} sent no table of genes ({said!r}); try later.")
+        message = lines[0][:80] if lines else ""
+        raise BadInput(f"The server of {name!r} sent no table of genes ({message!r}); try later.")
     if not text.endswith("\n") or any(len(row) != len(cells[0]) for row in cells):
         raise BadInput(f"The table of {name!r} arrived cut short; fetch it again.")
     try:

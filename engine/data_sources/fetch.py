@@ -95,8 +95,8 @@ def read_skyserver(data: bytes, name: str) -> pd.DataFrame:
     text = data.decode("utf-8", errors="replace").lstrip("\ufeff")
     first, _, table = text.partition("\n")
     if not first.startswith("#Table"):
-        said = " ".join(text.split())[:160]
-        kind = "a web page" if text.lstrip().startswith("<") else f"{said!r}"
+        message = " ".join(text.split())[:160]
+        kind = "a web page" if text.lstrip().startswith("<") else f"{message!r}"
         raise BadInput(f"The server of {name!r} answered {kind} instead of a table; try later.")
     wanted = [f"mag_{b}" for b in BANDS] + [f"mag_{b}_err" for b in BANDS] + ["z"]
     lines = table.splitlines()

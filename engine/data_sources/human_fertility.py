@@ -17,9 +17,10 @@ import pandas as pd
 from scant.errors import BadInput
 from scant.studies.aggregation.simulate.fertility import AGES, experiment
 from scant.studies.aggregation.table import TEST
+from scant.tables.assembly import noted
 from scant.tables.column_matching import listed
 from scant.tables.encoding import decode, load
-from scant.tables.read import noted, read_frame
+from scant.tables.read import read_frame
 from scant.tables.schema import Table, TableSchema
 
 STEP = 5  # years, the width of a box
@@ -53,13 +54,13 @@ def read_births(
     read = read_frame(experiment(cells, STEP), schema, name=file, purpose=purpose)
     fine = int((read.frame["task"] == "first births").sum())
     test = int((read.frame["split"] == TEST).sum())
-    said = (
+    message = (
         f"{file}: {len(cells):,} cells of one year of age and one calendar year were turned into "
         f"{fine:,} single cells of first births, {test:,} of them held out, "
         f"and {len(read.frame) - fine:,} averages over boxes of {STEP} x {STEP} years; the command "
         "scant data births makes boxes of another width."
     )
-    return noted(replace(read, notes=(said, *read.notes)))
+    return noted(replace(read, notes=(message, *read.notes)))
 
 
 def read_rates(

@@ -13,10 +13,11 @@ import platformdirs
 from pyarrow import parquet
 from scant.data_sources.human_fertility import is_rates, read_births
 from scant.errors import BadInput
+from scant.tables.assembly import noted
 from scant.tables.csv_parser import MOST_LINES
 from scant.tables.encoding import regular
 from scant.tables.images.image_table import SIDE, read_image_table
-from scant.tables.read import noted, read_frame, read_table
+from scant.tables.read import read_frame, read_table
 from scant.tables.schema import Table, TableSchema
 
 
@@ -142,17 +143,17 @@ def _source(entry: Entry, data: str | Path | None) -> Source | None:
     """The source of that name; None where `data` names a file."""
     if data is None:
         return entry.sources[0]
-    found: Source | None = next((s for s in entry.sources if s.name == str(data)), None)
+    result: Source | None = next((s for s in entry.sources if s.name == str(data)), None)
     path = Path(str(data))
     readable = path.suffix.lower() in _READERS or _holds_images(path, entry)
-    if found is None and not readable:
+    if result is None and not readable:
         names = ", ".join(s.name for s in entry.sources)
         images = ", or in .zip with images" if entry.table.images else ""
         raise BadInput(
             f"There is no data set {str(data)!r} for the study {entry.name!r}; give one of "
             f"{names}, or a file that ends in .csv or .parquet{images}."
         )
-    return found
+    return result
 
 
 def _read_again(data: pd.DataFrame, table: Table) -> Table:

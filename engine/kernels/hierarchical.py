@@ -13,6 +13,7 @@ label lie in the same group, whatever the number, so that a group never seen tak
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import torch
@@ -85,22 +86,25 @@ def same_group(
 
 
 def level(
-    shape: str,
+    shape: str | Kernel,
     variance: float | Float[Tensor, " b"] = 1.0,
     lengthscale: float | Float[Tensor, " b"] = 1.0,
     batch: int | None = None,
-) -> ScaleKernel:
+) -> Kernel:
     """A kernel for one level: variance times a stationary kernel of one lengthscale, in float64.
 
     Args:
-        shape: One of `SHAPES`.
+        shape: One of `SHAPES`; or a kernel of x, which is copied and starts as it is.
         variance: To start from, one for all or one each.
         lengthscale: To start from, in the unit of x, likewise.
-        batch: That many kernels at once, each with parameters of its own.
+        batch: That many kernels at once, each with parameters of its own. A kernel without a batch
+            is the same in all.
 
     Raises:
         BadInput: An unknown shape.
     """
+    if isinstance(shape, Kernel):
+        return deepcopy(shape).double()
     if shape not in SHAPES:
         raise BadInput(f"Kernel {shape!r} is unknown; use one of {', '.join(SHAPES)}.")
     size = torch.Size() if batch is None else torch.Size([batch])
@@ -114,3 +118,12 @@ def level(
     each = torch.as_tensor(lengthscale, dtype=torch.float64).expand(size)
     base.lengthscale = each.reshape(*size, 1, 1)
     return made
+
+
+def prior_variance(kernel: Kernel) -> Float[Tensor, " b"]:
+    """Of the function of a level, at x = 0 where it depends on x; one for each of a batch."""
+    if isinstance(kernel, ScaleKernel):
+        return kernel.outputscale.reshape(-1)
+    like = next(kernel.parameters(), torch.zeros(1, dtype=torch.float64))
+    found: Tensor = kernel(like.new_zeros(1, 1), diag=True)
+    return found.reshape(-1)

@@ -15,23 +15,65 @@ Exact: a step costs the cube of the rows.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
+from gpytorch.distributions import MultivariateNormal
+from gpytorch.kernels import Kernel
+from gpytorch.likelihoods import GaussianLikelihood
+from gpytorch.models import GP
 from jaxtyping import Float
 from scant.errors import BadInput
 from scant.inference.exact import whitened
 from scant.inference.numerical_warnings import collect_numerical_warnings
 from scant.kernels.rbf import eq
+from scant.likelihoods.gaussian import GivenNoise
+from scant.models.constraints import LogPositive
 from scant.models.dfgp.hidden import ViewStack
 from scant.optim.adam_lbfgs import AdamLBFGS
 from torch import Tensor, nn
+from torch.distributions import StudentT as StudentTDistribution
 
 LEAST_NOISE = 1e-6  # of the target's variance
 START_NOISE = 0.5
 START_DF = 5.0
 
 
-class StudentT(nn.Module):
+class TProcessLikelihood(GaussianLikelihood):
+    """Of a Student-t process: marginals are t distributions.
+
+    Given f alone, noise is taken as Gaussian with the variance that it is predicted to have.
+
+    Args:
+        noise: That variance.
+        df: Degrees of freedom of predictions.
+    """
+
+    def __init__(self, noise: Float[Tensor, ""], df: Float[Tensor, ""]) -> None:
+        super().__init__()
+        self.noise_covar, self.df = GivenNoise(noise), df
+
+    def marginal(
+        self, function_dist: MultivariateNormal, *args: Any, **kwargs: Any
+    ) -> StudentTDistribution:
+        """Of y, of each row, from mean and variance of f."""
+        variance = function_dist.variance + self.noise
+        scale = (variance * (self.df - 2) / self.df).sqrt()
+        return StudentTDistribution(self.df, function_dist.mean, scale)
+
+    def log_marginal(
+        self,
+        observations: Float[Tensor, "*b n"],
+        function_dist: MultivariateNormal,
+        *args: Any,
+        **kwargs: Any,
+    ) -> Float[Tensor, "*b n"]:
+        """ln p(y) of each row."""
+        found: Tensor = self.marginal(function_dist).log_prob(observations)
+        return found
+
+
+class StudentT(GP):
     """See the module; `build` makes one.
 
     Args:
@@ -41,6 +83,7 @@ class StudentT(nn.Module):
         df: nu to start from, or to keep.
         learn_df: Whether nu is learned.
         ard: Whether each column has a lengthscale of its own.
+        kernel: Of the standardized columns, variance and all, in place of the EQ kernel.
     """
 
     x: Float[Tensor, "n d"]
@@ -56,6 +99,7 @@ class StudentT(nn.Module):
         df: float,
         learn_df: bool,
         ard: bool,
+        kernel: Kernel | None = None,
     ) -> None:
         super().__init__()
         self.views = views
@@ -63,11 +107,17 @@ class StudentT(nn.Module):
         for name, value in {"x": x, "centre": centre, "scale": scale}.items():
             self.register_buffer(name, value)
         self.register_buffer("y", (y - centre) / scale)
-        columns = x.shape[1] if ard else 1
-        self.log_lengthscale = nn.Parameter(x.new_full((columns,), 0.5 * math.log(x.shape[1])))
-        self.log_variance = nn.Parameter(x.new_tensor(1 - START_NOISE).log())
+        self.kernel = None if kernel is None else kernel.to(x)
+        if kernel is None:
+            columns = x.shape[1] if ard else 1
+            self.log_lengthscale = nn.Parameter(x.new_full((columns,), 0.5 * math.log(x.shape[1])))
+            self.log_variance = nn.Parameter(x.new_tensor(1 - START_NOISE).log())
+            self.register_constraint("log_lengthscale", LogPositive())
+            self.register_constraint("log_variance", LogPositive())
         self.log_noise = nn.Parameter(x.new_tensor(START_NOISE).log())
         self.log_df = nn.Parameter(x.new_tensor(df - 2).log(), requires_grad=learn_df)
+        for name in ("log_noise", "log_df"):
+            self.register_constraint(name, LogPositive())
         self.notes: list[str] = []
 
     @classmethod
@@ -77,6 +127,7 @@ class StudentT(nn.Module):
         y: Float[Tensor, " n"],
         df: float | None = None,
         ard: bool = True,
+        kernel: Kernel | None = None,
     ) -> StudentT:
         """A process over standardized inputs and targets.
 
@@ -86,6 +137,7 @@ class StudentT(nn.Module):
             df: nu, which is kept; the publication of DFGP takes the number of its hidden neurons.
                 None: learned, from five.
             ard: Whether each column has a lengthscale of its own.
+            kernel: Any of GPyTorch's, in place of the EQ kernel.
 
         Raises:
             BadInput: Two or fewer degrees of freedom, values that are not finite, a target that
@@ -99,7 +151,8 @@ class StudentT(nn.Module):
         if not bool(torch.isfinite(y).all()) or float(y.std()) < 1e-12:
             raise BadInput("A target is missing or not finite, or all are the same.")
         views = ViewStack([X])
-        return cls(views, views([X])[0], y, START_DF if df is None else df, df is None, ard)
+        start = START_DF if df is None else df
+        return cls(views, views([X])[0], y, start, df is None, ard, kernel)
 
     @property
     def df(self) -> Float[Tensor, ""]:
@@ -111,7 +164,37 @@ class StudentT(nn.Module):
         """Variance, where the targets' is one."""
         return self.log_noise.exp() + LEAST_NOISE
 
+    @noise.setter
+    def noise(self, value: Tensor | float) -> None:
+        self.initialize(log_noise=(torch.as_tensor(value).to(self.log_noise) - LEAST_NOISE).log())
+
+    @property
+    def lengthscale(self) -> Float[Tensor, "*_"]:
+        """In deviations of the columns."""
+        if self.kernel is not None:
+            found: Tensor = self.kernel.lengthscale
+            return found
+        return self.log_lengthscale.exp()
+
+    @lengthscale.setter
+    def lengthscale(self, value: Tensor | float) -> None:
+        self.initialize(log_lengthscale=torch.as_tensor(value).to(self.log_lengthscale).log())
+
+    @property
+    def likelihood(self) -> TProcessLikelihood:
+        """Of the targets, in their unit; made from the rows learned from, at their cube's cost."""
+        factor, df = self._misfit(self._solved()[1])
+        return TProcessLikelihood(self.noise * factor * self.scale.square(), df)
+
+    def _misfit(self, along: Float[Tensor, " n"]) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+        """How much wider than the GP's a prediction is, and its degrees of freedom (eq. 6)."""
+        n, df = len(self.y), self.df
+        return (df + along.square().sum() - 2) / (df + n - 2), df + n
+
     def _kernel(self, a: Tensor, b: Tensor) -> Tensor:
+        if self.kernel is not None:
+            found: Tensor = self.kernel(a, b).to_dense()
+            return found
         wide = self.log_lengthscale.exp()
         return self.log_variance.exp() * eq(a / wide, b / wide)
 
@@ -147,11 +230,23 @@ class StudentT(nn.Module):
         lower, along = self._solved()
         x = self.views([X])[0]
         cross = torch.linalg.solve_triangular(lower, self._kernel(self.x, x), upper=False)
-        variance = (self.log_variance.exp() - cross.square().sum(0)).clamp(min=0) + self.noise
-        n, df = len(self.y), self.df
-        factor = (df + along.square().sum() - 2) / (df + n - 2)
+        height = self.log_variance.exp() if self.kernel is None else self.kernel(x, diag=True)
+        variance = (height - cross.square().sum(0)).clamp(min=0) + self.noise
+        factor, df = self._misfit(along)
         mean = (along @ cross) * self.scale + self.centre
-        return mean, variance * factor * self.scale.square(), float(df) + n
+        return mean, variance * factor * self.scale.square(), float(df)
+
+    def forward(self, X: Float[Tensor, "k d"]) -> MultivariateNormal:
+        """Mean and covariance of f, which is multivariate t, in the unit of the targets.
+
+        `likelihood(model(X))` has the t distributions of `predict`.
+        """
+        lower, along = self._solved()
+        x = self.views([X])[0]
+        cross = torch.linalg.solve_triangular(lower, self._kernel(self.x, x), upper=False)
+        width = self._misfit(along)[0] * self.scale.square()
+        mean = (along @ cross) * self.scale + self.centre
+        return MultivariateNormal(mean, (self._kernel(x, x) - cross.T @ cross) * width)
 
 
 class StudentTTrainer(AdamLBFGS):

@@ -16,6 +16,7 @@ from typing import Literal
 import gpytorch
 import torch
 from gpytorch.distributions import MultivariateNormal
+from gpytorch.kernels import Kernel, RBFKernel, ScaleKernel
 from gpytorch.likelihoods import BernoulliLikelihood, GaussianLikelihood
 from gpytorch.means import ConstantMean
 from gpytorch.variational import CholeskyVariationalDistribution, VariationalStrategy
@@ -39,6 +40,10 @@ class SVGP(gpytorch.models.ApproximateGP):
         classes: Whether the likelihood is Bernoulli.
         inducing: Inducing inputs to start from.
         ard: Whether each column has a lengthscale of its own.
+        kernel: Of standardized inputs, variance and all, in place of the EQ kernel.
+
+    Called, it takes standardized inputs (`views([X])[0]`) and gives f of the standardized target,
+    as `likelihood` takes it; `predict` speaks in the units of both.
     """
 
     x: Float[Tensor, "n d"]
@@ -52,6 +57,7 @@ class SVGP(gpytorch.models.ApproximateGP):
         classes: bool,
         inducing: Float[Tensor, "m d"],
         ard: bool,
+        kernel: Kernel | None = None,
     ) -> None:
         q = CholeskyVariationalDistribution(len(inducing), mean_init_std=0.0)  # no random start
         super().__init__(VariationalStrategy(self, inducing, q, learn_inducing_locations=True))
@@ -62,11 +68,13 @@ class SVGP(gpytorch.models.ApproximateGP):
         self.register_buffer("centre", centre)
         self.register_buffer("scale", scale)
         self.register_buffer("y", (y - centre) / scale)
-        width = x.shape[1]
-        kernel = gpytorch.kernels.RBFKernel(ard_num_dims=width if ard else None)
-        kernel.lengthscale = width**0.5
+        if kernel is None:
+            width = x.shape[1]
+            kernel = RBFKernel(ard_num_dims=width if ard else None)
+            kernel.lengthscale = width**0.5
+            kernel = ScaleKernel(kernel)
         self.mean_module = ConstantMean()
-        self.covar_module = gpytorch.kernels.ScaleKernel(kernel)
+        self.covar_module = kernel
         self.likelihood = BernoulliLikelihood() if classes else GaussianLikelihood()
         self.notes: list[str] = []
         self.double().to(x.device)
@@ -80,6 +88,7 @@ class SVGP(gpytorch.models.ApproximateGP):
         inducing: int = 10,
         generator: torch.Generator | None = None,
         ard: bool = True,
+        kernel: Kernel | None = None,
     ) -> SVGP:
         """A model over standardized inputs, from k-means inducing inputs.
 
@@ -90,6 +99,7 @@ class SVGP(gpytorch.models.ApproximateGP):
             inducing: Inducing inputs.
             generator: A CPU generator, for k-means; seeded with 0 without.
             ard: Whether each column has a lengthscale of its own.
+            kernel: Any of GPyTorch's, in place of the EQ kernel.
 
         Raises:
             BadInput: Values that are not finite, or a target that does not vary.
@@ -101,7 +111,7 @@ class SVGP(gpytorch.models.ApproximateGP):
         views = ViewStack([X])
         x = views([X])[0]
         Z = kmeans_centres(x, min(inducing, len(x)), generator)
-        return cls(views, x, y, likelihood == "bernoulli", Z, ard)
+        return cls(views, x, y, likelihood == "bernoulli", Z, ard, kernel)
 
     def forward(self, x: Float[Tensor, "*b n d"]) -> MultivariateNormal:
         """The prior."""

@@ -16,7 +16,7 @@ from numpy import ndarray
 from scant.studies.base import Entry
 
 WIDE = 1.96  # deviations to either side of a mean that hold 95% of a Gaussian
-GREY = "#808791"
+GRAY = "#808791"
 SIZE = {"width": 420, "height": 320}
 LEGEND = {"legend_position": "bottom", "legend_cols": 2}
 READABLE = 20  # names along an axis; of more, the hover tool tells them
@@ -77,7 +77,7 @@ class Elements:
         axes = [self.axis(true)], [self.axis(mean)]
         points = hv.Scatter((x, y), *axes).opts(size=4, alpha=0.7, **SIZE, tools=["hover"])
         ends = np.array([x.min(), x.max()])
-        whole = hv.Curve((ends, ends), *axes).opts(color=GREY)
+        whole = hv.Curve((ends, ends), *axes).opts(color=GRAY)
         if not deviations:
             return whole * points
         spread = WIDE * np.sqrt(sum(self.arrays[name] ** 2 for name in deviations))
@@ -105,7 +105,7 @@ class Elements:
     ) -> Any:
         """Observations, in the color of the text; `names` are those of both axes' arrays."""
         axes = self.axis(names[0]), self.axis(names[1])
-        return hv.Scatter((x, y), *axes).opts(color=GREY, size=4)
+        return hv.Scatter((x, y), *axes).opts(color=GRAY, size=4)
 
     def overlay(self, parts: Sequence[Any]) -> Any:
         """Elements on one pair of axes."""
@@ -191,11 +191,11 @@ class Elements:
         nominal, observed = self.arrays["coverage"]
         axes = "nominal coverage", "observed coverage"
         points = hv.Scatter((nominal, observed), *axes).opts(size=8, **SIZE, tools=["hover"])
-        return hv.Curve(([0, 1], [0, 1]), *axes).opts(color=GREY) * points
+        return hv.Curve(([0, 1], [0, 1]), *axes).opts(color=GRAY) * points
 
     def reliability(self) -> Any:
         """Observed share of the class against its mean probability, by bin."""
         mean, share, rows = self.arrays["reliability"]
         axes = "mean probability", ["observed share", "rows"]
         points = hv.Scatter((mean, share, rows), *axes).opts(size=8, **SIZE, tools=["hover"])
-        return hv.Curve(([0, 1], [0, 1]), axes[0], axes[1][0]).opts(color=GREY) * points
+        return hv.Curve(([0, 1], [0, 1]), axes[0], axes[1][0]).opts(color=GRAY) * points

@@ -31,12 +31,12 @@ def figures(
     """
     from scant.plotting.elements import Elements
 
-    found = entry(study)
+    spec = entry(study)
     columns = [(p.step, p.restart, p.elbo) for p in steps]
     curve = np.array(columns, float).reshape(-1, 3).T
-    made = Elements(found, report.arrays, metadata, curve)
+    made = Elements(spec, report.arrays, metadata, curve)
     drawn = {CURVE: made.elbo()} if len(steps) else {}
-    own = f"scant.studies.{found.name}.plots"
+    own = f"scant.studies.{spec.name}.plots"
     if report.arrays and find_spec(own):
         drawn |= import_module(own).figures(made)
     if made.has("coverage"):

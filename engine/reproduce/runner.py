@@ -73,15 +73,15 @@ class ScoreTable:
 
     def add(self, scores: Sequence[Score], seconds: float) -> None:
         """Take in one run and the processor time that it took."""
-        seen = {score[:1] + score[2:4] for score in scores}
+        known = {score[:1] + score[2:4] for score in scores}
         for score in scores:
             self._scores.setdefault(score[:1] + score[2:4], []).append(score)
-        for key in seen:
+        for key in known:
             self._seconds.setdefault(key, []).append(seconds)
 
     def rows(self) -> pd.DataFrame:
         """A row for each experiment, method and metric: mean and deviation over the repeats."""
-        found = []
+        results = []
         for key, scores in self._scores.items():
             values = np.array([score.value for score in scores])
             own = (self.study, key[0], scores[0].data, *key[1:])
@@ -89,8 +89,8 @@ class ScoreTable:
             spread = float(values.std()) if here and len(values) > 1 else None
             seconds = float(np.mean(self._seconds[key])) if here else None
             figures = (float(values.mean()), spread, len(values) * here)
-            found.append((*own, *figures, scores[0].published, seconds))
-        table = pd.DataFrame(found, columns=[*OWN, *MEASURED])
+            results.append((*own, *figures, scores[0].published, seconds))
+        table = pd.DataFrame(results, columns=[*OWN, *MEASURED])
         kinds = {"ours": float, "spread": float, "published": float, "seconds": float}
         return table.astype(kinds).round({"ours": 4, "spread": 4, "seconds": 1})
 
@@ -169,8 +169,8 @@ def _runs(study: str, quick: bool, folder: Path | None) -> Runs:
     name = f"scant.studies.{study}.reproduce"
     if find_spec(name) is None:
         raise BadInput(f"Study {study!r} has no table to reproduce.")
-    found: Runs = import_module(name).reproduce(quick, folder)
-    return found
+    result: Runs = import_module(name).reproduce(quick, folder)
+    return result
 
 
 def _timed(runs: Runs) -> Iterator[tuple[list[Score], float]]:

@@ -47,8 +47,8 @@ def at_least_as_good(metric: str, ours: float, theirs: float) -> bool:
 def as_text(rows: pd.DataFrame, fault: str = "") -> str:
     """A study's rows for the terminal, and what stopped it."""
     columns = ["experiment", "data", "method", "metric", "ours", "spread", "published", "repeats"]
-    said = rows[columns].to_string(index=False, na_rep="") if len(rows) else ""
-    return "\n".join(filter(None, [said, f"Not finished: {fault}" if fault else ""])) + "\n"
+    message = rows[columns].to_string(index=False, na_rep="") if len(rows) else ""
+    return "\n".join(filter(None, [message, f"Not finished: {fault}" if fault else ""])) + "\n"
 
 
 def origin(rows: pd.DataFrame) -> str:
@@ -101,13 +101,13 @@ def _cell(row: object) -> str:
     get = lambda name: float(getattr(row, name))  # noqa: E731
     ours, spread, theirs = get("ours"), get("spread"), get("published")
     metric, known = str(getattr(row, "metric", "")), not math.isnan(theirs)
-    said = "not here" if math.isnan(ours) else f"{ours:.4g}"
+    message = "not here" if math.isnan(ours) else f"{ours:.4g}"
     if not math.isnan(spread):
-        said += f" ± {spread:.2g}"
+        message += f" ± {spread:.2g}"
     same = STAND_IN not in str(getattr(row, "data", ""))
     if known and same and not math.isnan(ours) and at_least_as_good(metric, ours, theirs):
-        said = f"<strong>{said}</strong>"
-    return said + (f"<br><span class='quiet'>published {theirs:.4g}</span>" if known else "")
+        message = f"<strong>{message}</strong>"
+    return message + (f"<br><span class='quiet'>published {theirs:.4g}</span>" if known else "")
 
 
 def as_page(rows: pd.DataFrame, faults: Mapping[str, str]) -> str:
@@ -124,10 +124,10 @@ def as_page(rows: pd.DataFrame, faults: Mapping[str, str]) -> str:
         if study in faults:
             parts.append(f"<p role='alert'>Not finished: {escape(faults[study])}</p>")
         parts.append(as_tables(own))
-    said = escape(origin(rows)) if len(rows) else "Nothing was measured."
+    message = escape(origin(rows)) if len(rows) else "Nothing was measured."
     return (
         "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
         "<meta name='viewport' content='width=device-width'><title>Scant: ours beside theirs"
-        f"</title><style>{STYLE}</style></head><body><h1>Ours beside theirs</h1><p>{said}</p>"
+        f"</title><style>{STYLE}</style></head><body><h1>Ours beside theirs</h1><p>{message}</p>"
         f"<p class='quiet'>{EXPLAINED}</p>{''.join(parts)}</body></html>\n"
     )

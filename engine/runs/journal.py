@@ -34,8 +34,8 @@ class Journal:
 
     async def say(self, run: str, events: Sequence[Event], data_hash: str = "") -> None:
         """Put events down, then tell the watchers. Raises TakenOver."""
-        said = await self.writer.do(put_down, self.store, run, events, data_hash, self.server)
-        self.publish(run, said)
+        message = await self.writer.do(put_down, self.store, run, events, data_hash, self.server)
+        self.publish(run, message)
 
     def publish(self, run: str, events: list[Event]) -> None:
         """Tell the watchers what is in the store already, or need not be."""

@@ -29,12 +29,12 @@ def put_down(
         raise
     except Exception:
         log.exception("events of run %s were refused; they are put down one by one", run)
-    seen: list[Event] = []
+    stored: list[Event] = []
     refused: list[Event] = []
     for event in events:
         for attempt in _attempts(event):
             try:
-                seen += store.write(run, [attempt], data_hash, server)
+                stored += store.write(run, [attempt], data_hash, server)
                 break
             except (StoreTrouble, TakenOver):
                 raise
@@ -43,8 +43,8 @@ def put_down(
         else:
             refused.append(event)
     if refused:
-        seen += store.write(run, [Note(_sentence(refused))])  # no claim: the end may be written
-    return seen
+        stored += store.write(run, [Note(_sentence(refused))])  # no claim: the end may be written
+    return stored
 
 
 def _attempts(event: Event) -> list[Event]:

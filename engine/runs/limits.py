@@ -60,20 +60,20 @@ class Cost(NamedTuple):
 
 
 def size_of(
-    found: Entry, settings: Any, data: str, store: Store, folder: Path | None = None
+    study: Entry, settings: Any, data: str, store: Store, folder: Path | None = None
 ) -> Size | None:
     """The size of the data that a run names, which are not made for it; None where it is unknown.
 
     Args:
-        found: The study.
+        study: The study.
         settings: Of the run: they decide how large generated data are.
         data: As `RunService.submit` takes it.
         store: Where uploads lie. Reads from it block.
         folder: The data directory; None: the user's.
     """
-    source = next((s for s in found.sources if s.name == data), None)
+    source = next((s for s in study.sources if s.name == data), None)
     if source is None:
-        return _size_of_upload(found, data.removeprefix("upload:"), store) if data else None
+        return _size_of_upload(study, data.removeprefix("upload:"), store) if data else None
     if source.kind == "fetched":
         try:
             kept = read_metadata(fetched_path(data, folder))
@@ -84,31 +84,31 @@ def size_of(
     return Size(*known, source.counts) if known else None
 
 
-def _size_of_upload(found: Entry, upload: str, store: Store) -> Size | None:
+def _size_of_upload(study: Entry, upload: str, store: Store) -> Size | None:
     try:
         record = store.upload(upload)
         if record.deleted:
             return None
         rows, columns = record.rows, len(record.columns)
         known: Counts = {name: {} for name in record.columns}
-        labels = [c.name for c in found.table.columns if c.kind == "label" and c.name in known]
+        labels = [c.name for c in study.table.columns if c.kind == "label" and c.name in known]
         if not labels or rows * columns > MOST_CELLS:
             return Size(rows, columns, known)
         frame = pd.read_parquet(BytesIO(store.upload_parquet(upload)), columns=labels)
     except NotFound:
         return None
-    return Size(rows, columns, {**known, **counts(frame, found.table)})
+    return Size(rows, columns, {**known, **counts(frame, study.table)})
 
 
-def cost_of(found: Entry, settings: Any, size: Size) -> Cost | None:
+def cost_of(study: Entry, settings: Any, size: Size) -> Cost | None:
     """What a fit to a table of this size is expected to take; None where nobody knows.
 
     Settings beyond all measure cost infinitely much.
     """
-    if found.estimate is None:
+    if study.estimate is None:
         return None
     try:
-        cost = Cost(*map(float, found.estimate(settings, *size)))
+        cost = Cost(*map(float, study.estimate(settings, *size)))
     except ArithmeticError:
         return Cost(math.inf, math.inf)
     return cost if all(c >= 0 for c in cost) else Cost(math.inf, math.inf)  # NaN is not

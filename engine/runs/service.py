@@ -152,9 +152,9 @@ class RunService:
             NotFound: No such study, or the upload is gone.
             Unavailable: The disk has no room for what a run writes.
         """
-        promptly, found = self._journal.writer.promptly, entry(study)
-        settings = found.settings.parse(values)
-        names = [source.name for source in found.sources]
+        promptly, spec = self._journal.writer.promptly, entry(study)
+        settings = spec.settings.parse(values)
+        names = [source.name for source in spec.sources]
         if data.startswith("upload:"):
             upload = await self._journal.writer.promptly(
                 self.store.upload, data.removeprefix("upload:")
@@ -167,7 +167,7 @@ class RunService:
         await self._journal.writer.promptly(
             self.policy.check_counts, owner, code
         )  # costs less than what follows
-        await self.policy.check_cost(found, settings, data)
+        await self.policy.check_cost(spec, settings, data)
         await promptly(self.store.check_disk)
         about = (owner, code, presented, study, settings.values(), data)
         run = await self.leases.enter(self.policy.admit, *about)
@@ -227,14 +227,14 @@ class RunService:
         return answer
 
     async def explore(
-        self, run: str, question: str, asked: Mapping[str, Any] | None = None
+        self, run: str, question: str, query: Mapping[str, Any] | None = None
     ) -> dict[str, np.ndarray]:
         """Answer one of the catalog's `explore` questions from a finished run's model.
 
         Raises:
             NotFound, BadInput, Unavailable: As `predict` does.
         """
-        request = {"explore": question, "asked": dict(asked or {})}
+        request = {"explore": question, "asked": dict(query or {})}
         answer: dict[str, np.ndarray] = await self.questions.ask(run, request)
         return answer
 

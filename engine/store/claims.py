@@ -38,8 +38,8 @@ class ClaimRepository:
     def sign_in(self, server: str) -> None:
         """Say that a server of this process lives; to be said again every few seconds."""
         with self.engine.begin() as db:
-            said = update(SERVERS).where(SERVERS.c.id == server).values(beat=now())
-            if not db.execute(said).rowcount:
+            statement = update(SERVERS).where(SERVERS.c.id == server).values(beat=now())
+            if not db.execute(statement).rowcount:
                 me = {"host": socket.gethostname(), "pid": os.getpid(), "born": _born(os.getpid())}
                 db.execute(insert(SERVERS).values(id=server, beat=now(), **me))
 
@@ -100,8 +100,8 @@ class ClaimRepository:
         with self.engine.begin() as db:
             wishes = {row.run: row.wish for row in db.execute(mine.where(CLAIMS.c.wish != ""))}
             for run, wish in wishes.items():
-                told = update(CLAIMS).where(CLAIMS.c.run == run, CLAIMS.c.wish == wish)
-                db.execute(told.values(wish=""))
+                statement = update(CLAIMS).where(CLAIMS.c.run == run, CLAIMS.c.wish == wish)
+                db.execute(statement.values(wish=""))
             theirs = select(CLAIMS.c.run).where(CLAIMS.c.server != server, CLAIMS.c.run.in_(held))
             lost = list(db.execute(theirs).scalars()) if held else []
         return wishes, lost

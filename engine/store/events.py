@@ -70,14 +70,14 @@ class EventRepository:
         columns: dict[str, Any] = {"heartbeat": time.time()}
         if data_hash:
             columns["data_hash"] = data_hash
-        said: list[Event] = []
+        written: list[Event] = []
         ending = next(((e.state.value, e.reason) for e in events if isinstance(e, Finished)), None)
         with self.engine.begin() as db:
             update_row(db, run_id, columns)
             check_claim(db, run_id, server, ending)
             for group in _grouped(events):
-                said += _write(db, run_id, group)
-        return said
+                written += _write(db, run_id, group)
+        return written
 
     def trace(self, run_id: str) -> Trace:
         """A run's whole curve, empty before its first step."""

@@ -29,14 +29,14 @@ def standing(labels: Iterable[Label]) -> dict[int, Label]:
         if label.label:
             own[label.visitor, label.labeler] = (number, label)
     latest = [next(reversed(own.values())) for own in given.values() if own]
-    return {label.item: label for _, label in sorted(latest, key=lambda found: found[0])}
+    return {label.item: label for _, label in sorted(latest, key=lambda entry: entry[0])}
 
 
 def clean_name(typed: str) -> str:
     """A typed name as it may be shown: one line, without signs that cannot be seen."""
     plain = unicodedata.normalize("NFKC", typed)
-    seen = "".join(" " if c.isspace() else c for c in plain if c.isspace() or _visible(c))
-    return " ".join(seen.split())[:LONGEST_NAME].strip() or NAMELESS
+    visible = "".join(" " if c.isspace() else c for c in plain if c.isspace() or _visible(c))
+    return " ".join(visible.split())[:LONGEST_NAME].strip() or NAMELESS
 
 
 def _visible(character: str) -> bool:
@@ -87,13 +87,13 @@ def shown_as(labels: Sequence[Label], names: Mapping[tuple[str, str], str]) -> l
 
 def by_labeler(labels: Sequence[Label]) -> dict[str, dict[int, str]]:
     """Each labeler's own labels that stand, by item; labelers in order of their first."""
-    found: dict[str, dict[int, str]] = {label.labeler: {} for label in labels}
+    result: dict[str, dict[int, str]] = {label.labeler: {} for label in labels}
     for label in labels:
-        own = found[label.labeler]
+        own = result[label.labeler]
         own.pop(label.item, None)
         if label.label:
             own[label.item] = label.label
-    return {who: own for who, own in found.items() if own}
+    return {who: own for who, own in result.items() if own}
 
 
 def kappa(first: Mapping[int, str], second: Mapping[int, str]) -> tuple[int, float, float]:

@@ -63,5 +63,5 @@ def _close(path: Path, mode: int) -> None:
 def _open_to_others(path: Path) -> bool:
     if not hasattr(os, "geteuid"):
         return False
-    found = path.stat()
-    return found.st_uid == os.geteuid() and bool(stat.S_IMODE(found.st_mode) & 0o077)
+    result = path.stat()
+    return result.st_uid == os.geteuid() and bool(stat.S_IMODE(result.st_mode) & 0o077)

@@ -69,19 +69,19 @@ class RecordingRepository:
         Raises:
             NotFound: There is no such run, or it is not over.
         """
-        record, said = self.run(run_id), self._events
-        report, model = said.report(run_id), said.model(run_id)
+        record, events = self.run(run_id), self._events
+        report, model = events.report(run_id), events.model(run_id)
         if report is None or model is None:
             raise NotFound(f"Run {run_id} is {record.state} and has left no result to record.")
-        shown = said.snapshots(run_id)
+        shown = events.snapshots(run_id)
         kept = evenly([s.step for s in shown], snapshots)
         shown = [replace(s, arrays=_rounded(s.arrays)) for s in shown if s.step in kept]
         report = replace(report, arrays=_single(report.arrays))
         end = Finished(record.state, record.reason, report)
-        trace = asdict(said.trace(run_id))
+        trace = asdict(events.trace(run_id))
         buffer = BytesIO()
         with ZipFile(buffer, "w", ZIP_DEFLATED, compresslevel=9) as file:
-            file.writestr("run.json", _header(record, said.notes(run_id)))
+            file.writestr("run.json", _header(record, events.notes(run_id)))
             file.writestr("trace.safetensors", save(trace))
             file.writestr("snapshots.safetensors", encode(shown))
             file.writestr("end.safetensors", encode([end]))
@@ -118,14 +118,14 @@ class RecordingRepository:
 
         One that is damaged is passed over; `run` then says so of its id.
         """
-        found, damaged = [], {}
+        results, damaged = [], {}
         with exclusive(self.engine):
             for study in STUDIES:
                 file = package_file("recordings", study + SUFFIX)
                 if not file.is_file():
                     continue
                 try:
-                    found.append(self.import_recording(file.read_bytes()))
+                    results.append(self.import_recording(file.read_bytes()))
                 except (BadInput, OSError) as error:
                     log.error("the recording of %s cannot be read: %s", study, error)
                     damaged[f"demo-{study}"] = (
@@ -135,7 +135,7 @@ class RecordingRepository:
         for former in FORMER:  # of a database that 0.1.0 filled
             self._runs.delete_run(f"demo-{former}")
         self.damaged = damaged
-        return found
+        return results
 
 
 def _header(record: RunRecord, notes: Sequence[str]) -> str:

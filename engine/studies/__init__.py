@@ -33,5 +33,5 @@ def entry(name: str) -> Entry:
     name = current_study(name)
     if name not in STUDIES:
         raise NotFound(f"There is no study {name!r}; the studies are {', '.join(STUDIES)}.")
-    found: Entry = import_module(f"scant.studies.{name}.entry").ENTRY
-    return found
+    result: Entry = import_module(f"scant.studies.{name}.entry").ENTRY
+    return result

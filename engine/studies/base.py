@@ -147,10 +147,10 @@ def array_specs(table: str) -> tuple[ArraySpec, ...]:
     """
     specs = []
     for line in re.split(r"\n(?! )", textwrap.dedent(table).strip()):
-        found = re.fullmatch(r"(\S+) \((.+?)\) \[(.+?)\] (.+)", " ".join(line.split()))
-        if found is None:
+        match = re.fullmatch(r"(\S+) \((.+?)\) \[(.+?)\] (.+)", " ".join(line.split()))
+        if match is None:
             raise ValueError(f"the spec of an array is no `name (shape) [unit] doc`: {line!r}")
-        specs.append(ArraySpec(*found.groups()))
+        specs.append(ArraySpec(*match.groups()))
     return tuple(specs)
 
 

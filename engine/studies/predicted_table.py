@@ -1,4 +1,4 @@
-"""A table to be predicted: images as the model learnt its own, and the columns that are added."""
+"""A table to be predicted: images as the model learned its own, and the columns that are added."""
 
 from __future__ import annotations
 
@@ -92,15 +92,15 @@ def with_classes(
 
 def images(
     settings: Sized,
-    learnt: Shape,
+    train: Shape,
     pixels: int,
     bring: Callable[[Shape], tuple[Rows, Shape | None]],
 ) -> Rows:
-    """A table's images, brought to the size of those that the model has learnt.
+    """A table's images, brought to the size of those that the model has learned.
 
     Args:
         settings: Of the run.
-        learnt: Shape of the images that the model has learnt.
+        train: Shape of the images that the model has learned.
         pixels: Of each image of the table; none where it has no columns p0, p1, ….
         bring: Brings images of a shape to the size that the settings ask for, and says it.
 
@@ -109,15 +109,15 @@ def images(
     """
     if not pixels:
         raise BadInput(
-            "The model has learnt from images, and the table has no pixels p0, p1, …; add them."
+            "The model was trained on images, and the table has no pixels p0, p1, …; add them."
         )
     sides = (settings.width, settings.height)
     given = sides if (sides[0] or 1) * (sides[1] or 1) == pixels else (0, 0)
-    shape = learnt if pixels == learnt[0] * learnt[1] else side(pixels, *given)
+    shape = train if pixels == train[0] * train[1] else side(pixels, *given)
     rows, image = bring(shape)
-    if image != learnt:
+    if image != train:
         raise BadInput(
-            f"The table's images have {shape[1]} x {shape[0]} pixels, and the model has learnt "
-            f"{learnt[1]} x {learnt[0]}; bring them to that size."
+            f"The table's images have {shape[1]} x {shape[0]} pixels, and the model was trained on "
+            f"{train[1]} x {train[0]}; bring them to that size."
         )
     return rows

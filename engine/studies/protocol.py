@@ -36,7 +36,7 @@ class FittedStudy(Protocol):
     metadata: dict[str, Any]  # names that label the arrays' axes, JSON-able (see `events.Started`)
 
     def predict(self, table: pd.DataFrame) -> pd.DataFrame: ...
-    def explore(self, question: str, **asked: Any) -> dict[str, np.ndarray]: ...
+    def explore(self, question: str, **query: Any) -> dict[str, np.ndarray]: ...
 
 
 @runtime_checkable
@@ -46,16 +46,16 @@ class Study(FittedStudy, Protocol):
     A study is made from settings and a table (None: it generates its demonstration data), which
     fixes the split and the scaling. Then, in this order:
 
-    - `begin(r, s, best)` sets up stage s of restart r. A study with several stages goes from a
-      coarse model to a fine one; a later stage starts from `best`, the best parameters so far of
-      this restart. The generator comes from the seed and r alone, so that a resumed run can begin
-      any restart afresh and `load` into it.
+    - `start_restart(r, s, best)` sets up stage s of restart r. With several stages the model goes
+      from coarse to fine; a later stage starts from `best`, the best parameters so far of this
+      restart. The generator comes from the seed and r alone, so that a resumed run can start any
+      restart afresh and `load` into it.
     - `step()` takes one optimizer step. A non-finite `elbo` ends the run as diverged.
     - `parameters()` is what the loop keeps when a score is best (tensors; the loop clones them);
       `state()` is all else that a bitwise resume needs (optimizer, generator, counters).
     - `snapshot()` shows the posterior at the present parameters; it must not draw from the
       generator, for the loop takes snapshots by the clock.
-    - `conclude(kept)` gets (score, parameters) of every restart that took a step, chooses or
+    - `finalize(kept)` gets (score, parameters) of every restart that took a step, chooses or
       combines, computes metrics and baselines, and leaves the study fitted.
     - `fitted()` is the model as tensors and JSON-able metadata; `restore` is its inverse and needs
       no training table.
@@ -77,7 +77,7 @@ class Study(FittedStudy, Protocol):
         self, settings: Settings, table: pd.DataFrame | None, device: torch.device
     ) -> None: ...
 
-    def begin(self, restart: int, stage: int, best: Tensors | None) -> None: ...
+    def start_restart(self, restart: int, stage: int, best: Tensors | None) -> None: ...
     def step(self) -> Step: ...
     def snapshot(self) -> dict[str, np.ndarray]: ...
 
@@ -85,7 +85,7 @@ class Study(FittedStudy, Protocol):
     def state(self) -> Tensors: ...
     def load(self, parameters: Tensors, state: Tensors) -> None: ...
 
-    def conclude(self, kept: list[tuple[float, Tensors]]) -> Report: ...
+    def finalize(self, restarts: list[tuple[float, Tensors]]) -> Report: ...
     def fitted(self) -> tuple[Tensors, dict[str, Any]]: ...
     @classmethod
     def restore(
@@ -115,5 +115,5 @@ def study_class(name: str) -> type[Study]:
     Raises:
         NotFound: There is no study of that name.
     """
-    found: type[Study] = import_module(f"scant.studies.{entry(name).name}.study").Study
-    return found
+    result: type[Study] = import_module(f"scant.studies.{entry(name).name}.study").Study
+    return result

@@ -51,16 +51,16 @@ def numbers(
     try:
         if shades and isinstance(given, str) and "," not in given:
             packed = base64.b64decode(given, validate=True)
-            found = np.frombuffer(packed, np.uint8) / shades
+            result = np.frombuffer(packed, np.uint8) / shades
         else:
             every = given.split(",") if isinstance(given, str) else given
             empty = ("", None) if missing else ()
-            found = np.array([np.nan if w in empty else float(w) for w in every], np.float64)
+            result = np.array([np.nan if w in empty else float(w) for w in every], np.float64)
     except (TypeError, ValueError, binascii.Error):
         raise BadInput(f"{name}: got something that is no list of numbers; send some.") from None
-    seen = found[~np.isnan(found)] if missing else found
-    if len(found) != count or not np.isfinite(seen).all() or not len(seen):
+    observed = result[~np.isnan(result)] if missing else result
+    if len(result) != count or not np.isfinite(observed).all() or not len(observed):
         raise BadInput(
-            f"{name}: got {len(found):,} and {why}, all finite; send {count:,} finite numbers."
+            f"{name}: got {len(result):,} and {why}, all finite; send {count:,} finite numbers."
         )
-    return found
+    return result

@@ -16,7 +16,7 @@ WHOLE_EVERY = 25  # steps between ELBOs of all rows, where a step sees only some
 class TrainedStudy:
     """What the studies of one model have in common (see `scant.studies.protocol.Study`).
 
-    `begin` sets `model`, `trainer` and `n_rows`; `step` says the ELBO of a row.
+    `start_restart` sets `model`, `trainer` and `n_rows`; `step` says the ELBO of a row.
     """
 
     scheduled = False
@@ -37,7 +37,7 @@ class TrainedStudy:
         self.restarts = getattr(settings, "restarts", 1)
         self.max_steps, self.patience = settings.max_steps, settings.patience
 
-    def begin(self, restart: int, stage: int, best: Tensors | None) -> None:
+    def start_restart(self, restart: int, stage: int, best: Tensors | None) -> None:
         """See `scant.studies.protocol.Study`."""
         raise NotImplementedError
 
@@ -72,8 +72,8 @@ class TrainedStudy:
     def _take(self, parameters: Tensors) -> None:
         self.model.load_state_dict(parameters)
 
-    def _begin_best(self, kept: list[tuple[float, Tensors]]) -> float:
+    def _start_from_best(self, restarts: list[tuple[float, Tensors]]) -> float:
         """Set up the model of the best restart; its score."""
-        score, best = max(kept, key=lambda pair: pair[0])
-        self.begin(0, 0, best)
+        score, best = max(restarts, key=lambda pair: pair[0])
+        self.start_restart(0, 0, best)
         return score

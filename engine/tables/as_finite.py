@@ -22,7 +22,7 @@ def finite(
 
     Args:
         frame: The table.
-        columns: Of it, as a model learns or has learnt from them.
+        columns: Of it, as a model learns or has learned from them.
         name: What messages call it.
         at: What messages call its rows.
         gaps: Whether cells may be empty; they become NaN.

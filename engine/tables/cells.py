@@ -145,8 +145,8 @@ def comma_style(columns: Iterable[pa.StringArray], delimiter: str) -> tuple[str,
 
 def comma_cell(text: pa.StringArray) -> int | None:
     """The first cell that is a number with commas inside."""
-    found = pc.match_substring_regex(text, f"{_DECIMAL}|{_THOUSANDS}")
-    first = pc.index(found, True).as_py()
+    result = pc.match_substring_regex(text, f"{_DECIMAL}|{_THOUSANDS}")
+    first = pc.index(result, True).as_py()
     return None if first < 0 else int(first)
 
 

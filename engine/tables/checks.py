@@ -95,9 +95,9 @@ def named(
     """The columns that the schema names, checked: float64 numbers, or text with None."""
     made: dict[str, np.ndarray] = {}
     for column in schema.columns:
-        found = columns.get(column.name)
+        cells = columns.get(column.name)
         lenient = predict and column.target
-        if found is None:
+        if cells is None:
             if column.required and not lenient:
                 findings.absent.append(column.name)
             elif column.without and not predict:
@@ -108,13 +108,13 @@ def named(
         if column.note and not predict:
             findings.note(column.name, column.note)
         if column.kind != "number":
-            made[column.name] = _level_labels(column, found, findings)
+            made[column.name] = _level_labels(column, cells, findings)
             if not lenient:
-                _labels(column, found, made[column.name], findings, predict=predict)
+                _labels(column, cells, made[column.name], findings, predict=predict)
             continue
-        made[column.name] = found.values
+        made[column.name] = cells.values
         if not lenient:
-            _named_number(column, found, findings)
+            _named_number(column, cells, findings)
     if findings.absent:
         findings.problems.insert(0, _absence(findings, columns, schema))
     goals = schema.targets
@@ -122,7 +122,7 @@ def named(
         findings.problems.insert(
             0,
             f"{findings.file} has none of the columns {', '.join(goals[:-1])} and {goals[-1]}; say "
-            "which of its columns is to be learnt, or add one.",
+            "which of its columns is the target, or add one.",
         )
     return made
 
@@ -142,55 +142,59 @@ def _absence(findings: Diagnostics, columns: Mapping[str, Cells], schema: TableS
     )
 
 
-def _level_labels(column: Column, found: Cells, findings: Diagnostics) -> np.ndarray:
+def _level_labels(column: Column, cells: Cells, findings: Diagnostics) -> np.ndarray:
     """The words of a label, with levels for what means a level ("dead", "1.0")."""
-    labels = found.labels()
+    labels = cells.labels()
     known = {f"{level}.0": level for level in column.levels} | dict(column.synonyms)
     if not known:
         return labels
     other = {w for w in labels if w is not None and w not in column.levels}
     means = {w: known[w.lower()] for w in other if w.lower() in known}
-    said = [f"{w!r} was read as {level}" for w, level in sorted(means.items()) if w[-2:] != ".0"]
-    if said:
-        findings.note(column.name, " and ".join(said))
+    messages = [
+        f"{w!r} was read as {level}" for w, level in sorted(means.items()) if w[-2:] != ".0"
+    ]
+    if messages:
+        findings.note(column.name, " and ".join(messages))
     return np.array([means.get(w, w) for w in labels], dtype=object)
 
 
-def _named_number(column: Column, found: Cells, findings: Diagnostics) -> None:
-    if found.empty.all():
+def _named_number(column: Column, cells: Cells, findings: Diagnostics) -> None:
+    if cells.empty.all():
         if column.required or not column.missing:
             findings.column(column.name, "every cell is empty", "fill it or map another column")
         return
     # Rows without a target teach nothing; they are dropped with a note, not refused.
-    numbers(found, findings, may_be_empty=column.missing or column.target)
-    codes(found, findings)
-    wrong = found.values <= 0
+    numbers(cells, findings, may_be_empty=column.missing or column.target)
+    codes(cells, findings)
+    wrong = cells.values <= 0
     if column.positive and wrong.any():
-        got = f"got {found.shown(int(np.flatnonzero(wrong)[0]))}, but it is above zero by nature"
+        got = f"got {cells.shown(int(np.flatnonzero(wrong)[0]))}, but it is above zero by nature"
         findings.cell(column.name, wrong, got, "correct it or leave the cell empty")
-    seen = found.values[~np.isnan(found.values)]
-    if column.target and len(seen) > 1 and (seen == seen[0]).all():
-        findings.column(column.name, f"every value is {seen[0]:g}", "choose a target that varies")
+    observed = cells.values[~np.isnan(cells.values)]
+    if column.target and len(observed) > 1 and (observed == observed[0]).all():
+        findings.column(
+            column.name, f"every value is {observed[0]:g}", "choose a target that varies"
+        )
 
 
 def _labels(
-    column: Column, found: Cells, labels: np.ndarray, findings: Diagnostics, *, predict: bool
+    column: Column, cells: Cells, labels: np.ndarray, findings: Diagnostics, *, predict: bool
 ) -> None:
-    if found.empty.all():
+    if cells.empty.all():
         if not column.missing:
             findings.column(column.name, "every cell is empty", "fill it or map another column")
         elif column.without and not predict:
             findings.note(column.name, f"every cell is empty: {column.without}")
         return
-    if not column.missing and not column.target and found.empty.any():
-        findings.cell(column.name, found.empty, "the cell is empty", "name it or drop the row")
-    if void := found.void():
+    if not column.missing and not column.target and cells.empty.any():
+        findings.cell(column.name, cells.empty, "the cell is empty", "name it or drop the row")
+    if void := cells.void():
         findings.note(column.name, f"{void!r} was read as an empty cell; write a class otherwise")
     levels = {w for w in labels if w is not None}
     if column.levels:
         other = np.array([w is not None and w not in column.levels for w in labels], dtype=bool)
         if other.any():
-            got = f"got {found.shown(int(np.flatnonzero(other)[0]))!r}"
+            got = f"got {cells.shown(int(np.flatnonzero(other)[0]))!r}"
             findings.cell(column.name, other, got, f"write {' or '.join(column.levels)}")
     if not predict and len(levels) < column.minimum_levels:
         findings.column(
@@ -275,15 +279,15 @@ def _useless(cells: Cells, schema: TableSchema, findings: Diagnostics, *, is_err
         return True
     if cells.is_text:
         if are_dates(cells):
-            said = "it holds dates and was left out; write numbers, such as days since the first"
+            message = "it holds dates and was left out; write numbers, such as days since the first"
         else:
-            said = "it holds text; it was left out of the features"
-        findings.note(cells.name, said)
+            message = "it holds text; it was left out of the features"
+        findings.note(cells.name, message)
         return True
-    seen = cells.values[~np.isnan(cells.values)]
-    constant = not cells.bad.any() and len(seen) > 1 and bool((seen == seen[0]).all())
+    observed = cells.values[~np.isnan(cells.values)]
+    constant = not cells.bad.any() and len(observed) > 1 and bool((observed == observed[0]).all())
     if constant and not is_error and not schema.images:
-        findings.note(cells.name, f"every value is {seen[0]:g}; it was left out")
+        findings.note(cells.name, f"every value is {observed[0]:g}; it was left out")
         return True
     return False
 

@@ -93,10 +93,10 @@ def _answering(mapping: dict[str, str], names: Sequence[str], schema: TableSchem
             if column.name in mapping.values() or (by_word and not _sought(column)):
                 continue
             wanted = {_key(a) for a in column.aliases} | (set() if by_word else {_key(column.name)})
-            said = spoken if by_word else called
-            found = [n for n in names if mapping[n] == n and n not in own and wanted & said[n]]
-            if len(found) == 1:
-                mapping[found[0]] = column.name
+            tokens = spoken if by_word else called
+            matches = [n for n in names if mapping[n] == n and n not in own and wanted & tokens[n]]
+            if len(matches) == 1:
+                mapping[matches[0]] = column.name
 
 
 def _sought(column: Column) -> bool:
@@ -112,14 +112,14 @@ def _runs(parts: Sequence[str]) -> set[str]:
 
 def _box_ends(names: Sequence[str]) -> dict[str, str]:
     """`<dim>_lo` and `<dim>_hi` for columns such as "time_start [h]" and "time_end [h]"."""
-    seen: dict[tuple[str, str], str] = {}
+    by_ending: dict[tuple[str, str], str] = {}
     for name in names:
         parts = words(name)
         for last, others in ((parts[-1:], parts[:-1]), (parts[:1], parts[1:])):
-            seen.setdefault(("".join(last), "_".join(others)), name)
+            by_ending.setdefault(("".join(last), "_".join(others)), name)
     made: dict[str, str] = {}
-    for (end, rest), name in seen.items():
-        other = seen.get((_ENDS.get(end, ""), rest))
+    for (end, rest), name in by_ending.items():
+        other = by_ending.get((_ENDS.get(end, ""), rest))
         if other is None or other == name or (name.endswith("_lo") and other == f"{name[:-3]}_hi"):
             continue
         unit = _UNIT.search(name)
@@ -140,14 +140,14 @@ def error_base(name: str, by_key: Mapping[str, str]) -> str | None:
     for i, word in enumerate(parts):
         rest = parts[:i] + parts[i + 1 :]
         if rest and word in _ERROR_WORDS:
-            found = by_key.get("".join(rest))
-            if found is not None:
-                return found
+            result = by_key.get("".join(rest))
+            if result is not None:
+                return result
         end = _ERROR_END.fullmatch(word)
         if end is not None:
-            found = by_key.get("".join([*parts[:i], end[1], *parts[i + 1 :]]))
-            if found is not None:
-                return found
+            result = by_key.get("".join([*parts[:i], end[1], *parts[i + 1 :]]))
+            if result is not None:
+                return result
     return None
 
 
@@ -176,7 +176,7 @@ def rival_target(names: Collection[str], schema: TableSchema) -> str | None:
     """A column that is rather the target than the one which bears the name.
 
     Tables of ugriz photometry call the fifth band z, which is also the name of a redshift: taken
-    for the target it would be learnt without anybody noticing.
+    for the target it would be learned without anybody noticing.
     """
     targets = [c for c in schema.columns if c.target and c.name in names]
     lower = {n.lower() for n in names}
@@ -189,7 +189,7 @@ def rival_target(names: Collection[str], schema: TableSchema) -> str | None:
 def complaints(mapping: Mapping[str, str], names: Sequence[str], file: str) -> list[str]:
     """What is wrong with a mapping: columns that are not there, two for one name."""
     known = set(names)
-    said = [
+    messages = [
         f"{file} has no column {name!r} to map to {to!r}; it has {listed(names)}."
         for name, to in mapping.items()
         if name not in known and to
@@ -198,12 +198,12 @@ def complaints(mapping: Mapping[str, str], names: Sequence[str], file: str) -> l
     for name in names:
         to = mapping.get(name, name)
         if to and to in taken:
-            said.append(
+            messages.append(
                 f"{file}: columns {taken[to]!r} and {name!r} are both mapped to {to!r}; "
                 "leave one of them out."
             )
         taken[to] = name
-    return said
+    return messages
 
 
 def listed(names: Sequence[str], most: int = 8) -> str:

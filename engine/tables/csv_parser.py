@@ -174,9 +174,9 @@ def _delimiter(body: str, name: str) -> str:
     if len(even) == 1:
         return even[0]
     if len(even) > 1:
-        found = " or ".join(DELIMITERS[d] for d in even)
+        result = " or ".join(DELIMITERS[d] for d in even)
         raise BadInput(
-            f"{name} could be separated by {found} (row 1 splits either way); "
+            f"{name} could be separated by {result} (row 1 splits either way); "
             "save it again with commas."
         )
     if split:
@@ -201,7 +201,7 @@ def _named(
     names: list[str], columns: list[pa.StringArray], file: str, notes: list[str]
 ) -> tuple[list[str], list[pa.StringArray]]:
     """Columns with a name of their own: empty ones left out, nameless ones numbered."""
-    kept: list[tuple[str, pa.StringArray]] = []
+    named: list[tuple[str, pa.StringArray]] = []
     for place, (name, column) in enumerate(zip(names, columns), start=1):
         if not name:
             if pc.all(pc.equal(column, "")).as_py():
@@ -211,15 +211,15 @@ def _named(
                 continue
             name = f"column {place}"
             notes.append(f"{file}, column {place} has no name and is called {name!r}.")
-        kept.append((name, column))
-    seen: dict[str, int] = {}
+        named.append((name, column))
+    places: dict[str, int] = {}
     for place, name in enumerate(names, start=1):
-        if name and name in seen:
+        if name and name in places:
             raise BadInput(
-                f"{file}, row 1: the column name {name!r} stands in columns {seen[name]} and "
+                f"{file}, row 1: the column name {name!r} stands in columns {places[name]} and "
                 f"{place}; rename one of them."
             )
-        seen[name] = place
-    if not kept:
+        places[name] = place
+    if not named:
         raise BadInput(f"{file}, row 1: no column has a name; add a header.")
-    return [n for n, _ in kept], [c for _, c in kept]
+    return [n for n, _ in named], [c for _, c in named]

@@ -63,7 +63,7 @@ def regular(path: Path, name: str = "") -> int:
     """
     name = name or path.name or str(path)
     try:
-        found = path.stat()
+        result = path.stat()
     except (FileNotFoundError, NotADirectoryError):
         raise BadInput(f"There is no file {name}; check the path.") from None
     except OSError as error:
@@ -72,11 +72,11 @@ def regular(path: Path, name: str = "") -> int:
         ) from None
     except ValueError:  # a character that no path has
         raise BadInput(f"{_short(name)!r} is no path of a file; check it.") from None
-    if stat.S_ISDIR(found.st_mode):
+    if stat.S_ISDIR(result.st_mode):
         raise BadInput(f"{name} is a folder; name a file in it.")
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(result.st_mode):
         raise BadInput(f"{name} is a pipe or a device; copy the table into a file and name that.")
-    return found.st_size
+    return result.st_size
 
 
 def _short(name: str) -> str:

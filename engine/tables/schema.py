@@ -22,7 +22,7 @@ class Column:
         required: Must the table have it?
         missing: May cells be empty?
         doc: What it holds, with its unit.
-        target: Is it what is learnt, which a table to predict need not have?
+        target: Is it what is learned, which a table to predict need not have?
         beside: The target that it belongs to: without that one there is nothing to learn.
         minimum_levels: A label with fewer different values cannot be fitted.
         aliases: Other names it is known by, tried where a table lacks `name`.
@@ -59,14 +59,14 @@ class TableSchema:
         errors: Whether `<feature>_err` holds the standard deviation of a feature.
         boxes: Whether an input `<dim>` may come as `<dim>_lo` and `<dim>_hi`.
         missing: Whether an empty feature cell is a missing value (else it is an error).
-        one_target: Whether one of the columns that are learnt must be there, whichever it is.
+        one_target: Whether one of the columns that are learned must be there, whichever it is.
         minimum_rows: Fewer cannot be fitted.
         target_setting: The setting that names the target column, where the user may choose it;
             the first of `columns` is then the target.
         images: Whether a ZIP of images is taken in place of a CSV; features are then pixels, of
             which constant ones are kept.
         turned: Whether images that are light on the whole are turned over, so that what is dark
-            is 1; otherwise their grey stays as it is.
+            is 1; otherwise their gray stays as it is.
         cut: Whether images are photographs, which are cut into patches, a row each, in place of
             being brought to one size.
         rates: Whether birth rates as the Human Fertility Database has them are taken as they are.
@@ -96,7 +96,7 @@ class TableSchema:
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """The names of the columns that can be learnt by themselves."""
+        """The names of the columns that can be learned by themselves."""
         return tuple(c.name for c in self.columns if c.target and not c.beside)
 
 
@@ -147,7 +147,7 @@ class Preview:
         problems: Sentences; where there is none the table can be fitted.
         warnings: Sentences on what was inferred or looks suspicious.
         absent: Names that the table must have and lacks; the first problem then says so.
-        features: Columns that would be learnt from, by their names in the schema.
+        features: Columns that would be learned from, by their names in the schema.
         counts: What `counts` says of the table, as far as it could be read.
     """
 
@@ -170,10 +170,10 @@ def counts(frame: pd.DataFrame, schema: TableSchema) -> dict[str, dict[str, int]
         By column: rows of each value, where it is a label of the schema (a task, a class), nothing
         of others.
     """
-    found: dict[str, dict[str, int]] = {str(name): {} for name in frame.columns}
+    result: dict[str, dict[str, int]] = {str(name): {} for name in frame.columns}
     for column in schema.columns:
         if column.kind == "label" and column.name in frame:
             values = frame[column.name].dropna().astype(str)
             rows = values[values != ""].value_counts()
-            found[column.name] = {str(value): int(n) for value, n in rows.items()}
-    return found
+            result[column.name] = {str(value): int(n) for value, n in rows.items()}
+    return result

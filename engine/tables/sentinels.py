@@ -35,24 +35,24 @@ def sentinels(values: Float[np.ndarray, " n"]) -> list[Sentinel]:
     Args:
         values: The column; NaN where a cell is empty.
     """
-    seen = values[~np.isnan(values)]
-    present = [code for code in CODES if (seen == code).any()] if len(seen) else []
+    observed = values[~np.isnan(values)]
+    present = [code for code in CODES if (observed == code).any()] if len(observed) else []
     if not present:
         return []
-    rest = seen[~np.isin(seen, CODES)]
+    rest = observed[~np.isin(observed, CODES)]
     if len(np.unique(rest[:100_000])) < _LEVELS:
         return []
     low, high = np.quantile(rest, [0.25, 0.75])
     least, most = rest.min(), rest.max()
     span = (high - low) or (most - least)
-    found = []
+    results = []
     for code in present:
-        count = int((seen == code).sum())
-        if count < _CELLS and count < _SHARE * len(seen):
+        count = int((observed == code).sum())
+        if count < _CELLS and count < _SHARE * len(observed):
             continue
         gap = least - code if code < least else code - most
         away = low - code if code < least else code - high
         impossible = code < 0 < least and gap >= span / 2
         if impossible or (gap >= span and away > _SPANS * span):
-            found.append(Sentinel(code, count, int(np.flatnonzero(values == code)[0])))
-    return found
+            results.append(Sentinel(code, count, int(np.flatnonzero(values == code)[0])))
+    return results

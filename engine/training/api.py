@@ -96,9 +96,9 @@ def fit(
         BadInput: The table or a setting cannot be used; the sentence says why.
     """
     keep_freed_memory()
-    found = entry(study)
-    settings = settings or found.settings.parse(values)
-    table = open_table(found, data, settings)
+    spec = entry(study)
+    settings = settings or spec.settings.parse(values)
+    table = open_table(spec, data, settings)
     notes = _notes(table)
     made = study_class(study)(settings, table, choose_device(device))
     made.notes = [*notes, *made.notes]
@@ -121,9 +121,9 @@ def restore(
     study: str, values: Mapping[str, Any], model: bytes, device: str = "auto"
 ) -> FittedStudy:
     """A fitted study from the blob of its `Fitted` event and the settings it was trained with."""
-    found = entry(study)
+    spec = entry(study)
     return study_class(study).restore(
-        found.settings.parse(values),
+        spec.settings.parse(values),
         load_tensors(model),
         header(model, "meta"),
         choose_device(device),

@@ -98,18 +98,18 @@ class _Loop:
                 return
             if control.wish == "stop":
                 reason = f"After step {at.step}, as asked; the best so far is kept."
-                yield from self.conclude(State.STOPPED, reason)
+                yield from self.finalize(State.STOPPED, reason)
                 return
             if not self.begun:
-                study.begin(at.restart, at.stage, self.best_here())
+                study.start_restart(at.restart, at.stage, self.best_here())
                 self.begun = True
-            said = len(study.notes)
+            sent = len(study.notes)
             elbo, score = study.step()
             now = self.clock()
             at.seconds = now - started
             self.judge(elbo, score)
             yield Progress(at.step, elbo, at.seconds, at.best, score, at.restart)
-            for text in study.notes[said:]:
+            for text in study.notes[sent:]:
                 yield Note(text)
             if not math.isfinite(elbo):
                 yield from self.diverge(elbo)
@@ -124,7 +124,7 @@ class _Loop:
                 yield self.checkpoint()
                 saved = self.clock()
         control.heeded = True  # nothing is left to stop
-        yield from self.conclude(*self.verdict())
+        yield from self.finalize(*self.verdict())
 
     def judge(self, elbo: float, score: float) -> None:
         """Count the step; keep the parameters where the score is the restart's best."""
@@ -196,15 +196,15 @@ class _Loop:
             "inducing points, a lower learning rate, or look for extreme values in the data."
         )
         if self.kept:
-            yield from self.conclude(State.DIVERGED, remedy + " The last good parameters are kept.")
+            yield from self.finalize(State.DIVERGED, remedy + " The last good parameters are kept.")
         else:
             yield Finished(State.DIVERGED, remedy)
 
-    def conclude(self, state: State, reason: str) -> Iterator[Event]:
+    def finalize(self, state: State, reason: str) -> Iterator[Event]:
         if not self.kept:
             yield Finished(state, "No step was taken, so there is no model.", Report())
             return
-        report = self.study.conclude(self.kept)
+        report = self.study.finalize(self.kept)
         yield Snapshot(self.at.step, self.study.snapshot())
         yield Fitted(blob(*self.study.fitted()))
         yield Finished(state, reason, report)
@@ -239,7 +239,7 @@ class _Loop:
         self.kept = [(s, part(tensors, f"kept.{r}.")) for r, s in enumerate(loop_state["scores"])]
         self.begun = loop_state["begun"]
         if self.begun:
-            self.study.begin(self.at.restart, self.at.stage, self.best_here())
+            self.study.start_restart(self.at.restart, self.at.stage, self.best_here())
             self.study.load(part(tensors, "parameters."), part(tensors, "state."))
 
 

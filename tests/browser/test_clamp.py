@@ -134,13 +134,13 @@ def test_labels_by_keys_are_taken_back_changed_and_agreed_on_in_a_second_window(
         shown(window)
         window.get_by_label("Your name").fill("bo")
         window.get_by_label("Your name").press("Tab")
-        window.get_by_role("button", name="what others labelled").click()
+        window.get_by_role("button", name="what others labeled").click()
         expect(bench(window)).to_have_attribute(
             "data-row", re.compile("^(" + "|".join(map(str, rows)) + ")$"), timeout=PATIENCE
         )
         for _ in range(3):
             press(window, "1")
-        said = "bo both labelled 3 patches and agree on"
+        said = "bo both labeled 3 patches and agree on"
         expect(come_to(window, "The labels")).to_contain_text(said, timeout=PATIENCE)
         expect(come_to(page, "The labels")).to_contain_text(said, timeout=PATIENCE)
     finally:

@@ -25,11 +25,11 @@ def figure(page: Page, title: str) -> Locator:
 
 
 def cell() -> bytes:
-    """A dark plate on light ground, larger than what the model has learnt from."""
-    grey = np.full((70, 70), 200, np.uint8)
-    grey[30:40, 15:55] = 60
+    """A dark plate on light ground, larger than what the model has learned from."""
+    gray = np.full((70, 70), 200, np.uint8)
+    gray[30:40, 15:55] = 60
     file = BytesIO()
-    Image.fromarray(grey).save(file, "PNG")
+    Image.fromarray(gray).save(file, "PNG")
     return file.getvalue()
 
 

@@ -58,9 +58,9 @@ class FakeService:
         return lambda: self.watchers.remove(watcher)
 
     def say(self, run: str, *events: Event) -> None:
-        said = self.store.write(run, events)
+        message = self.store.write(run, events)
         for watcher in list(self.watchers):
-            watcher(run, said)
+            watcher(run, message)
 
     limits = Limits()
 

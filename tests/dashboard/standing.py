@@ -58,9 +58,9 @@ class Reply:
     @property
     def token(self) -> str:
         """The token of a page's session."""
-        found = TOKEN.search(self.body.decode())
-        assert found is not None, "the page holds no token"
-        return found[1]
+        match = TOKEN.search(self.body.decode())
+        assert match is not None, "the page holds no token"
+        return match[1]
 
     @property
     def cookie(self) -> str:
@@ -72,14 +72,14 @@ class Reply:
 def standing(folder: Path, **options: Any) -> Iterator[Standing]:
     """A server; `options` are those of `ServerOptions`."""
     started = threading.Event()
-    found: list[Any] = []
+    results: list[Any] = []
 
     def serve() -> None:
         asyncio.set_event_loop(asyncio.new_event_loop())
         store = Store.open(f"sqlite:///{folder / 'runs.db'}")
         site = Site(FakeService(store), folder, KEY)
         server = build(site, ServerOptions(port=0, **options))
-        found.extend((server, site))
+        results.extend((server, site))
         server.start()
         server.io_loop.add_callback(started.set)
         server.io_loop.start()
@@ -87,7 +87,7 @@ def standing(folder: Path, **options: Any) -> Iterator[Standing]:
     thread = threading.Thread(target=serve, daemon=True)
     thread.start()
     assert started.wait(30)
-    server, site = found
+    server, site = results
     yield Standing(f"http://127.0.0.1:{server.port}", site, server)
     server.io_loop.add_callback(server.stop)
     server.io_loop.add_callback(server.io_loop.stop)

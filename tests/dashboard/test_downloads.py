@@ -59,9 +59,9 @@ def test_the_wizard_asks_for_what_it_cannot_tell_and_says_what_is_learnt_from(
         assert not upload._use.visible
         upload._map("y", "PM2.5")
         await until(lambda: upload._use.visible)
-        said = upload._found.object
-        assert "To learn from, 3 columns: wind, time_start [h], time_end [h]." in said
-        assert "<b>.csv" not in said
+        message = upload._found.object
+        assert "To learn from, 3 columns: wind, time_start [h], time_end [h]." in message
+        assert "<b>.csv" not in message
         upload._store()
         store = site.service.store
         await until(lambda: store.uploads("anna"))

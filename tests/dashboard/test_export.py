@@ -65,8 +65,8 @@ def test_the_notebook_runs_top_to_bottom_and_gives_the_same_figures(trained: Any
         nbformat.v4.new_code_cell("print('FIGURES', metrics.to_json(double_precision=15))")
     )
     NotebookClient(made, timeout=240, kernel_name="python3").execute()
-    said = "".join(o.get("text", "") for o in made.cells[-1].outputs)
-    again = pd.read_json(io.StringIO(said.split("FIGURES ")[1]))
+    message = "".join(o.get("text", "") for o in made.cells[-1].outputs)
+    again = pd.read_json(io.StringIO(message.split("FIGURES ")[1]))
     once = [m.value for m in trained.report.metrics]
     assert again["value"].tolist() == pytest.approx(once, rel=1e-9)
 

@@ -85,7 +85,7 @@ def notebooks(runs: dict[tuple[str, str], Any]) -> dict[tuple[str, str], pd.Data
     """Metrics of every notebook."""
     folder, v4 = runs["", ""], nbformat.v4
     whole = v4.new_notebook()
-    said: dict[tuple[str, str], int] = {}
+    message: dict[tuple[str, str], int] = {}
     for (study, kind), run in runs.items():
         if not study:
             continue
@@ -95,16 +95,16 @@ def notebooks(runs: dict[tuple[str, str], Any]) -> dict[tuple[str, str], pd.Data
         start = v4.new_code_cell(f"%reset -f\nimport os\nos.chdir({home})\ndel os")
         last = v4.new_code_cell(f"print({SAID!r} + metrics.to_json(double_precision=15))")
         whole.cells += [start, *one.cells, last]
-        said[study, kind] = len(whole.cells) - 1
+        message[study, kind] = len(whole.cells) - 1
     for i, cell in enumerate(whole.cells):
         cell["id"] = f"c{i}"
     env = {**os.environ, "PYTHONPATH": str(ROOT)}  # as if it were installed
     NotebookClient(whole, timeout=600, kernel_name="python3").execute(env=env)
-    found = {}
-    for which, at in said.items():
+    result = {}
+    for which, at in message.items():
         text = "".join(o.get("text", "") for o in whole.cells[at].outputs)
-        found[which] = pd.read_json(io.StringIO(text.split(SAID)[1]))
-    return found
+        result[which] = pd.read_json(io.StringIO(text.split(SAID)[1]))
+    return result
 
 
 def cases() -> Iterator[tuple[str, str]]:

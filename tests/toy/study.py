@@ -42,7 +42,7 @@ class Study:
         self.mean = torch.zeros(3, dtype=torch.float64)
         self.held: list[torch.Tensor] = []
 
-    def begin(self, restart: int, stage: int, best: Tensors | None) -> None:
+    def start_restart(self, restart: int, stage: int, best: Tensors | None) -> None:
         self.generator = torch.Generator().manual_seed(1000 * self.settings.seed + restart)
         start = torch.randn(3, generator=self.generator, dtype=torch.float64)
         if stage > 0 and best is not None:
@@ -94,7 +94,7 @@ class Study:
         whole = self.optimizer.state_dict()
         self.optimizer.load_state_dict({**whole, "state": {0: adam} if adam else {}})
 
-    def conclude(self, kept: list[tuple[float, Tensors]]) -> Report:
+    def finalize(self, kept: list[tuple[float, Tensors]]) -> Report:
         score, best = max(kept, key=lambda pair: pair[0])
         self.mean = best["mean"].detach()
         return Report((Metric("toy", "score", score),), self.snapshot(), ("It ended.",))

@@ -55,9 +55,9 @@ class Field(View):
         self.surface.clear()
         self.intervals.clear()
 
-    def update(self, told: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
+    def update(self, data: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
         """Show the cells of a snapshot or report."""
-        self.show(told.arrays, metadata)
+        self.show(data.arrays, metadata)
 
     def show(self, arrays: Mapping[str, np.ndarray], metadata: Mapping[str, Any]) -> None:
         """Show `mean`, `std_f` and `std_y` of the cells that `metadata` tell."""
@@ -77,11 +77,11 @@ class Field(View):
     def _lay(self, metadata: Mapping[str, Any]) -> None:
         """Axes, cells and observations, which stay the same throughout a run."""
         self._laid = metadata
-        dims, seen = metadata["dims"], metadata["observed"]
+        dims, observed = metadata["dims"], metadata["observed"]
         self._choose(len(dims))
-        lo, hi = np.asarray(seen["lo"], float), np.asarray(seen["hi"], float)
-        y, held = np.asarray(seen["y"], float), np.asarray(seen["test"], bool)
-        mine = np.asarray(seen["task"]) == metadata["tasks"].index(metadata["scarce"])
+        lo, hi = np.asarray(observed["lo"], float), np.asarray(observed["hi"], float)
+        y, held = np.asarray(observed["y"], float), np.asarray(observed["test"], bool)
+        mine = np.asarray(observed["task"]) == metadata["tasks"].index(metadata["scarce"])
         if len(dims) == 2:
             known = metadata["truth"]
             truth = None if known is None else np.asarray(known, float)

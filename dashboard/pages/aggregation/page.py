@@ -79,8 +79,8 @@ def _result(page: PageContext) -> tuple[Any, ...]:
     def check() -> DataView:
         plot = ScatterPlot("average", outlier=None, title=CHECK, against="recorded")
 
-        def feed(told: Report, metadata: Any) -> None:
-            _, y, mean, std, _ = told.arrays["check"]
+        def feed(data: Report, metadata: Any) -> None:
+            _, y, mean, std, _ = data.arrays["check"]
             plot.show(y, mean, std)
 
         return DataView(plot, feed)
@@ -101,13 +101,13 @@ def without_a_task(run: RunState) -> tuple[str, list[Variant]]:
     """The other tasks, each one click away from being left out."""
     metadata = run.metadata
     others = [str(task) for task in metadata["tasks"] if task != metadata["scarce"]]
-    tasks, seen = metadata["tasks"], np.asarray(metadata["observed"]["task"])
+    tasks, observed = metadata["tasks"], np.asarray(metadata["observed"]["task"])
     before = str(run.record.settings.get("leave_out") or "")
-    said = f"together with {', '.join(others)}" if others else "alone"
-    return f"This run trained {metadata['scarce']} {said}.", [
+    message = f"together with {', '.join(others)}" if others else "alone"
+    return f"This run trained {metadata['scarce']} {message}.", [
         Variant(
             f"the same without {task}",
-            f"{int((seen == tasks.index(task)).sum())} fewer observations.",
+            f"{int((observed == tasks.index(task)).sum())} fewer observations.",
             {"leave_out": ",".join(filter(None, [before, task]))},
         )
         for task in others

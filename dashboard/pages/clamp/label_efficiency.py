@@ -44,15 +44,15 @@ class LabelEfficiencyPlot(ScoreCurve):
             mean, low, high = one[at], one[at] - around[at], one[at] + around[at]
             lines.append((labels[at], mean, np.clip(low, 0, 1), np.clip(high, 0, 1)))
         self.figures[0].yaxis[0].axis_label = score
-        said = [
+        messages = [
             f"{name} {line[1][-1]:.2f} with {line[0][-1]:.0f}"
             for name, line in zip(methods, lines)
             if len(line[0])
         ]
-        reading = f"{score} {of}".rstrip() + f" by labels: {', '.join(said)}."
+        reading = f"{score} {of}".rstrip() + f" by labels: {', '.join(messages)}."
         if len(scores) > 1:
             reading += _gap(labels, scores, methods)
-        self.draw(reading if said else NOTHING, lines, methods)
+        self.draw(reading if messages else NOTHING, lines, methods)
 
 
 def _gap(

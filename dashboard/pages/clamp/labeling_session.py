@@ -34,7 +34,7 @@ MOST = 100  # patches that the model names at once
 AT_ONCE = 12  # patches of one question to the model
 LISTED = 48  # labels of the history
 LOOK = 3000  # milliseconds between looks at what other windows have put into the store
-MODEL, OTHERS = "what the model needs", "what others labelled"
+MODEL, OTHERS = "what the model needs", "what others labeled"
 WAIT = "The model chooses the next patch…"
 DONE = "All patches are labeled or skipped."
 NONE_OF_OTHERS = "No other visitor has labeled a patch that you have not."
@@ -45,17 +45,17 @@ class LabelingSession:
 
     Args:
         page: The page that it stands on.
-        learnt: Called with the model's answer to "ask", and the labels that it was told.
+        on_answer: Called with the model's answer to "ask", and the labels that it was told.
         changed: Called when the labels have changed.
     """
 
     def __init__(
         self,
         page: PageContext,
-        learnt: Callable[[Answer, Mapping[int, Label]], None],
+        on_answer: Callable[[Answer, Mapping[int, Label]], None],
         changed: Callable[[], None],
     ) -> None:
-        self._page, self._learnt, self._changed = page, learnt, changed
+        self._page, self._on_answer, self._changed = page, on_answer, changed
         self.desk = LabelingWidget(self._hear)
         self.run: RunState | None = None
         self.labels: list[Label] = []
@@ -143,9 +143,9 @@ class LabelingSession:
 
     # --- what the person does ---
 
-    def _hear(self, told: Mapping[str, Any]) -> None:
-        act, turn = str(told["act"]), int(told.get("turn", 0))
-        self.who = clean_name(str(told.get("who", "")))
+    def _hear(self, message: Mapping[str, Any]) -> None:
+        act, turn = str(message["act"]), int(message.get("turn", 0))
+        self.who = clean_name(str(message.get("who", "")))
         if self.run is None:
             return
         self._take(self._given)
@@ -155,10 +155,10 @@ class LabelingSession:
             self._show()
             self._queue()
         elif act == "label":
-            word = self._classes[1 if told.get("value") else 0]
-            self._put(turn, int(told["row"]), word, gone=int(told["row"]), next=True)
+            word = self._classes[1 if message.get("value") else 0]
+            self._put(turn, int(message["row"]), word, gone=int(message["row"]), next=True)
         elif act == "skip":
-            row = int(told["row"])
+            row = int(message["row"])
             self._skipped.append(row)
             self._acts.append(("skip", row))
             self.desk.undoable = True
@@ -167,7 +167,7 @@ class LabelingSession:
         elif act == "undo":
             self._undo(turn)
         elif act == "again":
-            self._back(turn, int(told["row"]), "")
+            self._back(turn, int(message["row"]), "")
 
     def _put(self, turn: int, row: int, word: str, **answer: Any) -> None:
         """Put a label into the store ("" takes one back), then answer the press."""
@@ -216,9 +216,9 @@ class LabelingSession:
         else:
             self.desk.answer(turn, said="You have no label to undo.")
 
-    def _back(self, turn: int, row: int, said: str) -> None:
+    def _back(self, turn: int, row: int, message: str) -> None:
         """Show a patch again, sending it along where the browser may have dropped it."""
-        done = partial(self.desk.answer, turn, said=said, back=row)
+        done = partial(self.desk.answer, turn, said=message, back=row)
         self._fetch([row], done, anew=True)
 
     # --- labels ---
@@ -265,14 +265,14 @@ class LabelingSession:
         known = [[r, self._classes.index(v.label)] for r, v in stand.items()
                  if v.label in self._classes]  # fmt: skip
         past = [f1 for n, f1 in sorted(self._f1.items()) if n < len(stand) and n % self._batch == 0]
-        asked = {"labels": known, "batch": min(AHEAD + self.skipped, MOST), "f1": past}
+        query = {"labels": known, "batch": min(AHEAD + self.skipped, MOST), "f1": past}
 
         def answered(answer: Answer) -> None:
             if self.run is not run:
                 return
             self.answer = answer
             self._f1[len(stand)] = float(np.ravel(answer["f1"])[0])
-            self._learnt(answer, stand)
+            self._on_answer(answer, stand)
             self._queue()
             self._page.read(at_once=True)
 
@@ -282,7 +282,7 @@ class LabelingSession:
                 if self._again:
                     self._refit()
 
-        self._page.background(self._page.service.explore(run.id, "ask", asked), answered, last=over)
+        self._page.background(self._page.service.explore(run.id, "ask", query), answered, last=over)
 
     def _queue(self) -> None:
         """Tell the browser what comes next, and send it the patches that it lacks."""

@@ -44,18 +44,18 @@ class LabelingView(View):
 
     Args:
         page: The page that it stands on.
-        learnt: Called with the model's answer and the labels that it was told.
+        on_answer: Called with the model's answer and the labels that it was told.
     """
 
     title = "Label"
     figures: tuple[Any, ...] = ()
 
     def __init__(
-        self, page: PageContext, learnt: Callable[[Answer, Mapping[int, Label]], None]
+        self, page: PageContext, on_answer: Callable[[Answer, Mapping[int, Label]], None]
     ) -> None:
         self._page = page
         self.changed: Callable[[], None] = lambda: None
-        self.session = LabelingSession(page, learnt, self._changed)
+        self.session = LabelingSession(page, on_answer, self._changed)
         self._run: RunState | None = None
         self.invite = pmui.Button(label="Label these patches yourself", margin=0, visible=False)
         self.invite.on_click(lambda _: self._begin())
@@ -79,11 +79,11 @@ class LabelingView(View):
         each = ", ".join(f"{n} {c}" for n, c in zip(counts, run.metadata["classes"]))
         skipped = f"; {self.session.skipped} skipped" if self.session.skipped else ""
         advice = self.session.answer.get("advice")
-        told = f" {np.ravel(advice)[0]}" if advice is not None and len(stand) else ""
+        hint = f" {np.ravel(advice)[0]}" if advice is not None and len(stand) else ""
         many = len(self.session.answer.get("p", ())) or run.metadata["rows"]["pool"]
-        return f"{len(stand)} of {many:,} patches labeled: {each}{skipped}.{told}"
+        return f"{len(stand)} of {many:,} patches labeled: {each}{skipped}.{hint}"
 
-    def update(self, told: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
+    def update(self, data: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
         """A run that still prepares has nothing to label yet."""
 
     def open(self, run: RunState) -> None:
@@ -221,11 +221,13 @@ def agreement(people: Mapping[str, Mapping[int, str]]) -> str:
     if len(people) < 2:
         return ""
     pairs = [(kappa(people[a], people[b]), a, b) for a, b in combinations(people, 2)]
-    (both, agreed, beyond), a, b = max(pairs, key=lambda found: found[0][0])
+    (both, agreed, beyond), a, b = max(pairs, key=lambda pair: pair[0][0])
     if not both:
         return f"{a} and {b} have not labeled the same patches yet."
-    said = f"{a} and {b} both labelled {both} patches and agree on {agreed:.0%}"
-    return said + (f"; beyond chance, Cohen's kappa is {beyond:.2f}." if isfinite(beyond) else ".")
+    message = f"{a} and {b} both labeled {both} patches and agree on {agreed:.0%}"
+    return message + (
+        f"; beyond chance, Cohen's kappa is {beyond:.2f}." if isfinite(beyond) else "."
+    )
 
 
 def _places(run: RunState | None) -> Callable[[int], int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scant.dashboard.live.run_state import RunState
 from scant.dashboard.pages.clamp.label_efficiency import LabelEfficiencyPlot
@@ -23,9 +23,7 @@ from scant.dashboard.study_page.prose import read_prose
 from scant.dashboard.study_page.variants import Alternatives, Variant
 from scant.dashboard.study_page.views import PageViews
 from scant.events import Report
-
-if TYPE_CHECKING:
-    from scant.store.records import Label
+from scant.store.records import Label
 
 STORY, EQUATIONS = read_prose(__package__)
 COMPARED = "All methods on the same budget"
@@ -38,10 +36,10 @@ def views(page: PageContext) -> PageViews:
     """The views of one browser session."""
     pool, efficiency, queue = PoolView(), Efficiency(), Queue(page)
 
-    def learnt(answer: Answer, labels: Mapping[int, Label]) -> None:
-        pool.learnt(answer, labels)
-        efficiency.learnt(answer, labels)
-        picture.learnt()
+    def on_answer(answer: Answer, labels: Mapping[int, Label]) -> None:
+        pool.on_answer(answer, labels)
+        efficiency.on_answer(answer, labels)
+        picture.on_answer()
 
     def known() -> list[list[int]]:
         session = desk.session
@@ -49,7 +47,7 @@ def views(page: PageContext) -> PageViews:
         return [[r, classes.index(v.label)] for r, v in session.standing.items()
                 if v.label in classes]  # fmt: skip
 
-    desk = LabelingView(page, learnt)
+    desk = LabelingView(page, on_answer)
     picture = Picture(page, known)
     queue.picked = picture.show
     live: tuple[Any, ...] = (desk, efficiency, pool)
@@ -77,22 +75,22 @@ def views(page: PageContext) -> PageViews:
 
 def hidden(run: RunState) -> set[str]:
     """Titles of the views that this run has nothing for."""
-    metadata, found = run.metadata, set()
+    metadata, result = run.metadata, set()
     if run.record.settings.get("expert") == "you":
-        found |= {"Objective", "Figures", TRUST, COMPARED, Queue.title, ELSE}
+        result |= {"Objective", "Figures", TRUST, COMPARED, Queue.title, ELSE}
     else:
-        found.add(Labels.title)
+        result.add(Labels.title)
     if metadata and not metadata.get("pictures"):
-        found.add(Picture.title)
-    return found
+        result.add(Picture.title)
+    return result
 
 
 def _result() -> tuple[Any, ...]:
     def compared() -> DataView:
         plot = LabelEfficiencyPlot(COMPARED, "compared")
 
-        def feed(told: Report, metadata: Mapping[str, Any]) -> None:
-            a = told.arrays
+        def feed(data: Report, metadata: Mapping[str, Any]) -> None:
+            a = data.arrays
             plot.show(a["labels"].astype(float), a["compare_f1"], metadata["compared"], "F1",
                       a["compare_sd"], "on average over several sessions each")  # fmt: skip
 
@@ -102,8 +100,8 @@ def _result() -> tuple[Any, ...]:
         plot = ReliabilityPlot(TRUST)
         return DataView(
             plot,
-            lambda told, metadata: plot.show(
-                told.arrays["reliability"], str(metadata["classes"][1])
+            lambda data, metadata: plot.show(
+                data.arrays["reliability"], str(metadata["classes"][1])
             ),
         )
 
@@ -122,8 +120,8 @@ def otherwise(run: RunState) -> tuple[str, list[Variant]]:
     """Other ways of asking, rarer clamps, fewer labels: each one click away."""
     used = run.record.settings
     others = [
-        Variant(f"asking by {name}", said, {"acquisition": name})
-        for name, said in ASKS.items()
+        Variant(f"asking by {name}", message, {"acquisition": name})
+        for name, message in ASKS.items()
         if name != used["acquisition"]
     ]
     if not used["imbalance"]:

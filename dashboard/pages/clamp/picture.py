@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import panel as pn
 import panel_material_ui as pmui
+from scant.dashboard.live.run_state import RunState
 from scant.dashboard.plots.base import PlotView
 from scant.dashboard.plots.boxes import BoxesPlot
+from scant.dashboard.study_page.context import PageContext
 from scant.dashboard.study_page.widgets import stacked
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from scant.dashboard.live.run_state import RunState
-    from scant.dashboard.study_page.context import PageContext
 
 CHOOSE = "Choose a picture."
 NO_PICTURES = "The patches of this pool have no pictures."
@@ -82,7 +78,7 @@ class Picture(PlotView):
         if self._metadata.get("pictures"):
             self._page.ask("picture", self._answered, row=row, labels=self._known())
 
-    def learnt(self) -> None:
+    def on_answer(self) -> None:
         """Show the picture as the model sees it by now."""
         if self.shown.visible:
             self._ask()
@@ -99,10 +95,10 @@ class Picture(PlotView):
         p, truth = np.asarray(answer["p"], float), np.asarray(answer["truth"], int)
         verdict = float(np.ravel(answer["verdict"])[0])
         sought = str(self._metadata["classes"][1])
-        said = f"This picture shows {sought} with p = {verdict:.2f}"
-        said += f"; {int((p > 0.5).sum())} of its {len(p)} patches have p above one half."
+        message = f"This picture shows {sought} with p = {verdict:.2f}"
+        message += f"; {int((p > 0.5).sum())} of its {len(p)} patches have p above one half."
         if (truth >= 0).any():
-            said += f" In the table, {int((truth == 1).sum())} of them show it."
+            message += f" In the table, {int((truth == 1).sum())} of them show it."
         self.shown.visible = True
         rows = np.asarray(answer["rows"], int)
-        self.plot.show(image, share, p, rows, said)
+        self.plot.show(image, share, p, rows, message)

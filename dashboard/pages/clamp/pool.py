@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import panel_material_ui as pmui
@@ -13,9 +13,7 @@ from scant.dashboard.plots.base import PlotView
 from scant.dashboard.plots.pool import PoolPlot
 from scant.dashboard.study_page.widgets import stacked
 from scant.events import Report, Snapshot
-
-if TYPE_CHECKING:
-    from scant.store.records import Label
+from scant.store.records import Label
 
 SCORES = {"F1": "f1", "precision": "precision", "recall": "recall"}
 YOURS = "your labels"
@@ -33,25 +31,25 @@ class PoolView(PlotView):
         self._xy = np.empty((0, 2))
         self._classes: list[str] = ["", ""]
 
-    def update(self, told: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
+    def update(self, data: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
         """Show the pool of a snapshot."""
-        arrays = told.arrays
+        arrays = data.arrays
         self._xy = np.asarray(arrays["pool_xy"], float)
         self._classes = [str(c) for c in metadata["classes"]]
-        asked, label = (np.asarray(arrays[n], int) for n in ("asked", "asked_label"))
-        given = [asked[label == k].tolist() for k in (0, 1)]
+        query, label = (np.asarray(arrays[n], int) for n in ("asked", "asked_label"))
+        given = [query[label == k].tolist() for k in (0, 1)]
         self._show(arrays["pool_p"], given, arrays["queue"])
 
-    def learnt(self, answer: Mapping[str, np.ndarray], labels: Mapping[int, Label]) -> None:
-        """Show what the model thinks once it has learnt these labels."""
+    def on_answer(self, answer: Mapping[str, np.ndarray], labels: Mapping[int, Label]) -> None:
+        """Show what the model thinks once it has learned these labels."""
         if len(answer["p"]) == len(self._xy):
             given = [[r for r, v in labels.items() if v.label == c] for c in self._classes]
             self._show(answer["p"], given, answer["queue"])
 
     def _show(self, p: np.ndarray, given: list[list[int]], queue: np.ndarray) -> None:
         rows = np.arange(len(self._xy))
-        asked = np.asarray(queue, int).tolist()
-        self.plot.show(self._xy, np.asarray(p, float), rows, given, asked, self._classes)
+        query = np.asarray(queue, int).tolist()
+        self.plot.show(self._xy, np.asarray(p, float), rows, given, query, self._classes)
 
 
 class Efficiency(PlotView):
@@ -66,20 +64,20 @@ class Efficiency(PlotView):
                                  size="small", margin=0)  # fmt: skip
         self.score.param.watch(lambda _: self._show(), "value")
         self.panel = stacked(self.score, self.plot.panel)
-        self._told: tuple[Mapping[str, np.ndarray], list[str]] | None = None
+        self._latest: tuple[Mapping[str, np.ndarray], list[str]] | None = None
         self._own: dict[int, list[float]] = {}
 
-    def update(self, told: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
+    def update(self, data: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
         """Show the curves of a snapshot."""
-        self._told = told.arrays, [str(m) for m in metadata["methods"]]
+        self._latest = data.arrays, [str(m) for m in metadata["methods"]]
         self._show()
 
     def clear(self, run: RunState) -> None:
         """Forget the run shown before."""
-        self._told, self._own = None, {}
+        self._latest, self._own = None, {}
         self.plot.clear()
 
-    def learnt(self, answer: Mapping[str, np.ndarray], labels: Mapping[int, Label]) -> None:
+    def on_answer(self, answer: Mapping[str, np.ndarray], labels: Mapping[int, Label]) -> None:
         """Add a point: the scores that these labels have come to."""
         scores = [float(np.ravel(answer[name])[0]) for name in SCORES.values()]
         # Labels that were taken back take their points along.
@@ -94,8 +92,8 @@ class Efficiency(PlotView):
             count = np.array(sorted(self._own), float)
             mine = np.array([[self._own[int(n)][column] for n in count]])
             self.plot.show(count, mine, [YOURS], name)
-        elif self._told is not None:
-            arrays, methods = self._told
+        elif self._latest is not None:
+            arrays, methods = self._latest
             scores = np.asarray(arrays[SCORES[name]], float)
             band = np.zeros_like(scores)
             if name == "F1" and len(scores) > 1:

@@ -79,8 +79,8 @@ class Queue(PlotView):
         if self.reveal.hidden:
             self.plot.clear()
         if not self._run.metadata.get("images"):
-            said = ", ".join(f"row {r} (p = {v:.2f})" for r, v in zip(rows, chances))
-            self.plot.describe(f"{NO_IMAGES} Next: {said}." if rows else EMPTY)
+            message = ", ".join(f"row {r} (p = {v:.2f})" for r, v in zip(rows, chances))
+            self.plot.describe(f"{NO_IMAGES} Next: {message}." if rows else EMPTY)
         elif not rows:
             self.plot.clear()
             self.plot.describe(EMPTY)
@@ -106,8 +106,8 @@ class Queue(PlotView):
     def _brought(
         self, rows: list[int], p: list[float], lacking: list[int], answer: dict[str, np.ndarray]
     ) -> None:
-        found = dict(zip(lacking, np.asarray(answer["image"], float) / 255))
-        self._held = {r: v for r, v in (self._held | found).items() if r in rows}
+        result = dict(zip(lacking, np.asarray(answer["image"], float) / 255))
+        self._held = {r: v for r, v in (self._held | result).items() if r in rows}
         if rows == self._rows:
             self._show(rows, p)
 
@@ -115,8 +115,8 @@ class Queue(PlotView):
         shrunk = np.stack([self._held[r][::2, ::2] for r in rows])
         if self.reveal.hidden:
             captions = [[letter] for letter in LETTERS]
-            said = f"{len(rows)} patches of the pool, {LETTERS[0]} to {LETTERS[len(rows) - 1]}."
-            self.plot.show(shrunk, captions, said)
+            message = f"{len(rows)} patches of the pool, {LETTERS[0]} to {LETTERS[len(rows) - 1]}."
+            self.plot.show(shrunk, captions, message)
         else:
             guessed = self.reveal.first
             named = LETTERS if guessed else [f"row {r}" for r in rows]
@@ -124,9 +124,9 @@ class Queue(PlotView):
             which = (
                 f"{len(rows)} patches of the pool" if guessed else f"The next {len(rows)} patches"
             )
-            said = f"{which}, p from {min(p):.2f} to {max(p):.2f}; the bars are probabilities."
-            said += "" if guessed else self._order()
-            self.plot.show(shrunk, captions, said, bars=np.array(p))
+            message = f"{which}, p from {min(p):.2f} to {max(p):.2f}; the bars are probabilities."
+            message += "" if guessed else self._order()
+            self.plot.show(shrunk, captions, message, bars=np.array(p))
         self._page.read(at_once=True)
 
     def _order(self) -> str:

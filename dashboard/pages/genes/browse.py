@@ -71,8 +71,8 @@ class Slot:
     ) -> None:
         """Draw what the model answered of a batch, in its place."""
         self.batch = batch
-        seen = {name: answer[f"seen_{name}"] for name in FIELDS}
-        lay(self.plot, outputs, replicas, seen, answer["grid"])
+        observed = {name: answer[f"seen_{name}"] for name in FIELDS}
+        lay(self.plot, outputs, replicas, observed, answer["grid"])
         draw(self.plot, answer)
         self.plot.title = ", ".join(outputs)
         self.plot.say()

@@ -21,25 +21,25 @@ class Compare(PlotView):
         self.plot = ReplicaGrid(self.title, rows="models")
         self.figures, self.panel = self.plot.figures, self.plot.panel
 
-    def update(self, told: Report, metadata: Mapping[str, Any]) -> None:
+    def update(self, data: Report, metadata: Mapping[str, Any]) -> None:
         """Show the curves of the first shown output by every model."""
-        a = told.arrays
+        a = data.arrays
         mean = np.concatenate([a["mean"][:1], a["compare_mean"]])
         std = np.concatenate([a["std_y"][:1], a["compare_std"]])
-        models = list(dict.fromkeys(m.method for m in told.metrics if m.source != "published"))
+        models = list(dict.fromkeys(m.method for m in data.metrics if m.source != "published"))
         output = metadata["shown"][0]
         names = replicas_of(metadata, [output])[0]
-        seen = {name: np.asarray(values) for name, values in metadata["observed"].items()}
-        mine = np.flatnonzero(seen["output"] == 0)
+        observed = {name: np.asarray(values) for name, values in metadata["observed"].items()}
+        mine = np.flatnonzero(observed["output"] == 0)
         k, n = len(mean), len(mine)
         self.plot.lay(
             models[:k],
             [names] * k,
-            np.tile(seen["x"][mine].astype(float), k),
-            np.tile(seen["y"][mine].astype(float), k),
+            np.tile(observed["x"][mine].astype(float), k),
+            np.tile(observed["y"][mine].astype(float), k),
             np.repeat(np.arange(k), n),
-            np.tile(seen["replica"][mine].astype(int), k),
-            np.tile(seen["test"][mine].astype(bool), k),
+            np.tile(observed["replica"][mine].astype(int), k),
+            np.tile(observed["test"][mine].astype(bool), k),
             (float(a["grid"][0]), float(a["grid"][-1])),
         )
         self.plot.show(a["grid"], mean, np.full_like(std, np.nan), std)

@@ -35,9 +35,9 @@ class Grid(PlotView):
         self._laid = None
         self.plot.clear()
 
-    def update(self, told: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
+    def update(self, data: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
         """Show the curves of a snapshot or report."""
-        self.show(told.arrays, metadata)
+        self.show(data.arrays, metadata)
 
     def show(self, arrays: Mapping[str, np.ndarray], metadata: Mapping[str, Any]) -> None:
         """Show the curves of the outputs that `metadata` tell."""
@@ -62,13 +62,13 @@ def lay(
     plot: ReplicaGrid,
     outputs: list[str],
     replicas: list[list[str]],
-    seen: Mapping[str, Any],
+    observed: Mapping[str, Any],
     grid: np.ndarray,
 ) -> None:
-    """Lay out outputs and their data, of which `seen["output"]` counts within `outputs`."""
-    x, y = (np.asarray(seen[name], float) for name in FIELDS[:2])
-    output, replica = (np.asarray(seen[name], int) for name in FIELDS[2:4])
-    held = np.asarray(seen["test"], bool)
+    """Lay out outputs and their data, of which `observed["output"]` counts within `outputs`."""
+    x, y = (np.asarray(observed[name], float) for name in FIELDS[:2])
+    output, replica = (np.asarray(observed[name], int) for name in FIELDS[2:4])
+    held = np.asarray(observed["test"], bool)
     plot.lay(outputs, replicas, x, y, output, replica, held, (float(grid[0]), float(grid[-1])))
 
 

@@ -141,12 +141,12 @@ class HeldOutReplica(QuestionView):
         )
 
     def _held_out(self, output: str, replica: str) -> bool:
-        """Whether the run itself had not learnt from it, as far as its words tell."""
-        seen, shown = self._metadata["observed"], self._metadata["shown"]
+        """Whether the run itself had not learned from it, as far as its words tell."""
+        observed, shown = self._metadata["observed"], self._metadata["shown"]
         if output not in shown:
             return False
         d, r = shown.index(output), replicas_of(self._metadata, [output])[0].index(replica)
-        mine = zip(seen["output"], seen["replica"], seen["test"])
+        mine = zip(observed["output"], observed["replica"], observed["test"])
         return all(test for one, other, test in mine if (one, other) == (d, r))
 
     def _expected(self, answer: dict[str, np.ndarray]) -> None:

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pandas as pd
 from scant import metrics
-
-if TYPE_CHECKING:
-    from scant.dashboard.live.run_state import RunState
+from scant.dashboard.live.run_state import RunState
 
 
 def rows(run: RunState) -> pd.DataFrame:

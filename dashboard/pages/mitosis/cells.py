@@ -24,9 +24,9 @@ HEADS = ("shared", "private", "sum")
 NO_IMAGES = "This run trains on columns of numbers, not on images."
 
 
-def ink(grey: np.ndarray) -> np.ndarray:
-    """What plots of images take: 1 is black there, and white in a grey image."""
-    return 1 - np.asarray(grey, float)
+def ink(gray: np.ndarray) -> np.ndarray:
+    """What plots of images take: 1 is black there, and white in a gray image."""
+    return 1 - np.asarray(gray, float)
 
 
 def short(name: str, most: int = 9) -> str:
@@ -49,7 +49,7 @@ class Covariances(PlotView):
     title = "What each space ties together"
 
     def __init__(self) -> None:
-        self._told: tuple[Mapping[str, np.ndarray], Mapping[str, Any]] | None = None
+        self._latest: tuple[Mapping[str, np.ndarray], Mapping[str, Any]] | None = None
         self.plot = MatrixPlot(self.title)
         self.figures = self.plot.figures
         self.whole = pmui.Checkbox(label="With what all rows, or all of a class, have in common",
@@ -59,18 +59,18 @@ class Covariances(PlotView):
 
     def clear(self, run: RunState) -> None:
         """Forget the run shown before."""
-        self._told = None
+        self._latest = None
         self.plot.clear()
 
-    def update(self, told: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
+    def update(self, data: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
         """Show the covariances of a snapshot."""
-        self._told = told.arrays, metadata
+        self._latest = data.arrays, metadata
         self._show()
 
     def _show(self) -> None:
-        if self._told is None:
+        if self._latest is None:
             return
-        arrays, metadata = self._told
+        arrays, metadata = self._latest
         matrices, beyond = arrays["covariance"], arrays["covariance_apart"]
         label = np.asarray(arrays["covariance_class"], int)
         if not matrices.size:
@@ -82,14 +82,14 @@ class Covariances(PlotView):
         counted = ", ".join(
             f"{int((label == c).sum())} {classes[c]}" for c in dict.fromkeys(label.tolist())
         )
-        said = _averages(matrices[2], label) if whole else _left(matrices, beyond, parts)
+        message = _averages(matrices[2], label) if whole else _left(matrices, beyond, parts)
         own = " The private part is zero between classes by design." if parts else ""
         self.plot.show(
             shown if parts else shown[2:],
             HEADS if parts else ("of a model that knows no classes",),
             label,
             classes,
-            f"{len(label)} rows sorted by class ({counted}). {said}{own}",
+            f"{len(label)} rows sorted by class ({counted}). {message}{own}",
             signed=not whole,
         )
 
@@ -110,13 +110,13 @@ def _left(
     """How much is left of the variance, and which part has it."""
     variance = [float(np.trace(m)) for m in beyond]
     common = 1 - variance[2] / max(float(np.trace(matrices[2])), 1e-300)
-    said = (
+    message = (
         f"The part common to all rows{' or to a class' if parts else ''}, {common:.0%} of the "
         "variance, does not separate rows and is left out."
     )
     if not parts or variance[2] <= 0:
-        return said
-    return f"{said} The shared part is {variance[0] / variance[2]:.0%} of the rest."
+        return message
+    return f"{message} The shared part is {variance[0] / variance[2]:.0%} of the rest."
 
 
 class Strips(PlotView):
@@ -126,8 +126,8 @@ class Strips(PlotView):
 
     def __init__(self) -> None:
         self.made, self.real = (
-            GalleryPlot(said, name, least=44, most=80, lines=1, rows_of=STRIP)
-            for said, name in (("Drawn by the model", "generated"), ("Real", "real"))
+            GalleryPlot(message, name, least=44, most=80, lines=1, rows_of=STRIP)
+            for message, name in (("Drawn by the model", "generated"), ("Real", "real"))
         )
         self.plot = self.made
         self.figures = (*self.made.figures, *self.real.figures)
@@ -150,13 +150,13 @@ class Strips(PlotView):
         self.made.clear()
         self.real.clear()
 
-    def update(self, told: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
+    def update(self, data: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
         """Show the images of a snapshot."""
-        a, classes = told.arrays, list(metadata["classes"])
+        a, classes = data.arrays, list(metadata["classes"])
         if not len(a["generated"]):
             self.made.describe(NO_IMAGES)
             return
-        for plot, name, said in (
+        for plot, name, message in (
             (self.made, "generated", "new ones drawn by the model"),
             (self.real, "real", "real ones"),
         ):
@@ -167,7 +167,8 @@ class Strips(PlotView):
             plot.show(
                 images,
                 [[short(str(classes[c]))] for c in label],
-                f"{counted}: {said}. The standard deviation of their gray is {_spread(images):.2f}"
+                f"{counted}: {message}. The standard deviation of their gray is "
+                f"{_spread(images):.2f}"
                 + (f", that of the real ones {_spread(ink(a['real'])):.2f}." if plot is self.made
                    else "."),
                 colors(label),

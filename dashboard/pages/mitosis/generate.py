@@ -41,8 +41,8 @@ class Generate(PlotView):
     def __init__(self, page: PageContext) -> None:
         self._page = page
         self._metadata: dict[str, Any] = {}
-        self._made = np.empty((0, 0, 0))  # as the model drew them: grey, or features
-        self._told = {"made": "", "anew": ""}
+        self._made = np.empty((0, 0, 0))  # as the model drew them: gray, or features
+        self._readings = {"made": "", "anew": ""}
         self._quiet = True
         self.made = GalleryPlot("Drawn by the model", "new", least=44, most=80, lines=0, rows_of=16)
         self.anew = GalleryPlot("Held-out cells and their reconstructions",
@@ -83,8 +83,8 @@ class Generate(PlotView):
 
     @property
     def alt(self) -> str:
-        said = " ".join(told for told in self._told.values() if told)
-        return said or HELP
+        message = " ".join(reading for reading in self._readings.values() if reading)
+        return message or HELP
 
     def say(self) -> None:
         """Tell the readings to a screen reader."""
@@ -112,7 +112,7 @@ class Generate(PlotView):
         """Forget the run shown before."""
         self._quiet = True
         self._made = np.empty((0, 0, 0))
-        self._told = dict.fromkeys(self._told, "")
+        self._readings = dict.fromkeys(self._readings, "")
         self.made.clear()
         self.anew.clear()
         self.numbers.visible = False
@@ -121,7 +121,7 @@ class Generate(PlotView):
 
     def _next(self) -> None:
         """Other cells: those of the next seed."""
-        if self._told["made"]:
+        if self._readings["made"]:
             self.seed.value = (int(self.seed.value or 0) + 1) % 2**31
         else:
             self._draw()
@@ -129,18 +129,20 @@ class Generate(PlotView):
     def _draw(self) -> None:
         if self._quiet:
             return
-        asked = {"label": self.of.value, "seed": max(0, int(self.seed.value or 0))}
-        self._page.ask("generate", self._drawn, count=int(self.count.value), **asked)
-        self._page.ask("redraw", self._redrawn, count=PAIRS, **asked)
+        query = {"label": self.of.value, "seed": max(0, int(self.seed.value or 0))}
+        self._page.ask("generate", self._drawn, count=int(self.count.value), **query)
+        self._page.ask("redraw", self._redrawn, count=PAIRS, **query)
 
     def _drawn(self, answer: dict[str, np.ndarray]) -> None:
         self._made = np.asarray(answer["generated"], float)
         for file in self.files:
             file.disabled = False
         kind, seed = str(self.of.value), int(self.seed.value or 0)
-        self._told["made"] = f"{len(self._made)} new cells of {kind}, generated with seed {seed}."
+        self._readings["made"] = (
+            f"{len(self._made)} new cells of {kind}, generated with seed {seed}."
+        )
         if self._metadata.get("size"):
-            self.made.show(ink(self._made), [[] for _ in self._made], self._told["made"])
+            self.made.show(ink(self._made), [[] for _ in self._made], self._readings["made"])
 
     def _redrawn(self, answer: dict[str, np.ndarray]) -> None:
         real, anew = (np.asarray(answer[name], float) for name in ("real", "redrawn"))
@@ -148,7 +150,7 @@ class Generate(PlotView):
             self._list(real, anew)
             return
         off = float(np.abs(real - anew).mean())
-        self._told["anew"] = (
+        self._readings["anew"] = (
             f"{len(real)} real cells of {self.of.value}, each beside its reconstruction: the mean "
             f"error is {off:.2f} of the gray scale."
         )
@@ -157,7 +159,7 @@ class Generate(PlotView):
         self.anew.show(
             np.clip(pairs, 0, 1),
             [w for one in captions for w in (one, ["anew"])],
-            self._told["anew"],
+            self._readings["anew"],
         )
 
     def _list(self, real: Float[np.ndarray, "k d"], anew: Float[np.ndarray, "k d"]) -> None:
@@ -179,9 +181,9 @@ class Generate(PlotView):
         folder = "".join(c if c.isalnum() or c in "-_ " else "_" for c in str(self.of.value))
         file = io.BytesIO()
         with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-            for k, grey in enumerate(self._made):
+            for k, gray in enumerate(self._made):
                 png = io.BytesIO()
-                Image.fromarray(np.round(255 * grey).astype(np.uint8)).save(png, "PNG")
+                Image.fromarray(np.round(255 * gray).astype(np.uint8)).save(png, "PNG")
                 name = f"{folder.strip() or 'class'}/new_{int(self.seed.value or 0)}_{k + 1:02}.png"
                 archive.writestr(zipfile.ZipInfo(name, DATED), png.getvalue())
         return file.getvalue()

@@ -43,19 +43,20 @@ class ImbalancePlot(ScoreCurve):
         self.figures[0].xaxis[0].major_label_overrides = {r: f"1:{r}" for r in TICKS}
 
     def show(
-        self, found: Mapping[int, Float[np.ndarray, " m"]], methods: Sequence[str], score: str
+        self, result: Mapping[int, Float[np.ndarray, " m"]], methods: Sequence[str], score: str
     ) -> None:
         """Show the score of m methods at the imbalances that are known by now."""
-        ratios, said = sorted(found), []
+        ratios, messages = sorted(result), []
         for ratio in ratios:
-            scores = found[ratio]
+            scores = result[ratio]
             best = int(np.nanargmax(scores)) if np.isfinite(scores).any() else 0
             against = f" (best of them: {methods[best]}, {scores[best]:.2f})" if best else ""
-            said.append(f"1:{ratio} {scores[0]:.2f}{against}")
+            messages.append(f"1:{ratio} {scores[0]:.2f}{against}")
         self.figures[0].yaxis[0].axis_label = f"{score} of the rare class"
         self.draw(
-            f"{score} of {methods[0]} (and of the best method, if different): {abridged(said)}.",
-            [(ratios, line) for line in np.stack([found[r] for r in ratios], axis=1)],
+            f"{score} of {methods[0]} (and of the best method, if different): "
+            f"{abridged(messages)}.",
+            [(ratios, line) for line in np.stack([result[r] for r in ratios], axis=1)],
             methods,
         )
 
@@ -109,10 +110,10 @@ class Imbalance(SliderCurve):
         column = SCORES.index(name)
         self.plot.show({r: s[:, column] for r, s in self._found.items()}, self._methods, name)
         self._grown()
-        ratio, said = self._last
+        ratio, message = self._last
         rows = {
             method: [f"{v:.2f}" if np.isfinite(v) else "–" for v in values]
             for method, values in zip(self._methods, self._found[ratio])
         }
-        self.table.object = f"<p class='quiet'>{said}:</p>{comparison(rows, SCORES)}"
+        self.table.object = f"<p class='quiet'>{message}:</p>{comparison(rows, SCORES)}"
         self._page.read(at_once=True)

@@ -17,7 +17,7 @@ from scant.dashboard.plots.base import BESIDE, NOTHING
 from scant.dashboard.plots.images import GalleryPlot
 from scant.dashboard.plots.latent import ClassesPlot
 from scant.dashboard.plots.table import comparison
-from scant.dashboard.plots.theme import GREY
+from scant.dashboard.plots.theme import GRAY
 from scant.dashboard.study_page.context import PageContext
 from scant.dashboard.study_page.widgets import controls_row, stacked
 from scant.errors import BadInput
@@ -45,10 +45,10 @@ class Place:
         self._asked = ""
         self._axes = [0, 1]
         self._quiet = False
-        self.seen = GalleryPlot("The cell and its reconstructions", "cell",
+        self.gallery = GalleryPlot("The cell and its reconstructions", "cell",
                                 least=104, most=140)  # fmt: skip
         self.plane = ClassesPlot("Where it would lie", "place", height=340)
-        self.figures = (*self.seen.figures, *self.plane.figures)
+        self.figures = (*self.gallery.figures, *self.plane.figures)
         self.reading = text("")
         self.numbers = text("")
         self.row = pmui.Select(label="Cell", options={NONE: -1}, value=-1, disabled=True,
@@ -60,18 +60,18 @@ class Place:
         self.row.param.watch(lambda _: self._chosen(), "value")
         self.file.param.watch(lambda _: self._brought(), "value")
         controls = controls_row(self.row, self.file, gap=16)
-        left = stacked(self.seen.panel, self.numbers)
+        left = stacked(self.gallery.panel, self.numbers)
         self.beside = pn.Column(left, self.plane.panel, stylesheets=[BESIDE, HALVES],
                                 sizing_mode="stretch_width", margin=0)  # fmt: skip
         self.panel = stacked(self.reading, controls, self.beside)
 
     @property
     def alt(self) -> str:
-        return "No cell yet." if self.seen.alt == NOTHING else self.seen.alt
+        return "No cell yet." if self.gallery.alt == NOTHING else self.gallery.alt
 
     def say(self) -> None:
         """Tell the readings to a screen reader."""
-        self.seen.say()
+        self.gallery.say()
         self.plane.say()
 
     def open(self, run: RunState) -> None:
@@ -98,7 +98,7 @@ class Place:
     def clear(self, run: RunState) -> None:
         """Forget the run shown before."""
         self._run = None
-        self.seen.clear()
+        self.gallery.clear()
         self.plane.clear()
         self.numbers.object = ""
         self.row.disabled = self.file.disabled = True
@@ -125,14 +125,14 @@ class Place:
                 )
             return read_image(content, name=name, size=(int(w), int(h)))
 
-        def ask(grey: np.ndarray) -> None:
+        def ask(gray: np.ndarray) -> None:
             if self._run is not run:
                 return
             self._quiet = True
             self.row.value = -1
             self._quiet = False
             self._asked = name
-            levels = np.round(255 * grey).astype(np.uint8)
+            levels = np.round(255 * gray).astype(np.uint8)
             pixels = b64encode(levels.tobytes()).decode()
             self._page.say("")
             self._page.unask("row")
@@ -147,17 +147,17 @@ class Place:
         best, label = int(order[0]), int(np.ravel(answer["label"])[0])
         true = f" It is {classes[label]}." if label >= 0 else ""
         second = f", {classes[order[1]]} with {p[order[1]]:.0%}" if len(order) > 1 else ""
-        said = f"{self._asked} is {classes[best]} with probability {p[best]:.0%}{second}.{true}"
+        message = f"{self._asked} is {classes[best]} with probability {p[best]:.0%}{second}.{true}"
         if self._metadata.get("size"):
-            self._draw(answer, classes, p, order, said)
+            self._draw(answer, classes, p, order, message)
         else:
-            self.seen.describe(said)
+            self.gallery.describe(message)
         self._list(answer, classes, p)
         self._locate(answer, classes, best)
 
     def _draw(
         self, answer: dict[str, np.ndarray], classes: list[str], p: np.ndarray,
-        order: np.ndarray, said: str,
+        order: np.ndarray, message: str,
     ) -> None:  # fmt: skip
         """The image itself, then as the model makes it anew under each class."""
         anew = np.asarray(answer["reconstruction"], float)[order]
@@ -166,11 +166,11 @@ class Place:
             ["the cell", ""],
             *([f"if {short(classes[c], 12)}", f"{p[c]:.1%}"] for c in order),
         ]
-        self.seen.show(
+        self.gallery.show(
             np.clip(ink(images), 0, 1), captions,
-            f"{said} Beside the cell is its reconstruction under each class; the bars are "
+            f"{message} Beside the cell is its reconstruction under each class; the bars are "
             "probabilities.",
-            [GREY, *colors(order)],
+            [GRAY, *colors(order)],
             np.array([0.0, *p[order]]),
         )  # fmt: skip
 

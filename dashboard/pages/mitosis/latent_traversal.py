@@ -187,21 +187,21 @@ class Walk:
             self._page.ask("decode", self._answered, x=x, label=self.of.value)
 
     def _answered(self, answer: dict[str, np.ndarray]) -> None:
-        grey, std = (np.asarray(answer[name], float) for name in ("image", "std"))
+        gray, std = (np.asarray(answer[name], float) for name in ("image", "std"))
         sure = float(np.sqrt(np.mean(std**2)))
         where = ", ".join(
             f"{slider.label.removeprefix('Place along ')} at {slider.value:.2f}"
             for slider in (self.across_value, self.up_value)
         )
         if not self._metadata.get("size"):
-            self._list(grey.ravel(), std.ravel(), f"Expected of {self.of.value} with {where}.")
+            self._list(gray.ravel(), std.ravel(), f"Expected of {self.of.value} with {where}.")
             return
         worst = float(std.max()) or 1.0
         self.cell.show(
-            np.stack([np.clip(ink(grey), 0, 1), std / worst]),
-            [["expected", f"a {self.of.value}"], ["how sure?", f"± {sure:.2f} of grey"]],
-            f"Expected image of {self.of.value} with {where}: gray from {grey.min():.2f} to "
-            f"{grey.max():.2f}, within ± {sure:.2f} (beside it the deviation, dark up to "
+            np.stack([np.clip(ink(gray), 0, 1), std / worst]),
+            [["expected", f"a {self.of.value}"], ["how sure?", f"± {sure:.2f} of gray"]],
+            f"Expected image of {self.of.value} with {where}: gray from {gray.min():.2f} to "
+            f"{gray.max():.2f}, within ± {sure:.2f} (beside it the deviation, dark up to "
             f"± {worst:.2f}).",
         )
 
@@ -218,9 +218,9 @@ class Walk:
         }
         parts = [dict(list(rows.items())[:LISTED]), dict(list(rows.items())[LISTED:])]
         first, rest = (comparison(part, ["expected", "since the start"]) for part in parts)
-        said = "What the walk has changed most stands first" if np.any(gone) else "Walk to see"
-        said += "." if np.any(gone) else " which change."
+        message = "What the walk has changed most stands first" if np.any(gone) else "Walk to see"
+        message += "." if np.any(gone) else " which change."
         more = f"<details><summary>{len(parts[1])} more</summary>{rest}</details>"
-        self.features.object = f"<p class='quiet'>{said}</p>{first}{more if parts[1] else ''}"
+        self.features.object = f"<p class='quiet'>{message}</p>{first}{more if parts[1] else ''}"
         self.features.visible = True
         self.cell.describe(reading)

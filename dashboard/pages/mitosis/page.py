@@ -75,12 +75,12 @@ def views(page: PageContext) -> PageViews:
 
 def hidden(run: RunState) -> set[str]:
     """Titles of the views that this run has nothing for."""
-    metadata, found = run.metadata, set()
+    metadata, result = run.metadata, set()
     if metadata and not metadata.get("size"):
-        found.add(Strips.title)
+        result.add(Strips.title)
     if metadata and not metadata.get("n_private"):
-        found.add(Private.title)
-    return found
+        result.add(Private.title)
+    return result
 
 
 def _live() -> tuple[Any, ...]:
@@ -103,10 +103,10 @@ def _result() -> tuple[Any, ...]:
 def otherwise(run: RunState) -> tuple[str, list[Variant]]:
     """Other models, rarer classes, every pixel, no temper: each one click away."""
     used = run.record.settings
-    learnt = run.metadata["rows"]["training"]
+    n_train = run.metadata["rows"]["training"]
     others = [
-        Variant(f"the same with {said}", KNOWS[name], {"model": name})
-        for name, said in MODELS.items()
+        Variant(f"the same with {message}", KNOWS[name], {"model": name})
+        for name, message in MODELS.items()
         if name != used["model"]
     ]
     others += [
@@ -124,8 +124,8 @@ def otherwise(run: RunState) -> tuple[str, list[Variant]]:
     if used["n_private_dims"] != 1 and used["model"] == "sclvm":
         others.append(Variant("with one private dimension", "how small a private space suffices?",
                             {"n_private_dims": 1}))  # fmt: skip
-    said = MODELS[str(used["model"])]
-    return f"This run trained {said} on {learnt:,} rows.", others
+    message = MODELS[str(used["model"])]
+    return f"This run trained {message} on {n_train:,} rows.", others
 
 
 KNOWS = {

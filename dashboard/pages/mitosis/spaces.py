@@ -31,7 +31,7 @@ class Space(PlotView):
     kind = "shared"
 
     def __init__(self) -> None:
-        self._told: tuple[Arrays, Mapping[str, Any]] | None = None
+        self._latest: tuple[Arrays, Mapping[str, Any]] | None = None
         self.plot = ClassesPlot(self.title, self.kind)
         self.figures = self.plot.figures
         self.across, self.up = (
@@ -48,15 +48,15 @@ class Space(PlotView):
     def _controls(self) -> tuple[Any, ...]:
         return self.across, self.up
 
-    def update(self, told: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
+    def update(self, data: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
         """Show the positions of a snapshot."""
-        self._told = told.arrays, metadata
+        self._latest = data.arrays, metadata
         self._offer(metadata)
         self._show()
 
     def clear(self, run: RunState) -> None:
         """Forget the run shown before."""
-        self._told = None
+        self._latest = None
         self.plot.clear()
 
     def _offer(self, metadata: Mapping[str, Any]) -> None:
@@ -76,9 +76,9 @@ class Space(PlotView):
         return np.arange(len(arrays["latent_class"]))
 
     def _show(self) -> None:
-        if self._told is None:
+        if self._latest is None:
             return
-        arrays, metadata = self._told
+        arrays, metadata = self._latest
         dimensions, rows = self._dimensions(metadata), self._rows(arrays, metadata)
         if not len(dimensions) or not len(rows):
             self.plot.clear()

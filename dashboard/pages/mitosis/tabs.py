@@ -16,8 +16,8 @@ def tabs(page: PageContext) -> Viewable:
     """Links to both tabs, for `views.PageViews.above`."""
     keep = "?present" if page.present else ""
     links = "".join(
-        f"<a href='./{study}{keep}'{_here(study == page.entry.name)}>{escape(said)}</a>"
-        for study, said in TABS.items()
+        f"<a href='./{study}{keep}'{_here(study == page.entry.name)}>{escape(message)}</a>"
+        for study, message in TABS.items()
         if study in STUDIES
     )
     return text(f"<nav class='tabs' aria-label='Parts of this page'>{links}</nav>")

@@ -55,8 +55,8 @@ class Threshold(PlotView):
         if not self._curves.size or not np.isfinite(self._curves[:, 2]).any():
             self.plot.describe(NONE)
             return
-        found, _, missed, _ = self._counts[0, :, 0]
-        share = float((found + missed) / max(self._counts[0, :, 0].sum(), 1))
+        result, _, missed, _ = self._counts[0, :, 0]
+        share = float((result + missed) / max(self._counts[0, :, 0].sum(), 1))
         self.plot.show(self._curves, self._methods, share)
         own = np.clip(np.nan_to_num(arrays["threshold"], nan=0.5), 0, 1)
         self.slider.disabled = True  # what is set here moves no mark
@@ -70,21 +70,21 @@ class Threshold(PlotView):
         self.table.object = ""
         self.plot.clear()
 
-    def _mark(self, asked: Float[np.ndarray, " m"] | None = None) -> None:
+    def _mark(self, query: Float[np.ndarray, " m"] | None = None) -> None:
         """The place of each curve whose threshold is nearest; without any: to the slider's."""
         if self.slider.disabled:
             return
         every = np.arange(len(self._curves))
-        if asked is None:
-            asked = np.full(len(every), float(self.slider.value))
-        at = np.argmin(np.abs(self._curves[:, 0] - asked[:, None]), axis=1)
+        if query is None:
+            query = np.full(len(every), float(self.slider.value))
+        at = np.argmin(np.abs(self._curves[:, 0] - query[:, None]), axis=1)
         marked, counts = self._curves[every, :, at], self._counts[every, :, at]
-        found, alarms, missed, _ = (int(c) for c in counts[0])
+        result, alarms, missed, _ = (int(c) for c in counts[0])
         self.plot.mark(
             marked,
             self._methods,
-            f"At the threshold {asked[0]:.3g}, {self._methods[0]} finds {found} of "
-            f"{found + missed} rows of {self._rare}, with {alarms} false positives: "
+            f"At the threshold {query[0]:.3g}, {self._methods[0]} finds {result} of "
+            f"{result + missed} rows of {self._rare}, with {alarms} false positives: "
             f"precision {_percent(marked[0, 1])}, recall {_percent(marked[0, 2])}.",
         )
         rows = {

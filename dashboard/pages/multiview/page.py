@@ -98,8 +98,8 @@ def hides(run: RunState) -> set[str]:
     """Titles that have nothing to show of this run: of other tasks, of neurons it does not have."""
     metadata, used = run.metadata, run.record.settings
     # A run that has not started is taken for what it will be, so that nothing jumps once it has.
-    asked = used["task"] if used["task"] != "auto" else TASKS.get(run.record.data, "")
-    task, layered = metadata.get("task", asked), used["model"] in LAYERED
+    query = used["task"] if used["task"] != "auto" else TASKS.get(run.record.data, "")
+    task, layered = metadata.get("task", query), used["model"] in LAYERED
     hidden = set().union(*OF.values()) - OF.get(task, set())
     if not layered:
         hidden |= {NEURONS, SHARES, RowExplanation.title}
@@ -131,8 +131,8 @@ def _live() -> tuple[Any, ...]:
 def _neurons() -> DataView:
     plot = HiddenPlot(NEURONS)
 
-    def feed(told: Snapshot, metadata: Mapping[str, Any]) -> None:
-        a = told.arrays
+    def feed(data: Snapshot, metadata: Mapping[str, Any]) -> None:
+        a = data.arrays
         plot.show(
             a["hidden"],
             a["truth"],

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
+import numpy as np
 import panel as pn
 import panel_material_ui as pmui
 from scant.dashboard.live.run_state import RunState
@@ -12,9 +12,6 @@ from scant.dashboard.plots.base import PlotView
 from scant.dashboard.plots.patient import PatientPlot
 from scant.dashboard.study_page.context import PageContext
 from scant.dashboard.study_page.widgets import stacked
-
-if TYPE_CHECKING:
-    import numpy as np
 
 HELP = "Choose a held-out patient."
 CHOOSE = "none chosen"

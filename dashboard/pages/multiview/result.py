@@ -65,8 +65,8 @@ def _reliable() -> DataView:
     """Of one class, where others show the class that is taken: half of 20% is no coin toss."""
     plot = ReliabilityPlot(RELIABLE)
 
-    def feed(told: Report, metadata: Mapping[str, Any]) -> None:
-        plot.show(told.arrays["reliability"], str(metadata["classes"][1]))
+    def feed(data: Report, metadata: Mapping[str, Any]) -> None:
+        plot.show(data.arrays["reliability"], str(metadata["classes"][1]))
 
     return DataView(plot, feed)
 
@@ -74,9 +74,9 @@ def _reliable() -> DataView:
 def _trades() -> DataView:
     plot = PrecisionRecallPlot(TRADES)
 
-    def feed(told: Report, metadata: Mapping[str, Any]) -> None:
+    def feed(data: Report, metadata: Mapping[str, Any]) -> None:
         name, methods = str(metadata["classes"][1]), list(metadata["methods"])
-        truth, curves = told.arrays["test_truth"], told.arrays["pr"]
+        truth, curves = data.arrays["test_truth"], data.arrays["pr"]
         if not len(curves):
             plot.describe(NONE)
             return
@@ -84,13 +84,12 @@ def _trades() -> DataView:
         axes.xaxis.axis_label = f"recall: share of {name} found"
         axes.yaxis.axis_label = "precision: share of correct positives"
         plot.show(curves, methods, float(np.mean(truth)))
-        found = curves[0, 2] >= 0.8  # where four in five are found
+        result = curves[0, 2] >= 0.8  # where four in five are found
         precise = [float(np.nanmax(c[1][c[2] >= 0.8], initial=0)) for c in curves]
-        if found.any():
-            said = ", ".join(f"{m} {p:.0%}" for m, p in zip(methods, precise))
+        if result.any():
+            message = ", ".join(f"{m} {p:.0%}" for m, p in zip(methods, precise))
             plot.describe(
-                f"Where four in five of {name} are found, of the finds are right: {said}. Dotted: "
-                "what guessing comes to."
+                f"Precision where recall is 80%: {message}. Dotted: the precision of guessing."
             )
 
     return DataView(plot, feed)

@@ -13,7 +13,7 @@ from scant.dashboard.plots.theme import models
 from scant.dashboard.study_page.context import PageContext
 from scant.dashboard.study_page.on_demand import SliderCurve
 
-DRAWS = 3  # for each stop of the slider, but one where all are learnt from
+DRAWS = 3  # for each stop of the slider, but one where all are learned from
 ASIDE = (
     "<p class='quiet'>At each slider position the model trains on this number of the run's "
     "training groups, patients or rows, on three random draws, beside averaged kernels and the "
@@ -28,12 +28,12 @@ class LearningCurvePlot(ScoreCurve):
     def __init__(self, title: str) -> None:
         # Many lines that are none yet give Bokeh nothing to frame, so that `show` frames them.
         frame = {"x_range": models.Range1d(0, 1), "y_range": models.Range1d(0, 1)}
-        tips = (("method", "@method"), ("learnt from", "@x{0}"), ("score", "@score{0.00}"))
+        tips = (("method", "@method"), ("training rows", "@x{0}"), ("score", "@score{0.00}"))
         super().__init__(title, {"scarcity": ""}, tips=tips, every=True, height=380, **frame)
 
     def show(
         self,
-        found: Mapping[int, Sequence[Float[np.ndarray, " m"]]],
+        result: Mapping[int, Sequence[Float[np.ndarray, " m"]]],
         methods: Sequence[str],
         score: str,
         counted: str,
@@ -41,26 +41,26 @@ class LearningCurvePlot(ScoreCurve):
         """Show the scores that are known by now.
 
         Args:
-            found: Scores of m methods in every draw, by how many they learnt from.
+            result: Scores of m methods in every draw, by how many they learned from.
             methods: Their names.
             score: What it is called.
             counted: What there are so many of.
         """
-        counts = sorted(found)
-        means = np.stack([np.mean(found[n], axis=0) for n in counts], axis=1)  # methods, counts
-        draws = np.concatenate([found[n] for n in counts]).T  # methods, draws of all counts
-        drawn = np.repeat(counts, [len(found[n]) for n in counts])
+        counts = sorted(result)
+        means = np.stack([np.mean(result[n], axis=0) for n in counts], axis=1)  # methods, counts
+        draws = np.concatenate([result[n] for n in counts]).T  # methods, draws of all counts
+        drawn = np.repeat(counts, [len(result[n]) for n in counts])
         plot = self.figures[0]
         plot.x_range.end = 1.05 * counts[-1]
         plot.y_range.end = 1.05 * max(float(np.nanmax([0.0, *draws.ravel()])), 0.01)
-        plot.xaxis[0].axis_label = f"{counted} learnt from"
+        plot.xaxis[0].axis_label = f"{counted} trained on"
         plot.yaxis[0].axis_label = f"{score} of held-out rows"
-        said = [
+        messages = [
             f"{n} " + ", ".join(f"{v:.2f}" if np.isfinite(v) else "–" for v in column)
             for n, column in zip(counts, means.T)
         ]
         self.draw(
-            f"{score} of {', '.join(methods)} by {counted} learnt from: {abridged(said)}.",
+            f"{score} of {', '.join(methods)} by {counted} trained on: {abridged(messages)}.",
             [(counts, line) for line in means],
             methods,
             [(drawn, marks) for marks in draws],
@@ -68,7 +68,7 @@ class LearningCurvePlot(ScoreCurve):
 
 
 class Scarcity(SliderCurve):
-    """The main score against how many groups, patients or rows are learnt from."""
+    """The main score against how many groups, patients or rows are learned from."""
 
     title = "How few labels will do?"
     wait = 10

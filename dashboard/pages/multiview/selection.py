@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
 from scant import metrics
-
-if TYPE_CHECKING:
-    from scant.dashboard.live.run_state import RunState
+from scant.dashboard.live.run_state import RunState
 
 SHOWN = 2  # neurons, those of largest influence
 
@@ -32,10 +28,10 @@ def rows(run: RunState) -> pd.DataFrame:
 def axes(frame: pd.DataFrame) -> list[tuple[str, str]]:
     """Prediction against truth, and against what the first neurons see."""
     neurons = list(frame)[3:]
-    found = [("truth", "predicted")]
+    results = [("truth", "predicted")]
     if len(neurons) == SHOWN:
-        found += [(neurons[0], neurons[1]), (neurons[0], "predicted")]
-    return found
+        results += [(neurons[0], neurons[1]), (neurons[0], "predicted")]
+    return results
 
 
 def measures(frame: pd.DataFrame) -> dict[str, float]:

@@ -45,10 +45,10 @@ def otherwise(run: RunState) -> tuple[str, list[Variant]]:
     others += [
         Variant(
             f"on {rows // part} rows",
-            f"a {said} of the training rows.",
+            f"a {message} of the training rows.",
             {"training_size": rows // part},
         )
-        for part, said in ((2, "half"), (5, "fifth"))
+        for part, message in ((2, "half"), (5, "fifth"))
         if rows // part >= 20
     ]
     return f"This run trained {MODELS[model]}: {KNOWS[model]}.", others

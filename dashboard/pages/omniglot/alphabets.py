@@ -17,7 +17,7 @@ ONLY = "There is only one alphabet, and it cannot be removed."
 
 
 class Alphabets(View):
-    """A slider of how many alphabets are learnt together, and a link that trains with so many."""
+    """A slider of how many alphabets are learned together, and a link that trains with so many."""
 
     title = "What are the other alphabets worth?"
 
@@ -27,7 +27,7 @@ class Alphabets(View):
         self._names: list[str] = []
         self.alt = ""
         self.slider = pmui.DiscreteSlider(
-            label="Alphabets learnt together", options=[1], disabled=True,
+            label="Alphabets learned together", options=[1], disabled=True,
             sizing_mode="stretch_width", max_width=420, margin=(0, 12),
         )  # fmt: skip
         self.slider.param.watch(lambda _: self._offer(), "value")
@@ -35,7 +35,7 @@ class Alphabets(View):
         self.panel = stacked(self.slider, self.link)
 
     def open(self, run: RunState) -> None:
-        """Offer as many alphabets as this run has learnt, or fewer."""
+        """Offer as many alphabets as this run has learned, or fewer."""
         self._run, self._names = run, [str(name) for name in run.metadata["outputs"]]
         count = len(self._names)
         several = count > 1

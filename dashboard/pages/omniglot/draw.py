@@ -14,7 +14,7 @@ from scant.dashboard.live.run_state import RunState
 from scant.dashboard.pages.omniglot.matrices import names_of, short
 from scant.dashboard.plots.base import BESIDE, NOTHING
 from scant.dashboard.plots.images import GalleryPlot, ResponsePlot
-from scant.dashboard.plots.theme import GREEN, GREY
+from scant.dashboard.plots.theme import GRAY, GREEN
 from scant.dashboard.study_page.context import PageContext
 from scant.dashboard.study_page.widgets import stacked
 
@@ -161,22 +161,22 @@ class Draw:
     def _answered(self, answer: dict[str, np.ndarray]) -> None:
         self._answer = answer
         self._show()
-        said = self._names[int(answer["class"][0])]
+        message = self._names[int(answer["class"][0])]
         share = float(answer["p"][int(answer["class"][0])])
         self.response.panel.visible = True
         self.response.show(
             answer["image"],
             answer["map"],
-            f"Contribution of each patch of the drawing to the function of {said}, which has "
+            f"Contribution of each patch of the drawing to the function of {message}, which has "
             f"probability {share:.0%} within its alphabet."
             if answer["map"].size
             else "This model compares whole images and has no patches.",
         )
         likely = [int(c) for c in np.ravel(answer["top"]) if c >= 0]
-        asked = int(answer["class"][0])
-        options = {self._names[c]: c for c in sorted({*likely, asked})}
+        query = int(answer["class"][0])
+        options = {self._names[c]: c for c in sorted({*likely, query})}
         self._quiet = True
-        self.which.param.update(options=options, value=asked, disabled=not answer["map"].size)
+        self.which.param.update(options=options, value=query, disabled=not answer["map"].size)
         self._quiet = False
 
     def _show(self) -> None:
@@ -203,7 +203,7 @@ class Draw:
             images,
             captions,
             f"Most probable in each alphabet: {'; '.join(best)}.",
-            [GREEN if top else GREY for top in first],
+            [GREEN if top else GRAY for top in first],
             p[self._cells],
         )
         self.reading.object = (

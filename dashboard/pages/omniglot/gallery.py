@@ -25,13 +25,13 @@ class Patches(PlotView):
         self.plot = GalleryPlot(self.title, "patches", least=40, most=52, lines=0)
         self.figures, self.panel = self.plot.figures, self.plot.panel
 
-    def update(self, told: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
+    def update(self, data: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
         """Show the patches of a snapshot."""
-        patches = np.asarray(told.arrays["patches"], float)
+        patches = np.asarray(data.arrays["patches"], float)
         if not len(patches):
             self.plot.describe(NO_PATCHES)
             return
-        weight = np.asarray(told.arrays["patches_weight"], float)
+        weight = np.asarray(data.arrays["patches_weight"], float)
         low, high = min(0.0, float(patches.min())), max(1.0, float(patches.max()))
         top = float(weight.max()) or 1.0
         many = int((np.cumsum(np.sort(weight)[::-1]) < 0.5 * weight.sum()).sum()) + 1
@@ -55,22 +55,22 @@ class Examples(PlotView):
         self.plot = GalleryPlot(self.title, "examples", least=84, most=104)
         self.figures, self.panel = self.plot.figures, self.plot.panel
 
-    def update(self, told: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
+    def update(self, data: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
         """Show the examples of a snapshot."""
-        a = told.arrays
+        a = data.arrays
         if not len(a["examples"]):
             self.plot.describe(NO_IMAGES)
             return
         names = names_of(metadata)
         true, taken = (np.asarray(a[f"examples_{n}"], int) for n in ("true", "predicted"))
         p, right = np.asarray(a["examples_p"], float), true == taken
-        said = [
+        messages = [
             [f"{'✓' if t == c else '✗'} {short(names[c])}", f"is {short(names[t])}"]
             for t, c in zip(true, taken)
         ]
         self.plot.show(
             np.asarray(a["examples"], float),
-            said,
+            messages,
             f"{int(right.sum())} of these {len(right)} are classified correctly (green, ✓); bars "
             f"show the probability of the predicted class, {p.mean():.0%} on average.",
             [GREEN if ok else VERMILION for ok in right],

@@ -53,7 +53,7 @@ class Matrices(PlotView):
     def __init__(self, title: str, array: str, single: bool = False) -> None:
         self.title = title
         self._array, self._single = array, single
-        self._told: tuple[Mapping[str, np.ndarray], Mapping[str, Any]] | None = None
+        self._latest: tuple[Mapping[str, np.ndarray], Mapping[str, Any]] | None = None
         self.plot = (
             HintonGrid(title, least=240, most=WHOLE, say=_alike) if single else HintonGrid(title)
         )
@@ -62,20 +62,20 @@ class Matrices(PlotView):
         self.sorted.param.watch(lambda _: self._show(), "value")
         self.panel = stacked(self.sorted, self.plot.panel)
 
-    def update(self, told: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
+    def update(self, data: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
         """Show the matrices of a snapshot."""
-        self._told = told.arrays, metadata
+        self._latest = data.arrays, metadata
         self._show()
 
     def clear(self, run: RunState) -> None:
         """Forget the run shown before."""
-        self._told = None
+        self._latest = None
         self.plot.clear()
 
     def _show(self) -> None:
-        if self._told is None:
+        if self._latest is None:
             return
-        arrays, metadata = self._told
+        arrays, metadata = self._latest
         matrices = np.asarray(arrays[self._array], float)
         heads = [""] if self._single else [f"B{int(q) + 1}" for q in arrays["latent"]]
         self.plot.show(
@@ -94,12 +94,14 @@ def _alike(
     matrix = np.where(np.isfinite(matrices[0]), matrices[0], -np.inf)
     of = np.array(list(groups))
     same = of[:, None] == of[None, :]
-    said = []
+    messages = []
     for pairs, where in ((same & ~np.eye(len(of), dtype=bool), "within"), (~same, "across")):
         if pairs.any():
             i, j = np.unravel_index(int(np.argmax(np.where(pairs, matrix, -np.inf))), pairs.shape)
-            said.append(f"{names[int(i)]} and {names[int(j)]} ({matrix[i, j]:.2f}, {where})")
-    return f"Most similar of {len(of)} classes: {'; '.join(said)}." if said else "One class."
+            messages.append(f"{names[int(i)]} and {names[int(j)]} ({matrix[i, j]:.2f}, {where})")
+    return (
+        f"Most similar of {len(of)} classes: {'; '.join(messages)}." if messages else "One class."
+    )
 
 
 class Confused(PlotView):
@@ -111,11 +113,11 @@ class Confused(PlotView):
         self.plot = HintonGrid(self.title, "true", 240, WHOLE, say=_confused)
         self.figures, self.panel = self.plot.figures, self.plot.panel
 
-    def update(self, told: Report, metadata: Mapping[str, Any]) -> None:
+    def update(self, data: Report, metadata: Mapping[str, Any]) -> None:
         """Show a report's confusion within outputs; between them there is none."""
         names = [name_of(output, label) for output, label in metadata["shown"]]
         groups = [output for output, _ in metadata["shown"]]
-        self.plot.show(np.asarray(told.arrays["confusion"], float)[None], [""], names, groups)
+        self.plot.show(np.asarray(data.arrays["confusion"], float)[None], [""], names, groups)
 
 
 def _confused(

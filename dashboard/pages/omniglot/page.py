@@ -92,16 +92,16 @@ def _recall(title: str, beside: bool = False) -> DataView:
     """Recall by output; of a report of all held-out rows, and beside that of the baselines."""
     plot = RecallPlot(title, others=beside)
 
-    def feed(told: Any, metadata: Mapping[str, Any]) -> None:
+    def feed(data: Any, metadata: Mapping[str, Any]) -> None:
         others: dict[str, np.ndarray] = {}
         if beside:
-            methods = dict.fromkeys(m.method for m in told.metrics if m.source == "baseline")
-            others = dict(zip(methods, told.arrays["compare_accuracy"]))
+            methods = dict.fromkeys(m.method for m in data.metrics if m.source == "baseline")
+            others = dict(zip(methods, data.arrays["compare_accuracy"]))
         sizes = [len(names) for names in metadata["classes"]]
-        ended = "test_output" in told.arrays
-        rows = counted(told.arrays["test_output"], len(sizes)) if ended else None
+        ended = "test_output" in data.arrays
+        rows = counted(data.arrays["test_output"], len(sizes)) if ended else None
         of = held_out(metadata, None if ended else LOOKED)
-        plot.show(told.arrays["accuracy"], metadata["outputs"], sizes, others, of, rows)
+        plot.show(data.arrays["accuracy"], metadata["outputs"], sizes, others, of, rows)
 
     return DataView(plot, feed)
 
@@ -109,16 +109,16 @@ def _recall(title: str, beside: bool = False) -> DataView:
 def _result(recall: DataView) -> tuple[Any, ...]:
     table = MetricsTable()
 
-    def figures(told: Report, metadata: Mapping[str, Any]) -> None:
+    def figures(data: Report, metadata: Mapping[str, Any]) -> None:
         of = f"The figures of all methods are on {held_out(metadata)} together."
-        table.show(told.metrics, (of, *told.notes) if metadata["rows"]["test"] else told.notes)
-        recall.update(told, metadata)  # what was drawn while it trained gives way to the end's
+        table.show(data.metrics, (of, *data.notes) if metadata["rows"]["test"] else data.notes)
+        recall.update(data, metadata)  # what was drawn while it trained gives way to the end's
 
     def across() -> DataView:
         plot = _between(ACROSS, "true", "taken for", "shares of an alphabet's held-out rows")
 
-        def feed(told: Report, metadata: Mapping[str, Any]) -> None:
-            plot.show(np.nan_to_num(told.arrays["confusion_across"]), metadata["outputs"])
+        def feed(data: Report, metadata: Mapping[str, Any]) -> None:
+            plot.show(np.nan_to_num(data.arrays["confusion_across"]), metadata["outputs"])
             plot.describe(
                 f"{plot.alt} Training does not separate alphabets; this figure lets all classes "
                 "compete in one softmax."
@@ -155,8 +155,8 @@ def otherwise(run: RunState) -> tuple[str, list[Variant]]:
         for k in (1, 5) if k != used["shots"] and k < int(run.metadata["shots_most"])
     ]  # fmt: skip
     others += [
-        Variant(f"the same with {said}", KNOWS[name], {"model": name})
-        for name, said in MODELS.items()
+        Variant(f"the same with {message}", KNOWS[name], {"model": name})
+        for name, message in MODELS.items()
         if name != used["model"]
     ]
     others += [
@@ -166,8 +166,8 @@ def otherwise(run: RunState) -> tuple[str, list[Variant]]:
     ]
     if run.metadata.get("size"):
         kernel = "rbf-ard" if run.metadata["kernel"] == "patch" else "patch"
-        seen = {"rbf-ard": "it compares whole images.", "patch": "patches, wherever they are."}
-        others.append(Variant(f"with the kernel {kernel}", seen[kernel], {"kernel": kernel}))
+        sees = {"rbf-ard": "it compares whole images.", "patch": "patches, wherever they are."}
+        others.append(Variant(f"with the kernel {kernel}", sees[kernel], {"kernel": kernel}))
     many = f"{len(names)} alphabets together" if len(names) > 1 else f"{names[0]} alone"
     return f"This run trained {MODELS[str(used['model'])]} on {many}.", others
 

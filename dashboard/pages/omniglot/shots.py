@@ -33,24 +33,24 @@ class ShotsPlot(ScoreCurve):
         self.figures[0].y_range.start = 0
 
     def show(
-        self, found: Mapping[int, Float[np.ndarray, "2 d"]], of: str = "the held-out rows"
+        self, result: Mapping[int, Float[np.ndarray, "2 d"]], of: str = "the held-out rows"
     ) -> None:
         """Show recalls of every output by model and nearest neighbor, by number of examples.
 
         Args:
-            found: The recalls.
+            result: The recalls.
             of: Of which rows they are.
         """
-        shots = sorted(found)
-        each = np.stack([found[k] for k in shots])  # shots, who, outputs
+        shots = sorted(result)
+        each = np.stack([result[k] for k in shots])  # shots, who, outputs
         mean, low, high = (f(each, axis=2).T for f in (np.nanmean, np.nanmin, np.nanmax))
-        said = [
+        messages = [
             f"{k} {'example' if k == 1 else 'examples'}: {a:.1%} against {b:.1%}"
             for k, a, b in zip(shots, *mean)
         ]
         self.draw(
-            f"Recall of {of}, on average over the outputs, with {'; with '.join(said[:3])}"
-            + (f"; …; with {said[-1]}" if len(said) > 3 else "")
+            f"Recall of {of}, on average over the outputs, with {'; with '.join(messages[:3])}"
+            + (f"; …; with {messages[-1]}" if len(messages) > 3 else "")
             + " of the nearest neighbour.",
             [(shots, *line) for line in zip(mean, low, high)],
         )

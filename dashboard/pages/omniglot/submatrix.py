@@ -61,8 +61,8 @@ class Zoom(PlotView):
 
     def _ask(self) -> None:
         if self._run is not None and not self._quiet:
-            asked = list(self.outputs.value or ())
-            self._page.ask("block", self._answered, latent=self.latent.value, outputs=asked)
+            query = list(self.outputs.value or ())
+            self._page.ask("block", self._answered, latent=self.latent.value, outputs=query)
 
     def _answered(self, answer: dict[str, np.ndarray]) -> None:
         assert self._run is not None

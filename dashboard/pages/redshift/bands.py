@@ -182,8 +182,8 @@ class BandsOff(QuestionView):
         self._quiet = True
         self.galaxy.value = row
         place = np.searchsorted(self._shown, row)
-        seen = place < len(self._shown) and self._shown[place] == row
-        self.scatter.select(int(place) if seen else None)
+        observed = place < len(self._shown) and self._shown[place] == row
+        self.scatter.select(int(place) if observed else None)
         self._quiet = False
         self._ask_density()
 
@@ -216,12 +216,12 @@ class BandsOff(QuestionView):
         rows = [("every band measured", self._whole)]
         if self._off:
             rows.append((f"without {', '.join(self._off)}", self._held["metrics"]))
-        said = {
+        figures = {
             label: [_figure(name, value) for name, value in zip(METRICS, values)]
             for label, values in rows
             if values is not None
         }
-        return comparison(said, METRICS)
+        return comparison(figures, METRICS)
 
 
 def _figure(name: str, value: float) -> str:

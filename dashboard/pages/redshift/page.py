@@ -79,12 +79,12 @@ def views(page: PageContext) -> PageViews:
 def _live() -> tuple[Any, ...]:
     scatter, features = ScatterPlot("redshift z"), FeaturePlot()
 
-    def show_scatter(told: Snapshot, metadata: Mapping[str, Any]) -> None:
-        a = told.arrays
+    def show_scatter(data: Snapshot, metadata: Mapping[str, Any]) -> None:
+        a = data.arrays
         scatter.show(a["z_true"], a["z_mean"], np.hypot(a["std_model"], a["std_noise"]))
 
-    def show_features(told: Snapshot, metadata: Mapping[str, Any]) -> None:
-        features.show(told.arrays["feature_relevance"], metadata.get("features", ()))
+    def show_features(data: Snapshot, metadata: Mapping[str, Any]) -> None:
+        features.show(data.arrays["feature_relevance"], metadata.get("features", ()))
 
     return (
         DataView(scatter, show_scatter),

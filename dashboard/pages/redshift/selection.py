@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
 from scant import metrics
-
-if TYPE_CHECKING:
-    from scant.dashboard.live.run_state import RunState
+from scant.dashboard.live.run_state import RunState
 
 
 def rows(run: RunState) -> pd.DataFrame:
@@ -31,8 +27,8 @@ def rows(run: RunState) -> pd.DataFrame:
 def axes(frame: pd.DataFrame) -> list[tuple[str, str]]:
     """Prediction against truth, how unsure it is, and the first and last band."""
     bands = list(frame)[3:]
-    found = [("true z", "predicted z"), ("predicted z", "deviation of z")]
-    return [*found, (bands[0], bands[-1])] if len(bands) > 1 else found
+    results = [("true z", "predicted z"), ("predicted z", "deviation of z")]
+    return [*results, (bands[0], bands[-1])] if len(bands) > 1 else results
 
 
 def measures(frame: pd.DataFrame) -> dict[str, float]:

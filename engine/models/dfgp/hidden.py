@@ -10,11 +10,14 @@ from __future__ import annotations
 from typing import cast
 
 import torch
+from gpytorch import Module
+from gpytorch.kernels import Kernel
 from jaxtyping import Float, Int
 from linear_operator.utils.cholesky import psd_safe_cholesky
 from scant.errors import BadInput
 from scant.inference.numerical_warnings import collect_numerical_warnings
 from scant.kernels.rbf import eq
+from scant.models.constraints import LogPositive
 from torch import Tensor, nn
 
 JITTER = 1e-6
@@ -74,7 +77,7 @@ def _stacked(views: list[Tensor]) -> Float[Tensor, "v n d"]:
     return torch.stack(padded)
 
 
-class HiddenLayer(nn.Module):
+class HiddenLayer(Module):
     """See the module.
 
     Args:
@@ -89,6 +92,9 @@ class HiddenLayer(nn.Module):
         width: Lengthscales to start from: 1 is about the distance between rows of a view. Wide ones
             leave less of a neuron unknown between its inducing inputs, and what is unknown is noise
             to the output.
+        kernel: Of the standardized columns of a view, for all neurons or a batch of one each, in
+            place of the EQ kernel; `ard` and `width` are then the kernel's own. With GPyTorch's RBF
+            kernel the step of a whole model of 500 rows takes 1.2 times as long.
     """
 
     view: Int[Tensor, " r"]
@@ -105,6 +111,7 @@ class HiddenLayer(nn.Module):
         move: bool,
         generator: torch.Generator,
         width: float = START_WIDTH,
+        kernel: Kernel | None = None,
     ) -> None:
         super().__init__()
         self.register_buffer("view", view)
@@ -117,14 +124,30 @@ class HiddenLayer(nn.Module):
         else:
             self.register_buffer("inducing", subsets)
         start = (width * torch.tensor(sizes).to(x)[view].sqrt()).log()
-        columns = x.shape[2] if ard else 1
-        self.log_lengthscale = nn.Parameter(start[:, None].repeat(1, columns))
+        self.kernel = None if kernel is None else kernel.to(x)
+        if kernel is None:
+            columns = x.shape[2] if ard else 1
+            self.log_lengthscale = nn.Parameter(start[:, None].repeat(1, columns))
+            self.register_constraint("log_lengthscale", LogPositive())
         self.mean = nn.Parameter(x.new_zeros(len(view), m))
         self.log_std = self.tilt = None
         if not spike:
             self.log_std = nn.Parameter(torch.full_like(self.mean, START_STD).log())
+            self.register_constraint("log_std", LogPositive())
             self.tilt = nn.Parameter(x.new_zeros(len(view), m, m))
         self.notes: list[str] = []
+
+    @property
+    def lengthscale(self) -> Float[Tensor, "r _"]:
+        """Of each neuron, and of each of its view's columns where these have their own."""
+        if self.kernel is not None:
+            found: Tensor = self.kernel.lengthscale
+            return found.flatten(0, -2)
+        return self.log_lengthscale.exp()
+
+    @lengthscale.setter
+    def lengthscale(self, value: Tensor | float) -> None:
+        self.initialize(log_lengthscale=torch.as_tensor(value).to(self.log_lengthscale).log())
 
     def root(self) -> Float[Tensor, "r m m"] | None:
         """Lower factors of the covariances of q(v)."""
@@ -134,12 +157,17 @@ class HiddenLayer(nn.Module):
 
     def projected(self, x: Float[Tensor, "v n d"]) -> Float[Tensor, "r m n"]:
         """L_r^-1 k(X_r, x): v_r is mapped to the neurons' values by its transpose."""
-        z, precision = self.inducing, (-2 * self.log_lengthscale).exp().unsqueeze(1)
-        K = eq(z * precision.sqrt(), z * precision.sqrt())
+        z = self.inducing
+        if self.kernel is not None:
+            K, cross = self.kernel(z).to_dense(), self.kernel(z, x[self.view]).to_dense()
+        else:
+            precision = (-2 * self.log_lengthscale).exp().unsqueeze(1)
+            K = eq(z * precision.sqrt(), z * precision.sqrt())
+            cross = self._kernel(x, precision)
         with collect_numerical_warnings(self.notes):
             lower = psd_safe_cholesky(K + JITTER * torch.eye(z.shape[1]).to(z))
         eye = torch.eye(z.shape[1]).to(z).expand_as(lower)
-        return torch.linalg.solve_triangular(lower, eye, upper=False) @ self._kernel(x, precision)
+        return torch.linalg.solve_triangular(lower, eye, upper=False) @ cross
 
     def _kernel(self, x: Tensor, precision: Tensor) -> Float[Tensor, "r m n"]:
         """k(X_r, x): exponents are one product of matrices, whose wide factor has no gradient."""
@@ -159,7 +187,8 @@ class HiddenLayer(nn.Module):
         """Mean and variance of the neurons at each row under q: what the output layer sees."""
         P = self.projected(x)
         mean = (self.mean.unsqueeze(1) @ P).squeeze(1)
-        variance = (1 + JITTER - (P * P).sum(1)).clamp(min=JITTER)
+        height = 1 if self.kernel is None else self.kernel(x[self.view], diag=True)
+        variance = (height + JITTER - (P * P).sum(1)).clamp(min=JITTER)
         root = self.root()
         if root is not None:
             variance = variance + (root.mT @ P).square().sum(1)

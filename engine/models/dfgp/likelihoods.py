@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from typing import Literal
 
 import torch
 from jaxtyping import Bool, Float
 from scant.errors import BadInput
-from scant.inference.quadrature import gauss_hermite
+from scant.likelihoods.gaussian import censored_expectation, gaussian_expectation
+from scant.likelihoods.probit import probit_expectation
 from torch import Tensor
 
 Likelihood = Literal["gaussian", "bernoulli"]
-NODES = 20  # of Gauss-Hermite quadrature
 
 
 def check(rows: int, y: Float[Tensor, " n"], likelihood: Likelihood) -> None:
@@ -46,37 +45,3 @@ def expected_likelihood(
     if not bool(censored.any()):
         return value
     return torch.where(censored, censored_expectation(y, mean, variance, noise), value)
-
-
-def gaussian_expectation(
-    y: Float[Tensor, " n"],
-    mean: Float[Tensor, " n"],
-    variance: Float[Tensor, " n"],
-    noise: Float[Tensor, ""],
-) -> Float[Tensor, " n"]:
-    """ln N(y | f, noise)."""
-    return -0.5 * (((y - mean).square() + variance) / noise + (2 * math.pi * noise).log())
-
-
-def probit_expectation(
-    sign: Float[Tensor, " n"], mean: Float[Tensor, " n"], variance: Float[Tensor, " n"]
-) -> Float[Tensor, " n"]:
-    """ln Phi(sign f), by quadrature."""
-    return _expected_log_ndtr(sign * mean, variance)
-
-
-def censored_expectation(
-    y: Float[Tensor, " n"],
-    mean: Float[Tensor, " n"],
-    variance: Float[Tensor, " n"],
-    noise: Float[Tensor, ""],
-) -> Float[Tensor, " n"]:
-    """ln of the probability that N(f, noise) is above y, by quadrature."""
-    return _expected_log_ndtr((mean - y) / noise.sqrt(), variance / noise)
-
-
-def _expected_log_ndtr(mean: Tensor, variance: Tensor) -> Tensor:
-    nodes, weights = gauss_hermite(NODES, mean)
-    # The slope of a root has no end at zero.
-    std = variance.clamp(min=1e-12).sqrt()
-    return torch.special.log_ndtr(mean.unsqueeze(1) + std.unsqueeze(1) * nodes) @ weights

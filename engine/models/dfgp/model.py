@@ -35,9 +35,16 @@ from __future__ import annotations
 from typing import Literal, cast
 
 import torch
+from gpytorch.distributions import MultivariateNormal
+from gpytorch.kernels import Kernel
+from gpytorch.models import GP
 from jaxtyping import Bool, Float
+from linear_operator.operators import DiagLinearOperator
 from linear_operator.utils.errors import NanError, NotPSDError
 from scant.errors import BadInput
+from scant.likelihoods.gaussian import CensoredGaussianLikelihood
+from scant.likelihoods.probit import ProbitLikelihood
+from scant.models.constraints import LogPositive
 from scant.models.dfgp.bounds import class_bound, optimal, target_bound, weight_divergence
 from scant.models.dfgp.hidden import START_WIDTH, HiddenLayer, ViewStack
 from scant.models.dfgp.likelihoods import Likelihood, check, expected_likelihood
@@ -51,7 +58,7 @@ START_CLASS_NOISE = 4.0  # large, since L_c else starts where the best is to lea
 SINGLE_VIEW_NEURONS = 3
 
 
-class DFGP(nn.Module):
+class DFGP(GP):
     """See the module; `build` makes one.
 
     Args:
@@ -89,7 +96,7 @@ class DFGP(nn.Module):
     ) -> None:
         super().__init__()
         self.views, self.hidden_layer = views, hidden
-        self.likelihood, self.kind = likelihood, bound
+        self.kind, self._likelihood = bound, likelihood
         classes = likelihood == "bernoulli"
         centre, scale = (y.new_tensor(0.5), y.new_tensor(0.5)) if classes else (y.mean(), y.std())
         for name, value in {"x": x, "centre": centre, "scale": scale, "censored": censored}.items():
@@ -104,6 +111,7 @@ class DFGP(nn.Module):
         )
         noise = START_CLASS_NOISE if classes and bound != "stochastic" else START_NOISE
         self.log_noise = nn.Parameter(y.new_tensor(noise).log())
+        self.register_constraint("log_noise", LogPositive())
         self.mean: nn.Parameter | None = None
         self.root: nn.Parameter | None = None
         if classes or bound == "stochastic":
@@ -119,7 +127,7 @@ class DFGP(nn.Module):
         if self.kind == "stochastic":
             # Row by row, as it comes back from a checkpoint: sums then agree to the last bit.
             self.root = nn.Parameter(torch.linalg.cholesky(covariance).contiguous())
-            if self.likelihood == "bernoulli":
+            if self._likelihood == "bernoulli":
                 self.log_noise.requires_grad_(False)
 
     @classmethod
@@ -139,6 +147,7 @@ class DFGP(nn.Module):
         move: bool = False,
         width: float = START_WIDTH,
         censored: Bool[Tensor, " n"] | None = None,
+        kernel: Kernel | None = None,
     ) -> DFGP:
         """A model that starts as the publication's: every neuron a regression of its own on y.
 
@@ -160,6 +169,8 @@ class DFGP(nn.Module):
             width: Lengthscales that hidden neurons start from (see `HiddenLayer`).
             censored: Rows whose target is only known to be above y (a time of survival); with the
                 stochastic bound.
+            kernel: Any of GPyTorch's, of the hidden neurons, in place of the EQ kernel (see
+                `HiddenLayer`). That of the output has expectations in closed form.
 
         Raises:
             BadInput: Views without columns or rows, values that are not finite, a target that does
@@ -178,16 +189,28 @@ class DFGP(nn.Module):
             raise BadInput("Censored rows need a Gaussian likelihood and the stochastic bound.")
         view = torch.arange(count).to(x.device) % len(views)
         spike = bound == "published"
-        hidden = HiddenLayer(x, learned.sizes, view, inducing, spike, ard, move, generator, width)
+        given = x, learned.sizes, view, inducing, spike, ard, move, generator, width, kernel
+        hidden = HiddenLayer(*given)
         rest = likelihood, bound, output, min(inducing, len(y)), generator, output_ard
         return cls(learned, hidden, x, y, censored, *rest)
 
     @property
     def noise(self) -> Float[Tensor, ""]:
         """1/beta, of the standardized target; of classes, what is added to the probit's own 1."""
-        if self.kind == "stochastic" and self.likelihood == "bernoulli":
+        if self.kind == "stochastic" and self._likelihood == "bernoulli":
             return torch.zeros_like(self.log_noise)
         return self.log_noise.exp() + LEAST_NOISE
+
+    @noise.setter
+    def noise(self, value: Tensor | float) -> None:
+        self.initialize(log_noise=(torch.as_tensor(value).to(self.log_noise) - LEAST_NOISE).log())
+
+    @property
+    def likelihood(self) -> CensoredGaussianLikelihood | ProbitLikelihood:
+        """GPyTorch's likelihood of targets, in their unit, or of classes 0 and 1, with `noise`."""
+        if self._likelihood == "bernoulli":
+            return ProbitLikelihood(self.noise)
+        return CensoredGaussianLikelihood(self.noise * self.scale.square())
 
     @property
     def notes(self) -> list[str]:
@@ -246,8 +269,8 @@ class DFGP(nn.Module):
         f = phi @ w
         spread = height - phi.square().sum(1) + (phi @ root).square().sum(1)
         args = y, late, f, spread.clamp(min=0), self.noise
-        total = expected_likelihood(self.likelihood, *args).sum() * (n / len(y))
-        if self.likelihood == "gaussian":
+        total = expected_likelihood(self._likelihood, *args).sum() * (n / len(y))
+        if self._likelihood == "gaussian":
             total = total - (~self.censored).sum() * self.scale.log()
         return total - weight_divergence(w, root) - self.hidden_layer.divergence()
 
@@ -267,9 +290,23 @@ class DFGP(nn.Module):
         """Mean and variance of the hidden neurons at other rows."""
         return self.hidden_layer.moments(self.views(views))
 
+    def forward(self, *views: Float[Tensor, "n _"]) -> MultivariateNormal:
+        """Mean and variance of f at other rows, a tensor each view, in the unit of the target.
+
+        q(f) is not Gaussian; what rows have in common is not in it. `likelihood(model(*views))` has
+        the moments of `predict`.
+        """
+        mean, variance = self._moments(list(views))
+        if self._likelihood == "gaussian":
+            mean, variance = mean * self.scale + self.centre, variance * self.scale.square()
+        return MultivariateNormal(mean, DiagLinearOperator(variance))
+
     @torch.no_grad()
     def latent(self, views: list[Tensor]) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:
         """Mean and variance of f at other rows, on the standardized target's scale."""
+        return self._moments(views)
+
+    def _moments(self, views: list[Tensor]) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:
         w, covariance = self.weights()
         seen = self.hidden_layer.moments(self.views(views))
         mean = self.output.first(*seen) @ w
@@ -279,7 +316,7 @@ class DFGP(nn.Module):
 
     def predict(self, views: list[Tensor]) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:
         """Mean and variance of y, noise included, at other rows; of classes, those of 0 and 1."""
-        if self.likelihood == "bernoulli":
+        if self._likelihood == "bernoulli":
             p = self.probability(views)
             return p, p * (1 - p)
         mean, variance = self.latent(views)
@@ -288,7 +325,7 @@ class DFGP(nn.Module):
 
     def probability(self, views: list[Tensor]) -> Float[Tensor, " n"]:
         """Of class 1, with f taken as Gaussian with its mean and variance."""
-        if self.likelihood != "bernoulli":
+        if self._likelihood != "bernoulli":
             raise BadInput("Only a model of two classes has probabilities of a class.")
         mean, variance = self.latent(views)
         return torch.special.ndtr(mean / (1 + self.noise.detach() + variance).sqrt())

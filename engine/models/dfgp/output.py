@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 import torch
+from gpytorch import Module
 from jaxtyping import Float
 from linear_operator.utils.cholesky import psd_safe_cholesky
 from scant.inference.expectations import (
@@ -21,6 +22,7 @@ from scant.inference.expectations import (
 )
 from scant.inference.kmeans import kmeans_centres
 from scant.inference.numerical_warnings import collect_numerical_warnings
+from scant.models.constraints import LogPositive
 from torch import Tensor, nn
 
 JITTER = 1e-6
@@ -36,7 +38,7 @@ class Expected(NamedTuple):
     variance: Float[Tensor, ""]  # sum of E[k(b_n, b_n)]
 
 
-class RBFOutput(nn.Module):
+class RBFOutput(Module):
     """EQ kernel with a lengthscale a neuron, or with one for all (Corollary 1 there).
 
     Args:
@@ -61,11 +63,31 @@ class RBFOutput(nn.Module):
         self.n_neurons = len(width)
         self.log_lengthscale = nn.Parameter(width if ard else width.mean(0, keepdim=True))
         self.log_variance = nn.Parameter(mean.new_tensor(START_WIDTH).log())
+        self.register_constraint("log_lengthscale", LogPositive())
+        self.register_constraint("log_variance", LogPositive())
         self.notes: list[str] = []
 
     @property
     def n_features(self) -> int:
         return len(self.inducing)
+
+    @property
+    def lengthscale(self) -> Float[Tensor, " _"]:
+        """Of each neuron, or of all."""
+        return self.log_lengthscale.exp()
+
+    @lengthscale.setter
+    def lengthscale(self, value: Tensor | float) -> None:
+        self.initialize(log_lengthscale=torch.as_tensor(value).to(self.log_lengthscale).log())
+
+    @property
+    def outputscale(self) -> Float[Tensor, ""]:
+        """The kernel's variance."""
+        return self.log_variance.exp()
+
+    @outputscale.setter
+    def outputscale(self, value: Tensor | float) -> None:
+        self.initialize(log_variance=torch.as_tensor(value).to(self.log_variance).log())
 
     @property
     def precision(self) -> Float[Tensor, " r"]:
@@ -116,12 +138,13 @@ class RBFOutput(nn.Module):
         return k @ self.whiten().T, height.expand(len(b))
 
 
-class LinearOutput(nn.Module):
+class LinearOutput(Module):
     """k(b, b') = sum_r weight_r b_r b'_r: DFGP-WP."""
 
     def __init__(self, mean: Float[Tensor, "n r"]) -> None:
         super().__init__()
         self.log_weight = nn.Parameter(mean.new_zeros(mean.shape[1]))
+        self.register_constraint("log_weight", LogPositive())
         self.notes: list[str] = []
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, cast
 
 import torch
@@ -38,6 +39,8 @@ class LogEvidence:
         y: Targets.
         omega: Sample weights (3.20); ones by default.
         noise_variance: Variances (n, d) or covariances (n, d, d) of the inputs (section 5.2.1).
+        place: Where the rows go: from their patterns and m to a `RowSums`. Not used where the
+            inputs are noisy.
     """
 
     def __init__(
@@ -47,6 +50,7 @@ class LogEvidence:
         y: Float[Tensor, " n"],
         omega: Float[Tensor, " n"] | None = None,
         noise_variance: Float[Tensor, "n *d_d"] | None = None,
+        place: Callable[[list[Pattern], int], RowSums] = LocalRows,
     ) -> None:
         self.model = model
         omega = torch.ones_like(y) if omega is None else omega
@@ -59,7 +63,7 @@ class LogEvidence:
             linear = model.linear_columns(X)
             full = model.covariance[1] == "C"
             self._observed = [(observed, rows) for observed, rows in patterns(X)]
-            self.rows: RowSums = LocalRows(
+            self.rows = place(
                 [
                     Pattern(features(X[r][:, o], full), linear[r], y[r], omega[r])
                     for o, r in self._observed

@@ -18,11 +18,15 @@ import math
 import warnings
 from typing import Literal, cast
 
+import gpytorch
 import torch
+from gpytorch.distributions import MultivariateNormal
 from jaxtyping import Float
+from linear_operator.operators import RootLinearOperator
 from scant.errors import BadInput
 from scant.inference.expectations import kernel_forms, log_kernel
 from scant.inference.kmeans import kmeans_centres
+from scant.models.constraints import LogPositive
 from scant.models.gpz.basis import (
     COVARIANCES,
     Covariance,
@@ -44,8 +48,11 @@ from scant.models.gpz.prediction import Components, GPzPrediction
 from scant.models.gpz.uncertain_inputs import PosteriorState, predict_inputs
 from torch import Tensor, nn
 
+START_ROWS = 50_000  # from which centres and widths start, at most
+PREDICTED_ROWS = 1 << 16  # at once, so that memory does not grow with the rows
 
-class GPz(nn.Module):
+
+class GPz(gpytorch.Module):
     """Sparse GP with basis functions of one of six covariance structures.
 
     Args:
@@ -60,8 +67,13 @@ class GPz(nn.Module):
     Missing values are NaN in X. The mixture that fills them at prediction and the single Gaussian
     that fills the linear mean's columns in training are part of the state.
 
-    Parameters are free of constraints: precisions are held as logarithms, and Gamma enters
-    squared. `state_dict` holds all that prediction needs once `fit_posterior` has run.
+    Precisions are held as logarithms (`alpha`, `tau`), and Gamma enters squared. `state_dict`
+    holds all that prediction needs once `fit_posterior` has run.
+
+    As in GPyTorch, `model(x)` is the posterior of f at x and `GPzLikelihood(model)(model(x), x)`
+    that of a new target; `predict` gives the same moments with the variance in parts. The objective
+    is `scant.models.gpz.log_evidence.LogEvidence`. GPyTorch has no sum of basis functions with
+    widths of their own, so that the algebra is written out here.
 
     Raises:
         BadInput: An unknown covariance, or sizes below one.
@@ -107,6 +119,8 @@ class GPz(nn.Module):
         if heteroscedastic:
             self.v = free(m)
             self.log_tau = free(m)
+            self.register_constraint("log_tau", LogPositive())
+        self.register_constraint("log_alpha", LogPositive())
         self._hold("weight_mean", p)
         self._hold(
             "weight_factor", p, p
@@ -120,8 +134,25 @@ class GPz(nn.Module):
     def _hold(self, name: str, *shape: int) -> None:
         self.register_buffer(name, torch.zeros(shape, dtype=self.b.dtype, device=self.b.device))
 
+    @property
+    def alpha(self) -> Float[Tensor, " p"]:
+        """Prior precision of the weights."""
+        return self.log_alpha_constraint.transform(self.log_alpha)  # type: ignore[no-any-return]
+
+    @property
+    def tau(self) -> Float[Tensor, " m"]:
+        """Prior precision of the noise's weights v (3.8)."""
+        return self.log_tau_constraint.transform(self.log_tau)  # type: ignore[no-any-return]
+
+    def forward(self, X: Float[Tensor, "n d"]) -> MultivariateNormal:
+        """Posterior of f at rows without missing values, of rank p (3.11, first term of 3.12)."""
+        _, design = self.design(X)
+        return MultivariateNormal(
+            design @ self.weight_mean, RootLinearOperator(design @ self.weight_factor)
+        )
+
     @torch.no_grad()
-    def initialize(
+    def init_from_data(
         self, X: Float[Tensor, "n d"], y: Float[Tensor, " n"], generator: torch.Generator
     ) -> None:
         """Start values: k-means centres, widths by local density, noise at a tenth of V[y].
@@ -129,7 +160,8 @@ class GPz(nn.Module):
         Args:
             X: Inputs; a missing value (NaN) counts as the mean of its column here.
             y: Targets.
-            generator: A CPU generator; the same seed gives the same start, bit by bit.
+            generator: A CPU generator; the same seed gives the same start, bit by bit. Of more than
+                50,000 rows, so many are drawn for centres and widths.
 
         Raises:
             BadInput: X has another number of columns, an infinite value or an empty column.
@@ -142,6 +174,9 @@ class GPz(nn.Module):
                 f"Column {column} of X has no value at all; leave it out of the features."
             )
         variance = y.var(correction=0).clamp(min=1e-12)
+        if len(filled) > START_ROWS:
+            drawn = torch.randperm(len(filled), generator=generator)[:START_ROWS]
+            filled = filled[drawn.to(filled.device)]
         self.centres.copy_(kmeans_centres(filled, len(self.centres), generator))
         self.gamma.copy_(start_gamma(filled, self.centres, self.covariance))
         self.log_alpha.copy_((-variance.log()).expand_as(self.log_alpha))
@@ -266,6 +301,12 @@ class GPz(nn.Module):
                 where X is missing is not read.
         """
         self._check(X)
+        if len(X) > PREDICTED_ROWS:
+            noise = noise_variance
+            blocks = [slice(i, i + PREDICTED_ROWS) for i in range(0, len(X), PREDICTED_ROWS)]
+            return GPzPrediction.join(
+                [self.predict(X[r], None if noise is None else noise[r]) for r in blocks]
+            )
         if noise_variance is not None or bool(X.isnan().any()):
             return self.predict_components(X, noise_variance).collapse()
         phi, design = self.design(X)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 
 import torch
 from jaxtyping import Float
@@ -25,6 +26,12 @@ class GPzPrediction:
     model_variance: Float[Tensor, " n"]
     noise_variance: Float[Tensor, " n"]
     input_variance: Float[Tensor, " n"]
+
+    @classmethod
+    def join(cls, parts: Sequence[GPzPrediction]) -> GPzPrediction:
+        """The predictions of blocks of rows as one."""
+        names = [f.name for f in fields(cls)]
+        return cls(**{name: torch.cat([getattr(p, name) for p in parts]) for name in names})
 
     @property
     def variance(self) -> Float[Tensor, " n"]:

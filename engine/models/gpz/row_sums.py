@@ -11,7 +11,7 @@ Where the noise of the inputs is given, the basis functions have another form, a
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -50,6 +50,7 @@ class Slopes(NamedTuple):
     b: Float[Tensor, ""]
 
 
+@runtime_checkable
 class RowSums(Protocol):
     """Rows somewhere, which add up their parts of the evidence."""
 

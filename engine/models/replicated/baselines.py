@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from gpytorch.kernels import AdditiveKernel, IndexKernel, Kernel
 from jaxtyping import Float
-from scant.kernels.hierarchical import ReplicaKernel, level
+from scant.kernels.hierarchical import ReplicaKernel, level, prior_variance
 from scant.models.replicated.data import Data
 from scant.models.replicated.exact import ReplicaGP
 from scant.models.replicated.hgp import SHARED, start
@@ -30,7 +30,7 @@ class Pooled(ReplicaGP):
         data: Data,
         generator: torch.Generator | None = None,
         *,
-        kernel_shared: str = "matern32",
+        kernel_shared: str | Kernel = "matern32",
         noise: str = "shared",
     ) -> Pooled:
         """A model at its starting values (see `HGP.build`)."""
@@ -38,7 +38,7 @@ class Pooled(ReplicaGP):
         return cls(ReplicaKernel(curve), data, (), noise, together=True)
 
     def _variances(self) -> tuple[Float[Tensor, " _"], Float[Tensor, " _"]]:
-        shared = self.kernel.levels[0].outputscale.reshape(-1)
+        shared = prior_variance(self.kernel.levels[0])
         return shared, torch.zeros_like(shared)
 
     @torch.no_grad()
@@ -56,7 +56,7 @@ class Independent(ReplicaGP):
         data: Data,
         generator: torch.Generator | None = None,
         *,
-        kernel_shared: str = "matern32",
+        kernel_shared: str | Kernel = "matern32",
     ) -> Independent:
         """A model at its starting values (see `HGP.build`)."""
         d = data.n_outputs
@@ -64,7 +64,7 @@ class Independent(ReplicaGP):
         return cls(ReplicaKernel(curve), data, ())
 
     def _variances(self) -> tuple[Float[Tensor, " _"], Float[Tensor, " _"]]:
-        shared = self.kernel.levels[0].outputscale
+        shared = prior_variance(self.kernel.levels[0])
         return shared, torch.zeros_like(shared)
 
 
@@ -108,7 +108,7 @@ class LMC(ReplicaGP):
         mixing = principal(data, functions).cpu()
         parts: list[Kernel] = []
         for q in range(functions):
-            curve = level(kernel_shared, 1.0, float(start(1.0, generator))).base_kernel
+            curve: Any = level(kernel_shared, 1.0, float(start(1.0, generator))).base_kernel
             curve.active_dims = torch.tensor([0])
             mixture = Mixing(data.n_outputs, 1, active_dims=torch.tensor([1])).double()
             scatter = start(1.0, generator, data.n_outputs)

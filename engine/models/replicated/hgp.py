@@ -14,10 +14,11 @@ import math
 from typing import Any
 
 import torch
+from gpytorch.kernels import Kernel
 from jaxtyping import Float, Int
 from linear_operator.utils.cholesky import psd_safe_cholesky
 from scant.inference.expectations import LOG_2PI
-from scant.kernels.hierarchical import ReplicaKernel, level
+from scant.kernels.hierarchical import ReplicaKernel, level, prior_variance
 from scant.models.replicated.data import Data
 from scant.models.replicated.exact import ReplicaGP, pack
 from torch import Tensor, nn
@@ -45,8 +46,8 @@ class HGP(ReplicaGP):
         data: Data,
         generator: torch.Generator | None = None,
         *,
-        kernel_shared: str = "matern32",
-        kernel_replica: str = "matern32",
+        kernel_shared: str | Kernel = "matern32",
+        kernel_replica: str | Kernel = "matern32",
         **others: Any,
     ) -> HGP:
         """A model at its starting values.
@@ -54,7 +55,7 @@ class HGP(ReplicaGP):
         Args:
             data: Standardized.
             generator: Scatters the starting values; None: they are the usual ones.
-            kernel_shared: k_g, one of `scant.kernels.hierarchical.SHAPES`.
+            kernel_shared: k_g, one of `scant.kernels.hierarchical.SHAPES`, or any of GPyTorch's.
             kernel_replica: k_f, likewise.
         """
         d = data.n_outputs
@@ -134,13 +135,13 @@ class HGPInd(HGP):
         lost = self.kernel(points, diag=True) * self.packed.real - weights.square().sum(1)
         return -0.5 * (log_det + squares + (lost / noise).sum()) + self._within()
 
-    def _project(
+    def _factors(
         self, known: Any, points: Float[Tensor, "b k c"]
-    ) -> tuple[Float[Tensor, "b k"], Float[Tensor, "b k"]]:
+    ) -> tuple[Float[Tensor, "b k"], Float[Tensor, "b g k"], Float[Tensor, "b l k"]]:
         lower, precision, half, _ = known
         prior = self._whitened(lower, points)
         weights = torch.linalg.solve_triangular(precision, prior, upper=False)
-        return (weights * half).sum(1), prior.square().sum(1) - weights.square().sum(1)
+        return (weights * half).sum(1), prior, weights
 
 
 class DHGP(ReplicaGP):
@@ -155,8 +156,8 @@ class DHGP(ReplicaGP):
         data: Data,
         generator: torch.Generator | None = None,
         *,
-        kernel_shared: str = "matern32",
-        kernel_replica: str = "matern32",
+        kernel_shared: str | Kernel = "matern32",
+        kernel_replica: str | Kernel = "matern32",
         noise: str = "shared",
     ) -> DHGP:
         """A model at its starting values; `kernel_shared` is of both upper levels (see HGP)."""
@@ -200,7 +201,7 @@ class DHGP(ReplicaGP):
         at, real = self.leaves
         data, count = self.data, len(self.places)
         own = self.kernel.levels[-1](data.x[at].unsqueeze(-1)).to_dense()
-        noise = torch.where(real, self.noise()[data.output[at]], torch.ones_like(data.x[at]))
+        noise = torch.where(real, self.noise[data.output[at]], torch.ones_like(data.x[at]))
         block = own * (real.unsqueeze(1) & real.unsqueeze(2)) + noise.diag_embed()
         lower = psd_safe_cholesky(block)
         y = (data.y[at] * real).unsqueeze(-1)
@@ -222,7 +223,7 @@ class DHGP(ReplicaGP):
     @torch.no_grad()
     def outputs_covariance(self) -> Float[Tensor, "d d"]:
         """Prior covariance of the outputs' own curves e_d at one x."""
-        top, middle = (float(level.outputscale) for level in self.kernel.levels[:2])
+        top, middle = (float(prior_variance(level)) for level in self.kernel.levels[:2])
         return top + middle * torch.eye(self.outputs, dtype=torch.float64)
 
 

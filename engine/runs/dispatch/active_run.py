@@ -30,7 +30,7 @@ class ActiveRun:
     wished: float = 0.0  # when the worker was last told the wish, by the monotonic clock
     heard: float = 0.0  # when the worker was last heard, by the monotonic clock
     since: float = field(default_factory=time.monotonic)  # when the attempt began
-    told: Queued | None = None  # place and wait as watchers know them
+    announced: Queued | None = None  # place and wait as watchers know them
     address: str = ""  # the code of where it was submitted from
     resident: int = 0  # bytes that its worker held when it was last heard
     memory: int = 0  # bytes that its worker may hold; 0 for no limit

@@ -39,7 +39,7 @@ class Assigner:
             if care.journal.writer.trouble:
                 return  # a run that cannot be put down as starting waits in the queue
             live = care.live[care.queue.take()]
-            live.assigned, live.started, live.worker, live.told = True, False, None, None
+            live.assigned, live.started, live.worker, live.announced = True, False, None, None
             live.over, live.loss, live.backlog = False, "", Backlog()
             live.since = time.monotonic()
             care.background.spawn(self._start(live))

@@ -76,9 +76,9 @@ class Listener:
             self.lose(live, "Dask had given its task to another")
             return
         live.heard = time.monotonic()
-        found = live.worker is None
+        result = live.worker is None
         live.worker = word.worker
-        if live.wish is not None and (found or live.heard - live.wished > WISH_SECONDS):
+        if live.wish is not None and (result or live.heard - live.wished > WISH_SECONDS):
             self._care.background.spawn(self._care.send_wish(live))
         events = decode(word.events)
         if events:

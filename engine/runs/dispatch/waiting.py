@@ -1,4 +1,4 @@
-"""What waiting runs are told: their places in the queue, and how long they will wait."""
+"""Messages to waiting runs: their places in the queue, and estimated waiting times."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class Places:
         busy = [live.id for live in care.assigned()]
         estimates = waits(order, busy, sum(self._pool.slots.values()), self._seconds_left)
         for place, (run, wait) in enumerate(zip(order, estimates), start=1):
-            told = Queued(place, None if wait is None else float(round(wait)))
+            queued = Queued(place, None if wait is None else float(round(wait)))
             live = care.live.get(run)
-            if live is not None and live.told != told:
-                live.told = told
-                journal.publish(run, [told])
+            if live is not None and live.announced != queued:
+                live.announced = queued
+                journal.publish(run, [queued])
 
     def _seconds_left(self, run: str) -> float | None:
         live = self._care.live.get(run)

@@ -14,31 +14,31 @@ from scant.studies.aggregation.scarcity import curve, retrain
 GRID = 200
 
 
-def answer(fitted: FittedMTGPA, question: str, asked: dict[str, Any]) -> dict[str, np.ndarray]:
+def answer(fitted: FittedMTGPA, question: str, query: dict[str, Any]) -> dict[str, np.ndarray]:
     """The arrays that the catalog promises for `question`.
 
     Raises:
         BadInput: A question that this study does not know, a task or box that cannot be.
     """
     if question == "box":
-        return box(fitted, asked)
+        return box(fitted, query)
     if question == "field":
-        return fitted.field(str(asked.get("task", fitted.scarce)))
+        return fitted.field(str(query.get("task", fitted.scarce)))
     if question == "scarcity":
         return curve(fitted)
     if question == "retrain":
-        return retrain(fitted, asked)
+        return retrain(fitted, query)
     raise BadInput(f"Nothing is known of {question!r}; ask {', '.join(ENTRY.explore)}.")
 
 
-def box(fitted: FittedMTGPA, asked: dict[str, Any]) -> dict[str, np.ndarray]:
+def box(fitted: FittedMTGPA, query: dict[str, Any]) -> dict[str, np.ndarray]:
     """Posterior of a task's average over one box."""
     dims = fitted.dims
-    bounds = [np.asarray(asked.get(name, ()), float) for name in ("lo", "hi")]
+    bounds = [np.asarray(query.get(name, ()), float) for name in ("lo", "hi")]
     if any(len(b) != len(dims) or not np.isfinite(b).all() for b in bounds):
         raise BadInput(f"A box needs a lower and an upper bound of {', '.join(dims)}.")
     lo, hi = np.minimum(*bounds)[None], np.maximum(*bounds)[None]
-    task = fitted.task(str(asked.get("task", fitted.scarce)))
+    task = fitted.task(str(query.get("task", fitted.scarce)))
     mean, std, new = (
         float(v[0]) for v in fitted.ask(space.tensors_of(lo, hi, fitted.device), task)
     )

@@ -20,16 +20,16 @@ from torch import Tensor
 
 
 @dataclass(frozen=True)
-class Learnt:
+class TrainingData:
     """The rows of a run, which a restored study no longer has.
 
     Attributes:
-        seen: Rows of the tasks that the model knows.
-        rows: Which of them were learnt from.
+        observed: Rows of the tasks that the model knows.
+        rows: Which of them were learned from.
         data: Those, as the model takes them.
     """
 
-    seen: Supports
+    observed: Supports
     rows: Bool[np.ndarray, " n"]
     data: Data
 
@@ -75,18 +75,21 @@ class FittedMTGPA:
             raise BadInput(f"There is no task {name!r}; the tasks are {', '.join(self.tasks)}.")
         return self.tasks.index(name)
 
-    def data_of(self, seen: Supports, rows: np.ndarray) -> Data:
+    def data_of(self, observed: Supports, rows: np.ndarray) -> Data:
         """Rows of a table as the model takes them: its own task numbers, values scaled."""
-        return space.data_of(seen, rows, self.tasks, self.scale, self.device)
+        return space.data_of(observed, rows, self.tasks, self.scale, self.device)
 
     def ask(
         self, supports: Tensor, task: int, exposure: Tensor | None = None
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Mean and deviation of the average, deviation of a new observation; in the task's unit."""
-        found: MTGPAPrediction = self.model.predict(supports, task, exposure)
+        prediction: MTGPAPrediction = self.model.predict(supports, task, exposure)
         offset, factor = self.scale[task].offset, self.scale[task].factor
-        mean = offset + factor * found.mean
-        std, new = factor * found.variance.sqrt(), factor * (found.variance + found.noise).sqrt()
+        mean = offset + factor * prediction.mean
+        std, new = (
+            factor * prediction.variance.sqrt(),
+            factor * (prediction.variance + prediction.noise).sqrt(),
+        )
         return mean.cpu().numpy(), std.cpu().numpy(), new.cpu().numpy()
 
     def field(self, task: str) -> dict[str, np.ndarray]:

@@ -30,61 +30,66 @@ class Scale:
     factor: float
 
 
-def wanted(settings: AggregationSettings, seen: Supports) -> str:
+def wanted(settings: AggregationSettings, observed: Supports) -> str:
     """The task that is asked about: the one named, else with rows held out, else the finest.
 
     Raises:
         BadInput: The table has no task of the name given.
     """
     if settings.scarce:
-        if settings.scarce not in seen.tasks:
+        if settings.scarce not in observed.tasks:
             raise BadInput(
                 f"There is no task {settings.scarce!r} for the setting 'scarce'; "
-                f"the tasks are {listed(seen.tasks)}."
+                f"the tasks are {listed(observed.tasks)}."
             )
         return settings.scarce
-    held = [seen.tasks[t] for t in np.unique(seen.task[seen.test])]
-    size = {t: np.median(seen.width[seen.task == i].sum(1)) for i, t in enumerate(seen.tasks)}
-    return min(held or seen.tasks, key=lambda task: float(size[task]))
+    held = [observed.tasks[t] for t in np.unique(observed.task[observed.test])]
+    size = {
+        t: np.median(observed.width[observed.task == i].sum(1))
+        for i, t in enumerate(observed.tasks)
+    }
+    return min(held or observed.tasks, key=lambda task: float(size[task]))
 
 
-def left_out(settings: AggregationSettings, seen: Supports, scarce: str) -> list[str]:
-    """Tasks that are not learnt from.
+def left_out(settings: AggregationSettings, observed: Supports, scarce: str) -> list[str]:
+    """Tasks that are not learned from.
 
     Raises:
         BadInput: An unknown task, or the one that is asked about.
     """
     named = [word.strip() for word in settings.leave_out.split(",") if word.strip()]
     for task in named:
-        if task not in seen.tasks:
+        if task not in observed.tasks:
             raise BadInput(
                 f"There is no task {task!r} for the setting 'leave_out'; "
-                f"the tasks are {listed(seen.tasks)}."
+                f"the tasks are {listed(observed.tasks)}."
             )
     if scarce in named:
         raise BadInput(f"Task {scarce!r} is asked about and cannot be left out; name another.")
     return named
 
 
-def learnt(settings: AggregationSettings, seen: Supports, scarce: str) -> Bool[np.ndarray, " n"]:
-    """Which rows are learnt from: known, not held out, of no task that is left out."""
-    rows = ~seen.test & np.isfinite(seen.y)
-    for task in left_out(settings, seen, scarce):
-        rows &= seen.task != seen.tasks.index(task)
+def training_rows(
+    settings: AggregationSettings, observed: Supports, scarce: str
+) -> Bool[np.ndarray, " n"]:
+    """Which rows are learned from: known, not held out, of no task that is left out."""
+    rows = ~observed.test & np.isfinite(observed.y)
+    for task in left_out(settings, observed, scarce):
+        rows &= observed.task != observed.tasks.index(task)
     return rows
 
 
-def likelihoods(settings: AggregationSettings, seen: Supports, name: str) -> list[str]:
+def likelihoods(settings: AggregationSettings, observed: Supports, name: str) -> list[str]:
     """The likelihood of each task.
 
     Raises:
         BadInput: A value that the likelihood asked for excludes, an unknown task or likelihood.
     """
-    chosen = named(settings.likelihoods, seen)
-    for t, task in enumerate(seen.tasks):
+    chosen = named(settings.likelihoods, observed)
+    for t, task in enumerate(observed.tasks):
         if task in chosen:
             continue
-        y = seen.y[(seen.task == t) & np.isfinite(seen.y)]
+        y = observed.y[(observed.task == t) & np.isfinite(observed.y)]
         whole = len(y) > 0 and bool((y == np.round(y)).all() and (y >= 0).all())
         if settings.likelihood != "auto":
             chosen[task] = settings.likelihood
@@ -92,8 +97,8 @@ def likelihoods(settings: AggregationSettings, seen: Supports, name: str) -> lis
             chosen[task] = "bernoulli"
         else:
             chosen[task] = "poisson" if whole else "gaussian"
-    check_values(seen, chosen, name=name)
-    return [chosen[task] for task in seen.tasks]
+    check_values(observed, chosen, name=name)
+    return [chosen[task] for task in observed.tasks]
 
 
 def ranks(settings: AggregationSettings, tasks: int) -> tuple[int, ...]:
@@ -105,40 +110,43 @@ def ranks(settings: AggregationSettings, tasks: int) -> tuple[int, ...]:
     return (settings.rank,) * (settings.n_latent or min(-(-tasks // 2), MOST_LATENT))
 
 
-def named(text: str, seen: Supports) -> dict[str, str]:
+def named(text: str, observed: Supports) -> dict[str, str]:
     """Task to likelihood, from "task=poisson, other=gaussian"."""
     allowed = [str(name) for name in AggregationSettings.param["likelihood"].objects[1:]]
-    found = {}
+    result = {}
     for word in filter(None, (w.strip() for w in text.split(","))):
         task, _, kind = (part.strip() for part in word.rpartition("="))
-        if task not in seen.tasks or kind not in allowed:
+        if task not in observed.tasks or kind not in allowed:
             raise BadInput(
                 f"Setting 'likelihoods' has {word!r}; give TASK=LIKELIHOOD with a task of "
-                f"{listed(seen.tasks)} and a likelihood of {listed(allowed)}."
+                f"{listed(observed.tasks)} and a likelihood of {listed(allowed)}."
             )
-        found[task] = kind
-    return found
+        result[task] = kind
+    return result
 
 
 def scales(
-    settings: AggregationSettings, seen: Supports, rows: Bool[np.ndarray, " n"], kinds: list[str]
+    settings: AggregationSettings,
+    observed: Supports,
+    rows: Bool[np.ndarray, " n"],
+    kinds: list[str],
 ) -> list[Scale]:
-    """Mean and deviation of what is learnt from, of all Gaussian tasks or of each."""
+    """Mean and deviation of what is learned from, of all Gaussian tasks or of each."""
     gaussian = np.array([kind in ("gaussian", "heteroscedastic") for kind in kinds])
     apart = settings.standardize == "each task"
     if settings.standardize == "auto":
-        apart = differ([seen.y[rows & (seen.task == t)] for t in np.flatnonzero(gaussian)])
-    found = []
+        apart = differ([observed.y[rows & (observed.task == t)] for t in np.flatnonzero(gaussian)])
+    results = []
     for t in range(len(kinds)):
-        mine = rows & (seen.task == t)
+        mine = rows & (observed.task == t)
         if not apart or not mine.any():
-            mine = rows & gaussian[seen.task]
+            mine = rows & gaussian[observed.task]
         if not gaussian[t] or not mine.any():
-            found.append(Scale(0.0, 1.0))
+            results.append(Scale(0.0, 1.0))
             continue
-        spread = float(seen.y[mine].std())
-        found.append(Scale(float(seen.y[mine].mean()), spread if spread > 0 else 1.0))
-    return found
+        spread = float(observed.y[mine].std())
+        results.append(Scale(float(observed.y[mine].mean()), spread if spread > 0 else 1.0))
+    return results
 
 
 def differ(values: list[Float[np.ndarray, " _"]]) -> bool:
@@ -154,18 +162,18 @@ def differ(values: list[Float[np.ndarray, " _"]]) -> bool:
     return bool(spread.max() > 3 * least or np.ptp(means) > 3 * spread.max())
 
 
-def edges(seen: Supports, scarce: str) -> list[Float[np.ndarray, " _"]]:
+def edges(observed: Supports, scarce: str) -> list[Float[np.ndarray, " _"]]:
     """Edges of small cells over the range of the data in one or two dimensions; else none.
 
     As wide as the scarce task's smallest support (a hundredth of the range where those are
     points), or a whole number of times that where there would be too many cells.
     """
-    d = len(seen.dims)
+    d = len(observed.dims)
     if d not in MOST_CELLS:
         return []
-    low, high = seen.lo.min(0), seen.hi.max(0)
+    low, high = observed.lo.min(0), observed.hi.max(0)
     span = np.maximum(high - low, 1e-12)
-    mine = seen.width[seen.task == seen.tasks.index(scarce)]
+    mine = observed.width[observed.task == observed.tasks.index(scarce)]
     width = np.array([w[w > 0].min() if (w > 0).any() else s / 100 for w, s in zip(mine.T, span)])
     while np.prod(np.ceil(span / width - 1e-9)) > MOST_CELLS[d]:
         most = int(np.argmax(span / width))
@@ -196,7 +204,7 @@ def of_rows(
 
 
 def data_of(
-    seen: Supports, rows: np.ndarray, tasks: list[str], scale: list[Scale], device: torch.device
+    observed: Supports, rows: np.ndarray, tasks: list[str], scale: list[Scale], device: torch.device
 ) -> Data:
     """Rows (chosen or numbered) of a table as the model takes them.
 
@@ -204,13 +212,13 @@ def data_of(
         tasks: Of the model, which numbers them so; all rows are of one of these.
         scale: Of those tasks: values are scaled by it.
     """
-    number = np.array([tasks.index(seen.tasks[t]) for t in seen.task[rows]], dtype=np.int64)
+    number = np.array([tasks.index(observed.tasks[t]) for t in observed.task[rows]], dtype=np.int64)
     offset, factor = of_rows(scale, number)
     return Data(
-        tensors_of(seen.lo[rows], seen.hi[rows], device),
-        torch.as_tensor((seen.y[rows] - offset) / factor).to(device),
+        tensors_of(observed.lo[rows], observed.hi[rows], device),
+        torch.as_tensor((observed.y[rows] - offset) / factor).to(device),
         torch.as_tensor(number).to(device),
-        torch.as_tensor(seen.exposure[rows]).to(device),
+        torch.as_tensor(observed.exposure[rows]).to(device),
     )
 
 
@@ -220,7 +228,7 @@ def counts(fine: int) -> list[int]:
 
 
 def metadata_of(
-    seen: Supports,
+    observed: Supports,
     rows: Bool[np.ndarray, " n"],
     scarce: str,
     kinds: list[str],
@@ -228,46 +236,46 @@ def metadata_of(
 ) -> dict[str, Any]:
     """What labels the arrays on a page (`events.Started`): tasks, space, cells, observations.
 
-    `whole` are all rows of the table, the fine ones that may not be learnt from among them: they
+    `whole` are all rows of the table, the fine ones that may not be learned from among them: they
     say where the cells lie and what is true there.
     """
     sides, mine = edges(whole, scarce), whole.task == whole.tasks.index(scarce)
-    shown = np.flatnonzero(rows | seen.test)
+    shown = np.flatnonzero(rows | observed.test)
     if len(shown) > MOST_SHOWN:
         shown = shown[np.linspace(0, len(shown) - 1, MOST_SHOWN).astype(int)]
     return {
-        "tasks": list(seen.tasks),
+        "tasks": list(observed.tasks),
         "likelihoods": kinds,
         "scarce": scarce,
-        "dims": list(seen.dims),
+        "dims": list(observed.dims),
         "range": [[float(a), float(b)] for a, b in zip(whole.lo.min(0), whole.hi.max(0))],
         "edges": [side.tolist() for side in sides],
         "truth": truth_of(whole, sides, scarce),
-        "rows": {"training": int(rows.sum()), "test": int(seen.test.sum())},
+        "rows": {"training": int(rows.sum()), "test": int(observed.test.sum())},
         "counts": counts(int((mine & ~whole.test & np.isfinite(whole.y)).sum())),
         "observed": {
-            "task": seen.task[shown].tolist(),
-            "lo": seen.lo[shown].tolist(),
-            "hi": seen.hi[shown].tolist(),
-            "y": [float(v) if np.isfinite(v) else None for v in seen.y[shown]],
-            "test": seen.test[shown].tolist(),
+            "task": observed.task[shown].tolist(),
+            "lo": observed.lo[shown].tolist(),
+            "hi": observed.hi[shown].tolist(),
+            "y": [float(v) if np.isfinite(v) else None for v in observed.y[shown]],
+            "test": observed.test[shown].tolist(),
         },
     }
 
 
-def truth_of(seen: Supports, sides: list[np.ndarray], scarce: str) -> list[float | None] | None:
+def truth_of(observed: Supports, sides: list[np.ndarray], scarce: str) -> list[float | None] | None:
     """The scarce task's truth on the cells, where the table knows it for these very cells."""
-    mine = (seen.task == seen.tasks.index(scarce)) & np.isfinite(seen.truth)
+    mine = (observed.task == observed.tasks.index(scarce)) & np.isfinite(observed.truth)
     if not sides or not mine.any():
         return None
     lo, _ = cells(sides)
     known = {
         tuple(np.round(a, 9)): float(v)
-        for a, v, w in zip(seen.lo[mine], seen.truth[mine], seen.width[mine])
+        for a, v, w in zip(observed.lo[mine], observed.truth[mine], observed.width[mine])
         if np.allclose(w, [side[1] - side[0] for side in sides])
     }
-    found = [known.get(tuple(np.round(corner, 9))) for corner in lo]
-    return found if any(v is not None for v in found) else None
+    results = [known.get(tuple(np.round(corner, 9))) for corner in lo]
+    return results if any(v is not None for v in results) else None
 
 
 def kept(rows: dict[str, Tensor], tasks: list[str], dims: list[str]) -> Supports:

@@ -12,7 +12,7 @@ from scant.events import Metric, Report
 from scant.models.mtgpa.baselines import alone, baseline
 from scant.models.mtgpa.prior import Data
 from scant.studies.aggregation import preprocessing as space
-from scant.studies.aggregation.fitted import FittedMTGPA, Learnt
+from scant.studies.aggregation.fitted import FittedMTGPA, TrainingData
 
 BASELINE_ROWS = 800  # exact inference costs their cube; with more rows baselines are left out
 FIT_STEPS = 40
@@ -26,20 +26,20 @@ NAMES = {
 DEPENDENT = {"dependent": "dependent GPs on centroids"}
 
 
-def write_report(fitted: FittedMTGPA, learnt: Learnt) -> Report:
+def write_report(fitted: FittedMTGPA, train: TrainingData) -> Report:
     """Metrics of the held-out rows of the scarce task, the aggregate check, baselines."""
     number = fitted.task(fitted.scarce)
-    test, y, reference = held_out(learnt, number)
+    test, y, reference = held_out(train, number)
     rows, notes, arrays = [], list[str](), dict[str, np.ndarray]()
     if test.sum() >= 2:
-        found, arrays = on_test_rows(fitted, learnt, number, test, y, reference)
-        rows += found
+        result, arrays = on_test_rows(fitted, train, number, test, y, reference)
+        rows += result
     else:
         notes.append(
             "No row is held out, so there is nothing to score; mark some rows 'test' in a column "
             "'split', and they are kept out of training."
         )
-    check = agreement(fitted, learnt.data)
+    check = agreement(fitted, train.data)
     held = float(check[4].mean())
     rows.append(Metric("this run", "observed averages inside their 95% interval", 100 * held))
     notes.append(
@@ -55,18 +55,18 @@ def write_report(fitted: FittedMTGPA, learnt: Learnt) -> Report:
 
 def on_test_rows(
     fitted: FittedMTGPA,
-    learnt: Learnt,
+    train: TrainingData,
     number: int,
     test: Bool[np.ndarray, " n"],
     y: Float[np.ndarray, " t"],
     reference: Float[np.ndarray, " r"],
 ) -> tuple[list[Metric], dict[str, np.ndarray]]:
     """Scores of this run and of the baselines, and the predictions themselves."""
-    seen = learnt.seen
-    supports = space.tensors_of(seen.lo[test], seen.hi[test], fitted.device)
-    exposure = torch.as_tensor(seen.exposure[test]).to(fitted.device)
+    observed = train.observed
+    supports = space.tensors_of(observed.lo[test], observed.hi[test], fitted.device)
+    exposure = torch.as_tensor(observed.exposure[test]).to(fitted.device)
     mean, _, std = fitted.ask(supports, number, exposure)
-    own = fitted.data_of(seen, test)
+    own = fitted.data_of(observed, test)
     log_density = fitted.model.log_predictive(own).cpu().numpy()
     scale = fitted.scale[number]
     log_density = log_density - np.log(scale.factor)
@@ -80,7 +80,7 @@ def on_test_rows(
         Metric("this run", f"coverage of the {100 * level:.0f}% interval", float(100 * share))
         for level, share in covered.T
     ]
-    rows += baselines(fitted, learnt, own, number, y, reference)
+    rows += baselines(fitted, train, own, number, y, reference)
     s = slice(0, SHOWN)
     arrays = {"test_y": y[s], "test_mean": mean[s], "test_std": std[s], "coverage": covered}
     return rows, arrays
@@ -88,7 +88,7 @@ def on_test_rows(
 
 def baselines(
     fitted: FittedMTGPA,
-    learnt: Learnt,
+    train: TrainingData,
     own: Data,
     number: int,
     y: Float[np.ndarray, " n"],
@@ -96,24 +96,24 @@ def baselines(
     names: Mapping[str, str] = NAMES,
 ) -> list[Metric]:
     """Exact models on the same training rows, where all is Gaussian and the rows are not many."""
-    if any(kind != "gaussian" for kind in fitted.kinds) or len(learnt.data.y) > BASELINE_ROWS:
+    if any(kind != "gaussian" for kind in fitted.kinds) or len(train.data.y) > BASELINE_ROWS:
         return []
     scale, rows = fitted.scale[number], []
     d = len(fitted.dims)
     for name in names:
         if name in ("kriging", "single"):
-            given, task = alone(learnt.data, number), 0
+            given, task = alone(train.data, number), 0
             if len(given.y) < 3:
                 continue
         elif len(fitted.kinds) > 1:
-            given, task = learnt.data, number
+            given, task = train.data, number
         else:
             continue
         generator = torch.Generator().manual_seed(fitted.settings.seed)
         model = baseline(name, given, d, generator)
         model.fit(FIT_STEPS)
-        found = model.predict(own.supports, task)
-        mean = scale.offset + scale.factor * found.mean.cpu().numpy()
+        prediction = model.predict(own.supports, task)
+        mean = scale.offset + scale.factor * prediction.mean.cpu().numpy()
         density = model.log_predictive(own._replace(task=torch.full_like(own.task, task)))
         density = density.detach().cpu().numpy() - np.log(scale.factor)
         values = (
@@ -128,22 +128,22 @@ def baselines(
     return rows
 
 
-def dependent(fitted: FittedMTGPA, learnt: Learnt) -> list[Metric]:
+def dependent(fitted: FittedMTGPA, train: TrainingData) -> list[Metric]:
     """The same of dependent GPs, which a page's run has no time for."""
     number = fitted.task(fitted.scarce)
-    test, y, reference = held_out(learnt, number)
-    own = fitted.data_of(learnt.seen, test)
-    return baselines(fitted, learnt, own, number, y, reference, DEPENDENT)
+    test, y, reference = held_out(train, number)
+    own = fitted.data_of(train.observed, test)
+    return baselines(fitted, train, own, number, y, reference, DEPENDENT)
 
 
 def held_out(
-    learnt: Learnt, number: int
+    train: TrainingData, number: int
 ) -> tuple[Bool[np.ndarray, " n"], Float[np.ndarray, " t"], Float[np.ndarray, " r"]]:
     """The rows of a task that are scored, their values, and the values behind SNLP's baseline."""
-    seen = learnt.seen
-    test = seen.test & np.isfinite(seen.y) & (seen.task == number)
-    reference = seen.y[learnt.rows & (seen.task == number)]
-    return test, seen.y[test], reference if len(reference) > 1 else seen.y[learnt.rows]
+    observed = train.observed
+    test = observed.test & np.isfinite(observed.y) & (observed.task == number)
+    reference = observed.y[train.rows & (observed.task == number)]
+    return test, observed.y[test], reference if len(reference) > 1 else observed.y[train.rows]
 
 
 def agreement(fitted: FittedMTGPA, data: Data) -> Float[np.ndarray, "5 n"]:
@@ -156,11 +156,11 @@ def agreement(fitted: FittedMTGPA, data: Data) -> Float[np.ndarray, "5 n"]:
     if len(rows) > CHECKED:
         rows = np.linspace(0, len(rows) - 1, CHECKED).astype(int)
     chosen = data.at(torch.as_tensor(rows).to(fitted.device))
-    found = fitted.model.aggregate_check(chosen)
+    result = fitted.model.aggregate_check(chosen)
     task = chosen.task.cpu().numpy()
     offset, factor = space.of_rows(fitted.scale, task)
     y = offset + factor * chosen.y.cpu().numpy()
-    mean = offset + factor * found.prediction.mean.cpu().numpy()
-    variance = (found.prediction.variance + found.prediction.noise).cpu().numpy()
-    held = np.abs(found.error.cpu().numpy()) <= 1.959964
+    mean = offset + factor * result.prediction.mean.cpu().numpy()
+    variance = (result.prediction.variance + result.prediction.noise).cpu().numpy()
+    held = np.abs(result.error.cpu().numpy()) <= 1.959964
     return np.stack([task.astype(float), y, mean, factor * np.sqrt(variance), held.astype(float)])

@@ -119,7 +119,7 @@ def _run(table: pd.DataFrame, values: dict[str, Any], more: bool) -> list[Metric
     *_, last = run
     assert isinstance(last, Finished)
     study: Any = run.study
-    return [*last.report.metrics, *(dependent(study.posterior, study.learnt) if more else ())]
+    return [*last.report.metrics, *(dependent(study.posterior, study.train) if more else ())]
 
 
 def _scores(method: str, metrics: Sequence[Metric]) -> Iterator[tuple[str, str, float]]:

@@ -51,18 +51,18 @@ def curve(fitted: FittedMTGPA) -> dict[str, np.ndarray]:
             f"The other tasks have {len(others):,} rows; this curve is computed exactly, which is "
             f"quick for up to {MOST_ROWS:,} rows. Move the slider instead."
         )
-    asked = counts(min(len(fine), MOST_ROWS - len(others)))
-    found = np.full((2, 2, REPEATS, len(asked)), np.nan)
+    query = counts(min(len(fine), MOST_ROWS - len(others)))
+    result = np.full((2, 2, REPEATS, len(query)), np.nan)
     for repeat in range(REPEATS):
-        for k, n in enumerate(asked):
+        for k, n in enumerate(query):
             for who, rows in enumerate(_drawn(fitted, fine, others, n, repeat)):
                 posterior = exact_posterior(fitted.model, fitted.data_of(fitted.whole, rows))
-                found[:, who, repeat, k] = _scores(fitted, posterior, test, fine)
-    spread = np.stack([found.mean(2), found.min(2), found.max(2)], axis=2)
-    return {"n": np.array(asked, float), "smse": spread[0], "snlp": spread[1]}
+                result[:, who, repeat, k] = _scores(fitted, posterior, test, fine)
+    spread = np.stack([result.mean(2), result.min(2), result.max(2)], axis=2)
+    return {"n": np.array(query, float), "smse": spread[0], "snlp": spread[1]}
 
 
-def retrain(fitted: FittedMTGPA, asked: dict[str, Any]) -> dict[str, np.ndarray]:
+def retrain(fitted: FittedMTGPA, query: dict[str, Any]) -> dict[str, np.ndarray]:
     """SMSE and SNLP after training on with `n` fine rows, drawn by number `repeat`.
 
     Both models start from the run's parameters; "alone" then sees no row of another task.
@@ -71,14 +71,14 @@ def retrain(fitted: FittedMTGPA, asked: dict[str, Any]) -> dict[str, np.ndarray]
         BadInput: `n` is no number between 2 and the rows there are; no row is held out.
     """
     test, fine, others = _rows(fitted)
-    n = int(asked.get("n", COUNTS[0]))
+    n = int(query.get("n", COUNTS[0]))
     if not 2 <= n <= len(fine):
-        raise BadInput(f"Between 2 and {len(fine):,} fine rows can be learnt from; got {n:,}.")
-    found = np.empty((2, 2))
-    for who, rows in enumerate(_drawn(fitted, fine, others, n, int(asked.get("repeat", 0)))):
+        raise BadInput(f"Between 2 and {len(fine):,} fine rows can be training rows; got {n:,}.")
+    result = np.empty((2, 2))
+    for who, rows in enumerate(_drawn(fitted, fine, others, n, int(query.get("repeat", 0)))):
         model = _trained_on(fitted, fitted.data_of(fitted.whole, rows))
-        found[:, who] = _scores(fitted, model, test, fine)
-    return {"n": np.array([float(n)]), "smse": found[0], "snlp": found[1]}
+        result[:, who] = _scores(fitted, model, test, fine)
+    return {"n": np.array([float(n)]), "smse": result[0], "snlp": result[1]}
 
 
 def _trained_on(fitted: FittedMTGPA, data: Data) -> MTGPA:
@@ -112,10 +112,10 @@ def _scores(
     """SMSE and SNLP on the held-out rows, beside the mean and variance of all fine rows."""
     number = fitted.task(fitted.scarce)
     scale, own = fitted.scale[number], fitted.data_of(fitted.whole, test)
-    told = model.predict(own.supports, number).mean.cpu().numpy()
+    mean = model.predict(own.supports, number).mean.cpu().numpy()
     density = model.log_predictive(own).detach().cpu().numpy() - np.log(scale.factor)
     y = fitted.whole.y[test]
-    smse = metrics.smse(y, scale.offset + scale.factor * told)
+    smse = metrics.smse(y, scale.offset + scale.factor * mean)
     return smse, metrics.snlp(y, density, fitted.whole.y[fine])
 
 

@@ -1,6 +1,6 @@
 """Aggregation: MTGPA on averages over supports of every size.
 
-What the study adds to the model of `scant.models.mtgpa.model`: how many fine rows may be learnt
+What the study adds to the model of `scant.models.mtgpa.model`: how many fine rows may be learned
 from, scales, a bound on all rows that says when to stop, predictions on small cells for the
 picture, the aggregate check, and single-task and centroid baselines on the same rows.
 """
@@ -20,7 +20,7 @@ from scant.random import restart_generator
 from scant.studies.aggregation import preprocessing as space
 from scant.studies.aggregation.entry import AggregationSettings
 from scant.studies.aggregation.explore import answer
-from scant.studies.aggregation.fitted import FittedMTGPA, Learnt
+from scant.studies.aggregation.fitted import FittedMTGPA, TrainingData
 from scant.studies.aggregation.preprocessing import Scale
 from scant.studies.aggregation.report import write_report
 from scant.studies.aggregation.table import of
@@ -47,49 +47,49 @@ class Study(TrainedStudy):
         scarce = space.wanted(settings, whole)
         self.table = made_scarce(table, scarce, settings.fine_rows, settings.seed)
         self.whole = whole
-        self.seen = of(self.table, dims=whole.dims, tasks=whole.tasks)
-        self.rows = space.learnt(settings, self.seen, scarce)
+        self.observed = of(self.table, dims=whole.dims, tasks=whole.tasks)
+        self.rows = space.training_rows(settings, self.observed, scarce)
         if self.rows.sum() < 4:
             raise BadInput(
                 f"Only {int(self.rows.sum())} rows are left to learn from; at least 4 are needed. "
                 "Bring more rows, raise fine_rows, or leave fewer tasks out."
             )
-        kinds = space.likelihoods(settings, self.seen, "the table")
+        kinds = space.likelihoods(settings, self.observed, "the table")
         self._drop_tasks_without_rows(kinds)
-        self.scale = space.scales(settings, self.seen, self.rows, self.kinds)
-        self.metadata = space.metadata_of(self.seen, self.rows, scarce, self.kinds, whole)
+        self.scale = space.scales(settings, self.observed, self.rows, self.kinds)
+        self.metadata = space.metadata_of(self.observed, self.rows, scarce, self.kinds, whole)
         self.metadata["scale"] = [[s.offset, s.factor] for s in self.scale]
-        tasks = list(self.seen.tasks)
-        self.data = space.data_of(self.seen, self.rows, tasks, self.scale, device)
+        tasks = list(self.observed.tasks)
+        self.data = space.data_of(self.observed, self.rows, tasks, self.scale, device)
 
     def _drop_tasks_without_rows(self, kinds: list[str]) -> None:
-        """Tasks that nothing is learnt from are unknown to the model; their rows are not asked."""
-        having = [t for t in range(len(kinds)) if (self.rows & (self.seen.task == t)).any()]
-        names = [self.seen.tasks[t] for t in having]
-        gone = [task for task in self.seen.tasks if task not in names]
+        """Tasks that nothing is learned from are unknown to the model; their rows are not asked."""
+        having = [t for t in range(len(kinds)) if (self.rows & (self.observed.task == t)).any()]
+        names = [self.observed.tasks[t] for t in having]
+        gone = [task for task in self.observed.tasks if task not in names]
         self.kinds = [kinds[t] for t in having]
         if gone:
             kept = self.table["task"].astype(str).isin(names).to_numpy()
-            self.notes.append(f"Nothing is learnt from {', '.join(gone)}.")
+            self.notes.append(f"The model is not trained on {', '.join(gone)}.")
             self.table = self.table[kept].reset_index(drop=True)
             self.rows = self.rows[kept]
-            self.seen = of(self.table, dims=self.seen.dims, tasks=names)
+            self.observed = of(self.table, dims=self.observed.dims, tasks=names)
         self.notes.append(
             "Likelihoods: "
-            + ", ".join(f"{task} {kind}" for task, kind in zip(self.seen.tasks, self.kinds))
+            + ", ".join(f"{task} {kind}" for task, kind in zip(self.observed.tasks, self.kinds))
             + "."
         )
 
     # --- training -------------------------------------------------------------------------------
 
-    def begin(self, restart: int, stage: int, best: Tensors | None) -> None:
+    def start_restart(self, restart: int, stage: int, best: Tensors | None) -> None:
         s = self.settings
         generator = restart_generator(s.seed, restart)
         ranks = space.ranks(s, len(self.kinds))
         self.model = MTGPA.build(
             self.data,
             self.kinds,
-            len(self.seen.dims),
+            len(self.observed.dims),
             generator,
             inducing=s.n_inducing,
             # A few wide boxes need more points than they have centres.
@@ -131,14 +131,14 @@ class Study(TrainedStudy):
 
     # --- afterwards -----------------------------------------------------------------------------
 
-    def conclude(self, kept: list[tuple[float, Tensors]]) -> Report:
-        self.begin(0, 0, kept[0][1])
-        return write_report(self.posterior, self.learnt)
+    def finalize(self, restarts: list[tuple[float, Tensors]]) -> Report:
+        self.start_restart(0, 0, restarts[0][1])
+        return write_report(self.posterior, self.train)
 
     @property
-    def learnt(self) -> Learnt:
+    def train(self) -> TrainingData:
         """The rows of this run."""
-        return Learnt(self.seen, self.rows, self.data)
+        return TrainingData(self.observed, self.rows, self.data)
 
     def fitted(self) -> tuple[Tensors, dict[str, Any]]:
         tensors = {f"model.{k}": v for k, v in self.model.state_dict().items()}
@@ -200,17 +200,17 @@ class Study(TrainedStudy):
         """
         ends = [f"{dim}{end}" for dim in self.metadata["dims"] for end in ("", "_lo", "_hi")]
         table = checked(table, ends, gaps=["exposure"])
-        unread = ["y", "y_err", "truth"]  # what is learnt is not looked at, whatever it holds
-        asked = space.read(table.drop(columns=unread, errors="ignore"), self.metadata)
-        out, posterior = np.full((3, len(asked)), np.nan), self.posterior
+        unread = ["y", "y_err", "truth"]  # what is learned is not looked at, whatever it holds
+        query = space.read(table.drop(columns=unread, errors="ignore"), self.metadata)
+        out, posterior = np.full((3, len(query)), np.nan), self.posterior
         for t in range(len(self.metadata["tasks"])):
-            mine = asked.task == t
+            mine = query.task == t
             if mine.any():
-                exposure = torch.as_tensor(asked.exposure[mine]).to(self.device)
-                supports = space.tensors_of(asked.lo[mine], asked.hi[mine], self.device)
+                exposure = torch.as_tensor(query.exposure[mine]).to(self.device)
+                supports = space.tensors_of(query.lo[mine], query.hi[mine], self.device)
                 out[:, mine] = np.stack(posterior.ask(supports, t, exposure))
         return table.assign(mean=out[0], std=out[1], std_y=out[2])
 
-    def explore(self, question: str, **asked: Any) -> dict[str, np.ndarray]:
+    def explore(self, question: str, **query: Any) -> dict[str, np.ndarray]:
         """Answers "box", "field", "scarcity" and "retrain" (see the catalog)."""
-        return answer(self.posterior, question, asked)
+        return answer(self.posterior, question, query)

@@ -67,7 +67,7 @@ TABLE = TableSchema(
             "truth",
             required=False,
             missing=True,
-            doc="the noise-free y where a generator knows it; shown, never learnt",
+            doc="the noise-free y where a generator knows it; shown, never learned",
         ),
     ),
     features=True,
@@ -169,15 +169,15 @@ def of(
                 f"{name}, column 'task', row {row}: {word!r} was not trained on; "
                 f"the tasks are {listed(known)}."
             )
-    found = _dimensions(frame) if dims is None else tuple(dims)
-    if not found:
+    result = _dimensions(frame) if dims is None else tuple(dims)
+    if not result:
         raise BadInput(
             f"{name} has no input dimension beside {listed([str(c) for c in frame])}; add one."
         )
-    bounds = [_bounds(frame, dim, name, at) for dim in found]
+    bounds = [_bounds(frame, dim, name, at) for dim in result]
     return Supports(
         tasks=known,
-        dims=found,
+        dims=result,
         task=np.array([place[w] for w in names], dtype=np.int64),
         lo=np.column_stack([lo for lo, _ in bounds]),
         hi=np.column_stack([hi for _, hi in bounds]),

@@ -64,7 +64,7 @@ class ActiveLearner:
         self.evidence, self.flips, self.expected = float("nan"), float("nan"), 0.0
 
     def answer(self, rows: list[int], labels: list[int]) -> None:
-        """Labels of the expert, not yet learnt from."""
+        """Labels of the expert, not yet learned from."""
         self.rows += rows
         self.labels += labels
 
@@ -72,7 +72,7 @@ class ActiveLearner:
         """Learn from the labels that have come since the last fit, beginning there."""
         s, last = self.settings, self.model or self.like
         known = 0 if self.model is None else len(self.model.y)
-        x, label = self._learnt(len(self.rows))
+        x, label = self._training_data(len(self.rows))
         if last is None:
             self.model = LaplaceGPC.build(x, label, s.link, s.ard, Prior())
         else:
@@ -84,7 +84,7 @@ class ActiveLearner:
         at = torch.as_tensor(self.askable, device=self.x.device)
         self.flips = stopping.flips(before[at], self.p[at]) if known else float("nan")
 
-    def _learnt(self, count: int) -> tuple[Float[Tensor, "k q"], Int[Tensor, " k"]]:
+    def _training_data(self, count: int) -> tuple[Float[Tensor, "k q"], Int[Tensor, " k"]]:
         """The first rows that were labeled, and their labels."""
         at = torch.tensor(self.rows[:count], dtype=torch.long, device=self.x.device)
         return self.x[at], torch.tensor(self.labels[:count], device=self.x.device).long()
@@ -119,10 +119,10 @@ class ActiveLearner:
         if not len(picks) or self.model is None:
             return 0.0
         K = acquisition.posterior_covariance(self.model, self.x[free], self.x[free[picks]])
-        found = stopping.expected_flips(
+        result = stopping.expected_flips(
             self.model, pool.mean, K, pool.mean[picks], pool.variance[picks]
         )
-        return float(found.sum())
+        return float(result.sum())
 
     def reasons(self, rows: list[int]) -> list[str]:
         """Why each of some rows is asked about."""
@@ -160,7 +160,9 @@ class ActiveLearner:
         self.model = None
         if "a" in state:
             s = self.settings
-            self.model = LaplaceGPC.build(*self._learnt(len(state["a"])), s.link, s.ard, Prior())
+            self.model = LaplaceGPC.build(
+                *self._training_data(len(state["a"])), s.link, s.ard, Prior()
+            )
             self.model.kernel.load_state_dict(part(state, "kernel."))
             self.model.a = state["a"].to(self.x)
 

@@ -17,11 +17,11 @@ def active(data: Prepared, repeat: int, counts: list[int]) -> Curve:
     """The session of the run from another start, with the same numbers of labels."""
     session = data.session(repeat, data.settings.acquisition)
     start, _ = first_rows(data, repeat)
-    found = []
+    results = []
     for count in counts:
         answer_to(data, session, start, count)
-        found.append(data.scores(session))
-    return np.array(found)
+        results.append(data.scores(session))
+    return np.array(results)
 
 
 def answer_to(data: Prepared, session: ActiveLearner, start: list[int], count: int) -> None:
@@ -44,13 +44,13 @@ def linear(data: Prepared, repeat: int, counts: list[int]) -> Curve:
     rows, label = data.rows, data.rows.pool.label
     made = Linear(rows.x, rows.answerable)
     start, _ = first_rows(data, repeat)
-    found = []
+    results = []
     for count in counts:
         more = max(0, count - len(made.rows))
         made.rows += made.ask(more, str(data.settings.diverse)) if made.rows else start
         made.fit(label)
-        found.append(rows_of.scores(label[rows.scored], made.p[rows.scored]))
-    return np.array(found)
+        results.append(rows_of.scores(label[rows.scored], made.p[rows.scored]))
+    return np.array(results)
 
 
 def ceiling(rows: Rows) -> tuple[float, float, float]:

@@ -29,7 +29,7 @@ FEW = 12  # labels, below which not even folds tell anything
 MOST_QUEUE = 100
 
 
-def answer(fitted: FittedClamp, question: str, asked: dict[str, Any]) -> dict[str, np.ndarray]:
+def answer(fitted: FittedClamp, question: str, query: dict[str, Any]) -> dict[str, np.ndarray]:
     """See `Study.explore`.
 
     Raises:
@@ -37,47 +37,47 @@ def answer(fitted: FittedClamp, question: str, asked: dict[str, Any]) -> dict[st
     """
     data = fitted.data
     if question == "patch":
-        return {"image": data.shown.patch(_row(data.rows, asked))}
+        return {"image": data.shown.patch(_row(data.rows, query))}
     if question == "patches":
         most = len(data.rows.row) - 1
         return patches(
-            data.rows.pool, data.shown, [whole(r, "rows", 0, most) for r in asked.get("rows", [])]
+            data.rows.pool, data.shown, [whole(r, "rows", 0, most) for r in query.get("rows", [])]
         )
     if question == "picture":
-        if asked.get("labels"):
-            continued(fitted, _labels(data.rows, asked["labels"]))
-        return picture(fitted, _row(data.rows, asked))
+        if query.get("labels"):
+            continued(fitted, _labels(data.rows, query["labels"]))
+        return picture(fitted, _row(data.rows, query))
     if question == "ask":
-        return ask(fitted, asked)
+        return ask(fitted, query)
     if question == "model":
-        return model(fitted, asked)
+        return model(fitted, query)
     raise BadInput(
         f"Nothing is known of {question!r}; ask for ask, model, patch, patches or picture."
     )
 
 
-def model(fitted: FittedClamp, asked: dict[str, Any]) -> dict[str, np.ndarray]:
+def model(fitted: FittedClamp, query: dict[str, Any]) -> dict[str, np.ndarray]:
     """The study fitted to the labels that were sent, as the bytes of a safetensors file."""
-    continued(fitted, _labels(fitted.data.rows, asked.get("labels", [])))
+    continued(fitted, _labels(fitted.data.rows, query.get("labels", [])))
     if fitted.active.model is None:
         raise BadInput("There is no model yet; label patches of both classes first.")
     return {"file": np.frombuffer(blob(*fitted.tensors()), dtype=np.uint8)}
 
 
-def ask(fitted: FittedClamp, asked: dict[str, Any]) -> dict[str, np.ndarray]:
+def ask(fitted: FittedClamp, query: dict[str, Any]) -> dict[str, np.ndarray]:
     """What to label next, after the labels that were sent; without any sent, after the run's.
 
     Args:
         fitted: The session.
-        asked: `labels`: all that count, as [row, class index], in the order in which they were
+        query: `labels`: all that count, as [row, class index], in the order in which they were
             given; "picture" takes them, too. `batch`: how many rows to ask about. `f1`: scores that
             were answered before, in order, for the advice; where they are not sent, those that this
             worker remembers.
     """
     data = fitted.data
-    k = whole(asked.get("batch", QUEUE), "batch", 1, MOST_QUEUE)
-    if "labels" in asked:
-        continued(fitted, _labels(data.rows, asked["labels"]))
+    k = whole(query.get("batch", QUEUE), "batch", 1, MOST_QUEUE)
+    if "labels" in query:
+        continued(fitted, _labels(data.rows, query["labels"]))
     session = fitted.active
     both = len(set(session.labels)) > 1
     if both:
@@ -87,7 +87,7 @@ def ask(fitted: FittedClamp, asked: dict[str, Any]) -> dict[str, np.ndarray]:
         queue = [int(i) for i in order[~np.isin(order, session.rows)][:k]]
         session.expected = float("nan")
     (f1, precision, recall), held_out = measured(data, session)
-    past = [float(v) for v in asked["f1"]] + [f1] if "f1" in asked else heard(fitted, f1)
+    past = [float(v) for v in query["f1"]] + [f1] if "f1" in query else heard(fitted, f1)
     advice = stopping.advise(
         [v for v in past if not math.isnan(v)] if both else [],
         session.flips if session.rows else math.nan,
@@ -98,7 +98,7 @@ def ask(fitted: FittedClamp, asked: dict[str, Any]) -> dict[str, np.ndarray]:
         both=both,
     )
     p = session.p.cpu().numpy()
-    text = advice.text if queue else "Every patch of the pool is labelled."
+    text = advice.text if queue else "Every patch of the pool is labeled."
     numbers = {
         "evidence": session.evidence * len(session.rows) if session.rows else math.nan,
         "f1": f1,
@@ -172,7 +172,7 @@ def measured(data: Prepared, session: ActiveLearner) -> tuple[tuple[float, float
 
 
 def by_folds(model: LaplaceGPC) -> Float[np.ndarray, " n"]:
-    """p of each row of a model, learnt from the rows of the other folds."""
+    """p of each row of a model, learned from the rows of the other folds."""
     fold = torch.arange(len(model.y)) % FOLDS
     p = torch.zeros_like(model.y)
     for i in range(FOLDS):
@@ -183,8 +183,8 @@ def by_folds(model: LaplaceGPC) -> Float[np.ndarray, " n"]:
         part.kernel.load_state_dict(model.kernel.state_dict())
         part.a = model.a[~out].clone()
         p[out] = part.probability(model.x[out])
-    found: np.ndarray = p.cpu().numpy()
-    return found
+    result: np.ndarray = p.cpu().numpy()
+    return result
 
 
 def picture(fitted: FittedClamp, row: int) -> dict[str, np.ndarray]:
@@ -208,11 +208,11 @@ def predictions(data: Prepared, session: ActiveLearner, table: pd.DataFrame) -> 
     """The table with predictions (see `Study.predict`)."""
     rows = data.rows
     if session.model is None:
-        raise BadInput("Nothing has been labelled yet, so nothing can be predicted; label first.")
-    learnt = rows.pool.features if rows.given == "columns" else ()
-    table = checked(table, [*PLACE, *learnt])
+        raise BadInput("Nothing has been labeled yet, so nothing can be predicted; label first.")
+    train = rows.pool.features if rows.given == "columns" else ()
+    table = checked(table, [*PLACE, *train])
     if rows.given != "columns" and "image" not in table:
-        raise BadInput("The model has learnt from images, and the table has none; add them.")
+        raise BadInput("The model was trained on images, and the table has none; add them.")
     columns = rows.pool.features if rows.given == "columns" else []
     at = range(2, len(table) + 2)
     pool = PatchPool.of(table, classes=rows.pool.classes, features=columns, rows=at)
@@ -237,5 +237,5 @@ def _labels(rows: Rows, sent: Any) -> list[tuple[int, int]]:
     return list(last.items())
 
 
-def _row(rows: Rows, asked: dict[str, Any]) -> int:
-    return whole(asked.get("row"), "row", 0, len(rows.row) - 1)
+def _row(rows: Rows, query: dict[str, Any]) -> int:
+    return whole(query.get("row"), "row", 0, len(rows.row) - 1)

@@ -1,4 +1,4 @@
-"""The pool of a labeling session, and the session that has learnt from its labels.
+"""The pool of a labeling session, and the session that has learned from its labels.
 
 What reports, answers and the methods compared are made from; `Study` makes both.
 """
@@ -87,7 +87,7 @@ class FittedClamp:
 
     Attributes:
         data: The pool.
-        active: What has learnt from the labels so far.
+        active: What has learned from the labels so far.
         heard: F1 by batch, of a person's session.
     """
 
@@ -98,7 +98,7 @@ class FittedClamp:
     def tensors(self) -> tuple[Tensors, dict[str, Any]]:
         """The session as it is kept (see `scant.studies.protocol.Study.fitted`)."""
         rows, pool = self.data.rows, self.data.rows.pool
-        kept: dict[str, np.ndarray] = {
+        stored: dict[str, np.ndarray] = {
             "x": rows.x,
             "row": rows.row,
             "role": rows.role,
@@ -109,6 +109,6 @@ class FittedClamp:
             **{f"scaling.{k}": v for k, v in rows.scaling._asdict().items()},
             **self.data.shown.arrays(),
         }
-        tensors = {f"rows.{k}": torch.tensor(v) for k, v in kept.items()}
+        tensors = {f"rows.{k}": torch.tensor(v) for k, v in stored.items()}
         tensors |= {f"active.{k}": v for k, v in self.active.state().items()}
         return tensors, {"words": self.data.metadata}

@@ -42,10 +42,10 @@ def patches(pool: PatchPool, shown: Mosaics, rows: list[int]) -> dict[str, np.nd
     }
     if not shown.files:
         return answer
-    found: dict[int, UInt8[np.ndarray, "h w 3"]] = {}
+    result: dict[int, UInt8[np.ndarray, "h w 3"]] = {}
     for number in {int(shown.picture[row]) for row in rows}:
-        found[number] = shown.whole(number)
-    wholes = [found[int(shown.picture[row])] for row in rows]
+        result[number] = shown.whole(number)
+    wholes = [result[int(shown.picture[row])] for row in rows]
     boxes = shown.boxes[rows]
     answer["image"] = np.stack([_cut(whole, box) for whole, box in zip(wholes, boxes)])
     if pool.pictures:

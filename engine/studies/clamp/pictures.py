@@ -12,7 +12,7 @@ from PIL import Image
 from scant.studies.clamp.table import PatchPool, jpeg, pixels
 
 QUALITY = 50  # of JPEG
-BLANK = 128  # grey where no patch of the table lies
+BLANK = 128  # gray where no patch of the table lies
 MOST_SIDE = 4096  # of a picture; of a larger one, patches are shown each by itself
 
 

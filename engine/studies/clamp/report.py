@@ -31,7 +31,10 @@ PUBLISHED = {
 
 
 def write_report(
-    fitted: FittedClamp, snapshot: dict[str, np.ndarray], measured: Measured, said: tuple[str, ...]
+    fitted: FittedClamp,
+    snapshot: dict[str, np.ndarray],
+    measured: Measured,
+    messages: tuple[str, ...],
 ) -> Report:
     """Metrics of the held-out rows, the methods compared, arrays for the page.
 
@@ -39,24 +42,24 @@ def write_report(
         fitted: The session, over for now.
         snapshot: What a page shows of it.
         measured: What came of every round, by name.
-        said: Sentences for people, before those on the comparison.
+        messages: Sentences for people, before those on the comparison.
     """
     rows, p = fitted.data.rows, fitted.active.p.cpu().numpy()
     at = rows.scored if fitted.active.rows else rows.scored[:0]
     label = rows.pool.label[at]
-    told = [
+    scores = [
         Metric("this run", name, value)
         for name, value in zip(SCORES, rows_of.scores(label, p[at]))
         if len(at)
     ]
-    told.append(Metric("this run", "labels", float(len(fitted.active.rows))))
+    scores.append(Metric("this run", "labels", float(len(fitted.active.rows))))
     if len(at):
-        told.append(
+        scores.append(
             Metric(
                 "this run", "ECE", metrics.expected_calibration_error(p[at], label.astype(float))
             )
         )
-        told += pictures(rows, p)
+        scores += pictures(rows, p)
     compared, figures, more = compare(fitted.data, measured)
     arrays = {
         **snapshot,
@@ -69,7 +72,7 @@ def write_report(
         "test_p": p[at],
         "test_label": label,
     }
-    return Report((*told, *compared, *published()), arrays, (*said, *more))
+    return Report((*scores, *compared, *published()), arrays, (*messages, *more))
 
 
 def compare(
@@ -85,35 +88,35 @@ def compare(
         Metrics with their spread over the sessions; scores by method, session and round; a
         sentence for people.
     """
-    s, found = data.settings, measured
-    counts = [int(v) for v in found["labels"]]
+    s, result = data.settings, measured
+    counts = [int(v) for v in result["labels"]]
     if s.expert == "you" or not counts or not len(data.rows.scored):
         return [], np.empty((0, 1, len(counts), 3)), []
-    own = np.array(found[METHODS[0]], dtype=float)
-    curves = [own[None], np.array(found[METHODS[1]], dtype=float).transpose(1, 0, 2)]
+    own = np.array(result[METHODS[0]], dtype=float)
+    curves = [own[None], np.array(result[METHODS[1]], dtype=float).transpose(1, 0, 2)]
     if s.baselines:
         more = [baselines.active(data, r, counts) for r in range(1, s.repeats)]
         curves[0] = np.stack([own, *more])
         curves.append(np.stack([baselines.linear(data, r, counts) for r in range(s.repeats)]))
         top = np.array(baselines.ceiling(data.rows))
         curves.append(np.broadcast_to(top, (1, len(counts), 3)))
-    told = []
+    metrics = []
     for name, curve in zip(COMPARED, curves):
         for i, score in enumerate(SCORES):
             last = curve[:, -1, i]
             spread = float(last.std()) if len(last) > 1 else None
-            told.append(Metric(name, score, float(last.mean()), spread, "baseline"))
+            metrics.append(Metric(name, score, float(last.mean()), spread, "baseline"))
     gained = area(counts, curves[0][..., 0].mean(0) - curves[1][..., 0].mean(0))
-    told.append(Metric(COMPARED[0], "mean gain of F1 over random", gained, source="baseline"))
+    metrics.append(Metric(COMPARED[0], "mean gain of F1 over random", gained, source="baseline"))
     most = max(len(c) for c in curves)
     padded = np.stack(
         [np.concatenate([c, np.repeat(c.mean(0)[None], most - len(c), 0)]) for c in curves]
     )
-    said = (
+    message = (
         f"Between {counts[0]:,} and {counts[-1]:,} labels, F1 is {gained:+.3f} on average where "
         "patches are asked actively in place of at random."
     )
-    return told, padded, [said] if len(counts) > 1 else []
+    return metrics, padded, [message] if len(counts) > 1 else []
 
 
 def area(counts: list[int], gain: Float[np.ndarray, " r"]) -> float:
@@ -130,8 +133,8 @@ def pictures(rows: Rows, p: Float[np.ndarray, " n"]) -> list[Metric]:
         return []
     own = np.unique(rows.pool.picture[at])
     true = np.array([rows.pool.label[at][rows.pool.picture[at] == i].max() for i in own])
-    told = np.array([p[at][rows.pool.picture[at] == i].max() for i in own])
-    return [Metric("this run", "F1 of whole pictures", rows_of.scores(true, told)[0])]
+    largest = np.array([p[at][rows.pool.picture[at] == i].max() for i in own])
+    return [Metric("this run", "F1 of whole pictures", rows_of.scores(true, largest)[0])]
 
 
 def published() -> list[Metric]:

@@ -106,7 +106,7 @@ def session(
     settings = ClampSettings.parse(values)
     assert isinstance(settings, ClampSettings)
     study = kind(settings, read_frame(table, TABLE).frame, torch.device("cpu"))
-    study.begin(0, 0, None)
+    study.start_restart(0, 0, None)
     for _ in range(study.max_steps):
         study.step()
     _, scores, _ = compare(study.data, study.measured)

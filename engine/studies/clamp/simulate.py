@@ -190,9 +190,9 @@ def _litter(rng: np.random.Generator, rgb: Color) -> Color:
         u = (x[box] - cx) * np.cos(turn) + (y[box] - cy) * np.sin(turn)
         v = ((y[box] - cy) * np.cos(turn) - (x[box] - cx) * np.sin(turn)) / long
         r = np.hypot(u, v) / size
-        grey = rng.uniform(0.3, 0.75) * (1 - 0.35 * (u + v) / size)
+        gray = rng.uniform(0.3, 0.75) * (1 - 0.35 * (u + v) / size)
         tint = np.array([1, 0.97, 0.92])
-        rgb[box] = _laid(rgb[box], _edge((1 - r) * size), grey[..., None] * tint)
+        rgb[box] = _laid(rgb[box], _edge((1 - r) * size), gray[..., None] * tint)
     for _ in range(int(rng.integers(0, 3))):  # cables and rods
         turn, away = rng.uniform(0, np.pi), rng.uniform(-h / 2, h / 2)
         u = x * np.cos(turn) + y * np.sin(turn)
@@ -266,8 +266,8 @@ def _metal(rng: np.random.Generator, along: Plane, across: Plane, grain: float) 
     rust = np.clip(
         _noise(rng, across.shape[0], across.shape[1], 12.0) - rng.uniform(0.6, 2.0), 0, 1
     )[..., None]
-    grey = tone[..., None] * np.array([0.95, 0.98, 1.0]) * rng.uniform(0.75, 1.15)
-    return np.asarray(grey * (1 - rust) + rust * np.array([0.45, 0.25, 0.12]))
+    gray = tone[..., None] * np.array([0.95, 0.98, 1.0]) * rng.uniform(0.75, 1.15)
+    return np.asarray(gray * (1 - rust) + rust * np.array([0.45, 0.25, 0.12]))
 
 
 def _ring(

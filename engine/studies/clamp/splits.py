@@ -206,30 +206,32 @@ def scores(label: Int[np.ndarray, " n"], p: Float[np.ndarray, " n"]) -> tuple[fl
 
 def notes(settings: ClampSettings, rows: Rows, table_rows: int) -> list[str]:
     """What a person should know of how the table was taken."""
-    pool, said = rows.pool, []
+    pool, messages = rows.pool, []
     known = np.bincount(pool.label[pool.label != UNKNOWN], minlength=2)
     if len(rows.row) < table_rows:
-        said.append(
+        messages.append(
             f"{table_rows - len(rows.row):,} patches were left out, so that {known[0]:,} are "
             f"{pool.classes[0]} and {known[1]:,} are {pool.classes[1]}."
         )
     unknown = int((pool.label == UNKNOWN).sum())
     if settings.expert == "simulated" and unknown:
-        said.append(
+        messages.append(
             f"{unknown:,} patches have no label in the table; they are predicted, and the "
             "simulated expert is not asked about them."
         )
     if not pool.pictures and len(rows.scored):
-        said.append(
+        messages.append(
             "The table names no pictures, so patches are held out one by one; those of one picture "
             "may stand on both sides, and scores flatter."
         )
     if not len(rows.scored):
-        said.append("No labelled patch is held out, so that scores are of the labels themselves.")
+        messages.append(
+            "No labeled patch is held out, so that scores are of the labels themselves."
+        )
     kept = rows.scaling.share[: rows.x.shape[1]].sum()
-    said.append(
+    messages.append(
         f"The classifier is given {rows.x.shape[1]} principal components of "
         f"{len(rows.scaling.mean):,} features ({rows.given}), which hold {kept:.0%} of their "
         "variance."
     )
-    return said
+    return messages

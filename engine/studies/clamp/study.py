@@ -42,12 +42,12 @@ class Study:
     ) -> None:
         table = required("clamp", table)
         rows = rows_of.prepare(settings, PatchPool.of(table, positive=settings.positive_class))
-        self._follow(Prepared(settings, metadata_of(settings, rows), rows, None, device))
+        self._set_data(Prepared(settings, metadata_of(settings, rows), rows, None, device))
         self.notes += rows_of.notes(settings, rows, len(table))
         if settings.expert == "you":
             self.notes.append("Waiting for your labels: the first patches are drawn at random.")
 
-    def _follow(self, data: Prepared) -> None:
+    def _set_data(self, data: Prepared) -> None:
         s = data.settings
         self.data, self.metadata, self.settings, self.device = data, data.metadata, s, data.device
         self.notes: list[str] = []
@@ -82,12 +82,12 @@ class Study:
         """Why the session is over, for now or by the advice."""
         if self.settings.expert == "you":
             return "It waits for your labels."
-        found = self.advice()
-        return found.text if found.stop else ""
+        result = self.advice()
+        return result.text if result.stop else ""
 
     # --- rounds ---------------------------------------------------------------------------------
 
-    def begin(self, restart: int, stage: int, best: Tensors | None) -> None:
+    def start_restart(self, restart: int, stage: int, best: Tensors | None) -> None:
         s = self.settings
         self.present.active = self.data.session(0, s.acquisition)
         repeats = 0 if s.expert == "you" else s.repeats
@@ -140,22 +140,22 @@ class Study:
         return Step(session.evidence, score)
 
     def _measure(self) -> None:
-        rows, session, found = self.data.rows, self.active, self.measured
+        rows, session, result = self.data.rows, self.active, self.measured
         p = self.active.p.cpu().numpy()
-        found["labels"].append(len(session.rows))
-        found["validation_f1"].append(
+        result["labels"].append(len(session.rows))
+        result["validation_f1"].append(
             rows_of.scores(rows.pool.label[rows.validation], p[rows.validation])[0]
         )
         for name in HISTORY[2:]:
-            found[name].append(getattr(session, name))
+            result[name].append(getattr(session, name))
         own = self.data.scores(session)
-        found[METHODS[0]].append(own)
-        found[METHODS[1]].append([self.data.scores(other) for other in self.random])
+        result[METHODS[0]].append(own)
+        result[METHODS[1]].append([self.data.scores(other) for other in self.random])
 
     def advice(self) -> stopping.Advice:
         """Whether to go on, by the rounds so far."""
-        found, session = self.measured, self.active
-        known = found["validation_f1"] if len(self.data.rows.validation) else []
+        result, session = self.measured, self.active
+        known = result["validation_f1"] if len(self.data.rows.validation) else []
         return stopping.advise(
             [0.0 if np.isnan(v) else v for v in known],
             session.flips,
@@ -188,15 +188,15 @@ class Study:
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """Everything that a page shows of the session as it is (see the catalog)."""
-        found, session, rows = self.measured, self.active, self.data.rows
-        rounds = len(found["labels"])
-        own = np.array(found[METHODS[0]], dtype=float).reshape(rounds, 3)
-        others = np.array(found[METHODS[1]], dtype=float).reshape(rounds, len(self.random), 3)
+        result, session, rows = self.measured, self.active, self.data.rows
+        rounds = len(result["labels"])
+        own = np.array(result[METHODS[0]], dtype=float).reshape(rounds, 3)
+        others = np.array(result[METHODS[1]], dtype=float).reshape(rounds, len(self.random), 3)
         means = others.mean(1) if others.shape[1] else np.full((rounds, 3), np.nan)
         both = np.stack([own, means])
         queue = np.array(session.pending[:QUEUE], dtype=np.int64)
         p = session.p.cpu().numpy()
-        arrays = {name: np.array(found[name], dtype=float) for name in HISTORY}
+        arrays = {name: np.array(result[name], dtype=float) for name in HISTORY}
         xy = np.zeros((len(rows.x), 2))
         xy[:, : min(2, rows.x.shape[1])] = rows.x[:, :2]
         return {
@@ -218,13 +218,13 @@ class Study:
 
     # --- afterwards -----------------------------------------------------------------------------
 
-    def conclude(self, kept: list[tuple[float, Tensors]]) -> Report:
+    def finalize(self, restarts: list[tuple[float, Tensors]]) -> Report:
         from scant.studies.clamp.report import write_report
 
         # The session as it stands, and not the round of the best score: no label is thrown away.
         if not self.measured["labels"] and self.settings.expert != "you":
-            self.begin(0, 0, None)
-            self.load(max(kept, key=lambda pair: pair[0])[1], {})
+            self.start_restart(0, 0, None)
+            self.load(max(restarts, key=lambda pair: pair[0])[1], {})
         text = () if self.settings.expert == "you" else (self.advice().text,)
         return write_report(self.present, self.snapshot(), self.measured, text)
 
@@ -249,7 +249,7 @@ class Study:
         names = rows_of.Scaling._fields
         scaling = rows_of.Scaling(**{name: kept[f"scaling.{name}"] for name in names})
         rows = Rows(pool, kept["row"], kept["role"], metadata["features"], scaling, kept["x"])
-        study._follow(Prepared(settings, metadata, rows, pictures.Mosaics.of(kept), device))
+        study._set_data(Prepared(settings, metadata, rows, pictures.Mosaics.of(kept), device))
         own = part(tensors, "active.")
         study.active.load(own)
         return study
@@ -266,11 +266,11 @@ class Study:
 
         return predictions(self.data, self.active, table)
 
-    def explore(self, question: str, **asked: Any) -> dict[str, np.ndarray]:
+    def explore(self, question: str, **query: Any) -> dict[str, np.ndarray]:
         """Answers "ask", "patch" and "picture" (see the catalog)."""
         from scant.studies.clamp.explore import answer
 
-        return answer(self.present, question, asked)
+        return answer(self.present, question, query)
 
 
 def metadata_of(settings: ClampSettings, rows: Rows) -> dict[str, Any]:

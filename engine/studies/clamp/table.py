@@ -42,9 +42,9 @@ TABLE = TableSchema(
             required=False,
             missing=True,
             target=True,
-            doc="one of two classes, or empty where nobody has labelled the patch yet",
+            doc="one of two classes, or empty where nobody has labeled the patch yet",
             aliases=("class", "category", "y"),
-            without="nobody has labelled a patch yet; with 'you' as the expert, label some here",
+            without="nobody has labeled a patch yet; with 'you' as the expert, label some here",
         ),
         Column(
             "picture",
@@ -244,8 +244,8 @@ def _classes(labels: Sequence[str], positive: str, name: str) -> list[str]:
             "choose one of them."
         )
     if not counts:
-        found = positive or CLAMP
-        return [_OPPOSITE.get(found, f"not {found}"), found]
+        result = positive or CLAMP
+        return [_OPPOSITE.get(result, f"not {result}"), result]
     if len(counts) == 1:
         (only,) = counts
         other = positive if positive and positive != only else _OPPOSITE.get(only, f"not {only}")
@@ -268,7 +268,7 @@ def _images(frame: pd.DataFrame, name: str, at: Int[np.ndarray, " n"]) -> list[b
     labels = _text(frame, "image")
     if not any(labels):
         return []
-    found = []
+    results = []
     for row, word in zip(at, labels):
         where = f"{name}, column 'image', row {row}"
         try:
@@ -280,5 +280,5 @@ def _images(frame: pd.DataFrame, name: str, at: Int[np.ndarray, " n"]) -> list[b
             raise BadInput(f"{where}: {got}; give a JPEG or PNG file in base64.") from None
         if large:
             raise BadInput(f"{where}: the image has more than {MOST_PIXELS:,} pixels; cut it.")
-        found.append(content)
-    return found
+        results.append(content)
+    return results

@@ -21,49 +21,51 @@ BAND = 1.96  # deviations of a 95% band
 CURVE = ("mean", "std_f", "std_y")
 
 
-def answer(fitted: FittedReplicas, question: str, asked: dict[str, Any]) -> dict[str, np.ndarray]:
+def answer(fitted: FittedReplicas, question: str, query: dict[str, Any]) -> dict[str, np.ndarray]:
     """The arrays that the catalog promises for `question`.
 
     Raises:
         BadInput: A question that this study does not know, an output or replica that it has not.
     """
     if question == "curves":
-        return curves(fitted, asked)
+        return curves(fitted, query)
     if question == "hide":
-        return hide(fitted, asked)
+        return hide(fitted, query)
     if question == "new":
-        found = fitted.new(fitted.output(str(asked.get("output", ""))))
-        return {"grid": fitted.grid, **dict(zip(CURVE, found))}
+        result = fitted.new(fitted.output(str(query.get("output", ""))))
+        return {"grid": fitted.grid, **dict(zip(CURVE, result))}
     raise BadInput(f"Nothing is known of {question!r}; ask 'curves', 'hide' or 'new'.")
 
 
-def curves(fitted: FittedReplicas, asked: dict[str, Any]) -> dict[str, np.ndarray]:
+def curves(fitted: FittedReplicas, query: dict[str, Any]) -> dict[str, np.ndarray]:
     """Curves of some outputs, with their data."""
-    named = asked.get("outputs", ())
+    named = query.get("outputs", ())
     named = [w.strip() for w in named.split(",")] if isinstance(named, str) else list(named)
     if not 1 <= len(named) <= AT_ONCE:
         raise BadInput(f"Ask for 1 to {AT_ONCE} outputs at once; got {len(named)}.")
     outputs = [fitted.output(str(name)) for name in named]
-    points = rows.observed(fitted.seen, fitted.learnt, fitted.test, outputs)
+    points = rows.observed(fitted.observed, fitted.train, fitted.test, outputs)
     return {
         **fitted.curves(outputs),
         **{f"seen_{name}": values.astype(float) for name, values in points.items()},
     }
 
 
-def hide(fitted: FittedReplicas, asked: dict[str, Any]) -> dict[str, np.ndarray]:
+def hide(fitted: FittedReplicas, query: dict[str, Any]) -> dict[str, np.ndarray]:
     """A replica's curve with and without its data, the model refitted warm in between."""
-    d = fitted.output(str(asked.get("output", "")))
-    seen = fitted.seen
-    own = seen.replicas[d]
-    name = str(asked.get("replica", ""))
+    d = fitted.output(str(query.get("output", "")))
+    observed = fitted.observed
+    own = observed.replicas[d]
+    name = str(query.get("replica", ""))
     if name not in own:
-        raise BadInput(f"There is no replica {name!r} of {seen.outputs[d]}; it has {listed(own)}.")
+        raise BadInput(
+            f"There is no replica {name!r} of {observed.outputs[d]}; it has {listed(own)}."
+        )
     r = own.index(name)
     fewer = fitted.data.without(d, r)
     if not bool((fewer.output == d).any()):
         raise BadInput(
-            f"Nothing of {seen.outputs[d]!r} would be left to learn from without {name!r}; "
+            f"Nothing of {observed.outputs[d]!r} would be left to learn from without {name!r}; "
             "choose a replica of an output that has others."
         )
     generator = torch.Generator().manual_seed(fitted.settings.seed)
@@ -71,8 +73,8 @@ def hide(fitted: FittedReplicas, asked: dict[str, Any]) -> dict[str, np.ndarray]
     model = models.without(fitted.model, fewer, fitted.settings, generator, steps)
     other, grid = replace(fitted, model=model), fitted.grid
     where = np.full(len(grid), d), np.full(len(grid), r)
-    mine = (seen.output == d) & (seen.replica == r) & np.isfinite(seen.y)
-    x, y = seen.x[mine], seen.y[mine]
+    mine = (observed.output == d) & (observed.replica == r) & np.isfinite(observed.y)
+    x, y = observed.x[mine], observed.y[mine]
     expected, _, spread = other.ask(np.full(len(x), d), np.full(len(x), r), x)
     error = metrics.nmse(y, expected) if len(y) > 1 and y.std() > 0 else np.nan
     return {

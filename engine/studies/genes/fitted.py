@@ -28,17 +28,17 @@ class FittedReplicas:
     Attributes:
         settings: Of the run.
         model: At its present parameters.
-        seen: All rows of the table.
-        learnt: Rows that are learnt from.
+        observed: All rows of the table.
+        train: Training rows.
         test: Rows that are held out to be predicted.
         scale: From the table's units to the model's, and back.
-        data: The rows that are learnt from, as the model takes them.
+        data: The rows that are learned from, as the model takes them.
     """
 
     settings: GenesSettings
     model: Model
-    seen: Replicas
-    learnt: Bool[np.ndarray, " n"]
+    observed: Replicas
+    train: Bool[np.ndarray, " n"]
     test: Bool[np.ndarray, " n"]
     scale: Scale
     data: Data
@@ -49,19 +49,21 @@ class FittedReplicas:
         Raises:
             BadInput: The model has no such output.
         """
-        if name not in self.seen.outputs:
-            raise BadInput(f"There is no output {name!r}; there is {listed(self.seen.outputs)}.")
-        return self.seen.outputs.index(name)
+        if name not in self.observed.outputs:
+            raise BadInput(
+                f"There is no output {name!r}; there is {listed(self.observed.outputs)}."
+            )
+        return self.observed.outputs.index(name)
 
     @property
     def grid(self) -> Float[np.ndarray, " g"]:
         """Inputs of the curves, in the table's unit."""
-        return np.linspace(self.seen.x.min(), self.seen.x.max(), rows.GRID)
+        return np.linspace(self.observed.x.min(), self.observed.x.max(), rows.GRID)
 
     @property
     def shown(self) -> list[int]:
         """Outputs that a snapshot shows."""
-        return rows.shown(self.seen, self.test)
+        return rows.shown(self.observed, self.test)
 
     def ask(
         self, output: np.ndarray, replica: np.ndarray, x: np.ndarray
@@ -76,12 +78,12 @@ class FittedReplicas:
         if not len(x):
             return np.empty((3, 0))
         d, r = (self._index(v) for v in (output, replica))
-        return _told(self.scale.restore(d, self.model.predict(d, r, self._scaled(x))))
+        return _stacked(self.scale.restore(d, self.model.predict(d, r, self._scaled(x))))
 
     def on_test_rows(self) -> Float[np.ndarray, "3 n"]:
         """What the model says of the held-out rows (see `ask`)."""
-        seen, test = self.seen, self.test
-        return self.ask(seen.output[test], seen.replica[test], seen.x[test])
+        observed, test = self.observed, self.test
+        return self.ask(observed.output[test], observed.replica[test], observed.x[test])
 
     def new(self, output: int) -> Float[np.ndarray, "3 g"]:
         """The curve of a replica without measurements (see `ask`)."""
@@ -98,19 +100,19 @@ class FittedReplicas:
         Of an output with fewer replicas than others the places beyond are NaN.
         """
         grid = self.grid
-        most = max((len(self.seen.replicas[d]) for d in outputs), default=0)
-        found = np.full((3, len(outputs), most, len(grid)), np.nan)
+        most = max((len(self.observed.replicas[d]) for d in outputs), default=0)
+        result = np.full((3, len(outputs), most, len(grid)), np.nan)
         pairs = [
-            (i, d, r) for i, d in enumerate(outputs) for r in range(len(self.seen.replicas[d]))
+            (i, d, r) for i, d in enumerate(outputs) for r in range(len(self.observed.replicas[d]))
         ]
         if pairs:
             place, d, r = (np.repeat(column, len(grid)) for column in np.array(pairs).T)
-            told = self.ask(d, r, np.tile(grid, len(pairs)))
-            found[:, place, r, np.tile(np.arange(len(grid)), len(pairs))] = told
+            drawn = self.ask(d, r, np.tile(grid, len(pairs)))
+            result[:, place, r, np.tile(np.arange(len(grid)), len(pairs))] = drawn
         shared = self._shared(outputs)
         return {
             "grid": grid,
-            **dict(zip(("mean", "std_f", "std_y"), found)),
+            **dict(zip(("mean", "std_f", "std_y"), result)),
             "shared_mean": shared[0],
             "shared_std": shared[1],
         }
@@ -132,14 +134,14 @@ class FittedReplicas:
     def _shared(self, outputs: list[int]) -> Float[np.ndarray, "3 s g"]:
         shape = (3, len(outputs), rows.GRID)
         d = self._index(outputs).repeat_interleave(rows.GRID)
-        found = self.model.shared(d, self._scaled(np.tile(self.grid, len(outputs))))
-        if found is None:
+        result = self.model.shared(d, self._scaled(np.tile(self.grid, len(outputs))))
+        if result is None:
             return np.full(shape, np.nan)
-        mean, variance = found
-        told = _told(
+        mean, variance = result
+        drawn = _stacked(
             self.scale.restore(d, ReplicatedPrediction(mean, variance, torch.zeros_like(mean)))
         )
-        return told.reshape(shape)
+        return drawn.reshape(shape)
 
     def _index(self, values: list[int] | np.ndarray) -> torch.Tensor:
         return torch.as_tensor(values, dtype=torch.int64).to(self.data.y.device)
@@ -149,9 +151,9 @@ class FittedReplicas:
         return (own - self.scale.x_centre) / self.scale.x_width
 
 
-def _told(found: ReplicatedPrediction) -> Float[np.ndarray, "3 n"]:
-    spread = (found.variance.sqrt(), (found.variance + found.noise).sqrt())
-    return np.stack([_array(v) for v in (found.mean, *spread)])
+def _stacked(prediction: ReplicatedPrediction) -> Float[np.ndarray, "3 n"]:
+    spread = (prediction.variance.sqrt(), (prediction.variance + prediction.noise).sqrt())
+    return np.stack([_array(v) for v in (prediction.mean, *spread)])
 
 
 def _array(values: torch.Tensor) -> np.ndarray:

@@ -24,14 +24,14 @@ def figures(made: Elements) -> dict[str, Any]:
 
 def _replicas(made: Elements, output: int, name: str) -> Any:
     """Curves of one output's replicas, its data on them."""
-    a, seen = made.arrays, made.metadata["observed"]
+    a, observed = made.arrays, made.metadata["observed"]
     names = made.metadata["replicas"][list(made.metadata["outputs"]).index(name)]
     axes = ("grid", "mean")
     parts = [
         made.band(a["grid"], a["mean"][output, r], a["std_y"][output, r], axes, label=str(replica))
         for r, replica in enumerate(names)
     ]
-    mine = np.asarray(seen["output"]) == output
-    points = (np.asarray(seen[k], float)[mine] for k in ("x", "y"))
+    mine = np.asarray(observed["output"]) == output
+    points = (np.asarray(observed[k], float)[mine] for k in ("x", "y"))
     parts.append(made.points(*points, axes))
     return made.overlay(parts)

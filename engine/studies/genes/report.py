@@ -25,10 +25,13 @@ def write_report(fitted: FittedReplicas, score: float) -> Report:
         score: What training came to, in nats a row.
     """
     snapshot, first = fitted.snapshot(), fitted.shown[:1]
-    seen, test = fitted.seen, fitted.test
+    observed, test = fitted.observed, fitted.test
     most = snapshot["mean"].shape[1]
-    found = fitted.on_test_rows()
-    told = [*scores(seen, test, found, "this run", "run"), Metric("this run", EVIDENCE, score)]
+    result = fitted.on_test_rows()
+    metrics = [
+        *scores(observed, test, result, "this run", "run"),
+        Metric("this run", EVIDENCE, score),
+    ]
     notes = []
     if not test.any():
         notes.append(
@@ -47,16 +50,16 @@ def write_report(fitted: FittedReplicas, score: float) -> Report:
             continue
         model, bound = models.fitted(name, fitted.data, fitted.settings, FIT_STEPS)
         other = replace(fitted, model=model)
-        told += scores(seen, test, other.on_test_rows(), label, "baseline")
-        told.append(Metric(label, EVIDENCE, bound, source="baseline"))
+        metrics += scores(observed, test, other.on_test_rows(), label, "baseline")
+        metrics.append(Metric(label, EVIDENCE, bound, source="baseline"))
         own = other.curves(first)
         curves.append(np.stack([_padded(own[which][0], most) for which in ("mean", "std_y")]))
     compared = np.stack(curves, 1) if curves else np.empty((2, 0, most, rows.GRID))
     return Report(
-        tuple(told),
+        tuple(metrics),
         {
             **snapshot,
-            **arrays_of(seen, test, found),
+            **arrays_of(observed, test, result),
             "compare_mean": compared[0],
             "compare_std": compared[1],
         },
@@ -69,18 +72,18 @@ def _padded(values: Float[np.ndarray, "r g"], count: int) -> Float[np.ndarray, "
 
 
 def scores(
-    seen: Replicas,
+    observed: Replicas,
     test: Bool[np.ndarray, " n"],
-    found: Float[np.ndarray, "3 t"],
+    result: Float[np.ndarray, "3 t"],
     method: str,
     source: str,
 ) -> list[Metric]:
     """NMSE, NLPD and coverage, of values in units of their output's mean and deviation."""
     if test.sum() < 2:
         return []
-    centre, width = (values[seen.output[test]] for values in rows.units(seen))
-    y, mean = (seen.y[test] - centre) / width, (found[0] - centre) / width
-    variance = (found[2] / width) ** 2
+    centre, width = (values[observed.output[test]] for values in rows.units(observed))
+    y, mean = (observed.y[test] - centre) / width, (result[0] - centre) / width
+    variance = (result[2] / width) ** 2
     levels = metrics.LEVELS if source == "run" else metrics.LEVELS[-1:]
     covered = metrics.coverage(y, mean, variance, levels)
     values = {
@@ -92,19 +95,19 @@ def scores(
 
 
 def arrays_of(
-    seen: Replicas, test: Bool[np.ndarray, " n"], found: Float[np.ndarray, "3 t"]
+    observed: Replicas, test: Bool[np.ndarray, " n"], result: Float[np.ndarray, "3 t"]
 ) -> dict[str, np.ndarray]:
     """The held-out rows, in the table's units."""
-    y = seen.y[test]
-    covered = metrics.coverage(y, found[0], found[2] ** 2) if len(y) else np.empty((2, 0))
+    y = observed.y[test]
+    covered = metrics.coverage(y, result[0], result[2] ** 2) if len(y) else np.empty((2, 0))
     return {
         "test_y": y,
-        "test_mean": found[0],
-        "test_std_f": found[1],
-        "test_std_y": found[2],
-        "test_output": seen.output[test],
-        "test_replica": seen.replica[test],
-        "test_std_noise": np.sqrt(np.maximum(found[2] ** 2 - found[1] ** 2, 0)),
-        "pit": metrics.pit(y, found[0], found[2] ** 2),
+        "test_mean": result[0],
+        "test_std_f": result[1],
+        "test_std_y": result[2],
+        "test_output": observed.output[test],
+        "test_replica": observed.replica[test],
+        "test_std_noise": np.sqrt(np.maximum(result[2] ** 2 - result[1] ** 2, 0)),
+        "pit": metrics.pit(y, result[0], result[2] ** 2),
         "coverage": covered,
     }

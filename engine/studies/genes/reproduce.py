@@ -62,13 +62,13 @@ def reproduce(quick: bool, data: Path | None) -> Runs:
     """
     for seed in range(1 if quick else 3):
         for experiment, source, table, values in _cases(seed, quick, data):
-            found = []
+            results = []
             for m in run(table, {**values, "seed": seed}).metrics:
                 if m.name in SCORES:
                     method = MODELS["hmogp-lv"] if m.source == "run" else m.method
                     theirs = THEIRS.get((method, m.name)) if experiment == MEASURED else None
-                    found.append(Score(experiment, source, method, m.name, m.value, theirs))
-            yield found
+                    results.append(Score(experiment, source, method, m.name, m.value, theirs))
+            yield results
 
 
 def _cases(

@@ -1,6 +1,6 @@
 """Genes: outputs measured in replicas, some of them missing (Ma 2023, chapter 5).
 
-What the study adds to the models: what is hidden and learnt from, scales, one way of training for
+What the study adds to the models: what is hidden and learned from, scales, one way of training for
 all of them, curves of every replica for the picture, and the other models on the same rows.
 """
 
@@ -39,36 +39,38 @@ class Study(TrainedStudy):
         self, settings: GenesSettings, table: pd.DataFrame | None, device: torch.device
     ) -> None:
         table = required("genes", table)
-        seen = of(table)
-        learnt, test = rows.split(settings, seen)
-        self._follow(settings, seen, learnt, test, device)
-        self.metadata = rows.metadata_of(settings, seen, learnt, test)
+        observed = of(table)
+        train, test = rows.split(settings, observed)
+        self._set_data(settings, observed, train, test, device)
+        self.metadata = rows.metadata_of(settings, observed, train, test)
         self.notes += models.check(settings, self.data)
-        bare = [name for d, name in enumerate(seen.outputs) if not learnt[seen.output == d].any()]
+        bare = [
+            name for d, name in enumerate(observed.outputs) if not train[observed.output == d].any()
+        ]
         if bare:
             self.notes.append(
-                f"No row of {listed(bare)} is learnt from: what is said of it comes from the other "
-                "outputs, or from the prior."
+                f"{listed(bare)} has no training rows: its predictions come from the other outputs "
+                "or from the prior."
             )
 
-    def _follow(
+    def _set_data(
         self,
         settings: GenesSettings,
-        seen: Replicas,
-        learnt: np.ndarray,
+        observed: Replicas,
+        train: np.ndarray,
         test: np.ndarray,
         device: torch.device,
     ) -> None:
         self._configure(settings, device)
-        self.seen, self.learnt, self.test = seen, learnt, test
-        self.replicas = rows.names(seen)
-        raw = rows.data_of(seen, learnt, self.replicas, device)
+        self.observed, self.train, self.test = observed, train, test
+        self.replicas = rows.names(observed)
+        raw = rows.data_of(observed, train, self.replicas, device)
         self.scale = Scale.of(raw)
         self.data: Data = self.scale.standardize(raw)
 
     # --- training -------------------------------------------------------------------------------
 
-    def begin(self, restart: int, stage: int, best: Tensors | None) -> None:
+    def start_restart(self, restart: int, stage: int, best: Tensors | None) -> None:
         s = self.settings
         self.generator = restart_generator(s.seed, restart)
         self.model = models.build(s.model, self.data, s, self.generator)
@@ -91,17 +93,17 @@ class Study(TrainedStudy):
 
     # --- afterwards -----------------------------------------------------------------------------
 
-    def conclude(self, kept: list[tuple[float, Tensors]]) -> Report:
-        score = self._begin_best(kept)
+    def finalize(self, restarts: list[tuple[float, Tensors]]) -> Report:
+        score = self._start_from_best(restarts)
         return write_report(self.posterior, score)
 
     def fitted(self) -> tuple[Tensors, dict[str, Any]]:
         tensors = {f"model.{k}": v for k, v in self.model.state_dict().items()}
         for name in ("output", "replica", "x", "y", "sample"):
-            tensors[f"rows.{name}"] = torch.tensor(getattr(self.seen, name))
-        tensors["rows.learnt"] = torch.as_tensor(self.learnt)
+            tensors[f"rows.{name}"] = torch.tensor(getattr(self.observed, name))
+        tensors["rows.learnt"] = torch.as_tensor(self.train)
         tensors["rows.test"] = torch.as_tensor(self.test)
-        return tensors, {"words": self.metadata, "samples": list(self.seen.samples)}
+        return tensors, {"words": self.metadata, "samples": list(self.observed.samples)}
 
     @classmethod
     def restore(
@@ -114,12 +116,12 @@ class Study(TrainedStudy):
         study = cls.__new__(cls)
         study.metadata = meta["words"]
         kept = arrays(tensors, "rows.")
-        learnt, test = kept.pop("learnt"), kept.pop("test")
+        train, test = kept.pop("learnt"), kept.pop("test")
         outputs, replicas = study.metadata["outputs"], study.metadata["replicas"]
-        seen = Replicas(outputs, replicas, meta["samples"], **kept, test=test)
-        study._follow(settings, seen, learnt, test, device)
+        observed = Replicas(outputs, replicas, meta["samples"], **kept, test=test)
+        study._set_data(settings, observed, train, test, device)
         own = part(tensors, "model.")
-        study.begin(0, 0, own)
+        study.start_restart(0, 0, own)
         return study
 
     # --- questions ------------------------------------------------------------------------------
@@ -128,7 +130,7 @@ class Study(TrainedStudy):
     def posterior(self) -> FittedReplicas:
         """The model and its rows, as report and answers take them."""
         return FittedReplicas(
-            self.settings, self.model, self.seen, self.learnt, self.test, self.scale, self.data
+            self.settings, self.model, self.observed, self.train, self.test, self.scale, self.data
         )
 
     def predict(self, table: pd.DataFrame) -> pd.DataFrame:
@@ -140,15 +142,15 @@ class Study(TrainedStudy):
             BadInput: A column is absent, or an output that the model has not seen.
         """
         table = checked(table, ["x"])
-        asked = of(
+        query = of(
             table.drop(columns=["y", "test"], errors="ignore"),
-            outputs=self.seen.outputs,
+            outputs=self.observed.outputs,
             replicas=self.replicas,
             rows=range(2, len(table) + 2),  # as a spreadsheet counts
         )
-        mean, std, std_y = self.posterior.ask(asked.output, asked.replica, asked.x)
+        mean, std, std_y = self.posterior.ask(query.output, query.replica, query.x)
         return table.assign(mean=mean, std=std, std_y=std_y)
 
-    def explore(self, question: str, **asked: Any) -> dict[str, np.ndarray]:
+    def explore(self, question: str, **query: Any) -> dict[str, np.ndarray]:
         """Answers "curves", "hide" and "new" (see the catalog)."""
-        return answer(self.posterior, question, asked)
+        return answer(self.posterior, question, query)

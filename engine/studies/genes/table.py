@@ -145,10 +145,12 @@ def of(
             f"the outputs are {listed(known)}."
         )
     # In one order for all outputs, so that a grid of them has the same sample in the same column.
-    seen = list(dict.fromkeys(repeats if replicas is None else [r for rs in replicas for r in rs]))
+    observed = list(
+        dict.fromkeys(repeats if replicas is None else [r for rs in replicas for r in rs])
+    )
     pairs = set(zip(names, repeats))
     own = (
-        [[r for r in seen if (o, r) in pairs] for o in known]
+        [[r for r in observed if (o, r) in pairs] for o in known]
         if replicas is None
         else [list(rs) for rs in replicas]
     )
@@ -156,10 +158,10 @@ def of(
     return Replicas(
         outputs=known,
         replicas=own,
-        samples=seen,
+        samples=observed,
         output=output,
         replica=np.array([places[d].get(r, NEW) for d, r in zip(output, repeats)], dtype=np.int64),
-        sample=_index(repeats, seen),
+        sample=_index(repeats, observed),
         x=finite(frame, ["x"], name, at)[:, 0],
         y=_values(frame),
         test=_marked(frame, name, at),
@@ -171,7 +173,7 @@ def held_out(data: Replicas, split: str, seed: int = 0) -> Rows:
 
     Args:
         data: The table.
-        split: "as marked"; "half of the points" of each replica (the odd one is learnt from); "one
+        split: "as marked"; "half of the points" of each replica (the odd one is learned from); "one
             replica of each output", of those outputs that have two or more.
         seed: Of the draw.
     """
@@ -212,33 +214,33 @@ def hidden_rows(data: Replicas, hidden: str, seed: int = 0) -> Rows:
                 f"hidden: there is no output {wanted!r}; there is {listed(data.outputs)}."
             )
         chosen = range(len(data.outputs)) if wanted == "*" else [data.outputs.index(wanted)]
-        found = False
+        result = False
         for d in chosen:
             for r in _chosen(data.replicas[d], replica, rng):
-                found = True
+                result = True
                 out |= (data.output == d) & (data.replica == r)
-        if not found:
+        if not result:
             names = data.samples if wanted == "*" else data.replicas[chosen[0]]
             raise BadInput(f"hidden: {wanted} has no replica {replica!r}; it has {listed(names)}.")
     _spare_one(data, out)
     return out
 
 
-def kept_share(data: Replicas, learnt: Rows, keep: float, seed: int = 0) -> Rows:
-    """A share of the rows that are learnt from: scarcity.
+def kept_share(data: Replicas, train: Rows, keep: float, seed: int = 0) -> Rows:
+    """A share of the rows that are learned from: scarcity.
 
     A smaller share's rows are among those of a larger one, and each output keeps two at least.
 
     Args:
         data: The table.
-        learnt: The rows that may be learnt from.
+        train: The rows that may be learned from.
         keep: The share, in (0, 1].
         seed: Of the draw.
     """
     rng = np.random.default_rng([seed, 8])
     out = np.zeros(len(data), dtype=bool)
     for d in range(len(data.outputs)):
-        mine = rng.permutation(np.flatnonzero(learnt & (data.output == d)))
+        mine = rng.permutation(np.flatnonzero(train & (data.output == d)))
         out[mine[: max(2, round(keep * len(mine)))]] = True
     return out
 

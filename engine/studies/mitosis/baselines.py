@@ -21,8 +21,8 @@ LINEAR_STEPS = 500
 FALLBACK = 60  # components that classifiers are given where the model is given pixels
 
 
-class Told(NamedTuple):
-    """What a method says of the held-out rows."""
+class MethodResult(NamedTuple):
+    """Probabilities and decisions of a method for the held-out rows."""
 
     method: str
     p: Float[np.ndarray, "n c"] | None  # None: left out
@@ -33,17 +33,17 @@ class Told(NamedTuple):
 
 def compared(
     data: Prepared,
-    learnt: Int[np.ndarray, " m"],
-    asked: Int[np.ndarray, " n"],
+    train: Int[np.ndarray, " m"],
+    query: Int[np.ndarray, " n"],
     only: Sequence[str],
     hurry: float = 1.0,
-) -> Iterator[Told]:
+) -> Iterator[MethodResult]:
     """What the methods say that learn from some rows.
 
     Args:
         data: Whose rows, settings and columns they are.
-        learnt: Rows to learn from.
-        asked: Rows to classify.
+        train: Rows to learn from.
+        query: Rows to classify.
         only: Those that are asked for, by name.
         hurry: Part of the usual steps.
     """
@@ -51,58 +51,60 @@ def compared(
         if method not in only:
             continue
         most = MOST_DGPLVM if name == "dgplvm" else MOST_ROWS
-        if len(learnt) > most:
-            said = f"{method} is left out of the comparison: with {len(learnt):,} rows to learn "
-            yield Told(method, None, None, np.nan, said + "from it takes too long.")
+        if len(train) > most:
+            message = f"{method} is left out of the comparison: with {len(train):,} rows to learn "
+            yield MethodResult(method, None, None, np.nan, message + "from it takes too long.")
             continue
         steps = max(20, round(hurry * min(STEPS[name], data.settings.max_steps)))
-        yield latent(data, name, learnt, asked, steps)
+        yield latent(data, name, train, query, steps)
     if set(OTHERS) & set(only):
-        yield from plain(data, learnt, asked)
+        yield from plain(data, train, query)
 
 
 def latent(
     data: Prepared,
     name: str,
-    learnt: Int[np.ndarray, " m"],
-    asked: Int[np.ndarray, " n"],
+    train: Int[np.ndarray, " m"],
+    query: Int[np.ndarray, " n"],
     steps: int,
-) -> Told:
+) -> MethodResult:
     """A latent variable model, trained anew."""
     s = data.settings
     generator = restart_generator(s.seed)
-    label = torch.tensor(data.label[learnt])
-    z = data.given(learnt, name).cpu()
+    label = torch.tensor(data.label[train])
+    z = data.given(train, name).cpu()
     model = models.build(s, name, z, label, data.n_classes, generator).to(data.device)
     models.fit(model, steps)
-    reader, chances, _ = settle(data, model, learnt, name)
-    return told(MODELS[name], chances, reader.place(data.given(asked, name)).evidence)
+    reader, chances, _ = settle(data, model, train, name)
+    return result_of(MODELS[name], chances, reader.place(data.given(query, name)).evidence)
 
 
 def plain(
-    data: Prepared, learnt: Int[np.ndarray, " m"], asked: Int[np.ndarray, " n"]
-) -> Iterator[Told]:
+    data: Prepared, train: Int[np.ndarray, " m"], query: Int[np.ndarray, " n"]
+) -> Iterator[MethodResult]:
     """Class-weighted classifiers of the principal components that the model is given."""
     spared = data.split.validation
-    x, held, new = (data.filled(data.z[which]) for which in (learnt, spared, asked))
+    x, held, new = (data.filled(data.z[which]) for which in (train, spared, query))
     if data.image is not None and not len(data.columns.axes):
         turned = Columns.of(x, FALLBACK, pixels=True)
         x, held, new = (turned.forward(v) for v in (x, held, new))
-    label, c = data.label[learnt], data.n_classes
+    label, c = data.label[train], data.n_classes
     machine, _ = models.best_svm(x, label, held, data.label[spared], c)
     width = np.where(x.std(0) > 1e-9, x.std(0), 1.0)
     x, line = x / width, LogisticRegression(class_weight="balanced", max_iter=LINEAR_STEPS)
     line.fit(x, label)
-    prior = data.prior(learnt)
+    prior = data.prior(train)
     for method, classifier, scale in zip(OTHERS, (machine, line), (1.0, width)):
         evidence = [models.decisions(classifier, v / scale, c) for v in (held, new)]
-        found = models.temperature_scaled(evidence[0][: len(held)], data.label[spared], prior, None)
-        yield told(method, found, evidence[1])
+        result = models.temperature_scaled(
+            evidence[0][: len(held)], data.label[spared], prior, None
+        )
+        yield result_of(method, result, evidence[1])
 
 
-def told(
+def result_of(
     method: str, chances: models.CalibratedClassifier, evidence: Float[np.ndarray, "n c"]
-) -> Told:
+) -> MethodResult:
     """Probabilities and decisions of a method, from its evidence."""
     p = chances.of(evidence)
-    return Told(method, p, chances.decide(p), chances.threshold)
+    return MethodResult(method, p, chances.decide(p), chances.threshold)

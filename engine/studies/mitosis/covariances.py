@@ -15,16 +15,16 @@ def shown(
     """The arrays of a snapshot: rows class by class, and within a class along what varies most.
 
     Args:
-        model: Of all rows that are learnt from.
+        model: Of all rows that are learned from.
         rows: Those that are shown.
         label: Their classes.
     """
     device = next(model.parameters()).device
-    found = models.covariances(model, torch.as_tensor(rows).to(device)).detach().cpu().numpy()
-    beyond = apart(found, label, isinstance(model, SCLVM))
+    result = models.covariances(model, torch.as_tensor(rows).to(device)).detach().cpu().numpy()
+    beyond = apart(result, label, isinstance(model, SCLVM))
     order = ordered(beyond[2], label)
     return {
-        "covariance": np.round(found[:, order][:, :, order], 3),
+        "covariance": np.round(result[:, order][:, :, order], 3),
         "covariance_apart": np.round(beyond[:, order][:, :, order], 3),
         "covariance_class": label[order],
     }

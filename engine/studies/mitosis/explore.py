@@ -24,7 +24,7 @@ HURRY = 0.5  # part of a method's usual steps, of one that is trained again at a
 AT_ONCE = 500  # rows that such a method is asked
 
 
-def answer(fitted: FittedMitosis, question: str, asked: dict[str, Any]) -> dict[str, np.ndarray]:
+def answer(fitted: FittedMitosis, question: str, query: dict[str, Any]) -> dict[str, np.ndarray]:
     """The arrays that the catalog promises for `question`.
 
     Raises:
@@ -32,34 +32,34 @@ def answer(fitted: FittedMitosis, question: str, asked: dict[str, Any]) -> dict[
     """
     data = fitted.data
     if question == "decode":
-        return decoded(fitted, asked)
+        return decoded(fitted, query)
     if question == "place":
-        x = given(data, asked.get("pixels", asked.get("features", "")))
+        x = given(data, query.get("pixels", query.get("features", "")))
         return placed(fitted, data.columns.forward(x[None])[0], x, UNKNOWN)
     if question == "row":
-        row = row_of(data, asked)
+        row = row_of(data, query)
         return placed(fitted, data.z[row], data.picture(row).ravel(), int(data.label[row]))
     if question == "generate":
-        count = whole(asked.get("count", STRIP), "count", 1, 64)
-        seed = whole(asked.get("seed", 0), "seed", 0, 2**31 - 1)
-        return {"generated": fitted.generate(_class(data, asked), count, seed)}
+        count = whole(query.get("count", STRIP), "count", 1, 64)
+        seed = whole(query.get("seed", 0), "seed", 0, 2**31 - 1)
+        return {"generated": fitted.generate(_class(data, query), count, seed)}
     if question == "redraw":
-        return redrawn(fitted, asked)
+        return redrawn(fitted, query)
     if question == "imbalance":
-        return imbalanced(data, asked)
+        return imbalanced(data, query)
     raise BadInput(
         f"Nothing is known of {question!r}; ask 'decode', 'place', 'row', 'generate', 'redraw' or "
         "'imbalance'."
     )
 
 
-def decoded(fitted: FittedMitosis, asked: dict[str, Any]) -> dict[str, np.ndarray]:
+def decoded(fitted: FittedMitosis, query: dict[str, Any]) -> dict[str, np.ndarray]:
     """What the model expects at a position of the latent space, and how surely."""
     data = fitted.data
     q = data.metadata["n_shared"] + data.metadata["n_private"]
-    x = numbers(asked.get("x", ""), "x", q, "the latent space has as many dimensions")
+    x = numbers(query.get("x", ""), "x", q, "the latent space has as many dimensions")
     at = torch.tensor(x[None]).to(data.device)
-    mean, variance = (v.cpu().numpy() for v in models.decode(fitted.model, at, _class(data, asked)))
+    mean, variance = (v.cpu().numpy() for v in models.decode(fitted.model, at, _class(data, query)))
     shape = data.image or (1, -1)
     std = data.columns.spread(variance).reshape(shape)
     return {"image": data.drawn(mean).reshape(shape), "std": std}
@@ -74,30 +74,30 @@ def placed(
     """Classes of a row, where it lies under each, and what the model makes of it."""
     data = fitted.data
     own = data.filled(z[None]) if data.settings.model == "dgplvm" else z[None]
-    found, p = fitted.ask(torch.tensor(own).to(data.device), restarts=2)
+    result, p = fitted.ask(torch.tensor(own).to(data.device), restarts=2)
     back = [
-        models.decode(fitted.model, found.mean[:, c], c)[0].cpu().numpy()
+        models.decode(fitted.model, result.mean[:, c], c)[0].cpu().numpy()
         for c in range(data.n_classes)
     ]
     return {
         "p": p[0],
-        "mean": found.mean[0].cpu().numpy(),
-        "std": found.std[0].cpu().numpy(),
-        "evidence": found.evidence[0],
+        "mean": result.mean[0].cpu().numpy(),
+        "std": result.std[0].cpu().numpy(),
+        "evidence": result.evidence[0],
         "reconstruction": data.drawn(np.concatenate(back)),
         "image": x.reshape(data.image or (1, -1)),
         "label": np.array([label]),
     }
 
 
-def redrawn(fitted: FittedMitosis, asked: dict[str, Any]) -> dict[str, np.ndarray]:
+def redrawn(fitted: FittedMitosis, query: dict[str, Any]) -> dict[str, np.ndarray]:
     """Rows of a class, held-out ones if there are any, and what the model makes of each."""
     data = fitted.data
-    count = whole(asked.get("count", STRIP), "count", 1, 16)
-    seed = whole(asked.get("seed", 0), "seed", 0, 2**31 - 1)
-    c = _class(data, asked)
+    count = whole(query.get("count", STRIP), "count", 1, 16)
+    seed = whole(query.get("seed", 0), "seed", 0, 2**31 - 1)
+    c = _class(data, query)
     held = data.test[data.label[data.test] == c]
-    own = held if len(held) else data.learnt[data.label[data.learnt] == c]
+    own = held if len(held) else data.train[data.label[data.train] == c]
     if data.image is not None and np.isin(own, data.pictured).any():
         own = own[np.isin(own, data.pictured)]  # those whose images were kept
     which = np.sort(np.random.default_rng(seed).permutation(own)[:count])
@@ -132,20 +132,20 @@ def given(data: Prepared, values: Any) -> Float[np.ndarray, " d"]:
     return np.round(np.clip(x, 0, 1) * rows.SHADES) / rows.SHADES
 
 
-def row_of(data: Prepared, asked: dict[str, Any]) -> int:
+def row_of(data: Prepared, query: dict[str, Any]) -> int:
     """A row of the study's own, by its place among those held out or those shown."""
-    of = str(asked.get("of") or "test")
+    of = str(query.get("of") or "test")
     if of not in ("test", "shown"):
         raise BadInput(f"of: got {of[:40]!r}; ask for a row of 'test' or of 'shown'.")
     which = data.test
     if of == "shown":
-        which = data.learnt[rows.shown(data.label[data.learnt], SHOWN)]
+        which = data.train[rows.shown(data.label[data.train], SHOWN)]
     if not len(which):
         raise BadInput("No row is held out; set 'test_share' above 0, or ask for one 'shown'.")
-    return int(which[whole(asked.get("index", 0), "index", 0, len(which) - 1)])
+    return int(which[whole(query.get("index", 0), "index", 0, len(which) - 1)])
 
 
-def imbalanced(data: Prepared, asked: dict[str, Any]) -> dict[str, np.ndarray]:
+def imbalanced(data: Prepared, query: dict[str, Any]) -> dict[str, np.ndarray]:
     """All methods at another ratio of the classes, trained anew with fewer steps.
 
     Rows are those that nothing else was taken from; components, temperature rows and held-out rows
@@ -155,20 +155,20 @@ def imbalanced(data: Prepared, asked: dict[str, Any]) -> dict[str, np.ndarray]:
         BadInput: No row is held out, or `ratio` is no such number.
     """
     low, high = RATIOS
-    (ratio,) = numbers([asked.get("ratio", low)], "ratio", 1, "one is asked for")
+    (ratio,) = numbers([query.get("ratio", low)], "ratio", 1, "one is asked for")
     if not low <= ratio <= high:
         raise BadInput(f"ratio: got {ratio:g}; ask for {low} to {high} others for each rare row.")
     if not len(data.test):
         raise BadInput("No row is held out, so there is nothing to score; set 'test_share'.")
     cells = LabeledImages(data.metadata["classes"], data.label, [], data.label, data.z, [])
-    learnt = rows.thinned(data.settings, cells, data.split.pool, ratio)
+    train = rows.thinned(data.settings, cells, data.split.pool, ratio)
     rng = np.random.default_rng([data.settings.seed, 43])
     test = rows.some(rng, cells, data.test, AT_ONCE)
     names = data.metadata["methods"]
     scores = np.full((len(names), 4), np.nan)
-    for told in baselines.compared(data, learnt, test, only=names, hurry=HURRY):
-        scores[names.index(told.method)] = of_rare(told, data.label[test])
-    count = np.bincount(data.label[learnt], minlength=data.n_classes)
+    for one in baselines.compared(data, train, test, only=names, hurry=HURRY):
+        scores[names.index(one.method)] = of_rare(one, data.label[test])
+    count = np.bincount(data.label[train], minlength=data.n_classes)
     return {
         "ratio": np.array([count[1:].sum() / count[0]]),
         "rows": np.array([count[0], count[1:].sum()]),
@@ -194,7 +194,7 @@ def predictions(fitted: FittedMitosis, table: pd.DataFrame) -> pd.DataFrame:
 
 
 def rows_to_predict(data: Prepared, table: pd.DataFrame) -> Float[np.ndarray, "n d"]:
-    """A table's rows as the model has learnt its own.
+    """A table's rows as the model has learned its own.
 
     Raises:
         BadInput: A column is absent, or images are of another shape.
@@ -205,19 +205,19 @@ def rows_to_predict(data: Prepared, table: pd.DataFrame) -> Float[np.ndarray, "n
             table, data.metadata["classes"], data.metadata["features"], rows=at
         ).x
     own = columns_of(table.drop(columns="group", errors="ignore"))
-    asked = LabeledImages.of(table, data.metadata["classes"], own, rows=at)
+    query = LabeledImages.of(table, data.metadata["classes"], own, rows=at)
     return images(
         data.settings,
         data.image,
-        len(own) if asked.pixels else 0,
-        lambda shape: rows.as_learnt(data.settings, asked, shape),
+        len(own) if query.pixels else 0,
+        lambda shape: rows.model_inputs(data.settings, query, shape),
     )
 
 
-def _class(data: Prepared, asked: dict[str, Any]) -> int:
+def _class(data: Prepared, query: dict[str, Any]) -> int:
     """The number of the class that is asked for by name; the rare one where none is."""
     classes = data.metadata["classes"]
-    name = str(asked.get("label") or classes[0])
+    name = str(query.get("label") or classes[0])
     if name not in classes:
         raise BadInput(f"There is no class {name[:40]!r}; the classes are {listed(classes)}.")
     return int(classes.index(name))

@@ -1,4 +1,4 @@
-"""The rows of a table as the models learn them, and a model that has learnt from them.
+"""The rows of a table as the models learn them, and a model that has learned from them.
 
 What reports, answers and the methods compared are made from; `Study` makes both.
 """
@@ -30,7 +30,7 @@ class Prepared:
         settings: Of the run.
         metadata: What labels the arrays on a page (`splits.metadata_of`).
         label: Classes of the rows, the rare one 0.
-        z: Rows as they are learnt; NaN where missing.
+        z: Rows as they are learned; NaN where missing.
         split: Rows by what they are for.
         columns: From the table's columns to `z`, and back.
         image: Height and width of images; None: rows are features.
@@ -59,7 +59,7 @@ class Prepared:
         return len(self.metadata["classes"])
 
     @property
-    def learnt(self) -> Int[np.ndarray, " l"]:
+    def train(self) -> Int[np.ndarray, " l"]:
         return self.split.learnt
 
     @property
@@ -74,11 +74,11 @@ class Prepared:
         return torch.tensor(z, dtype=torch.float64).to(self.device)
 
     def filled(self, z: Float[np.ndarray, "m k"]) -> Float[np.ndarray, "m k"]:
-        """Rows without gaps: what is missing is the mean of the rows that are learnt from."""
-        return np.where(np.isfinite(z), z, np.nanmean(self.z[self.learnt], axis=0))
+        """Rows without gaps: what is missing is the mean of the rows that are learned from."""
+        return np.where(np.isfinite(z), z, np.nanmean(self.z[self.train], axis=0))
 
     def drawn(self, z: Float[np.ndarray, "m k"]) -> np.ndarray:
-        """What was learnt as the table shows it: images in whole shades, or features."""
+        """What was learned as the table shows it: images in whole shades, or features."""
         x = self.columns.back(z)
         if self.image is None:
             return x
@@ -86,19 +86,19 @@ class Prepared:
         return shades.reshape(len(z), *self.image)
 
     def picture(self, row: int) -> np.ndarray:
-        """A row as the table shows it; the image itself where it was kept, else as it is learnt."""
+        """A row in the table's units; the stored image itself where there is one."""
         at = int(np.searchsorted(self.pictured, row))
         if self.image is not None and at < len(self.pictured) and self.pictured[at] == row:
             return self.images[at].reshape(self.image)
         return self.drawn(self.filled(self.z[[row]]))[0]
 
-    def prior(self, learnt: Int[np.ndarray, " m"]) -> Float[np.ndarray, " c"]:
+    def prior(self, train: Int[np.ndarray, " m"]) -> Float[np.ndarray, " c"]:
         """Shares of the classes before a row is seen, as the settings want them."""
         if self.settings.prior == PRIORS[2]:
             return np.full(self.n_classes, 1 / self.n_classes)
         if self.settings.prior == PRIORS[1]:
             return self.shares
-        return np.bincount(self.label[learnt], minlength=self.n_classes) / len(learnt)
+        return np.bincount(self.label[train], minlength=self.n_classes) / len(train)
 
 
 @dataclass(frozen=True)
@@ -118,13 +118,13 @@ class FittedMitosis:
         """
         if self.reader is None or self.chances is None:
             raise BadInput("This run has not ended yet, so that nothing can be asked of it.")
-        found = self.reader.place(z, restarts)
-        return found, self.chances.of(found.evidence)
+        result = self.reader.place(z, restarts)
+        return result, self.chances.of(result.evidence)
 
     def generate(self, label: int, count: int, seed: int) -> np.ndarray:
         """New rows of a class, as images where there are images."""
         data = self.data
-        own = torch.as_tensor(np.flatnonzero(data.label[data.learnt] == label)).to(data.device)
+        own = torch.as_tensor(np.flatnonzero(data.label[data.train] == label)).to(data.device)
         generator = torch.Generator().manual_seed(seed)
         z = models.generate(self.model, own, label, count, generator)
         return data.drawn(z.detach().cpu().numpy())
@@ -138,28 +138,28 @@ def pictured(label: Int[np.ndarray, " n"], split: Split, n_classes: int) -> Int[
 
 
 def settle(
-    data: Prepared, model: models.Model, learnt: Int[np.ndarray, " m"], name: str = ""
+    data: Prepared, model: models.Model, train: Int[np.ndarray, " m"], name: str = ""
 ) -> tuple[models.Reader, models.CalibratedClassifier, tuple[float, float]]:
     """How classes are read off a trained model: its SVM, temperature and threshold.
 
     Args:
         data: The rows.
         model: Trained.
-        learnt: The rows that it has learnt from.
+        train: The rows that it has learned from.
         name: One of `scant.studies.mitosis.settings.MODELS`; empty: the run's.
     """
     spared = data.split.validation
-    label, how = data.label[learnt], models.USUAL
+    label, how = data.label[train], models.USUAL
     reader = models.Reader(model, label, data.n_classes)
     evidence = np.empty((0, data.n_classes))
     if len(spared):
-        found = reader.place(data.given(spared, name))
-        evidence = found.evidence
+        result = reader.place(data.given(spared, name))
+        evidence = result.evidence
         if reader.machine is not None:
-            own, held = (v.detach().cpu().numpy() for v in (model.latent()[0], found.mean[:, 0]))
+            own, held = (v.detach().cpu().numpy() for v in (model.latent()[0], result.mean[:, 0]))
             reader.machine, how = models.best_svm(
                 own, label, held, data.label[spared], data.n_classes
             )
             evidence = models.decisions(reader.machine, held, data.n_classes)
-    prior = data.prior(learnt)
+    prior = data.prior(train)
     return reader, models.temperature_scaled(evidence, data.label[spared], prior, model), how

@@ -96,7 +96,7 @@ def covariances(model: Model, rows: Int[Tensor, " k"]) -> Float[Tensor, "3 k k"]
 def decode(
     model: Model, x: Float[Tensor, "n q"], label: int
 ) -> tuple[Float[Tensor, "n k"], Float[Tensor, "n k"]]:
-    """Mean and variance, noise included, of what was learnt, at positions of a class."""
+    """Mean and variance, noise included, of what was learned, at positions of a class."""
     return model.decode(x, None, label) if isinstance(model, SCLVM) else model.decode(x)
 
 
@@ -118,7 +118,7 @@ class Reader:
 
     Args:
         model: Trained.
-        label: Classes of the rows that it learnt from.
+        label: Classes of the rows that it learned from.
         n_classes: How many classes there are.
         machine: An SVM on its latent positions, for the models that tell no classes apart.
     """
@@ -139,9 +139,9 @@ class Reader:
         """Positions and evidence of new rows under each class."""
         model, c = self.model, self.n_classes
         if isinstance(model, SCLVM):
-            found = [model.infer(z, restarts, label=i) for i in range(c)]
-            evidence = torch.stack([p.bound for p in found], 1).cpu().numpy()
-            mean, std = (torch.stack([getattr(p, k) for p in found], 1) for k in ("mean", "std"))
+            results = [model.infer(z, restarts, label=i) for i in range(c)]
+            evidence = torch.stack([p.bound for p in results], 1).cpu().numpy()
+            mean, std = (torch.stack([getattr(p, k) for p in results], 1) for k in ("mean", "std"))
             return Places(mean, std, evidence)
         if isinstance(model, DGPLVM):
             mean = model.infer(z, restarts)
@@ -193,8 +193,8 @@ def best_svm(
 
 def decisions(machine: Any, x: Float[np.ndarray, "n k"], n_classes: int) -> np.ndarray:
     """What speaks for each class; of two classes, the same against and for."""
-    found = np.asarray(machine.decision_function(x), dtype=np.float64)
-    return np.stack([-found, found], 1) if n_classes == 2 else found
+    result = np.asarray(machine.decision_function(x), dtype=np.float64)
+    return np.stack([-result, result], 1) if n_classes == 2 else result
 
 
 class CalibratedClassifier(NamedTuple):
@@ -224,7 +224,7 @@ def temperature_scaled(
     prior: Float[np.ndarray, " c"],
     model: Model | None,
 ) -> CalibratedClassifier:
-    """Chances that suit rows not learnt from: a temperature for bounds, a regression for others.
+    """Chances that suit rows not learned from: a temperature for bounds, a regression for others.
 
     Args:
         evidence: Of those rows; none: nothing is tempered, nor a threshold found.
@@ -250,13 +250,13 @@ def _regression(
     evidence: Float[np.ndarray, "v c"], label: Int[np.ndarray, " v"], c: int
 ) -> tuple[Float[np.ndarray, "c c"], Float[np.ndarray, " c"]]:
     """Platt's: a logistic regression of the classes on the decisions."""
-    found = LogisticRegression(C=100.0, max_iter=1000).fit(evidence, label)
+    result = LogisticRegression(C=100.0, max_iter=1000).fit(evidence, label)
     weights, offset = np.zeros((c, c)), np.full(c, -30.0)
-    if len(found.classes_) == 2:
-        low, high = found.classes_
-        weights[:, high], offset[[low, high]] = found.coef_[0], [0.0, found.intercept_[0]]
+    if len(result.classes_) == 2:
+        low, high = result.classes_
+        weights[:, high], offset[[low, high]] = result.coef_[0], [0.0, result.intercept_[0]]
     else:
-        weights[:, found.classes_], offset[found.classes_] = found.coef_.T, found.intercept_
+        weights[:, result.classes_], offset[result.classes_] = result.coef_.T, result.intercept_
     return weights, offset
 
 

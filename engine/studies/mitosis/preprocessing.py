@@ -18,7 +18,7 @@ class Columns:
     Attributes:
         centre: Of each column; zero where nothing is turned and the columns are pixels.
         scale: 1 for pixels.
-        axes: Principal components, rows of unit length; empty: columns are learnt as they are.
+        axes: Principal components, rows of unit length; empty: columns are learned as they are.
         variance: Of each component.
         left: Variance of a column that the components leave.
     """
@@ -41,32 +41,32 @@ class Columns:
         Raises:
             BadInput: The rows are all the same, or a column has no value.
         """
-        seen = np.isfinite(x)
-        empty = np.flatnonzero(~seen.any(0))
+        observed = np.isfinite(x)
+        empty = np.flatnonzero(~observed.any(0))
         if len(empty):
             raise BadInput(
-                f"Of the rows that are learnt from, none has a value in feature {empty[0] + 1}; "
+                f"No training row has a value in feature {empty[0] + 1}; "
                 "leave the column out, or fill it."
             )
         centre = np.nanmean(x, axis=0)
         spread = np.ones(x.shape[1]) if pixels else np.nanstd(x, axis=0)
         scale = np.where(spread > 1e-12, spread, 1.0)
-        z = np.where(seen, (x - centre) / scale, 0.0)
+        z = np.where(observed, (x - centre) / scale, 0.0)
         if not np.abs(z).max() > 1e-9:
-            raise BadInput("The rows that are learnt from are all the same; nothing to tell apart.")
+            raise BadInput("All training rows are the same; there is nothing to separate.")
         count = min(components, len(x) - 1, x.shape[1])
         if not count or (not pixels and components >= x.shape[1]):
             none = np.empty((0, x.shape[1]))
             return cls(centre, scale, none, np.empty(0), 0.0)
-        found = cls(centre, scale, *_axes(z, count))
-        for _ in range(COMPLETED if not seen.all() else 0):
-            z = np.where(seen, z, found._scores(np.where(seen, z, np.nan)) @ found.axes)
-            found = cls(centre, scale, *_axes(z, count))
-        axes = found.axes.astype(np.float32).astype(np.float64)  # as they are kept
-        return cls(centre, scale, axes, found.variance, found.left)
+        result = cls(centre, scale, *_axes(z, count))
+        for _ in range(COMPLETED if not observed.all() else 0):
+            z = np.where(observed, z, result._scores(np.where(observed, z, np.nan)) @ result.axes)
+            result = cls(centre, scale, *_axes(z, count))
+        axes = result.axes.astype(np.float32).astype(np.float64)  # as they are kept
+        return cls(centre, scale, axes, result.variance, result.left)
 
     def forward(self, x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n k"]:
-        """What is learnt of rows; NaN where a cell is missing and nothing is turned.
+        """What is learned of rows; NaN where a cell is missing and nothing is turned.
 
         In whole steps of single precision, so that a model that was kept sees the very same.
         """
@@ -75,24 +75,24 @@ class Columns:
         return made.astype(np.float32).astype(np.float64)
 
     def back(self, z: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n d"]:
-        """Rows of what was learnt."""
+        """Rows of what was learned."""
         own = z @ self.axes if len(self.axes) else z
         return np.asarray(own * self.scale + self.centre)
 
     def spread(self, variance: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n d"]:
-        """Standard deviation of rows, from variances of what was learnt."""
+        """Standard deviation of rows, from variances of what was learned."""
         own = variance @ self.axes**2 + self.left if len(self.axes) else variance
         return np.asarray(np.sqrt(own) * self.scale)
 
     def _scores(self, z: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n k"]:
         """Components; where cells are missing, their mean given the others (probabilistic PCA)."""
-        seen = np.isfinite(z)
-        found = np.where(seen, z, 0.0) @ self.axes.T
+        observed = np.isfinite(z)
+        result = np.where(observed, z, 0.0) @ self.axes.T
         prior = np.diag(max(self.left, 1e-9) / np.maximum(self.variance, 1e-12))
-        for i in np.flatnonzero(~seen.all(1)):
-            part = self.axes[:, seen[i]]
-            found[i] = np.linalg.solve(part @ part.T + prior, part @ z[i, seen[i]])
-        return np.asarray(found)
+        for i in np.flatnonzero(~observed.all(1)):
+            part = self.axes[:, observed[i]]
+            result[i] = np.linalg.solve(part @ part.T + prior, part @ z[i, observed[i]])
+        return np.asarray(result)
 
 
 def _axes(

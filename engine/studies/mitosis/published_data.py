@@ -22,7 +22,7 @@ SHARES = (0.62, 0.14)  # of the slides: to learn from, to choose settings by; th
 
 @dataclass(frozen=True)
 class Case:
-    """An experiment: its rows, and how many of them are learnt from and tested.
+    """An experiment: its rows, and how many of them are learned from and tested.
 
     Attributes:
         x: Pixels, in [0, 1].
@@ -57,7 +57,7 @@ class Split:
 
 
 def split(case: Case, seed: int) -> Split:
-    """Slides at random; of those learnt from, as many rows of both classes as are asked for.
+    """Slides at random; of those learned from, as many rows of both classes as are asked for.
 
     Raises:
         BadInput: The test slides have fewer rows of a class than a test set takes.

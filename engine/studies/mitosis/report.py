@@ -29,15 +29,15 @@ def write_report(fitted: FittedMitosis, snapshot: dict[str, np.ndarray], score: 
     p = np.empty((0, data.n_classes))
     if len(test):
         _, p = fitted.ask(data.given(test))
-    own = baselines.Told("this run", p, fitted.chances.decide(p), fitted.chances.threshold)
+    own = baselines.MethodResult("this run", p, fitted.chances.decide(p), fitted.chances.threshold)
     every = [own]
     if data.settings.baselines and len(test):
         others = data.metadata["methods"][1:]
-        every += baselines.compared(data, data.learnt, test, others)
-    told = [Metric("this run", BOUND, score)]
+        every += baselines.compared(data, data.train, test, others)
+    scored = [Metric("this run", BOUND, score)]
     for one in every:
         source = "run" if one is own else "baseline"
-        told += [Metric(one.method, k, v, source=source) for k, v in scores(one, label).items()]
+        scored += [Metric(one.method, k, v, source=source) for k, v in scores(one, label).items()]
     arrays = {
         **snapshot,
         "test_p": p,
@@ -48,25 +48,25 @@ def write_report(fitted: FittedMitosis, snapshot: dict[str, np.ndarray], score: 
         if len(test)
         else np.empty((3, 0)),
     }
-    return Report(tuple(told), arrays, tuple(one.note for one in every if one.note))
+    return Report(tuple(scored), arrays, tuple(one.note for one in every if one.note))
 
 
-def scores(one: baselines.Told, label: Int[np.ndarray, " n"]) -> dict[str, float]:
+def scores(one: baselines.MethodResult, label: Int[np.ndarray, " n"]) -> dict[str, float]:
     """Precision, recall and F1 of the rare class, and scores of all probabilities."""
     if one.p is None or one.decided is None or not len(label):
         return {}
     p, rare = one.p, label == 0
     true = p[np.arange(len(p)), label]
     right = (p.argmax(1) == label) * 1.0
-    found = dict(zip(("precision", "recall", "F1", "average precision"), of_rare(one, label)))
+    result = dict(zip(("precision", "recall", "F1", "average precision"), of_rare(one, label)))
     if rare.any() and not rare.all():
-        found["balanced accuracy"] = float(balanced_accuracy_score(label, one.decided))
-    found["mean log probability (nats)"] = float(np.log(np.maximum(true, 1e-300)).mean())
-    found["ECE"] = metrics.expected_calibration_error(p.max(1), right)
-    return found
+        result["balanced accuracy"] = float(balanced_accuracy_score(label, one.decided))
+    result["mean log probability (nats)"] = float(np.log(np.maximum(true, 1e-300)).mean())
+    result["ECE"] = metrics.expected_calibration_error(p.max(1), right)
+    return result
 
 
-def of_rare(one: baselines.Told, label: Int[np.ndarray, " n"]) -> Float[np.ndarray, "4"]:
+def of_rare(one: baselines.MethodResult, label: Int[np.ndarray, " n"]) -> Float[np.ndarray, "4"]:
     """Precision, recall, F1 and average precision of class 0 against the rest."""
     if one.p is None or one.decided is None:
         return np.full(4, np.nan)
@@ -79,7 +79,7 @@ def of_rare(one: baselines.Told, label: Int[np.ndarray, " n"]) -> Float[np.ndarr
 
 
 def curves(
-    every: list[baselines.Told], label: Int[np.ndarray, " n"], methods: int
+    every: list[baselines.MethodResult], label: Int[np.ndarray, " n"], methods: int
 ) -> dict[str, np.ndarray]:
     """Precision, recall and counts of each method, whatever the threshold on its probability."""
     pr = np.full((methods, 3, PRECISIONS), np.nan)

@@ -68,10 +68,10 @@ class Rows:
         self.rare = [case.rare[rows] for rows in self.index]
 
     def columns(self, components: int, unit: bool = False) -> Callable[[np.ndarray], np.ndarray]:
-        """From pixels to principal components of the rows learnt from, perhaps of unit variance."""
+        """From pixels to principal components of the training rows, perhaps of unit variance."""
         turned = PCA(min(components, *self.learn.shape), whiten=unit, random_state=0)
-        found: Callable[[np.ndarray], np.ndarray] = turned.fit(self.learn).transform
-        return found
+        result: Callable[[np.ndarray], np.ndarray] = turned.fit(self.learn).transform
+        return result
 
 
 def reproduce(quick: bool, data: Path | None) -> Runs:
@@ -98,8 +98,8 @@ def reproduce(quick: bool, data: Path | None) -> Runs:
             if k < case.splits:
                 source, first = SOURCES[data is not None], place == 0
                 theirs = THEIRS if first and data is not None else {}
-                for found in scores(case, published=first, seed=k):
-                    yield [Score(experiment, source, *one, theirs.get(one[:2])) for one in found]
+                for result in scores(case, published=first, seed=k):
+                    yield [Score(experiment, source, *one, theirs.get(one[:2])) for one in result]
 
 
 def scores(
@@ -141,10 +141,10 @@ def measures(
     score: Float[np.ndarray, " n"], rare: Bool[np.ndarray, " n"], level: float
 ) -> dict[str, float]:
     """Precision, recall and F1 of the rare class above a level, and average precision."""
-    found = precision_recall_fscore_support(
+    result = precision_recall_fscore_support(
         rare, score > level, average="binary", zero_division=0.0
     )
-    return dict(zip(METRICS, map(float, found))) | {
+    return dict(zip(METRICS, map(float, result))) | {
         "average precision": float(average_precision_score(rare, score))
     }
 
@@ -177,14 +177,14 @@ def ways(published: bool) -> list[Callable[[Rows, int], Found]]:
 
     Several results of one method are candidates, and one is chosen.
     """
-    found: list[Callable[[Rows, int], Found]] = [
+    results: list[Callable[[Rows, int], Found]] = [
         sclvm,
         bgplvm,
         dgplvm,
         weighted_svm,
         weighted_logistic,
     ]
-    return found + [sclvm_as_published, bgplvm_as_published, dgplvm_as_published] * published
+    return results + [sclvm_as_published, bgplvm_as_published, dgplvm_as_published] * published
 
 
 def sclvm(rows: Rows, seed: int) -> Found:
@@ -230,7 +230,7 @@ def dgplvm_as_published(rows: Rows, seed: int) -> Found:
 
 
 def weighted_svm(rows: Rows, seed: int) -> Found:
-    """On components of unit variance; also learnt and asked in eight turns."""
+    """On components of unit variance; also learned and asked in eight turns."""
     rare, grid = rows.rare[0], list(product((1, 10), (0.003, 0.01, 0.03, 0.1)))
     for count in WIDER:
         columns = rows.columns(count, unit=True)
@@ -242,7 +242,7 @@ def weighted_svm(rows: Rows, seed: int) -> Found:
     many = np.arange(len(x[0])) < 8 * rare.sum()
     for _, choose, test in _machines("", x, many, product((10,), (0.01, 0.03))):
         mean = (part.reshape(8, -1).mean(0) for part in (choose, test))
-        yield "weighted SVM, learnt and asked in eight turns", *mean
+        yield "weighted SVM, learned and asked in eight turns", *mean
 
 
 def weighted_logistic(rows: Rows, seed: int) -> Found:
@@ -264,7 +264,7 @@ def _sclvm(rows: Rows, x: np.ndarray, spaces: tuple[int, int], inducing: int, se
 
 
 def _odds(model: SCLVM, x: np.ndarray) -> np.ndarray:
-    """Log odds of class 1, the prior as among the rows learnt from."""
+    """Log odds of class 1, the prior as among the rows learned from."""
     evidence, prior = model.class_log_evidence(torch.as_tensor(x), 1), model.prior().log()
     return np.asarray(evidence[:, 1] - evidence[:, 0] + prior[1] - prior[0])
 

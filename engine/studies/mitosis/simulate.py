@@ -1,10 +1,10 @@
-"""Invented cells in grey: few that divide among many that do not, on slides of their own stain.
+"""Invented cells in gray: few that divide among many that do not, on slides of their own stain.
 
 A patch has 30 x 30 pixels in [0, 1], dark on light as under the microscope, and one cell about its
-centre. Cells that divide are dark and ragged, without a membrane: a plate seen from its side, two
+center. Cells that divide are dark and ragged, without a membrane: a plate seen from its side, two
 plates that part, a clump. Others are round nuclei with a membrane and grains; some are hard to tell
 from dividing ones: small and black (lymphocytes, dying cells), or long and dark (fibroblasts).
-Nuisance: any rotation, a place off the centre, other nuclei at the edge, and each slide has stain,
+Nuisance: any rotation, a place off the center, other nuclei at the edge, and each slide has stain,
 light and focus of its own. After Yousefi (2021), Figs. 3.2, 3.3 and 3.6; nothing of them is copied.
 """
 
@@ -192,15 +192,15 @@ def _chromosomes(
     length = np.where(kind == 2, rng.uniform(5.0, 7.5, n), rng.uniform(6.5, 10.0, n))
     width = np.where(kind == 2, length * rng.uniform(0.7, 0.95, n), rng.uniform(2.6, 4.4, n))
     width = np.where(kind == 1, 0.8 * width, width)
-    found = np.zeros((n, SIDE, SIDE))
+    result = np.zeros((n, SIDE, SIDE))
     for side in (-1.0, 1.0):
         bent = angle + rng.normal(0, 0.12, n)
         place = at + side * apart[:, None] * across
         rough = np.where(kind == 2, 0.16, 0.10)
         r = _radius(place, np.stack([length, width], 1), _outline(rng, n, rough), bent)
-        found = np.maximum(found, _inside(r, 0.14))
+        result = np.maximum(result, _inside(r, 0.14))
     dark = rng.uniform(0.85, 1.1, n)[:, None, None]
-    return found * dark * (1 + 0.12 * _grain(rng, n, 1.3))
+    return result * dark * (1 + 0.12 * _grain(rng, n, 1.3))
 
 
 def _radius(

@@ -18,7 +18,7 @@ from scant.tables.column_matching import listed
 SHADES = 255  # of a pixel: images are kept as whole parts of this
 MOST_VALIDATION = 500
 LEAST_RARE = 8  # rows of the rare class without which none are spared for that
-FEW = 2  # rows of a class without which it is not learnt
+FEW = 2  # rows of a class without which it is not learned
 
 Rows = Int[np.ndarray, " _"]
 
@@ -57,9 +57,9 @@ def chosen(s: MitosisSettings, cells: LabeledImages) -> tuple[LabeledImages, Row
     order = [rare, *(i for i in known if i != rare)]
     few = next((i for i in order if count[i] < FEW + (s.test_share > 0)), None)
     if few is not None:
-        said = f"{count[few]} row{'s' if count[few] > 1 else ''}"
+        message = f"{count[few]} row{'s' if count[few] > 1 else ''}"
         raise BadInput(
-            f"Class {cells.classes[few]!r} has {said}, too few to learn from some and hold out "
+            f"Class {cells.classes[few]!r} has {message}, too few to learn from some and hold out "
             "others; add rows of it, or leave it out."
         )
     number = np.full(len(count) + 1, -1)
@@ -72,10 +72,10 @@ def chosen(s: MitosisSettings, cells: LabeledImages) -> tuple[LabeledImages, Row
     ), (places)
 
 
-def as_learnt(
+def model_inputs(
     s: MitosisSettings, cells: LabeledImages, drawn: tuple[int, int] | None
 ) -> tuple[Float[np.ndarray, "n d"], tuple[int, int] | None]:
-    """Numbers as the model learns them: images small, grey in whole parts of `SHADES`.
+    """Numbers as the model learns them: images small, gray in whole parts of `SHADES`.
 
     Args:
         s: Settings.
@@ -97,7 +97,7 @@ def shape(s: MitosisSettings, cells: LabeledImages) -> tuple[int, int] | None:
 
 
 def split(s: MitosisSettings, cells: LabeledImages) -> tuple[Split, list[str]]:
-    """Rows held out, rows for temperature and threshold, rows learnt from; and what to know of it.
+    """Rows held out, rows for temperature and threshold, rows learned from; and what to know of it.
 
     Held-out rows are the same whatever the imbalance is, and fewer rows are among more.
 
@@ -120,23 +120,23 @@ def split(s: MitosisSettings, cells: LabeledImages) -> tuple[Split, list[str]]:
     if cells.groups and not whole:
         notes.append(
             "Groups could not be held out whole, for a class would be left with too few rows: rows "
-            "of one group are learnt from and held out."
+            "of one group are both training rows and held out."
         )
     pool = np.setdiff1d(rest, spared)
-    learnt = thinned(s, cells, pool, s.imbalance)
-    found = Split(
-        pool, learnt, some(rng, cells, spared, MOST_VALIDATION), some(rng, cells, test, MOST_TEST)
+    train = thinned(s, cells, pool, s.imbalance)
+    result = Split(
+        pool, train, some(rng, cells, spared, MOST_VALIDATION), some(rng, cells, test, MOST_TEST)
     )
-    if len(found.test) < len(test):
+    if len(result.test) < len(test):
         notes.append(
-            f"Of {len(test):,} rows held out, {len(found.test):,} are scored: all of the rare "
+            f"Of {len(test):,} rows held out, {len(result.test):,} are scored: all of the rare "
             "class, or half of them, and others at random."
         )
-    return found, notes
+    return result, notes
 
 
 def thinned(s: MitosisSettings, cells: LabeledImages, pool: Rows, ratio: float) -> Rows:
-    """The rows of a pool that are learnt from, the others `ratio` times the rare ones (0: all).
+    """The rows of a pool that are learned from, the others `ratio` times the rare ones (0: all).
 
     Raises:
         BadInput: A class is left without two rows.
@@ -197,37 +197,39 @@ def notes(
     cells: LabeledImages,
     drawn: tuple[int, int] | None,
     image: tuple[int, int] | None,
-    found: Split,
+    split: Split,
     columns: Columns,
 ) -> list[str]:
     """What a person should know of how the table was taken."""
-    said = []
+    messages = []
     if drawn is not None and image is not None and drawn != image:
-        said.append(
+        messages.append(
             f"Images of {drawn[1]} x {drawn[0]} pixels were brought to {image[1]} x {image[0]} by "
             "averages over area."
         )
     if drawn is not None and np.nanmax(cells.x, initial=0.0) > 2:
-        said.append(f"Pixels were taken as whole parts of {SHADES}.")
+        messages.append(f"Pixels were taken as whole parts of {SHADES}.")
     missing = int(np.isnan(cells.x).sum())
     if missing:
         how = "filled in by principal components" if len(columns.axes) else "left to the model"
-        said.append(f"{missing:,} cells are missing; they are {how}.")
-    if not len(found.test):
-        said.append("No row is held out, so there is nothing to score; set 'test_share' above 0.")
-    return said
+        messages.append(f"{missing:,} cells are missing; they are {how}.")
+    if not len(split.test):
+        messages.append(
+            "No row is held out, so there is nothing to score; set 'test_share' above 0."
+        )
+    return messages
 
 
 def metadata_of(
     s: MitosisSettings,
     cells: LabeledImages,
     image: tuple[int, int] | None,
-    found: Split,
+    split: Split,
     methods: list[str],
 ) -> dict[str, Any]:
     """What labels the arrays on a page (`events.Started`)."""
-    count = np.bincount(cells.label[found.learnt], minlength=len(cells.classes))
-    pool = np.bincount(cells.label[found.pool], minlength=len(cells.classes))
+    count = np.bincount(cells.label[split.learnt], minlength=len(cells.classes))
+    pool = np.bincount(cells.label[split.pool], minlength=len(cells.classes))
     private = s.n_private_dims if s.model == "sclvm" else 0
     return {
         "classes": list(cells.classes),
@@ -238,9 +240,9 @@ def metadata_of(
         "n_private": private,
         "methods": methods,
         "rows": {
-            "training": len(found.learnt),
-            "validation": len(found.validation),
-            "test": len(found.test),
+            "training": len(split.learnt),
+            "validation": len(split.validation),
+            "test": len(split.test),
         },
         "counts": count.tolist(),
         "pool": pool.tolist(),
@@ -257,5 +259,5 @@ def shown(label: Int[np.ndarray, " n"], most: int) -> Int[np.ndarray, " k"]:
         take = min(len(rows), room // left)
         kept.append(rows[np.linspace(0, len(rows) - 1, take).round().astype(int)])
         room -= take
-    found = np.concatenate(kept)
-    return found[np.argsort(label[found], kind="stable")]
+    result = np.concatenate(kept)
+    return result[np.argsort(label[result], kind="stable")]

@@ -1,6 +1,6 @@
 """Mitosis: a rare class in a latent space of its own (Yousefi 2021, chapter 3).
 
-What the study adds to the models: which rows are learnt from and which are held out, by slide;
+What the study adds to the models: which rows are learned from and which are held out, by slide;
 principal components in place of pixels; temperature and threshold from rows spared for them;
 latent positions, covariances and generated cells for the page.
 """
@@ -39,13 +39,13 @@ class Study(TrainedStudy):
         self, settings: MitosisSettings, table: pd.DataFrame | None, device: torch.device
     ) -> None:
         table = required("mitosis", table)
-        s, told = settings, LabeledImages.of(table)
-        cells, places = rows.chosen(s, told)
+        s, images = settings, LabeledImages.of(table)
+        cells, places = rows.chosen(s, images)
         drawn = rows.shape(s, cells)
-        x, image = rows.as_learnt(s, cells, drawn)
-        split, said = rows.split(s, cells)
+        x, image = rows.model_inputs(s, cells, drawn)
+        split, messages = rows.split(s, cells)
         if s.model == "dgplvm" and len(split.learnt) > MOST:
-            said.append(f"DGPLVM learns from {MOST:,} of {len(split.learnt):,} rows.")
+            messages.append(f"DGPLVM learns from {MOST:,} of {len(split.learnt):,} rows.")
             kept = rows.some(np.random.default_rng(s.seed), cells, split.learnt, MOST)
             split = Split(split.pool, kept, split.validation, split.test)
         columns = Columns.of(x[split.learnt], s.n_components, image is not None)
@@ -53,7 +53,7 @@ class Study(TrainedStudy):
         if s.baselines:
             methods += [*(n for k, n in MODELS.items() if k != s.model), *OTHERS]
         picked = pictured(cells.label, split, len(cells.classes)) if image else split.test[:0]
-        self._follow(
+        self._set_data(
             Prepared(
                 settings=s,
                 metadata=rows.metadata_of(s, cells, image, split, methods),
@@ -69,9 +69,9 @@ class Study(TrainedStudy):
                 device=device,
             )
         )
-        self.notes += [*said, *rows.notes(cells, drawn, image, split, columns)]
+        self.notes += [*messages, *rows.notes(cells, drawn, image, split, columns)]
 
-    def _follow(self, data: Prepared) -> None:
+    def _set_data(self, data: Prepared) -> None:
         self._configure(data.settings, data.device)
         self.data, self.metadata = data, data.metadata
         self.reader: models.Reader | None = None
@@ -80,28 +80,28 @@ class Study(TrainedStudy):
 
     # --- training -------------------------------------------------------------------------------
 
-    def begin(self, restart: int, stage: int, best: Tensors | None) -> None:
+    def start_restart(self, restart: int, stage: int, best: Tensors | None) -> None:
         s = self.settings
         self.generator = restart_generator(s.seed, restart)
-        label = torch.tensor(self.data.label[self.data.learnt])
+        label = torch.tensor(self.data.label[self.data.train])
         self.model = models.build(
             s,
             s.model,
-            self.data.given(self.data.learnt).cpu(),
+            self.data.given(self.data.train).cpu(),
             label,
             self.data.n_classes,
             self.generator,
         ).to(self.data.device)
         self.trainer = models.trainer(self.model, s.max_steps, s.adam_steps)
-        self.bound, self.n_rows = float("nan"), len(self.data.learnt)
+        self.bound, self.n_rows = float("nan"), len(self.data.train)
         if best is not None:
             self._take(best)
 
-    # --- what the model has learnt --------------------------------------------------------------
+    # --- what the model has learned --------------------------------------------------------------
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """Everything that a page shows of the model as it is (see the catalog)."""
-        label = self.data.label[self.data.learnt]
+        label = self.data.label[self.data.train]
         shown, pairs = rows.shown(label, SHOWN), rows.shown(label, PAIRS)
         mean, std = (_array(t) for t in self.model.latent())
         return {
@@ -118,11 +118,11 @@ class Study(TrainedStudy):
         if self.data.image is None:
             none = np.empty((0, 0, 0)), np.empty(0, dtype=np.int64)
             return dict(zip(("generated", "generated_class", "real", "real_class"), none * 2))
-        label = self.data.label[self.data.learnt]
+        label = self.data.label[self.data.train]
         each = [
             self.present.generate(c, STRIP, self.settings.seed) for c in range(self.data.n_classes)
         ]
-        real = self.data.learnt[rows.shown(label, STRIP * self.data.n_classes)]
+        real = self.data.train[rows.shown(label, STRIP * self.data.n_classes)]
         return {
             "generated": np.concatenate(each),
             "generated_class": np.repeat(np.arange(self.data.n_classes), STRIP),
@@ -137,17 +137,17 @@ class Study(TrainedStudy):
 
     # --- afterwards -----------------------------------------------------------------------------
 
-    def conclude(self, kept: list[tuple[float, Tensors]]) -> Report:
+    def finalize(self, restarts: list[tuple[float, Tensors]]) -> Report:
         from scant.studies.mitosis.report import write_report
 
-        score = self._begin_best(kept)
-        self.reader, self.chances, self.how = settle(self.data, self.model, self.data.learnt)
+        score = self._start_from_best(restarts)
+        self.reader, self.chances, self.how = settle(self.data, self.model, self.data.train)
         return write_report(self.present, self.snapshot(), score)
 
     def fitted(self) -> tuple[Tensors, dict[str, Any]]:
         chances = self.chances
-        assert chances is not None, "a study is fitted once it is concluded"
-        kept: dict[str, np.ndarray] = {
+        assert chances is not None, "a study is fitted once it is finalized"
+        stored: dict[str, np.ndarray] = {
             "z": self.data.z.astype(np.float32),
             "label": self.data.label.astype(np.int16),
             "places": self.data.places,
@@ -157,9 +157,9 @@ class Study(TrainedStudy):
             **{f"split.{k}": v for k, v in vars(self.data.split).items()},
             **{f"chances.{k}": np.asarray(v) for k, v in chances._asdict().items()},
         }
-        kept |= {f"columns.{k}": np.asarray(v) for k, v in vars(self.data.columns).items()}
-        kept["columns.axes"] = kept["columns.axes"].astype(np.float32)
-        tensors = {f"rows.{k}": torch.as_tensor(v) for k, v in kept.items()}
+        stored |= {f"columns.{k}": np.asarray(v) for k, v in vars(self.data.columns).items()}
+        stored["columns.axes"] = stored["columns.axes"].astype(np.float32)
+        tensors = {f"rows.{k}": torch.as_tensor(v) for k, v in stored.items()}
         tensors |= {f"model.{k}": v for k, v in self.model.state_dict().items()}
         return tensors, {"words": self.metadata, "how": list(self.how)}
 
@@ -193,13 +193,13 @@ class Study(TrainedStudy):
             shares=kept["shares"],
             device=device,
         )
-        study._follow(data)
-        study.begin(0, 0, part(tensors, "model."))
+        study._set_data(data)
+        study.start_restart(0, 0, part(tensors, "model."))
         study.how = tuple(meta["how"])
-        study.reader = models.Reader(study.model, label[data.learnt], data.n_classes)
+        study.reader = models.Reader(study.model, label[data.train], data.n_classes)
         if study.reader.machine is not None:
             own = _array(study.model.latent()[0])
-            study.reader.machine = models.weighted_svm(own, label[data.learnt], study.how)
+            study.reader.machine = models.weighted_svm(own, label[data.train], study.how)
         chances["threshold"] = float(chances["threshold"])
         study.chances = models.CalibratedClassifier(**chances)
         return study
@@ -220,11 +220,11 @@ class Study(TrainedStudy):
 
         return predictions(self.present, table)
 
-    def explore(self, question: str, **asked: Any) -> dict[str, np.ndarray]:
+    def explore(self, question: str, **query: Any) -> dict[str, np.ndarray]:
         """Answers to the questions that the catalog names (`explore.answer`)."""
         from scant.studies.mitosis.explore import answer
 
-        return answer(self.present, question, asked)
+        return answer(self.present, question, query)
 
 
 def _array(values: torch.Tensor) -> np.ndarray:

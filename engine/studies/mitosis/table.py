@@ -1,7 +1,7 @@
 """Tables of things of a few classes, one of them rare: cells that divide among those that do not.
 
 A row is one thing to classify: its `label`, perhaps the `group` that it comes from (a slide, a
-patient: what is learnt from and what is held out then have no group in common), and numbers.
+patient: what is learned from and what is held out then have no group in common), and numbers.
 Columns `p0, p1, …` are pixels of an image, row by row; where they are, further columns are no
 features. An empty cell is a missing value. What a file may hold stands in `TABLE`, so that the
 common reader checks it cell by cell; `LabeledImages.of` makes arrays of a table.
@@ -148,9 +148,9 @@ def _levels(
     if column not in frame:
         return list(known or ()), np.full(len(frame), UNKNOWN, dtype=np.int64)
     labels = [None if pd.isna(w) else str(w) for w in frame[column]]
-    found = (
+    result = (
         list(dict.fromkeys(w for w in labels if w is not None)) if known is None else list(known)
     )
-    place = {word: i for i, word in enumerate(found)}
+    place = {word: i for i, word in enumerate(result)}
     index = [UNKNOWN if w is None else place.get(w, UNKNOWN) for w in labels]
-    return found, np.array(index, dtype=np.int64)
+    return result, np.array(index, dtype=np.int64)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from jaxtyping import Float, Int
-from scant.studies.multiview.fitted import Prepared, Told
-from scant.studies.multiview.preprocessing import Looks
+from scant.studies.multiview.fitted import MeanVariance, Prepared
+from scant.studies.multiview.preprocessing import ViewTransforms
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.model_selection import StratifiedKFold, cross_val_predict, cross_val_score
@@ -14,11 +14,14 @@ from sklearn.svm import SVC
 Kernel = Float[np.ndarray, "_ _"]
 COSTS = (0.3, 1.0, 3.0, 10.0)
 PENALTIES = (0.03, 0.1, 0.3, 1.0, 3.0)
-MOST_ROWS = 3000  # learnt from with a kernel of all pairs; of more, a random part
+MOST_ROWS = 3000  # learned from with a kernel of all pairs; of more, a random part
 
 
 def kernels(
-    data: Prepared, looks: Looks, learnt: Int[np.ndarray, " n"], asked: Int[np.ndarray, " t"]
+    data: Prepared,
+    transforms: ViewTransforms,
+    train: Int[np.ndarray, " n"],
+    query: Int[np.ndarray, " t"],
 ) -> tuple[list[Kernel], list[Kernel]]:
     """Among the rows to learn from, and from those to the rows asked, by view.
 
@@ -26,7 +29,8 @@ def kernels(
     """
     among, across = [], []
     views = zip(
-        looks.of(data.seen.x[learnt], data.device), looks.of(data.seen.x[asked], data.device)
+        transforms.of(data.observed.x[train], data.device),
+        transforms.of(data.observed.x[query], data.device),
     )
     for own, other in views:
         a, b = own.cpu().numpy(), other.cpu().numpy()
@@ -38,32 +42,35 @@ def kernels(
 
 
 def averaged(
-    data: Prepared, looks: Looks, learnt: Int[np.ndarray, " n"], asked: Int[np.ndarray, " t"]
-) -> Told:
+    data: Prepared,
+    transforms: ViewTransforms,
+    train: Int[np.ndarray, " n"],
+    query: Int[np.ndarray, " t"],
+) -> MeanVariance:
     """SVM-UA of classes, kernel ridge regression of values: the mean of the views' kernels.
 
     Args:
         data: The run's rows.
-        looks: The views, as its models see them.
-        learnt: Rows to learn from; censored ones are left out.
-        asked: Rows to predict.
+        transforms: The views, as its models see them.
+        train: Rows to learn from; censored ones are left out.
+        query: Rows to predict.
 
     Returns:
-        Mean and variance of the target as learnt, as `Prepared.ask` gives them.
+        Mean and variance of the target as learned, as `Prepared.ask` gives them.
     """
-    learnt = teaching(data, learnt)
-    among, across = (np.mean(K, axis=0) for K in kernels(data, looks, learnt, asked))
-    y = data.y[learnt]
-    if data.seen.task == "classification":
+    train = teaching(data, train)
+    among, across = (np.mean(K, axis=0) for K in kernels(data, transforms, train, query))
+    y = data.y[train]
+    if data.observed.task == "classification":
         p = chances(among, y, across, data.settings.seed)
         return p, p * (1 - p)
-    centre = float(y.mean())
+    center = float(y.mean())
     scores = [
         float(
             np.mean(
                 (
-                    cross_val_predict(KernelRidge(alpha=a, kernel="precomputed"), among, y - centre)
-                    - (y - centre)
+                    cross_val_predict(KernelRidge(alpha=a, kernel="precomputed"), among, y - center)
+                    - (y - center)
                 )
                 ** 2
             )
@@ -71,40 +78,48 @@ def averaged(
         for a in PENALTIES
     ]
     best = KernelRidge(alpha=PENALTIES[int(np.argmin(scores))], kernel="precomputed")
-    mean = best.fit(among, y - centre).predict(across) + centre
-    return mean, np.full(len(asked), min(scores))
+    mean = best.fit(among, y - center).predict(across) + center
+    return mean, np.full(len(query), min(scores))
 
 
 def single(
-    data: Prepared, looks: Looks, learnt: Int[np.ndarray, " n"], asked: Int[np.ndarray, " t"]
-) -> Told:
+    data: Prepared,
+    transforms: ViewTransforms,
+    train: Int[np.ndarray, " n"],
+    query: Int[np.ndarray, " t"],
+) -> MeanVariance:
     """The same support vector machine on one view: that which tells most in cross-validation."""
-    learnt = teaching(data, learnt)
-    y = data.y[learnt]
-    among, across = kernels(data, looks, learnt, asked)
+    train = teaching(data, train)
+    y = data.y[train]
+    among, across = kernels(data, transforms, train, query)
     folds = _folds(y, data.settings.seed)
-    told = [
+    lines = [
         cross_val_score(_machine(3.0), K, y, cv=folds, scoring="average_precision").mean()
         for K in among
     ]
-    best = int(np.argmax(told))
+    best = int(np.argmax(lines))
     p = chances(among[best], y, across[best], data.settings.seed)
     return p, p * (1 - p)
 
 
 def linear(
-    data: Prepared, looks: Looks, learnt: Int[np.ndarray, " n"], asked: Int[np.ndarray, " t"]
-) -> Told:
+    data: Prepared,
+    transforms: ViewTransforms,
+    train: Int[np.ndarray, " n"],
+    query: Int[np.ndarray, " t"],
+) -> MeanVariance:
     """Ridge regression on all features, its penalty by cross-validation."""
-    learnt = teaching(data, learnt)
+    train = teaching(data, train)
     x, z = (
-        np.concatenate([v.cpu().numpy() for v in looks.of(data.seen.x[own], data.device)], axis=1)
-        for own in (learnt, asked)
+        np.concatenate(
+            [v.cpu().numpy() for v in transforms.of(data.observed.x[own], data.device)], axis=1
+        )
+        for own in (train, query)
     )
-    y = data.y[learnt]
+    y = data.y[train]
     line = RidgeCV(alphas=np.logspace(-2, 4, 13)).fit(x, y)
     rest = float(np.mean((line.predict(x) - y) ** 2)) * len(y) / max(len(y) - x.shape[1] - 1, 1)
-    return line.predict(z), np.full(len(asked), max(rest, 1e-300))
+    return line.predict(z), np.full(len(query), max(rest, 1e-300))
 
 
 def chances(
@@ -130,9 +145,9 @@ def chances(
     return np.asarray(curves[best].predict_proba(machine.decision_function(across)[:, None])[:, 1])
 
 
-def teaching(data: Prepared, learnt: Int[np.ndarray, " n"]) -> Int[np.ndarray, " m"]:
+def teaching(data: Prepared, train: Int[np.ndarray, " n"]) -> Int[np.ndarray, " m"]:
     """The rows whose target is known whole, and of many a random part."""
-    known = learnt[data.seen.event[learnt]] if data.seen.task == "survival" else learnt
+    known = train[data.observed.event[train]] if data.observed.task == "survival" else train
     if len(known) <= MOST_ROWS:
         return known
     rng = np.random.default_rng([data.settings.seed, 52])

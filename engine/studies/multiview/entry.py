@@ -178,9 +178,9 @@ def estimate(
     classes = s.task == "classification" or (s.task == "auto" and ("label" in counts or not counts))
     views = {name.partition(".")[0] for name in counts if "." in name}
     wanted = len([v for v in s.views.split(",") if v.strip()])
-    seen = wanted or len(views) or (1 if counts else 6)
+    observed = wanted or len(views) or (1 if counts else 6)
     m = s.n_inducing or (50 if classes else 10)
-    neurons = s.neurons or (3 if seen == 1 else seen)
+    neurons = s.neurons or (3 if observed == 1 else observed)
     step = 0.002 + neurons * (0.001 + 8e-8 * n * m + 2.7e-9 * m**3)
     process = 0.002 + 1.4e-10 * n**3
     own = process if s.model == "student-t" else step

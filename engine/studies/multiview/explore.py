@@ -11,7 +11,7 @@ from scant.errors import BadInput
 from scant.studies.multiview import baselines, survival
 from scant.studies.multiview import splits as rows
 from scant.studies.multiview.fitted import FittedMultiview, Prepared
-from scant.studies.multiview.preprocessing import Looks
+from scant.studies.multiview.preprocessing import ViewTransforms
 from scant.studies.multiview.report import main
 from scant.studies.multiview.scarcity import curve
 from scant.studies.multiview.table import of
@@ -23,7 +23,7 @@ VIEW_STEPS = 60  # of a model that is trained anew on some of the views
 VIEW_ROWS = 600  # that it learns from at most
 
 
-def answer(fitted: FittedMultiview, question: str, asked: dict[str, Any]) -> dict[str, np.ndarray]:
+def answer(fitted: FittedMultiview, question: str, query: dict[str, Any]) -> dict[str, np.ndarray]:
     """The arrays that the catalog promises for `question`.
 
     Raises:
@@ -31,39 +31,39 @@ def answer(fitted: FittedMultiview, question: str, asked: dict[str, Any]) -> dic
     """
     data = fitted.data
     if question == "views":
-        return views(data, asked)
+        return views(data, query)
     if question == "row":
-        return row(fitted, asked)
+        return row(fitted, query)
     if question == "patient":
-        return patient(fitted, asked)
+        return patient(fitted, query)
     if question == "scarcity":
-        return curve(data, asked)
+        return curve(data, query)
     raise BadInput(
         f"Nothing is known of {question!r}; ask 'views', 'row', 'patient' or 'scarcity'."
     )
 
 
-def views(data: Prepared, asked: dict[str, Any]) -> dict[str, np.ndarray]:
+def views(data: Prepared, query: dict[str, Any]) -> dict[str, np.ndarray]:
     """The run's model trained anew on some of the table's views, beside their averaged kernels.
 
     Both learn from the run's rows (at most `VIEW_ROWS`), and are asked of the same held-out ones.
     """
-    given = asked.get("names", asked.get("views", ""))
+    given = query.get("names", query.get("views", ""))
     named = [w.strip() for w in given.split(",")] if isinstance(given, str) else list(given)
-    names = data.seen.only([str(n) for n in named if str(n)]).names
-    learnt = data.learnt
-    if len(learnt) > VIEW_ROWS:
+    names = data.observed.only([str(n) for n in named if str(n)]).names
+    train = data.train
+    if len(train) > VIEW_ROWS:
         rng = np.random.default_rng([data.settings.seed, 53])
-        learnt = np.sort(rng.permutation(learnt)[:VIEW_ROWS])
-    looks = Looks.at(data.seen, names, learnt, data.settings.n_components)
+        train = np.sort(rng.permutation(train)[:VIEW_ROWS])
+    transforms = ViewTransforms.at(data.observed, names, train, data.settings.n_components)
     generator = torch.Generator().manual_seed(data.settings.seed)
     steps = min(data.settings.max_steps, VIEW_STEPS)
-    learner = data.learner_of(data.settings.model, learnt, looks, generator, steps)
+    learner = data.learner_of(data.settings.model, train, transforms, generator, steps)
     learner.train(steps)
     test = data.test
-    own = data.ask(learner, looks, data.seen.x[test])
-    other = baselines.averaged(data, looks, learnt, test)
-    on = np.array([name in names for name in data.seen.names])
+    own = data.ask(learner, transforms, data.observed.x[test])
+    other = baselines.averaged(data, transforms, train, test)
+    on = np.array([name in names for name in data.observed.names])
     return {
         "on": on.astype(np.int64),
         "score": np.array([main(data, test, *own)]),
@@ -74,16 +74,16 @@ def views(data: Prepared, asked: dict[str, Any]) -> dict[str, np.ndarray]:
 
 def _by_view(data: Prepared, names: list[str], influence: np.ndarray) -> np.ndarray:
     """The neurons' influence gathered by view, of all the table's views."""
-    found = np.zeros(len(data.seen.names))
+    result = np.zeros(len(data.observed.names))
     for i, share in enumerate(influence):
-        found[data.seen.names.index(names[i % len(names)])] += share
-    return found
+        result[data.observed.names.index(names[i % len(names)])] += share
+    return result
 
 
-def row(fitted: FittedMultiview, asked: dict[str, Any]) -> dict[str, np.ndarray]:
+def row(fitted: FittedMultiview, query: dict[str, Any]) -> dict[str, np.ndarray]:
     """What the model says of one row of the table, and what its neurons see there."""
     data = fitted.data
-    word = asked.get("index", asked.get("row", 0))
+    word = query.get("index", query.get("row", 0))
     try:
         place = np.flatnonzero(data.places == int(word))
     except (TypeError, ValueError):
@@ -93,38 +93,38 @@ def row(fitted: FittedMultiview, asked: dict[str, Any]) -> dict[str, np.ndarray]
             f"index: got {str(word)[:40]!r}; send the number of a row of known target, from "
             f"{data.places.min()} to {data.places.max()}."
         )
-    x = data.seen.x[place]
+    x = data.observed.x[place]
     hidden, hidden_std = fitted.hidden(x)
-    predicted, std, low, high = fitted.told(x)
+    predicted, std, low, high = fitted.in_table_units(x)
     return {
         "index": data.places[place],
         "predicted": predicted,
         "predicted_std": std,
         "predicted_low": low,
         "predicted_high": high,
-        "truth": data.seen.target[place],
+        "truth": data.observed.target[place],
         "hidden": hidden[0],
         "hidden_std": hidden_std[0],
     }
 
 
-def patient(fitted: FittedMultiview, asked: dict[str, Any]) -> dict[str, np.ndarray]:
+def patient(fitted: FittedMultiview, query: dict[str, Any]) -> dict[str, np.ndarray]:
     """One patient's predicted time, what each of his rows says, and his survival function."""
     data = fitted.data
-    if data.seen.task != "survival":
-        raise BadInput("This model has learnt no survival, so that there are no patients.")
-    name = str(asked.get("name", asked.get("patient", "")))
-    if name not in data.seen.patients:
-        raise BadInput(f"There is no patient {name!r}; there is {listed(data.seen.patients)}.")
-    own = np.flatnonzero(data.seen.patient == data.seen.patients.index(name))
+    if data.observed.task != "survival":
+        raise BadInput("This model was not trained on survival times, so there are no patients.")
+    name = str(query.get("name", query.get("patient", "")))
+    if name not in data.observed.patients:
+        raise BadInput(f"There is no patient {name!r}; there is {listed(data.observed.patients)}.")
+    own = np.flatnonzero(data.observed.patient == data.observed.patients.index(name))
     if not len(own):
         raise BadInput(f"Patient {name!r} has no row of known time.")
-    mean, variance = fitted.ask(data.seen.x[own])
-    found = survival.patients(data.seen, own, mean, variance)
-    last = float(np.exp(found.mean[0] + survival.WIDE * found.std[0]))
-    grid = np.linspace(0, 1.2 * max(last, float(found.time[0])), survival.TIMES)
-    z = (np.log(np.maximum(grid, 1e-12)) - found.mean[0]) / found.std[0]
-    arrays = found.arrays()
+    mean, variance = fitted.ask(data.observed.x[own])
+    result = survival.patients(data.observed, own, mean, variance)
+    last = float(np.exp(result.mean[0] + survival.WIDE * result.std[0]))
+    grid = np.linspace(0, 1.2 * max(last, float(result.time[0])), survival.TIMES)
+    z = (np.log(np.maximum(grid, 1e-12)) - result.mean[0]) / result.std[0]
+    arrays = result.arrays()
     return {
         "time": arrays["patient_time"],
         "event": arrays["patient_event"],
@@ -144,31 +144,31 @@ def predictions(fitted: FittedMultiview, table: pd.DataFrame) -> pd.DataFrame:
     class. Values: `mean`, `std`, `low`, `high`. Times: `mean` (of a patient's predicted times, the
     same in all his rows), `std`, `median`, and the 95% interval `low`, `high`.
     """
-    seen = fitted.data.seen
-    table = checked(table, seen.features)
-    asked = of(
+    observed = fitted.data.observed
+    table = checked(table, observed.features)
+    query = of(
         table,
-        seen.task,
-        features=seen.features,
-        classes=seen.classes,
+        observed.task,
+        features=observed.features,
+        classes=observed.classes,
         rows=range(2, len(table) + 2),  # as a spreadsheet counts
     )
-    x = asked.x[:, [asked.features.index(name) for name in seen.features]]
+    x = query.x[:, [query.features.index(name) for name in observed.features]]
     mean, variance = fitted.ask(x)
-    if seen.task == "classification":
+    if observed.task == "classification":
         best = (mean >= 0.5).astype(int)
-        each = {seen.classes[0]: 1 - mean, seen.classes[1]: mean}
-        names = [seen.classes[c] for c in best]
+        each = {observed.classes[0]: 1 - mean, observed.classes[1]: mean}
+        names = [observed.classes[c] for c in best]
         return with_classes(table, names, np.where(best == 1, mean, 1 - mean), each)
-    if seen.task == "regression":
+    if observed.task == "regression":
         added = dict(
             zip(
                 ("mean", "std", "low", "high"),
-                rows.told(fitted.data.settings, seen.task, mean, variance),
+                rows.in_table_units(fitted.data.settings, observed.task, mean, variance),
             )
         )
     else:
-        added = _lives(asked.patient, mean, variance)
+        added = _lives(query.patient, mean, variance)
     frames: list[pd.DataFrame] = [table, pd.DataFrame(added, index=table.index)]
     return pd.concat(frames, axis="columns")
 

@@ -1,4 +1,4 @@
-"""The rows of a table as the models learn them, and a model that has learnt from them.
+"""The rows of a table as the models learn them, and a model that has learned from them.
 
 What reports, answers, scarcity curves and the methods compared are made from; `Study` makes both.
 """
@@ -16,10 +16,12 @@ from scant.studies.multiview import splits as rows
 from scant.studies.multiview import survival
 from scant.studies.multiview.entry import LAYERED, MultiviewSettings
 from scant.studies.multiview.models import Learner
-from scant.studies.multiview.preprocessing import Looks
+from scant.studies.multiview.preprocessing import ViewTransforms
 from scant.studies.multiview.table import MultiviewData
 
-Told = tuple[Float[np.ndarray, " t"], Float[np.ndarray, " t"]]  # mean and variance, as learnt
+MeanVariance = tuple[
+    Float[np.ndarray, " t"], Float[np.ndarray, " t"]
+]  # mean and variance, as learned
 
 
 @dataclass(frozen=True)
@@ -29,33 +31,33 @@ class Prepared:
     Attributes:
         settings: Of the run, settled (`splits.settled`).
         metadata: What labels the arrays on a page (`splits.metadata_of`).
-        seen: The rows of known target.
-        learnt: Rows that are learnt from.
+        observed: The rows of known target.
+        train: Training rows.
         test: Rows that are held out.
         places: Of the rows in the table.
-        looks: How the run's model sees the views.
+        transforms: Inputs of the run's model, a transform of each view.
         device: On which models are trained.
     """
 
     settings: MultiviewSettings
     metadata: dict[str, Any]
-    seen: MultiviewData
-    learnt: Int[np.ndarray, " l"]
+    observed: MultiviewData
+    train: Int[np.ndarray, " l"]
     test: Int[np.ndarray, " t"]
     places: Int[np.ndarray, " n"]
-    looks: Looks
+    transforms: ViewTransforms
     device: torch.device
 
     @cached_property
     def y(self) -> Float[np.ndarray, " n"]:
-        """Targets on the scale on which they are learnt."""
-        return rows.as_learnt(self.settings, self.seen)
+        """Targets on the scale on which they are learned."""
+        return rows.model_inputs(self.settings, self.observed)
 
     def learner_of(
         self,
         name: str,
-        learnt: Int[np.ndarray, " n"],
-        looks: Looks,
+        train: Int[np.ndarray, " n"],
+        transforms: ViewTransforms,
         generator: torch.Generator,
         steps: int = 0,
     ) -> Learner:
@@ -63,38 +65,40 @@ class Prepared:
 
         Args:
             name: One of `scant.studies.multiview.entry.MODELS`.
-            learnt: The rows to learn from; censored ones only where the model takes them.
-            looks: How they are looked at.
+            train: The rows to learn from; censored ones only where the model takes them.
+            transforms: Of the views.
             generator: A CPU generator.
             steps: In which it is to be trained; 0: the settings' own number.
         """
-        late = np.zeros(len(learnt), dtype=bool)
-        if self.seen.task == "survival":
-            late = ~self.seen.event[learnt]
+        late = np.zeros(len(train), dtype=bool)
+        if self.observed.task == "survival":
+            late = ~self.observed.event[train]
             if name not in LAYERED or self.settings.bound != "stochastic":
-                learnt, late = learnt[~late], late[~late]
+                train, late = train[~late], late[~late]
         return Learner(
             self.settings,
             name,
-            looks.of(self.seen.x[learnt], self.device),
-            torch.as_tensor(self.y[learnt]).to(self.device),
-            self.seen.task == "classification",
+            transforms.of(self.observed.x[train], self.device),
+            torch.as_tensor(self.y[train]).to(self.device),
+            self.observed.task == "classification",
             torch.as_tensor(late).to(self.device),
             generator,
             steps or self.settings.max_steps,
         )
 
-    def ask(self, learner: Learner, looks: Looks, x: Float[np.ndarray, "n f"]) -> Told:
-        """Mean and variance of the target on the scale on which it is learnt.
+    def ask(
+        self, learner: Learner, transforms: ViewTransforms, x: Float[np.ndarray, "n f"]
+    ) -> MeanVariance:
+        """Mean and variance of the target on the scale on which it is learned.
 
         Args:
             learner: A trained one.
-            looks: That it was made with.
+            transforms: Those of its training.
             x: All features of some rows.
         """
         if not len(x):
             return np.empty(0), np.empty(0)
-        mean, variance = (v.cpu().numpy() for v in learner.ask(looks.of(x, self.device)))
+        mean, variance = (v.cpu().numpy() for v in learner.ask(transforms.of(x, self.device)))
         return mean, np.maximum(variance, 1e-300)
 
 
@@ -105,9 +109,9 @@ class FittedMultiview:
     data: Prepared
     learner: Learner
 
-    def ask(self, x: Float[np.ndarray, "n f"]) -> Told:
-        """Mean and variance of the target on the scale on which it is learnt."""
-        return self.data.ask(self.learner, self.data.looks, x)
+    def ask(self, x: Float[np.ndarray, "n f"]) -> MeanVariance:
+        """Mean and variance of the target on the scale on which it is learned."""
+        return self.data.ask(self.learner, self.data.transforms, x)
 
     def doubt(
         self, x: Float[np.ndarray, "n f"]
@@ -116,28 +120,30 @@ class FittedMultiview:
 
         Nothing of a model that does not tell (`Learner.doubt`).
         """
-        found = self.learner.doubt(self.data.looks.of(x, self.data.device)) if len(x) else None
-        if found is None:
+        result = (
+            self.learner.doubt(self.data.transforms.of(x, self.data.device)) if len(x) else None
+        )
+        if result is None:
             return np.empty(0), np.empty(0)
-        whole, part = (values.cpu().numpy() for values in found)
+        whole, part = (values.cpu().numpy() for values in result)
         return whole, part
 
-    def told(self, x: Float[np.ndarray, "n f"]) -> Float[np.ndarray, "4 n"]:
-        """Prediction, deviation and interval in the table's unit (see `splits.told`)."""
-        return rows.told(self.data.settings, self.data.seen.task, *self.ask(x))
+    def in_table_units(self, x: Float[np.ndarray, "n f"]) -> Float[np.ndarray, "4 n"]:
+        """Prediction, deviation and interval in the table's unit (see `splits.in_table_units`)."""
+        return rows.in_table_units(self.data.settings, self.data.observed.task, *self.ask(x))
 
     def hidden(
         self, x: Float[np.ndarray, "n f"]
     ) -> tuple[Float[np.ndarray, "n v"], Float[np.ndarray, "n v"]]:
         """Means and deviations of the hidden neurons at some rows."""
-        found = self.learner.hidden(self.data.looks.of(x, self.data.device))
-        mean, std = (values.detach().cpu().numpy() for values in found)
+        result = self.learner.hidden(self.data.transforms.of(x, self.data.device))
+        mean, std = (values.detach().cpu().numpy() for values in result)
         return mean, std
 
     def lives(self) -> dict[str, np.ndarray]:
-        """The held-out patients and their survival curves; empty where no survival is learnt."""
-        seen, test = self.data.seen, self.data.test
-        if seen.task != "survival":
+        """The held-out patients and their survival curves; empty where no survival is learned."""
+        observed, test = self.data.observed, self.data.test
+        if observed.task != "survival":
             return {**survival.no_curves(), **survival.nobody()}
-        found = survival.patients(seen, test, *self.ask(seen.x[test]))
-        return {**survival.curves(found), **found.arrays()}
+        prediction = survival.patients(observed, test, *self.ask(observed.x[test]))
+        return {**survival.curves(prediction), **prediction.arrays()}

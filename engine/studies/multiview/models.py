@@ -30,7 +30,7 @@ class Learner:
         s: Settings, settled (`events_rows.settled`).
         name: One of `scant.studies.multiview.entry.MODELS`.
         views: Rows `"n d"` of each view.
-        y: Targets as learnt: logarithms where those are learnt, classes as 0 and 1.
+        y: Targets as learned: logarithms where those are learned, classes as 0 and 1.
         classes: Whether there are two classes.
         censored: Rows whose target is only known to be above y.
         generator: A CPU generator, which draws the start and what the stochastic bound needs.
@@ -107,10 +107,10 @@ class Learner:
         nn.Module.load_state_dict(self.model, state)
 
     def ask(self, views: list[Tensor]) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:
-        """Mean and variance of the target as learnt, noise included; of classes, of 0 and 1."""
+        """Mean and variance of the target as learned, noise included; of classes, of 0 and 1."""
         given = views if self.layered else torch.cat(views, 1)
-        found = self.model.predict(given)
-        return found[0].detach(), found[1].detach()
+        prediction = self.model.predict(given)
+        return prediction[0].detach(), prediction[1].detach()
 
     def hidden(self, views: list[Tensor]) -> tuple[Float[Tensor, "n r"], Float[Tensor, "n r"]]:
         """Means and deviations of the hidden neurons; no columns where there are none."""
@@ -141,5 +141,5 @@ class Learner:
         """Share of each neuron in the output kernel's relevance."""
         if not self.layered:
             return torch.empty(0, dtype=torch.float64)
-        found = self.model.relevance()
-        return found / found.sum().clamp(min=1e-300)
+        result = self.model.relevance()
+        return result / result.sum().clamp(min=1e-300)

@@ -1,4 +1,4 @@
-"""How the multiview study looks at rows: through some views, by their features or by components."""
+"""The inputs of the multiview study: some views, by their features or by components."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from torch import Tensor
 
 
 @dataclass(frozen=True)
-class Looks:
-    """How rows are learnt from: some views, each by its features or by principal components.
+class ViewTransforms:
+    """Standardization of views, and their principal components where those are the inputs.
 
     Attributes:
         names: The views.
         columns: The columns of each.
-        centre, width: Of those columns over the rows that were learnt from.
-        basis: Principal directions of each view; empty where its features are learnt from.
+        centre, width: Mean and standard deviation of those columns over the training rows.
+        basis: Principal directions of each view; empty where its features are the inputs.
     """
 
     names: list[str]
@@ -30,12 +30,14 @@ class Looks:
     basis: list[Float[np.ndarray, "_ _"]]
 
     @classmethod
-    def at(cls, seen: MultiviewData, names: list[str], rows: np.ndarray, components: int) -> Looks:
-        """The looks of some rows through some views, with so many components of each; 0: all."""
-        columns = [np.flatnonzero(seen.view == seen.names.index(name)) for name in names]
+    def at(
+        cls, observed: MultiviewData, names: list[str], rows: np.ndarray, components: int
+    ) -> ViewTransforms:
+        """Fit the transforms of views to some rows, with so many components of each; 0: all."""
+        columns = [np.flatnonzero(observed.view == observed.names.index(name)) for name in names]
         centre, width, basis = [], [], []
         for own in columns:
-            x = seen.x[np.ix_(rows, own)]
+            x = observed.x[np.ix_(rows, own)]
             spread = x.std(0)
             centre.append(x.mean(0))
             width.append(np.where(spread > 1e-9, spread, 1.0))
@@ -44,14 +46,14 @@ class Looks:
 
     def of(self, x: Float[np.ndarray, "n f"], device: torch.device) -> list[Tensor]:
         """Rows as the models take them, a tensor `"n d"` of each view."""
-        found = []
+        results = []
         for own, centre, width, basis in zip(self.columns, self.centre, self.width, self.basis):
             z = (x[:, own] - centre) / width
-            found.append(torch.as_tensor(z @ basis if basis.size else z).to(device))
-        return found
+            results.append(torch.as_tensor(z @ basis if basis.size else z).to(device))
+        return results
 
     def tensors(self) -> dict[str, Tensor]:
-        """What `back` needs to give the same looks again."""
+        """What `from_tensors` needs to give the same transforms again."""
         parts = {"columns": self.columns, "centre": self.centre, "width": self.width}
         return {
             f"{kind}.{i}": torch.as_tensor(values)
@@ -60,7 +62,7 @@ class Looks:
         }
 
     @classmethod
-    def back(cls, names: list[str], tensors: Mapping[str, Tensor]) -> Looks:
+    def from_tensors(cls, names: list[str], tensors: Mapping[str, Tensor]) -> ViewTransforms:
         """The preprocessing with these tensors."""
         parts = [
             [tensors[f"{kind}.{i}"].cpu().numpy() for i in range(len(names))]

@@ -12,8 +12,8 @@ from scant.events import Metric, Report
 from scant.studies.multiview import baselines, survival
 from scant.studies.multiview import splits as rows
 from scant.studies.multiview.entry import MODELS
-from scant.studies.multiview.fitted import FittedMultiview, Prepared, Told
-from scant.studies.multiview.preprocessing import Looks
+from scant.studies.multiview.fitted import FittedMultiview, MeanVariance, Prepared
+from scant.studies.multiview.preprocessing import ViewTransforms
 from scipy.stats import ttest_rel
 from sklearn.metrics import (
     accuracy_score,
@@ -60,21 +60,21 @@ def write_report(fitted: FittedMultiview, snapshot: dict[str, np.ndarray], score
     """
     data = fitted.data
     test = data.test
-    own = fitted.ask(data.seen.x[test])
+    own = fitted.ask(data.observed.x[test])
     methods = data.metadata["methods"]
     everyone = {"this run": own}
     for name in methods[1:]:
-        everyone[name] = predicted(data, name, data.learnt, test, data.looks)
-    told = [
+        everyone[name] = predicted(data, name, data.train, test, data.transforms)
+    metrics = [
         Metric(name, kind, value, source="run" if name == "this run" else "baseline")
-        for name, found in everyone.items()
-        for kind, value in figures(data, test, *found).items()
+        for name, result in everyone.items()
+        for kind, value in figures(data, test, *result).items()
     ]
-    told.insert(len(figures(data, test, *own)), Metric("this run", BOUND, score))
+    metrics.insert(len(figures(data, test, *own)), Metric("this run", BOUND, score))
     table = repeated(data, methods, {n: main(data, test, *f) for n, f in everyone.items()})
     tests = t_tests(table)
     return Report(
-        (*told, *spreads(data, methods, table, tests), *published(data)),
+        (*metrics, *spreads(data, methods, table, tests), *published(data)),
         {
             **snapshot,
             **arrays_of(fitted, own),
@@ -88,31 +88,31 @@ def write_report(fitted: FittedMultiview, snapshot: dict[str, np.ndarray], score
 def predicted(
     data: Prepared,
     name: str,
-    learnt: Int[np.ndarray, " n"],
-    asked: Int[np.ndarray, " t"],
-    looks: Looks,
-) -> Told:
+    train: Int[np.ndarray, " n"],
+    query: Int[np.ndarray, " t"],
+    transforms: ViewTransforms,
+) -> MeanVariance:
     """What a method that learns from some rows says of others (see `Prepared.ask`).
 
     Args:
         data: The run's rows.
         name: A model's label, or another of `splits.methods_of`; "this run": the run's model.
-        learnt: Rows to learn from.
-        asked: Rows to predict.
-        looks: How they are looked at.
+        train: Rows to learn from.
+        query: Rows to predict.
+        transforms: Of the views.
     """
-    others: dict[str, Callable[..., Told]] = {
-        rows.AVERAGED[data.seen.task]: baselines.averaged,
+    others: dict[str, Callable[..., MeanVariance]] = {
+        rows.AVERAGED[data.observed.task]: baselines.averaged,
         "best single view": baselines.single,
         "linear": baselines.linear,
     }
     if name in others:
-        return others[name](data, looks, learnt, asked)
+        return others[name](data, transforms, train, query)
     own = {label: model for model, label in MODELS.items()}.get(name, data.settings.model)
     generator = torch.Generator().manual_seed(data.settings.seed)
-    learner = data.learner_of(own, learnt, looks, generator)
+    learner = data.learner_of(own, train, transforms, generator)
     learner.train(data.settings.max_steps)
-    return data.ask(learner, looks, data.seen.x[asked])
+    return data.ask(learner, transforms, data.observed.x[query])
 
 
 def repeated(
@@ -123,22 +123,22 @@ def repeated(
     table = np.full((len(methods), s.repeats if s.baselines else 1), np.nan)
     table[:, 0] = [first[name] for name in methods]
     for r in range(1, table.shape[1]):
-        learnt, test = rows.split(s, data.seen, r)
-        looks = Looks.at(data.seen, data.looks.names, learnt, s.n_components)
+        train, test = rows.split(s, data.observed, r)
+        transforms = ViewTransforms.at(data.observed, data.transforms.names, train, s.n_components)
         for i, name in enumerate(methods):
-            found = predicted(data, name, learnt, test, looks)
-            table[i, r] = main(data, test, *found)
+            result = predicted(data, name, train, test, transforms)
+            table[i, r] = main(data, test, *result)
     return table
 
 
 def t_tests(table: Float[np.ndarray, "m r"]) -> Float[np.ndarray, " m"]:
     """p of paired t-tests of the first method against each, over the splits."""
-    found = np.full(len(table), np.nan)
+    result = np.full(len(table), np.nan)
     for i in range(1, len(table)):
         both = np.isfinite(table[[0, i]]).all(0)
         if both.sum() >= LEAST_SPLITS and np.ptp(table[0, both] - table[i, both]) > 0:
-            found[i] = ttest_rel(table[0, both], table[i, both]).pvalue
-    return found
+            result[i] = ttest_rel(table[0, both], table[i, both]).pvalue
+    return result
 
 
 def spreads(
@@ -152,7 +152,7 @@ def spreads(
     if count < 2:
         return []
     name = f"{data.metadata['score']}, {count} splits"
-    found = [
+    results = [
         Metric(
             method,
             name,
@@ -163,7 +163,7 @@ def spreads(
         for i, (method, scores) in enumerate(zip(methods, table))
     ]
     against = f"p of a paired t-test against {MODELS[data.settings.model]}"
-    return found + [
+    return results + [
         Metric(method, against, float(p), source="baseline")
         for method, p in zip(methods, tests)
         if np.isfinite(p)
@@ -185,21 +185,23 @@ def figures(
     Args:
         data: The run's rows.
         test: The rows that are predicted.
-        mean: Of the target as learnt; of classes, the probability.
+        mean: Of the target as learned; of classes, the probability.
         variance: Likewise, noise included.
     """
-    if data.seen.task == "classification":
-        return of_classes(data.seen.target[test], mean)
-    if data.seen.task == "survival":
-        return of_patients(survival.patients(data.seen, test, mean, variance))
-    y, learnt = data.seen.target[test], data.y[test]
+    if data.observed.task == "classification":
+        return of_classes(data.observed.target[test], mean)
+    if data.observed.task == "survival":
+        return of_patients(survival.patients(data.observed, test, mean, variance))
+    y, train = data.observed.target[test], data.y[test]
     slope = np.log1p(y) if rows.logs(data.settings, "regression") else np.zeros(len(y))
-    found = {
-        "NMSE": metrics.nmse(y, rows.told(data.settings, "regression", mean, variance)[0]),
+    result = {
+        "NMSE": metrics.nmse(
+            y, rows.in_table_units(data.settings, "regression", mean, variance)[0]
+        ),
         # A density of the logarithm becomes one of y by its slope, 1 / (1 + y).
-        "NLPD": metrics.nlpd(learnt, mean, variance) + float(slope.mean()),
+        "NLPD": metrics.nlpd(train, mean, variance) + float(slope.mean()),
     }
-    return found | covered(learnt, mean, variance)
+    return result | covered(train, mean, variance)
 
 
 def covered(y: np.ndarray, mean: np.ndarray, variance: np.ndarray) -> dict[str, float]:
@@ -223,49 +225,49 @@ def of_classes(y: Float[np.ndarray, " t"], p: Float[np.ndarray, " t"]) -> dict[s
     }
 
 
-def of_patients(found: survival.Patients) -> dict[str, float]:
+def of_patients(cohort: survival.Patients) -> dict[str, float]:
     """Scores by patient: errors of those who died, order and curve of all."""
-    died = found.event
-    told = {
-        "concordance": survival.concordance(found.time, died, found.mean),
-        "p of the log-rank test": survival.log_rank(found),
-        "p of D-calibration": survival.calibrated(found),
+    died = cohort.event
+    measured = {
+        "concordance": survival.concordance(cohort.time, died, cohort.mean),
+        "p of the log-rank test": survival.log_rank(cohort),
+        "p of D-calibration": survival.calibrated(cohort),
     }
-    if died.sum() < 2 or np.ptp(found.time[died]) == 0:
-        return told
-    y, mean = np.log(found.time[died]), found.mean[died]
+    if died.sum() < 2 or np.ptp(cohort.time[died]) == 0:
+        return measured
+    y, mean = np.log(cohort.time[died]), cohort.mean[died]
     return {
         rows.SCORE["survival"]: metrics.nmse(y, mean),
-        "NMSE by patient": metrics.nmse(found.time[died], np.exp(mean)),
-        "NLPD (log time)": metrics.nlpd(y, mean, found.std[died] ** 2),
-        **told,
-        **covered(y, mean, found.std[died] ** 2),
+        "NMSE by patient": metrics.nmse(cohort.time[died], np.exp(mean)),
+        "NLPD (log time)": metrics.nlpd(y, mean, cohort.std[died] ** 2),
+        **measured,
+        **covered(y, mean, cohort.std[died] ** 2),
     }
 
 
-def arrays_of(fitted: FittedMultiview, own: Told) -> dict[str, np.ndarray]:
+def arrays_of(fitted: FittedMultiview, own: MeanVariance) -> dict[str, np.ndarray]:
     """The held-out rows, one by one, and how far the run's uncertainty can be believed."""
     data = fitted.data
-    test, task = data.test, data.seen.task
-    predicted_, std, low, high = rows.told(data.settings, task, *own)
+    test, task = data.test, data.observed.task
+    predicted_, std, low, high = rows.in_table_units(data.settings, task, *own)
     pit, cover, reliable = np.empty(0), np.empty((2, 0)), np.empty((3, 0))
     if task == "classification":
-        reliable = metrics.reliability(own[0], data.seen.target[test])
+        reliable = metrics.reliability(own[0], data.observed.target[test])
     else:
         y, mean, variance = data.y[test], *own
         if task == "survival":
-            found = survival.patients(data.seen, test, *own)
-            died = found.event
-            y, mean, variance = np.log(found.time[died]), found.mean[died], found.std[died] ** 2
+            result = survival.patients(data.observed, test, *own)
+            died = result.event
+            y, mean, variance = np.log(result.time[died]), result.mean[died], result.std[died] ** 2
         if len(y):
             pit, cover = metrics.pit(y, mean, variance), metrics.coverage(y, mean, variance)
-    whole, part = fitted.doubt(data.seen.x[test])
+    whole, part = fitted.doubt(data.observed.x[test])
     classes = task == "classification"
     share = np.empty(0) if classes else part / whole
     std_told = std[: len(share)]  # none where the model does not tell the two apart
     return {
         "test_index": data.places[test],
-        "test_truth": data.seen.target[test],
+        "test_truth": data.observed.target[test],
         "test_predicted": predicted_,
         "test_std": std,
         "test_low": low,
@@ -280,26 +282,26 @@ def arrays_of(fitted: FittedMultiview, own: Told) -> dict[str, np.ndarray]:
     }
 
 
-def pr(data: Prepared, everyone: dict[str, Told]) -> Float[np.ndarray, "m 3 h"]:
+def pr(data: Prepared, everyone: dict[str, MeanVariance]) -> Float[np.ndarray, "m 3 h"]:
     """Threshold, precision and recall of every method; precision is 1 where nothing is named."""
-    if data.seen.task != "classification":
+    if data.observed.task != "classification":
         return np.empty((len(everyone), 3, 0))
-    y = data.seen.target[data.test]
-    found = []
+    y = data.observed.target[data.test]
+    results = []
     for p, _ in everyone.values():
         named = p[:, None] >= THRESHOLDS
         right = (named & (y[:, None] == 1)).sum(0)
         count = named.sum(0)
         precision = np.where(count > 0, right / np.maximum(count, 1), 1.0)
-        found.append([THRESHOLDS, precision, right / max(int(y.sum()), 1)])
-    return np.array(found)
+        results.append([THRESHOLDS, precision, right / max(int(y.sum()), 1)])
+    return np.array(results)
 
 
 def published(data: Prepared) -> list[Metric]:
     """The publication's figures of the same task, each named as of other data."""
-    if data.seen.task not in FIGURES:
+    if data.observed.task not in FIGURES:
         return []
-    name, where, theirs = FIGURES[data.seen.task]
+    name, where, theirs = FIGURES[data.observed.task]
     return [
         Metric(f"{method} (published, {where})", name, value, spread, "published")
         for method, (value, spread) in theirs.items()

@@ -62,21 +62,21 @@ def reproduce(quick: bool, data: Path | None) -> Runs:
             stand in for the publication's, as simulated cell events do.
     """
     table, source = so2(data)
-    seen = views.of(cell_events.candidates())
-    pairs = drawn_pairs(len(seen.groups), 4 if quick else None)
+    observed = views.of(cell_events.candidates())
+    pairs = drawn_pairs(len(observed.groups), 4 if quick else None)
     more = f"SO2, {MORE} inducing inputs"
     # Dear ones and cheap ones in turn, so that a run that is broken off has something of each.
     every: list[Score] = []
     for repeat in range(2 if quick else 20):
         for experiment, count in (("SO2", INDUCING), (more, MORE)):
-            found = regression_scores(table, repeat, count)
-            told = [Score(experiment, source, *one, _theirs(experiment, one)) for one in found]
-            every += told
-            yield told
+            result = regression_scores(table, repeat, count)
+            lines = [Score(experiment, source, *one, _theirs(experiment, one)) for one in result]
+            every += lines
+            yield lines
         if repeat < len(pairs):
-            told = _events(seen, pairs[repeat :: 2 if quick else 20])
-            every += told
-            yield told
+            lines = _events(observed, pairs[repeat :: 2 if quick else 20])
+            every += lines
+            yield lines
     yield tested(every)
     yield [
         Score(EVENTS, EVENTS_SOURCE, f"{method} (not here)", "F1", math.nan, THEIRS[method, "F1"])
@@ -89,13 +89,13 @@ def tested(every: Sequence[Score]) -> list[Score]:
     values: dict[tuple[str, str, str, str], list[float]] = {}
     for one in every:
         values.setdefault((one.experiment, one.data, one.method, one.metric), []).append(one.value)
-    found = []
+    results = []
     for (experiment, data, method, metric), of in values.items():
         own = values[experiment, data, "DFGP", metric]
         if method != "DFGP" and len(of) > 1 and of != own:
             p = float(ttest_rel(of, own).pvalue)
-            found.append(Score(experiment, data, method, f"p of {metric}", p))
-    return found
+            results.append(Score(experiment, data, method, f"p of {metric}", p))
+    return results
 
 
 def so2(folder: Path | None) -> tuple[pd.DataFrame, str]:
@@ -113,9 +113,9 @@ def so2(folder: Path | None) -> tuple[pd.DataFrame, str]:
     return table, "Beijing, stand-in for the SO2 set of 2006"
 
 
-def _events(seen: MultiviewData, pairs: list[tuple[int, int]]) -> list[Score]:
-    found = [one for pair in pairs for one in event_scores(seen, *pair)]
-    return [Score(EVENTS, EVENTS_SOURCE, *one, _theirs(EVENTS, one)) for one in found]
+def _events(observed: MultiviewData, pairs: list[tuple[int, int]]) -> list[Score]:
+    results = [one for pair in pairs for one in event_scores(observed, *pair)]
+    return [Score(EVENTS, EVENTS_SOURCE, *one, _theirs(EVENTS, one)) for one in results]
 
 
 def _theirs(experiment: str, one: tuple[str, str, float]) -> float | None:
@@ -144,17 +144,17 @@ def regression_scores(
     inputs = torch.tensor(table.drop(columns="y").to_numpy(dtype=np.float64))
     y = table["y"].to_numpy(dtype=np.float64)
     drawn = np.random.default_rng(seed).permutation(len(y))[:ROWS]
-    learnt, test = drawn[: len(drawn) // 2], drawn[len(drawn) // 2 :]
-    found = []
+    train, test = drawn[: len(drawn) // 2], drawn[len(drawn) // 2 :]
+    results = []
     for method, fit in REGRESSIONS.items():
         if inducing > INDUCING and method == EXACT:
             continue
-        rows = inputs[learnt], torch.as_tensor(np.log1p(y[learnt])), inputs[test]
+        rows = inputs[train], torch.as_tensor(np.log1p(y[train])), inputs[test]
         mean, variance = (v.numpy() for v in fit(*rows, inducing, seed))
         back = np.expm1(mean + variance / 2)
         value = nlpd(np.log1p(y[test]), mean, variance)
-        found += [(method, "NMSE", nmse(y[test], back)), (method, "NLPD of ln(1 + y)", value)]
-    return found
+        results += [(method, "NMSE", nmse(y[test], back)), (method, "NLPD of ln(1 + y)", value)]
+    return results
 
 
 Moments = tuple[torch.Tensor, torch.Tensor]
@@ -219,62 +219,69 @@ def drawn_pairs(groups: int, count: int | None) -> list[tuple[int, int]]:
     return [pairs[i] for i in np.random.default_rng(0).permutation(len(pairs))[:count]]
 
 
-def event_scores(seen: MultiviewData, learnt: int, test: int) -> list[tuple[str, str, float]]:
+def event_scores(observed: MultiviewData, n_train: int, test: int) -> list[tuple[str, str, float]]:
     """Method, metric and value: F1 and average precision of a group's events.
 
     Args:
-        seen: Classes, groups and views.
-        learnt: Number of the group that is learnt from.
+        observed: Classes, groups and views.
+        n_train: Number of the group that is learned from.
         test: Number of the group that is told.
     """
-    rows, others = (np.flatnonzero(seen.group == group) for group in (learnt, test))
-    truth, found = seen.target[others], []
+    rows, others = (np.flatnonzero(observed.group == group) for group in (n_train, test))
+    truth, result = observed.target[others], []
     for method, fit in CLASSIFIERS.items():
-        score, threshold = fit(seen, rows, others)
+        score, threshold = fit(observed, rows, others)
         f1 = float(f1_score(truth, score > threshold, zero_division=0.0))
-        found += [
+        result += [
             (method, "F1", f1),
             (method, "average precision", float(average_precision_score(truth, score))),
         ]
-    return found
+    return result
 
 
 Index = Int[np.ndarray, " m"]
 
 
-def _by_view(seen: MultiviewData, rows: Index) -> list[Float[np.ndarray, "m _"]]:
-    return [seen.x[np.ix_(rows, np.flatnonzero(seen.view == v))] for v in range(len(seen.names))]
+def _by_view(observed: MultiviewData, rows: Index) -> list[Float[np.ndarray, "m _"]]:
+    return [
+        observed.x[np.ix_(rows, np.flatnonzero(observed.view == v))]
+        for v in range(len(observed.names))
+    ]
 
 
-def _merged(output: Output, seen: MultiviewData, rows: Index, others: Index) -> tuple[Rows, float]:
+def _merged(
+    output: Output, observed: MultiviewData, rows: Index, others: Index
+) -> tuple[Rows, float]:
     """DFGP with a neuron a view."""
-    learnt, new = ([torch.as_tensor(x) for x in _by_view(seen, which)] for which in (rows, others))
+    training_rows, new = (
+        [torch.as_tensor(x) for x in _by_view(observed, which)] for which in (rows, others)
+    )
     generator = torch.Generator().manual_seed(0)
-    y = torch.as_tensor(seen.target[rows])
-    model = DFGP.build(learnt, y, "bernoulli", output, INDUCING, generator)
+    y = torch.as_tensor(observed.target[rows])
+    model = DFGP.build(training_rows, y, "bernoulli", output, INDUCING, generator)
     train(model, STEPS)
     return model.probability(new).numpy(), 0.5
 
 
-def _pooled(seen: MultiviewData, rows: Index, others: Index) -> tuple[Rows, float]:
+def _pooled(observed: MultiviewData, rows: Index, others: Index) -> tuple[Rows, float]:
     """One sparse GP on the features of all views."""
-    y, generator = torch.as_tensor(seen.target[rows]), torch.Generator().manual_seed(0)
-    x = torch.as_tensor(seen.x[rows])
+    y, generator = torch.as_tensor(observed.target[rows]), torch.Generator().manual_seed(0)
+    x = torch.as_tensor(observed.x[rows])
     model = SVGP.build(x, y, "bernoulli", INDUCING, generator, ard=False)
     model.fit(SGP_STEPS, RATE)
-    return model.predict(torch.as_tensor(seen.x[others]))[0].numpy(), 0.5
+    return model.predict(torch.as_tensor(observed.x[others]))[0].numpy(), 0.5
 
 
-def _averaged(seen: MultiviewData, rows: Index, others: Index) -> tuple[Rows, float]:
+def _averaged(observed: MultiviewData, rows: Index, others: Index) -> tuple[Rows, float]:
     """SVM-UA: the mean of the views' RBF kernels."""
     inside, across = [], []
-    for x, new in zip(_by_view(seen, rows), _by_view(seen, others)):
+    for x, new in zip(_by_view(observed, rows), _by_view(observed, others)):
         scaler = StandardScaler().fit(x)
         x, new = scaler.transform(x), scaler.transform(new)
         inside.append(rbf_kernel(x, gamma=0.5 / x.shape[1]))
         across.append(rbf_kernel(new, x, gamma=0.5 / x.shape[1]))
     machine = SVC(C=SLACK, kernel="precomputed", class_weight="balanced")
-    machine.fit(np.mean(inside, axis=0), seen.target[rows])
+    machine.fit(np.mean(inside, axis=0), observed.target[rows])
     return machine.decision_function(np.mean(across, axis=0)), 0.0
 
 

@@ -16,7 +16,7 @@ from scipy.stats import skew
 SHARE = {"classification": 0.5, "regression": 0.5, "survival": 0.25}  # as published
 POINTS = {"classification": 50, "regression": 10, "survival": 10}  # published: 10
 WIDTHS = {"classification": 4.0, "regression": 1.0, "survival": 1.0}  # neurons' start
-MOST_SKEW = 1.0  # of values that are learnt as they are
+MOST_SKEW = 1.0  # of values that are learned as they are
 TRIES = 200  # of a random split, until both classes are on both sides
 LEAST = 8  # rows to learn from
 SCORE = {"classification": "F1", "regression": "NMSE", "survival": "NMSE by patient (log time)"}
@@ -31,37 +31,43 @@ AVERAGED = {
 }
 
 
-def settled(s: MultiviewSettings, seen: MultiviewData) -> MultiviewSettings:
-    """The settings with what they leave open chosen by what is learnt, and of what.
+def settled(s: MultiviewSettings, observed: MultiviewData) -> MultiviewSettings:
+    """The settings with what they leave open chosen by what is learned, and of what.
 
     Raises:
-        BadInput: A model, or a logarithm, that does not go with what is learnt.
+        BadInput: A model, or a logarithm, that does not go with what is learned.
     """
-    classes = seen.task == "classification"
+    classes = observed.task == "classification"
     if s.model == "student-t" and classes:
         raise BadInput(
             "Setting 'model' is student-t, which learns values, and this table has classes; "
             "choose dfgp, dfgp-wp or sgp."
         )
-    values = s.values() | {"task": seen.task}
+    values = s.values() | {"task": observed.task}
     if s.bound == "auto":
-        late = seen.task == "survival" and s.model in LAYERED
+        late = observed.task == "survival" and s.model in LAYERED
         values["bound"] = "stochastic" if late else "published"
     if not s.n_inducing:
-        values["n_inducing"] = POINTS[seen.task]
+        values["n_inducing"] = POINTS[observed.task]
     if not s.start_width:
-        values["start_width"] = WIDTHS[seen.task]
+        values["start_width"] = WIDTHS[observed.task]
     if s.inducing_init == "auto":
         values["inducing_init"] = "learnt" if classes else "fixed"
     if s.log_target == "auto":
-        values["log_target"] = "yes" if seen.task == "regression" and _skewed(seen.target) else "no"
-    if values["log_target"] == "yes" and seen.task == "regression" and np.nanmin(seen.target) < 0:
-        raise BadInput(
-            f"Setting 'log_target' is yes, and a y is {np.nanmin(seen.target):g}: only values that "
-            "are never below zero have such a logarithm; set it to no."
+        values["log_target"] = (
+            "yes" if observed.task == "regression" and _skewed(observed.target) else "no"
         )
-    found = type(s)(**values)
-    return found
+    if (
+        values["log_target"] == "yes"
+        and observed.task == "regression"
+        and np.nanmin(observed.target) < 0
+    ):
+        raise BadInput(
+            f"Setting 'log_target' is yes, and a y is {np.nanmin(observed.target):g}: its "
+            "logarithm needs values of at least zero; set it to no."
+        )
+    result = type(s)(**values)
+    return result
 
 
 def _skewed(y: Float[np.ndarray, " n"]) -> bool:
@@ -73,23 +79,22 @@ def _skewed(y: Float[np.ndarray, " n"]) -> bool:
     return tail > MOST_SKEW and abs(after) < tail
 
 
-def known(seen: MultiviewData) -> Int[np.ndarray, " m"]:
+def known(observed: MultiviewData) -> Int[np.ndarray, " m"]:
     """The rows whose target the table says.
 
     Raises:
         BadInput: There are too few.
     """
-    rows = np.flatnonzero(np.isfinite(seen.target))
+    rows = np.flatnonzero(np.isfinite(observed.target))
     if len(rows) < 2 * LEAST:
         raise BadInput(
-            f"Only {len(rows)} rows say what is to be learnt, and at least {2 * LEAST} are needed; "
-            "add rows."
+            f"Only {len(rows)} rows have a target, and at least {2 * LEAST} are needed; add rows."
         )
     return rows
 
 
 def split(
-    s: MultiviewSettings, seen: MultiviewData, repeat: int = 0
+    s: MultiviewSettings, observed: MultiviewData, repeat: int = 0
 ) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, " t"]]:
     """Rows to learn from and rows that are held out; whole groups where there are several.
 
@@ -97,51 +102,53 @@ def split(
 
     Args:
         s: Settings.
-        seen: Rows of known target.
+        observed: Rows of known target.
         repeat: Which of the random splits; 0 is the run's own.
 
     Raises:
         BadInput: One class cannot be on both sides, or too few rows are left to learn from.
     """
-    own = np.unique(seen.group)
-    block = seen.group if len(own) > 1 else np.arange(len(seen))
+    own = np.unique(observed.group)
+    block = observed.group if len(own) > 1 else np.arange(len(observed))
     for attempt in range(TRIES):
-        learnt = np.flatnonzero(np.isin(block, _chosen(s, seen, block, repeat, attempt)))
-        test = np.setdiff1d(np.arange(len(seen)), learnt)
-        learnt = _teaching(s, seen, learnt)
-        if s.training_size and len(learnt) > s.training_size:
+        train = np.flatnonzero(np.isin(block, _chosen(s, observed, block, repeat, attempt)))
+        test = np.setdiff1d(np.arange(len(observed)), train)
+        train = _teaching(s, observed, train)
+        if s.training_size and len(train) > s.training_size:
             rng = np.random.default_rng([s.seed, 54, repeat])
-            learnt = np.sort(_fewest(rng, seen, learnt)[: s.training_size])
-        if _both(seen, learnt) and _both(seen, test):
+            train = np.sort(_fewest(rng, observed, train)[: s.training_size])
+        if _both(observed, train) and _both(observed, test):
             break
     else:
         raise BadInput(
             "No split of the groups has both classes to learn from and to be asked; change "
             "'train_share' or 'train_rows', or leave the column 'group' out."
         )
-    if len(learnt) < LEAST:
+    if len(train) < LEAST:
         raise BadInput(
-            f"Only {len(learnt)} rows are left to learn from, and at least {LEAST} are needed; "
+            f"Only {len(train)} rows are left to learn from, and at least {LEAST} are needed; "
             "raise 'train_share' or 'train_rows'."
         )
-    return learnt, test
+    return train, test
 
 
 def _chosen(
     s: MultiviewSettings,
-    seen: MultiviewData,
+    observed: MultiviewData,
     block: Int[np.ndarray, " n"],
     repeat: int,
     attempt: int,
 ) -> Int[np.ndarray, " b"]:
-    """The blocks that may be learnt from; single rows are drawn class by class.
+    """The blocks that may be learned from; single rows are drawn class by class.
 
     Splits that follow each other learn from other blocks, as long as there are some.
     """
     names = np.unique(block)
-    classes, alone = seen.task == "classification", len(names) == len(seen)
-    share = s.training_share or (0.0 if classes and not alone else SHARE[seen.task])
-    parts = [np.flatnonzero(seen.target == c) for c in (0.0, 1.0)] if classes and alone else [names]
+    classes, alone = observed.task == "classification", len(names) == len(observed)
+    share = s.training_share or (0.0 if classes and not alone else SHARE[observed.task])
+    parts = (
+        [np.flatnonzero(observed.target == c) for c in (0.0, 1.0)] if classes and alone else [names]
+    )
     picked = []
     for part in parts:
         count = min(max(1, round(share * len(part))), len(part) - 1)
@@ -151,9 +158,11 @@ def _chosen(
     return np.concatenate(picked)
 
 
-def _teaching(s: MultiviewSettings, seen: MultiviewData, rows: np.ndarray) -> Int[np.ndarray, " m"]:
-    """Rows that can be learnt from: a censored time only by a bound that takes it."""
-    return rows if learns_censored(s, seen.task) else rows[seen.event[rows]]
+def _teaching(
+    s: MultiviewSettings, observed: MultiviewData, rows: np.ndarray
+) -> Int[np.ndarray, " m"]:
+    """Rows that can be learned from: a censored time only by a bound that takes it."""
+    return rows if learns_censored(s, observed.task) else rows[observed.event[rows]]
 
 
 def learns_censored(s: MultiviewSettings, task: str) -> bool:
@@ -162,31 +171,31 @@ def learns_censored(s: MultiviewSettings, task: str) -> bool:
 
 
 def _fewest(
-    rng: np.random.Generator, seen: MultiviewData, rows: np.ndarray
+    rng: np.random.Generator, observed: MultiviewData, rows: np.ndarray
 ) -> Int[np.ndarray, " m"]:
     """The rows in an order that keeps the shares of both classes in every prefix."""
     mixed = rng.permutation(rows)
-    if seen.task != "classification":
+    if observed.task != "classification":
         return mixed
     place = np.empty(len(mixed))
     for c in (0.0, 1.0):
-        own = np.flatnonzero(seen.target[mixed] == c)
+        own = np.flatnonzero(observed.target[mixed] == c)
         place[own] = (np.arange(len(own)) + 0.5) / max(len(own), 1)
     return mixed[np.argsort(place, kind="stable")]
 
 
-def _both(seen: MultiviewData, rows: np.ndarray) -> bool:
-    return seen.task != "classification" or len(np.unique(seen.target[rows])) == 2
+def _both(observed: MultiviewData, rows: np.ndarray) -> bool:
+    return observed.task != "classification" or len(np.unique(observed.target[rows])) == 2
 
 
-def views_of(s: MultiviewSettings, seen: MultiviewData) -> list[str]:
+def views_of(s: MultiviewSettings, observed: MultiviewData) -> list[str]:
     """The views that the settings name, in the table's order.
 
     Raises:
         BadInput: There is no such view.
     """
     wanted = [w.strip() for w in s.views.split(",") if w.strip()]
-    return seen.only(wanted).names if wanted else list(seen.names)
+    return observed.only(wanted).names if wanted else list(observed.names)
 
 
 def shown(test: Int[np.ndarray, " t"]) -> Int[np.ndarray, " n"]:
@@ -204,12 +213,12 @@ def neurons_of(s: MultiviewSettings, views: list[str]) -> list[str]:
     return [f"{views[i % len(views)]} {i // len(views) + 1}" for i in range(count)]
 
 
-def methods_of(s: MultiviewSettings, task: str, learnt: int) -> list[str]:
+def methods_of(s: MultiviewSettings, task: str, n_train: int) -> list[str]:
     """What the run is compared with, the run itself first."""
     if not s.baselines:
         return ["this run"]
     models = [m for m in MODELS if m != s.model]
-    if task == "classification" or learnt > MOST_PROCESS:
+    if task == "classification" or n_train > MOST_PROCESS:
         models = [m for m in models if m != "student-t"]
     return ["this run", *(MODELS[m] for m in models), AVERAGED[task], _plain(task)]
 
@@ -218,91 +227,97 @@ def _plain(task: str) -> str:
     return "best single view" if task == "classification" else "linear"
 
 
-def blocks(seen: MultiviewData, learnt: Int[np.ndarray, " n"]) -> tuple[str, Int[np.ndarray, " n"]]:
-    """What labels come in, and which of them each row that is learnt from belongs to."""
-    if seen.task == "survival":
-        return "patients", seen.patient[learnt]
-    if 1 < len(np.unique(seen.group[learnt])) < len(learnt):  # else each row is one by itself
-        return "groups", seen.group[learnt]
-    return "rows", np.arange(len(learnt))
+def blocks(
+    observed: MultiviewData, train: Int[np.ndarray, " n"]
+) -> tuple[str, Int[np.ndarray, " n"]]:
+    """What labels come in, and which of them each row that is learned from belongs to."""
+    if observed.task == "survival":
+        return "patients", observed.patient[train]
+    if 1 < len(np.unique(observed.group[train])) < len(train):  # else each row is one by itself
+        return "groups", observed.group[train]
+    return "rows", np.arange(len(train))
 
 
-def stops(seen: MultiviewData, learnt: Int[np.ndarray, " n"]) -> tuple[str, list[int]]:
-    """What is counted, and the numbers of it from which the curve can be learnt."""
-    name, block = blocks(seen, learnt)
+def stops(observed: MultiviewData, train: Int[np.ndarray, " n"]) -> tuple[str, list[int]]:
+    """What is counted, and the numbers of it from which the curve can be learned."""
+    name, block = blocks(observed, train)
     count = len(np.unique(block))
     every = (
         range(1, count + 1) if count <= EVERY_BLOCK else sorted({round(count * p) for p in PARTS})
     )
-    least = LEAST_ROWS * count / max(len(learnt), 1)
+    least = LEAST_ROWS * count / max(len(train), 1)
     return name, [n for n in every if n >= least]
 
 
 def metadata_of(
-    s: MultiviewSettings, seen: MultiviewData, learnt: np.ndarray, test: np.ndarray
+    s: MultiviewSettings, observed: MultiviewData, train: np.ndarray, test: np.ndarray
 ) -> dict[str, Any]:
     """What labels the arrays on a page (`events.Started`)."""
-    views = views_of(s, seen)
-    counted, counts = stops(seen, learnt)
-    held = list(dict.fromkeys(seen.patient[test].tolist())) if seen.task == "survival" else []
+    views = views_of(s, observed)
+    counted, counts = stops(observed, train)
+    held = (
+        list(dict.fromkeys(observed.patient[test].tolist())) if observed.task == "survival" else []
+    )
     return {
-        "task": seen.task,
+        "task": observed.task,
         "model": MODELS[s.model],
         "bound": s.bound,
-        "logarithm": logs(s, seen.task),
-        "views": list(seen.names),
+        "logarithm": logs(s, observed.task),
+        "views": list(observed.names),
         "looked": views,
         "neurons": neurons_of(s, views),
-        "features": list(seen.features),
-        "classes": list(seen.classes),
-        "patients": [seen.patients[p] for p in held],
-        "methods": methods_of(s, seen.task, len(learnt)),
-        "score": SCORE[seen.task],
+        "features": list(observed.features),
+        "classes": list(observed.classes),
+        "patients": [observed.patients[p] for p in held],
+        "methods": methods_of(s, observed.task, len(train)),
+        "score": SCORE[observed.task],
         "counted": counted,
         "counts": counts if len(test) else [],
-        "scarce": ["this run", AVERAGED[seen.task], _plain(seen.task)],
-        "rows": {"training": len(learnt), "test": len(test)},
+        "scarce": ["this run", AVERAGED[observed.task], _plain(observed.task)],
+        "rows": {"training": len(train), "test": len(test)},
     }
 
 
-def notes(s: MultiviewSettings, seen: MultiviewData, learnt: np.ndarray) -> list[str]:
+def notes(s: MultiviewSettings, observed: MultiviewData, train: np.ndarray) -> list[str]:
     """What a person should know of how the table was taken."""
-    said = []
-    if logs(s, seen.task):
-        said.append("The logarithm of 1 + y is learnt; predictions are told in the unit of y.")
-    if seen.task == "survival":
-        censored = ~seen.event
-        lost = len(np.unique(seen.patient[censored]))
-        if censored.any() and not learns_censored(s, seen.task):
-            said.append(
-                f"{lost:,} patients were last seen alive: their rows are not learnt from, and "
-                "enter the survival curves; the stochastic bound of DFGP learns from them as well."
+    messages = []
+    if logs(s, observed.task):
+        messages.append(
+            "The model is trained on the logarithm of 1 + y; predictions are in the unit of y."
+        )
+    if observed.task == "survival":
+        censored = ~observed.event
+        lost = len(np.unique(observed.patient[censored]))
+        if censored.any() and not learns_censored(s, observed.task):
+            messages.append(
+                f"{lost:,} patients are censored: their rows are not trained on, but enter the "
+                "survival curves; the stochastic bound of DFGP trains on them as well."
             )
     flat = [
         name
-        for i, name in enumerate(seen.names)
-        if not np.ptp(seen.x[np.ix_(learnt, np.flatnonzero(seen.view == i))], axis=0).any()
+        for i, name in enumerate(observed.names)
+        if not np.ptp(observed.x[np.ix_(train, np.flatnonzero(observed.view == i))], axis=0).any()
     ]
     if flat:
-        said.append(f"Nothing varies in {listed(flat)} among the rows that are learnt from.")
-    if len(np.unique(seen.group)) == 1 and len(seen.groups) == 1:
-        said.append("There is one group only, so that rows are held out one by one.")
-    return said
+        messages.append(f"Nothing varies in {listed(flat)} among the training rows.")
+    if len(np.unique(observed.group)) == 1 and len(observed.groups) == 1:
+        messages.append("There is one group only, so that rows are held out one by one.")
+    return messages
 
 
-def as_learnt(s: MultiviewSettings, seen: MultiviewData) -> Float[np.ndarray, " n"]:
-    """Targets on the scale on which they are learnt, by settled settings."""
-    if seen.task == "survival":
-        return np.log(seen.target)
-    return np.log1p(seen.target) if logs(s, seen.task) else seen.target
+def model_inputs(s: MultiviewSettings, observed: MultiviewData) -> Float[np.ndarray, " n"]:
+    """Targets on the scale on which they are learned, by settled settings."""
+    if observed.task == "survival":
+        return np.log(observed.target)
+    return np.log1p(observed.target) if logs(s, observed.task) else observed.target
 
 
 def logs(s: MultiviewSettings, task: str) -> bool:
-    """Whether logarithms of values are learnt, by settled settings."""
+    """Whether logarithms of values are learned, by settled settings."""
     return task == "regression" and s.log_target == "yes"
 
 
-def told(
+def in_table_units(
     s: MultiviewSettings,
     task: str,
     mean: Float[np.ndarray, " n"],
@@ -310,13 +325,13 @@ def told(
 ) -> Float[np.ndarray, "4 n"]:
     """Prediction, deviation, and the ends of the 95% interval, in the table's unit.
 
-    Of a value that is learnt as a logarithm the prediction is the mean; of a time it is the median,
-    and the deviation that of its logarithm. Classes have no interval.
+    The prediction is the mean of a value, also where its logarithm is modeled, and the median of a
+    time, whose deviation is that of its logarithm. Classes have no interval.
 
     Args:
         s: Settings.
-        task: What is learnt.
-        mean: On the scale on which it is learnt.
+        task: What is learned.
+        mean: On the scale on which it is learned.
         variance: Likewise, noise included.
     """
     std = np.sqrt(variance)

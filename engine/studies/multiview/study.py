@@ -1,6 +1,6 @@
 """Rows seen in many views: cell events, pollution, survival (Kandemir & Hamprecht 2015).
 
-What the study adds to the models: which rows are learnt from, views as they are or by principal
+What the study adds to the models: which rows are learned from, views as they are or by principal
 components, one way of training for all models, survival of patients, other methods on the same
 rows and on further random splits.
 """
@@ -18,12 +18,12 @@ from scant.studies.multiview import splits as rows
 from scant.studies.multiview.entry import MultiviewSettings
 from scant.studies.multiview.fitted import FittedMultiview, Prepared
 from scant.studies.multiview.models import rests
-from scant.studies.multiview.preprocessing import Looks
+from scant.studies.multiview.preprocessing import ViewTransforms
 from scant.studies.multiview.table import MultiviewData, of
 from scant.studies.protocol import Tensors, required
 from scant.studies.trained import TrainedStudy
 
-ROWS = "x"  # in a model's state: the rows that it has learnt from, as it sees them
+ROWS = "x"  # in a model's state: the rows that it has learned from, as it sees them
 KEPT = ("view", "x", "target", "event", "patient", "group")  # of the table, in the fitted model
 
 
@@ -39,33 +39,37 @@ class Study(TrainedStudy):
         table = required("multiview", table)
         whole = of(table, settings.task, settings.positive_class)
         places = rows.known(whole)
-        seen = whole.take(places)
-        settings = rows.settled(settings, seen)
-        learnt, test = rows.split(settings, seen)
-        looks = Looks.at(seen, rows.views_of(settings, seen), learnt, settings.n_components)
-        metadata = rows.metadata_of(settings, seen, learnt, test)
-        self._follow(Prepared(settings, metadata, seen, learnt, test, places, looks, device))
-        self.notes += rows.notes(settings, seen, learnt)
+        observed = whole.take(places)
+        settings = rows.settled(settings, observed)
+        train, test = rows.split(settings, observed)
+        transforms = ViewTransforms.at(
+            observed, rows.views_of(settings, observed), train, settings.n_components
+        )
+        metadata = rows.metadata_of(settings, observed, train, test)
+        self._set_data(
+            Prepared(settings, metadata, observed, train, test, places, transforms, device)
+        )
+        self.notes += rows.notes(settings, observed, train)
 
-    def _follow(self, data: Prepared) -> None:
+    def _set_data(self, data: Prepared) -> None:
         self._configure(data.settings, data.device)
         self.data, self.metadata = data, data.metadata
         self.scheduled = rests(data.settings, data.settings.model)
 
     # --- training -------------------------------------------------------------------------------
 
-    def begin(self, restart: int, stage: int, best: Tensors | None) -> None:
+    def start_restart(self, restart: int, stage: int, best: Tensors | None) -> None:
         generator = restart_generator(self.settings.seed, restart)
         self.learner = self.data.learner_of(
-            self.settings.model, self.data.learnt, self.data.looks, generator
+            self.settings.model, self.data.train, self.data.transforms, generator
         )
         self.model, self.trainer = self.learner.model, self.learner.trainer
-        self.bound, self.n_rows = float("nan"), len(self.data.learnt)
+        self.bound, self.n_rows = float("nan"), len(self.data.train)
         if best is not None:
             self._take(best)
 
     def parameters(self) -> Tensors:
-        """The model's state, but for its rows: `begin` makes them anew from the table's."""
+        """The model's state, but for its rows: `start_restart` makes them anew from the table's."""
         return {k: v for k, v in self.learner.state_dict().items() if k != ROWS}
 
     def _take(self, parameters: Tensors) -> None:
@@ -75,8 +79,8 @@ class Study(TrainedStudy):
     def snapshot(self) -> dict[str, np.ndarray]:
         """Everything that a page shows of the model as it is (see the catalog)."""
         shown = rows.shown(self.data.test)
-        hidden, hidden_std = self.present.hidden(self.data.seen.x[shown])
-        predicted, std, low, high = self.present.told(self.data.seen.x[shown])
+        hidden, hidden_std = self.present.hidden(self.data.observed.x[shown])
+        predicted, std, low, high = self.present.in_table_units(self.data.observed.x[shown])
         return {
             "shown": self.data.places[shown],
             "hidden": hidden,
@@ -86,7 +90,7 @@ class Study(TrainedStudy):
             "predicted_std": std,
             "predicted_low": low,
             "predicted_high": high,
-            "truth": self.data.seen.target[shown],
+            "truth": self.data.observed.target[shown],
             **self.present.lives(),
         }
 
@@ -97,19 +101,19 @@ class Study(TrainedStudy):
 
     # --- afterwards -----------------------------------------------------------------------------
 
-    def conclude(self, kept: list[tuple[float, Tensors]]) -> Report:
+    def finalize(self, restarts: list[tuple[float, Tensors]]) -> Report:
         from scant.studies.multiview.report import write_report
 
-        score = self._begin_best(kept)
+        score = self._start_from_best(restarts)
         return write_report(self.present, self.snapshot(), score)
 
     def fitted(self) -> tuple[Tensors, dict[str, Any]]:
         tensors = {f"model.{k}": v for k, v in self.parameters().items()}
-        tensors |= {f"looks.{k}": v for k, v in self.data.looks.tensors().items()}
-        tensors |= {f"rows.{k}": torch.tensor(getattr(self.data.seen, k)) for k in KEPT}
-        for name in ("learnt", "test", "places"):
-            tensors[f"rows.{name}"] = torch.as_tensor(getattr(self.data, name))
-        names = {"patients": self.data.seen.patients, "groups": self.data.seen.groups}
+        tensors |= {f"looks.{k}": v for k, v in self.data.transforms.tensors().items()}
+        tensors |= {f"rows.{k}": torch.tensor(getattr(self.data.observed, k)) for k in KEPT}
+        own = {"learnt": self.data.train, "test": self.data.test, "places": self.data.places}
+        tensors |= {f"rows.{k}": torch.as_tensor(v) for k, v in own.items()}
+        names = {"patients": self.data.observed.patients, "groups": self.data.observed.groups}
         return tensors, {"words": self.metadata, **names}
 
     @classmethod
@@ -127,7 +131,7 @@ class Study(TrainedStudy):
             room, _, own = name.partition(".")
             parts[room][own] = value
         kept = {k: v.cpu().numpy() for k, v in parts["rows"].items()}
-        seen = MultiviewData(
+        observed = MultiviewData(
             task=metadata["task"],
             names=metadata["views"],
             features=metadata["features"],
@@ -136,11 +140,13 @@ class Study(TrainedStudy):
             groups=meta["groups"],
             **{k: kept[k] for k in KEPT},
         )
-        settings = rows.settled(as_kept(settings, parts["model"]), seen)
-        looks = Looks.back(metadata["looked"], parts["looks"])
-        learnt, test, places = kept["learnt"], kept["test"], kept["places"]
-        study._follow(Prepared(settings, metadata, seen, learnt, test, places, looks, device))
-        study.begin(0, 0, parts["model"])
+        settings = rows.settled(as_kept(settings, parts["model"]), observed)
+        transforms = ViewTransforms.from_tensors(metadata["looked"], parts["looks"])
+        train, test, places = kept["learnt"], kept["test"], kept["places"]
+        study._set_data(
+            Prepared(settings, metadata, observed, train, test, places, transforms, device)
+        )
+        study.start_restart(0, 0, parts["model"])
         return study
 
     # --- questions ------------------------------------------------------------------------------
@@ -149,17 +155,17 @@ class Study(TrainedStudy):
         """The table with predictions (see `explore.predictions`).
 
         Raises:
-            BadInput: A column is absent that was learnt from.
+            BadInput: A column is absent that was learned from.
         """
         from scant.studies.multiview.explore import predictions
 
         return predictions(self.present, table)
 
-    def explore(self, question: str, **asked: Any) -> dict[str, np.ndarray]:
+    def explore(self, question: str, **query: Any) -> dict[str, np.ndarray]:
         """Answers "views", "row", "patient" and "scarcity" (see the catalog)."""
         from scant.studies.multiview.explore import answer
 
-        return answer(self.present, question, asked)
+        return answer(self.present, question, query)
 
 
 def as_kept(settings: MultiviewSettings, model: Tensors) -> MultiviewSettings:

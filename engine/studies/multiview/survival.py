@@ -48,7 +48,7 @@ class Patients:
 
 
 def patients(
-    seen: MultiviewData,
+    observed: MultiviewData,
     rows: Int[np.ndarray, " n"],
     mean: Float[np.ndarray, " n"],
     variance: Float[np.ndarray, " n"],
@@ -59,43 +59,43 @@ def patients(
     of him, none of his rows does.
 
     Args:
-        seen: The table.
+        observed: The table.
         rows: Which of its rows are predicted.
         mean: Of the log time, at these rows.
         variance: Likewise, noise included.
     """
-    number = np.array(list(dict.fromkeys(seen.patient[rows].tolist())), dtype=np.int64)
+    number = np.array(list(dict.fromkeys(observed.patient[rows].tolist())), dtype=np.int64)
     place = {p: i for i, p in enumerate(number.tolist())}
-    owner = np.array([place[p] for p in seen.patient[rows].tolist()], dtype=np.int64)
+    owner = np.array([place[p] for p in observed.patient[rows].tolist()], dtype=np.int64)
     count = np.bincount(owner, minlength=len(number))
     first = np.unique(owner, return_index=True)[1] if len(rows) else owner
     return Patients(
         number=number,
-        time=seen.target[rows[first]],
-        event=seen.event[rows[first]],
+        time=observed.target[rows[first]],
+        event=observed.event[rows[first]],
         mean=np.bincount(owner, mean, len(number)) / count,
         std=np.sqrt(np.bincount(owner, variance, len(number)) / count),
     )
 
 
-def curves(found: Patients) -> dict[str, np.ndarray]:
+def curves(cohort: Patients) -> dict[str, np.ndarray]:
     """Survival curves of the truth, of the predicted times, and as the predictions expect them."""
-    if not len(found.time):
+    if not len(cohort.time):
         return no_curves()
-    last = max(float(found.time.max()), float(np.exp(found.mean).max()))
+    last = max(float(cohort.time.max()), float(np.exp(cohort.mean).max()))
     grid = np.linspace(0, 1.02 * last, TIMES)
-    z = (np.log(np.maximum(grid, 1e-12))[:, None] - found.mean) / found.std
-    own = np.ones(len(found.mean), dtype=bool)
+    z = (np.log(np.maximum(grid, 1e-12))[:, None] - cohort.mean) / cohort.std
+    own = np.ones(len(cohort.mean), dtype=bool)
     return {
         "km_time": grid,
-        "km_true": kaplan_meier(found.time, found.event, grid),
-        "km_predicted": kaplan_meier(np.exp(found.mean), own, grid)[0],
+        "km_true": kaplan_meier(cohort.time, cohort.event, grid),
+        "km_predicted": kaplan_meier(np.exp(cohort.mean), own, grid)[0],
         "km_expected": norm.sf(z).mean(1),
     }
 
 
 def no_curves() -> dict[str, np.ndarray]:
-    """What stands in place of curves where no survival is learnt."""
+    """What stands in place of curves where no survival is learned."""
     return {
         "km_time": np.empty(0),
         "km_true": np.empty((3, 0)),
@@ -120,18 +120,18 @@ def kaplan_meier(
     """
     if not event.any():
         return np.ones((3, len(grid)))
-    found = ecdf(CensoredData.right_censored(time, ~event)).sf
+    result = ecdf(CensoredData.right_censored(time, ~event)).sf
     with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
         warnings.simplefilter("ignore", RuntimeWarning)  # undefined at 0 and 1, as said above
-        ends = found.confidence_interval(0.95, method="log-log")
-    rows = [found.probabilities]
+        ends = result.confidence_interval(0.95, method="log-log")
+    rows = [result.probabilities]
     for end in (ends.low.probabilities, ends.high.probabilities):
         filled = np.array(end)
-        filled[(found.probabilities >= 1) & np.isnan(filled)] = 1.0
+        filled[(result.probabilities >= 1) & np.isnan(filled)] = 1.0
         for i in np.flatnonzero(np.isnan(filled)):
-            filled[i] = filled[i - 1] if i else found.probabilities[i]
+            filled[i] = filled[i - 1] if i else result.probabilities[i]
         rows.append(filled)
-    at = np.searchsorted(found.quantiles, grid, side="right")
+    at = np.searchsorted(result.quantiles, grid, side="right")
     return np.stack([np.concatenate([[1.0], row])[at] for row in rows])
 
 
@@ -149,15 +149,15 @@ def concordance(
     return float(right[sooner].sum() / pairs) if pairs else float("nan")
 
 
-def log_rank(found: Patients) -> float:
+def log_rank(cohort: Patients) -> float:
     """p of the log-rank test that predicted times and the true ones, censored, are alike."""
-    if not found.event.any():
+    if not cohort.event.any():
         return float("nan")
-    true = CensoredData.right_censored(found.time, ~found.event)
-    return float(logrank(true, CensoredData(np.exp(found.mean))).pvalue)
+    true = CensoredData.right_censored(cohort.time, ~cohort.event)
+    return float(logrank(true, CensoredData(np.exp(cohort.mean))).pvalue)
 
 
-def calibrated(found: Patients, bins: int = 5) -> float:
+def calibrated(cohort: Patients, bins: int = 5) -> float:
     """p of the test that predicted survival at the times of death is uniform (D-calibration).
 
     A patient last seen alive counts in the bins that his death may still fall into, each by its
@@ -165,16 +165,16 @@ def calibrated(found: Patients, bins: int = 5) -> float:
     died.
 
     Args:
-        found: Patients, with the deviation of each one's log time.
+        cohort: Patients, with the deviation of each one's log time.
         bins: Of the probability; the chi-square statistic has one degree of freedom fewer.
     """
-    if not found.event.any():
+    if not cohort.event.any():
         return float("nan")
-    z = (np.log(found.time) - found.mean) / found.std
+    z = (np.log(cohort.time) - cohort.mean) / cohort.std
     s = np.clip(norm.sf(z), 1e-12, 1.0)
     low, width = np.arange(bins) / bins, 1 / bins
     inside = np.clip(s[:, None] - low, 0.0, width)  # of each bin, what is below s
     died = (s[:, None] > low) & (s[:, None] <= low + width + 1e-12)
-    share = np.where(found.event[:, None], died / died.sum(1, keepdims=True), inside / s[:, None])
+    share = np.where(cohort.event[:, None], died / died.sum(1, keepdims=True), inside / s[:, None])
     expected = len(s) / bins
     return float(chi2.sf(((share.sum(0) - expected) ** 2 / expected).sum(), bins - 1))

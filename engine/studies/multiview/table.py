@@ -2,7 +2,7 @@
 
 A column `<view>.<feature>` belongs to a view, that is to one way of looking at the row: its
 colors, its texture, what it was a moment before. Columns without a dot are the view "features".
-What is learnt is one of three: `label` (classes), `y` (a value), or `time` until death, with
+What is learned is one of three: `label` (classes), `y` (a value), or `time` until death, with
 `event` 1 where the patient died then and 0 where only so much is known that he lived so long
 (censored); rows of one `patient` share their time. What a file may hold stands in `TABLE`, so that
 the common reader checks it cell by cell; `of` makes arrays of a table that was read.
@@ -38,7 +38,7 @@ TABLE = TableSchema(
             missing=True,
             target=True,
             minimum_levels=2,
-            doc="the class, where classes are learnt",
+            doc="the class, where classes are learned",
             aliases=("class", "category"),
         ),
         Column(
@@ -46,7 +46,7 @@ TABLE = TableSchema(
             required=False,
             missing=True,
             target=True,
-            doc="the value, where values are learnt",
+            doc="the value, where values are learned",
             aliases=("target", "value", "response"),
         ),
         Column(
@@ -55,7 +55,7 @@ TABLE = TableSchema(
             missing=True,
             target=True,
             positive=True,
-            doc="how long the patient is known to have lived, where survival is learnt; any unit",
+            doc="how long the patient is known to have lived, where survival is learned; any unit",
             aliases=(
                 "survival",
                 "survival_time",
@@ -113,12 +113,12 @@ class MultiviewData:
         x: Their values, in the table's units.
         target: 1 for the class in question and 0 for another, the value, or the time; NaN where
             the table does not say.
-        classes: What 0 and 1 are called; empty where no classes are learnt.
+        classes: What 0 and 1 are called; empty where no classes are learned.
         event: False where a time is censored.
         patient: Index into `patients`; each row is its own patient where nothing says otherwise.
         patients: Names.
         group: Index into `groups`, of rows that are held out together; a patient where survival is
-            learnt, and else each row by itself where the table has no groups.
+            learned, and else each row by itself where the table has no groups.
         groups: Names.
     """
 
@@ -184,7 +184,7 @@ def of(
 
     Args:
         frame: Columns as in `TABLE`; all but the features may be absent where `features` are given.
-        task: What is learnt; "auto": what the table has a column for.
+        task: What is learned; "auto": what the table has a column for.
         positive: The class in question, or several with commas; "": the rarer of two.
         features: The columns a model was trained on, for rows to predict. None: those of the table.
         classes: What such a model calls its classes.
@@ -224,21 +224,23 @@ def of(
 
 
 def _task(frame: pd.DataFrame, task: str, name: str) -> str:
-    """What is learnt of a table."""
-    found = [t for t, column in TARGETS.items() if column in frame and frame[column].notna().any()]
+    """What is learned of a table."""
+    results = [
+        t for t, column in TARGETS.items() if column in frame and frame[column].notna().any()
+    ]
     if task == "auto":
-        if len(found) == 1:
-            return found[0]
-        if not found:
+        if len(results) == 1:
+            return results[0]
+        if not results:
             raise BadInput(
-                f"{name} has none of the columns label, y and time with values; add what is to be "
-                "learnt, or rename a column to it."
+                f"{name} has none of the columns label, y and time with values; add the "
+                "target, or rename a column to it."
             )
         raise BadInput(
-            f"{name} has {' and '.join(TARGETS[t] for t in found)}; set 'task' to what is to be "
-            "learnt: classification (label), regression (y) or survival (time)."
+            f"{name} has {' and '.join(TARGETS[t] for t in results)}; set 'task' to the kind of "
+            "target: classification (label), regression (y) or survival (time)."
         )
-    if task not in found:
+    if task not in results:
         raise BadInput(
             f"Setting 'task' is {task}, which learns a column {TARGETS[task]!r}, and {name} has "
             "none with values; add it or choose another task."
@@ -257,12 +259,12 @@ def _views(
     pieces = [c.partition(".") for c in columns]
     before = [b for b, _, after in pieces if b and after]
     # One column such as pm2.5 has a decimal point in its name, and is no view.
-    seen = [
+    observed = [
         b if b and after and not (after.isdigit() and before.count(b) == 1) else ALONE
         for b, _, after in pieces
     ]
-    names = list(dict.fromkeys(seen))
-    view = np.array([names.index(b) for b in seen], dtype=np.int64)
+    names = list(dict.fromkeys(observed))
+    view = np.array([names.index(b) for b in observed], dtype=np.int64)
     order = np.argsort(view, kind="stable")
     return [columns[i] for i in order], names, view[order]
 
@@ -270,7 +272,7 @@ def _views(
 def _target(
     frame: pd.DataFrame, task: str, positive: str, name: str
 ) -> tuple[Float[np.ndarray, " n"], list[str]]:
-    """What is learnt as numbers, NaN where it is not known, and the names of two classes."""
+    """What is learned as numbers, NaN where it is not known, and the names of two classes."""
     if task != "classification":
         values = frame[TARGETS[task]].to_numpy(dtype=np.float64, na_value=np.nan)
         if task == "survival" and (values <= 0).any():
@@ -323,15 +325,16 @@ def _names(frame: pd.DataFrame, column: str) -> tuple[Int[np.ndarray, " n"], lis
     return np.array([names[word] for word in cells], dtype=np.int64), list(names)
 
 
-def _agree(seen: MultiviewData, name: str, at: np.ndarray) -> None:
+def _agree(observed: MultiviewData, name: str, at: np.ndarray) -> None:
     """A patient has one time and one event."""
-    order = np.argsort(seen.patient, kind="stable")
+    order = np.argsort(observed.patient, kind="stable")
     for i, j in pairwise(order):
-        if seen.patient[i] != seen.patient[j]:
+        if observed.patient[i] != observed.patient[j]:
             continue
-        same = np.array_equal(seen.target[[i]], seen.target[[j]], equal_nan=True)
-        if not same or seen.event[i] != seen.event[j]:
+        same = np.array_equal(observed.target[[i]], observed.target[[j]], equal_nan=True)
+        if not same or observed.event[i] != observed.event[j]:
             raise BadInput(
-                f"{name}, row {at[j]}: patient {seen.patients[seen.patient[i]]!r} has another time "
-                f"or event here than in row {at[i]}; a patient has one."
+                f"{name}, row {at[j]}: patient "
+                f"{observed.patients[observed.patient[i]]!r} has another time or event here than "
+                f"in row {at[i]}; a patient has one."
             )

@@ -25,10 +25,10 @@ SINGLE_STEPS = 250
 
 def compared(data: Prepared) -> Iterator[tuple[str, Chances | None, str]]:
     """Names of classifiers, their probabilities of the held-out rows, and why one is left out."""
-    yield "nearest neighbour", nearest(data, data.learnt, data.test), ""
-    rows = len(data.learnt)
+    yield "nearest neighbour", nearest(data, data.train, data.test), ""
+    rows = len(data.train)
     cost = sum(
-        float((data.seen.output[data.learnt] == d).sum()) * data.seen.x.shape[1] * size
+        float((data.observed.output[data.train] == d).sum()) * data.observed.x.shape[1] * size
         for d, size in enumerate(data.sizes)
     )
     many = f"with {rows:,} rows of {int(data.sizes.sum()):,} classes it takes too long."
@@ -55,7 +55,7 @@ def single(data: Prepared, name: str) -> Chances:
     """
     s = data.settings
     generator = torch.Generator().manual_seed(s.seed)
-    at = torch.as_tensor(data.learnt).to(data.device)
+    at = torch.as_tensor(data.train).to(data.device)
     kernel = models.kernel_for(s, data.metadata["kernel"], data.x[at], data.image, single=True)
     prepared, output, label = kernel.prepare(data.x[at]), data.output[at], data.label[at]
     sizes = data.sizes.tolist()
@@ -75,33 +75,33 @@ def single(data: Prepared, name: str) -> Chances:
         if not math.isfinite(trainer.step()):
             break
     test = torch.as_tensor(data.test).to(data.device)
-    found = model.probabilities(kernel.prepare(data.x[test]), data.output[test])
-    return np.asarray(found.detach().cpu().numpy())
+    result = model.probabilities(kernel.prepare(data.x[test]), data.output[test])
+    return np.asarray(result.detach().cpu().numpy())
 
 
 def nearest(
-    data: Prepared, learnt: Int[np.ndarray, " m"], asked: Int[np.ndarray, " n"]
+    data: Prepared, train: Int[np.ndarray, " m"], query: Int[np.ndarray, " n"]
 ) -> Float[np.ndarray, "n most"]:
-    """Each row that is asked for has the class of the nearest learnt one of its output."""
-    seen = data.seen
-    found = np.zeros((len(asked), data.sizes.max()))
-    for d in np.unique(seen.output[asked]):
-        mine, at = learnt[seen.output[learnt] == d], np.flatnonzero(seen.output[asked] == d)
-        near = pairwise_distances_argmin(seen.x[asked[at]], seen.x[mine])
-        found[at, seen.label[mine[near]]] = 1.0
-    return found
+    """Each row that is asked for has the class of the nearest learned one of its output."""
+    observed = data.observed
+    result = np.zeros((len(query), data.sizes.max()))
+    for d in np.unique(observed.output[query]):
+        mine, at = train[observed.output[train] == d], np.flatnonzero(observed.output[query] == d)
+        near = pairwise_distances_argmin(observed.x[query[at]], observed.x[mine])
+        result[at, observed.label[mine[near]]] = 1.0
+    return result
 
 
 def linear(data: Prepared) -> Chances:
     """A multinomial logistic regression of each output, with the usual penalty (C = 1)."""
-    seen = data.seen
-    centre, width = seen.x[data.learnt].mean(0), seen.x[data.learnt].std()
-    found = np.zeros((len(data.test), data.sizes.max()))
-    scale = width if data.image is not None else seen.x[data.learnt].std(0)
-    x = (seen.x - centre) / np.where(scale > 1e-9, scale, 1.0)
-    for d in np.unique(seen.output[data.test]):
-        mine, asked = (rows[seen.output[rows] == d] for rows in (data.learnt, data.test))
-        model = LogisticRegression(max_iter=LINEAR_STEPS).fit(x[mine], seen.label[mine])
-        at = np.flatnonzero(seen.output[data.test] == d)
-        found[np.ix_(at, model.classes_)] = model.predict_proba(x[asked])
-    return found
+    observed = data.observed
+    center, width = observed.x[data.train].mean(0), observed.x[data.train].std()
+    result = np.zeros((len(data.test), data.sizes.max()))
+    scale = width if data.image is not None else observed.x[data.train].std(0)
+    x = (observed.x - center) / np.where(scale > 1e-9, scale, 1.0)
+    for d in np.unique(observed.output[data.test]):
+        mine, query = (rows[observed.output[rows] == d] for rows in (data.train, data.test))
+        model = LogisticRegression(max_iter=LINEAR_STEPS).fit(x[mine], observed.label[mine])
+        at = np.flatnonzero(observed.output[data.test] == d)
+        result[np.ix_(at, model.classes_)] = model.predict_proba(x[query])
+    return result

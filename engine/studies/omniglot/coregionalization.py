@@ -31,9 +31,9 @@ def correlation(factors: Factors) -> Float[np.ndarray, "c c"]:
     """Prior correlation of the classes at one input: the sum of all B_q, scaled."""
     covariance = np.einsum("qcr,qdr->cd", factors, factors)
     scale = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
-    found = np.clip(covariance / scale / scale[:, None], -1.0, 1.0)
-    np.fill_diagonal(found, 1.0)
-    return found
+    result = np.clip(covariance / scale / scale[:, None], -1.0, 1.0)
+    np.fill_diagonal(result, 1.0)
+    return result
 
 
 def alike(correlation: Float[np.ndarray, "c c"]) -> Int[np.ndarray, " c"]:

@@ -1,4 +1,4 @@
-"""The rows of a table as the models learn them, and a model that has learnt from them.
+"""The rows of a table as the models learn them, and a model that has learned from them.
 
 What reports, answers, the temperature and the methods compared are made from; `Study` makes both.
 """
@@ -24,9 +24,9 @@ class Prepared:
     Attributes:
         settings: Of the run.
         metadata: What labels the arrays on a page (`preprocessing.metadata_of`).
-        seen: The rows, as they are learnt.
+        observed: The rows, as they are learned.
         image: Height and width of images; None: rows are features.
-        learnt: Rows that are learnt from.
+        train: Training rows.
         test: Rows that are held out.
         places: Of the rows in the table; none where a kept run does not know them.
         device: On which models are trained.
@@ -34,9 +34,9 @@ class Prepared:
 
     settings: OmniglotSettings
     metadata: dict[str, Any]
-    seen: Characters
+    observed: Characters
     image: tuple[int, int] | None
-    learnt: Int[np.ndarray, " l"]
+    train: Int[np.ndarray, " l"]
     test: Int[np.ndarray, " t"]
     places: Int[np.ndarray, " n"]
     device: torch.device
@@ -44,19 +44,19 @@ class Prepared:
     @cached_property
     def sizes(self) -> Int[np.ndarray, " d"]:
         """How many classes each output has."""
-        return np.array([len(names) for names in self.seen.classes])
+        return np.array([len(names) for names in self.observed.classes])
 
     @cached_property
     def x(self) -> Float[torch.Tensor, "n v"]:
-        return torch.as_tensor(self.seen.x, dtype=torch.float64).to(self.device)
+        return torch.as_tensor(self.observed.x, dtype=torch.float64).to(self.device)
 
     @cached_property
     def output(self) -> Int[torch.Tensor, " n"]:
-        return torch.as_tensor(self.seen.output).to(self.device)
+        return torch.as_tensor(self.observed.output).to(self.device)
 
     @cached_property
     def label(self) -> Int[torch.Tensor, " n"]:
-        return torch.as_tensor(self.seen.label).to(self.device)
+        return torch.as_tensor(self.observed.label).to(self.device)
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class FittedOmniglot:
         return self.of_features(self.data.x[at], self.data.output[at], draws)
 
     def of_features(self, x: torch.Tensor, output: torch.Tensor, draws: int | None = None) -> Any:
-        """Class probabilities of rows as learnt."""
+        """Class probabilities of rows as learned."""
         prepared = self.model.kernel.prepare(x)
         how = {} if draws is None else {"draws": draws}
         return self.model.predict(prepared, output, temperature=self.temperature, **how)
@@ -100,8 +100,8 @@ class FittedOmniglot:
         self, x: Float[np.ndarray, " v"], output: int, label: int
     ) -> Float[np.ndarray, "h w"]:
         """What each patch of an image adds to the mean of a class's function, in nats."""
-        found = models.response(self.model, torch.tensor(x).to(self.data.device), output, label)
-        return np.empty((0, 0)) if found is None else _array(found)
+        result = models.response(self.model, torch.tensor(x).to(self.data.device), output, label)
+        return np.empty((0, 0)) if result is None else _array(result)
 
 
 def _array(values: torch.Tensor) -> np.ndarray:

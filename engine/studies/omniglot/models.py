@@ -30,7 +30,7 @@ def kernel_for(
     image: tuple[int, int] | None,
     single: bool,
 ) -> Any:
-    """The kernel by that name, scaled to the rows that are learnt from.
+    """The kernel by that name, scaled to the rows that are learned from.
 
     Args:
         s: Settings.
@@ -109,12 +109,12 @@ def factors(model: Model, rows: Any) -> Float[Tensor, "q c r"]:
 @torch.no_grad()
 def means(model: Model, rows: Any) -> Float[Tensor, "n c"]:
     """Posterior means of the functions of all classes of all outputs."""
-    found = []
+    results = []
     for piece in pieces(model):
         mean, _ = piece.latent(rows)
         mixing = piece.rows_of_mixing(torch.arange(int(piece.sizes.sum()), device=mean.device))
-        found.append(mean.mT @ mixing[:, : len(mean)].mT + mixing[:, len(mean) :].sum(1))
-    return torch.cat(found, 1)
+        results.append(mean.mT @ mixing[:, : len(mean)].mT + mixing[:, len(mean) :].sum(1))
+    return torch.cat(results, 1)
 
 
 @torch.no_grad()
@@ -179,7 +179,7 @@ def with_fewer(
     rows: Any,
     output: Int[Tensor, " n"],
     label: Int[Tensor, " n"],
-    learnt: int,
+    n_train: int,
 ) -> Float[Tensor, "n c"]:
     """Class probabilities of all rows by a model that learns from the first of them anew.
 
@@ -192,13 +192,13 @@ def with_fewer(
         rows: As the model's kernel prepared them.
         output: Of each row.
         label: Of each row.
-        learnt: How many rows are learnt from.
+        n_train: How many rows are learned from.
     """
-    found = pieces(model)[0].q_mean.new_zeros(len(output), model.width)
-    for at, fresh, own in anew(model, s, rows, output, label, learnt):
+    result = pieces(model)[0].q_mean.new_zeros(len(output), model.width)
+    for at, fresh, own in anew(model, s, rows, output, label, n_train):
         every = torch.arange(len(at), device=at.device)
-        found[at, : fresh.width] = fresh.probabilities(every, own)
-    return found
+        result[at, : fresh.width] = fresh.probabilities(every, own)
+    return result
 
 
 def anew(
@@ -207,14 +207,14 @@ def anew(
     rows: Any,
     output: Int[Tensor, " n"],
     label: Int[Tensor, " n"],
-    learnt: int,
+    n_train: int,
     steps: int = SHOT_STEPS,
     rate: float = SHOT_RATE,
 ) -> Iterator[tuple[Int[Tensor, " k"], MOGPAR, Int[Tensor, " k"]]]:
     """The piece, or the pieces of outputs that have rows besides, trained as in `with_fewer`.
 
     Args:
-        model, s, rows, output, label, learnt: As there.
+        model, s, rows, output, label, n_train: As there.
         steps: Of training.
         rate: Of its steps, at the beginning.
 
@@ -224,13 +224,13 @@ def anew(
     """
     if not isinstance(model, Independent):
         at = torch.arange(len(output), device=output.device)
-        yield at, _afresh(model, s, rows, output, label, learnt, steps, rate), output
+        yield at, _afresh(model, s, rows, output, label, n_train, steps, rate), output
         return
     for d, piece in enumerate(pieces(model)):
         at = (output == d).nonzero().squeeze(1)
-        if int((at >= learnt).sum()):
+        if int((at >= n_train).sum()):
             zero = torch.zeros_like(at)
-            count = int((at < learnt).sum())
+            count = int((at < n_train).sum())
             own = _afresh(piece, s, rows[at], zero, label[at], count, steps, rate)
             yield at, own, zero
 
@@ -241,7 +241,7 @@ def _afresh(
     rows: Any,
     output: Tensor,
     label: Tensor,
-    learnt: int,
+    n_train: int,
     steps: int,
     rate: float,
 ) -> MOGPAR:
@@ -260,9 +260,9 @@ def _afresh(
     at = torch.arange(len(output), device=output.device)
     trainer = MOGPARTrainer(
         fresh,
-        at[:learnt],
-        output[:learnt],
-        label[:learnt],
+        at[:n_train],
+        output[:n_train],
+        label[:n_train],
         generator,
         batch=s.batch_size,
         sampled=s.sampled_classes,

@@ -18,7 +18,7 @@ INK = 0.2  # share of a pixel from which on it is black: strokes neither break n
 SHADES = 255  # of a pixel: images are kept as whole parts of this
 
 
-def chosen(s: OmniglotSettings, seen: Characters) -> tuple[Characters, Int[np.ndarray, " m"]]:
+def chosen(s: OmniglotSettings, observed: Characters) -> tuple[Characters, Int[np.ndarray, " m"]]:
     """The outputs and classes that settings leave, and which rows they have.
 
     Rows without a label are left out.
@@ -26,14 +26,14 @@ def chosen(s: OmniglotSettings, seen: Characters) -> tuple[Characters, Int[np.nd
     Raises:
         BadInput: An output is left with one class.
     """
-    kept = seen.label >= 0
+    kept = observed.label >= 0
     if s.n_classes:
-        kept &= seen.label < s.n_classes
+        kept &= observed.label < s.n_classes
     if s.n_outputs:
-        kept &= seen.output < s.n_outputs
+        kept &= observed.output < s.n_outputs
     places = np.flatnonzero(kept)
-    classes = [names[: s.n_classes or None] for names in seen.classes]
-    outputs = seen.outputs[: s.n_outputs or None]
+    classes = [names[: s.n_classes or None] for names in observed.classes]
+    outputs = observed.outputs[: s.n_outputs or None]
     lonely = [d for d in range(len(outputs)) if len(classes[d]) < 2]
     if lonely:
         name, own = outputs[lonely[0]], classes[lonely[0]]
@@ -41,30 +41,30 @@ def chosen(s: OmniglotSettings, seen: Characters) -> tuple[Characters, Int[np.nd
             f"Output {name!r} has only one class ({listed(own)}), and one class is no choice; add "
             "rows of another, or leave the output out."
         )
-    found = replace(seen.take(places), outputs=outputs, classes=classes[: len(outputs)])
-    return found, places
+    result = replace(observed.take(places), outputs=outputs, classes=classes[: len(outputs)])
+    return result, places
 
 
-def shape(s: OmniglotSettings, seen: Characters) -> tuple[int, int] | None:
+def shape(s: OmniglotSettings, observed: Characters) -> tuple[int, int] | None:
     """Height and width of the table's images; None where its columns are no pixels.
 
     Raises:
         BadInput: Patches are asked for and there are no pixels, or they fill no image.
     """
-    if seen.pixels and s.kernel != "rbf-ard":
-        return side(len(seen.features), s.width, s.height)
+    if observed.pixels and s.kernel != "rbf-ard":
+        return side(len(observed.features), s.width, s.height)
     if s.kernel == "patch":
         raise BadInput(
             "The kernel 'patch' cuts images to pieces, and this table has no pixels p0, p1, …; "
             "choose rbf-ard, or auto."
         )
-    root = round(len(seen.features) ** 0.5)
-    if seen.pixels and (s.width or s.height or root * root == len(seen.features)):
-        return side(len(seen.features), s.width, s.height)
+    root = round(len(observed.features) ** 0.5)
+    if observed.pixels and (s.width or s.height or root * root == len(observed.features)):
+        return side(len(observed.features), s.width, s.height)
     return None
 
 
-def as_learnt(
+def model_inputs(
     s: OmniglotSettings, x: Float[np.ndarray, "n v"], image: tuple[int, int] | None
 ) -> tuple[Float[np.ndarray, "n e"], tuple[int, int] | None]:
     """Features as they are, or images of at most `size` pixels a side, in whole shades.
@@ -91,50 +91,52 @@ def shaded(s: OmniglotSettings, pixels: Float[np.ndarray, "*n"]) -> Float[np.nda
 
 
 def split(
-    s: OmniglotSettings, seen: Characters
+    s: OmniglotSettings, observed: Characters
 ) -> tuple[Bool[np.ndarray, " n"], Bool[np.ndarray, " n"]]:
-    """Which rows are learnt from, and which held out; each class has its share of both.
+    """Which rows are learned from, and which held out; each class has its share of both.
 
     The held-out rows are the same whatever `shots` is, and fewer shots are among more.
 
     Raises:
         BadInput: A class without a row to learn from.
     """
-    learnt, test = np.zeros(len(seen), dtype=bool), np.zeros(len(seen), dtype=bool)
-    order = np.argsort(seen.number, kind="stable")
-    counts = np.bincount(seen.number, minlength=sum(len(names) for names in seen.classes))
+    train, test = np.zeros(len(observed), dtype=bool), np.zeros(len(observed), dtype=bool)
+    order = np.argsort(observed.number, kind="stable")
+    counts = np.bincount(observed.number, minlength=sum(len(names) for names in observed.classes))
     for number, rows in enumerate(np.split(order, np.cumsum(counts)[:-1])):
         mixed = np.random.default_rng([s.seed, 11, number]).permutation(rows)
         held = min(len(rows) - 1, max(1, round(s.test_share * len(rows)))) if s.test_share else 0
         test[mixed[: max(held, 0)]] = True
-        learnt[mixed[max(held, 0) :][: s.shots or None]] = True
-    bare = np.flatnonzero(np.bincount(seen.number[learnt], minlength=len(counts)) == 0)
+        train[mixed[max(held, 0) :][: s.shots or None]] = True
+    bare = np.flatnonzero(np.bincount(observed.number[train], minlength=len(counts)) == 0)
     if len(bare):
-        raise BadInput(f"Class {name_of(seen, int(bare[0]))} has no row to learn from; add some.")
-    return learnt, test
+        raise BadInput(
+            f"Class {name_of(observed, int(bare[0]))} has no row to learn from; add some."
+        )
+    return train, test
 
 
 def few(
-    s: OmniglotSettings, seen: Characters, test: Int[np.ndarray, " t"], k: int
+    s: OmniglotSettings, observed: Characters, test: Int[np.ndarray, " t"], k: int
 ) -> Int[np.ndarray, " m"]:
     """k examples of each class of the rows that are not held out; all where a class has fewer."""
-    free = np.setdiff1d(np.arange(len(seen)), test)
+    free = np.setdiff1d(np.arange(len(observed)), test)
     mixed = np.random.default_rng([s.seed, 12]).permutation(free)
-    order = mixed[np.argsort(seen.number[mixed], kind="stable")]
-    counts = np.bincount(seen.number[order])
+    order = mixed[np.argsort(observed.number[mixed], kind="stable")]
+    counts = np.bincount(observed.number[order])
     within = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
     return np.sort(order[within < k])
 
 
-def name_of(seen: Characters, number: int) -> str:
+def name_of(observed: Characters, number: int) -> str:
     """A class by its number over all outputs, as `output/label`."""
-    d = int(np.searchsorted(seen.offset, number, side="right")) - 1
-    return f"{seen.outputs[d]}/{seen.classes[d][number - seen.offset[d]]}"
+    d = int(np.searchsorted(observed.offset, number, side="right")) - 1
+    return f"{observed.outputs[d]}/{observed.classes[d][number - observed.offset[d]]}"
 
 
-def shown(seen: Characters) -> Int[np.ndarray, " c"]:
+def shown(observed: Characters) -> Int[np.ndarray, " c"]:
     """Numbers of the classes that travel to the page: whole outputs first, `SHOWN` at most."""
-    return np.arange(min(SHOWN, sum(len(names) for names in seen.classes)))
+    return np.arange(min(SHOWN, sum(len(names) for names in observed.classes)))
 
 
 def some(
@@ -153,56 +155,56 @@ def some(
 
 
 def accuracy(
-    seen: Characters, which: Int[np.ndarray, " n"], p: Float[np.ndarray, "n c"]
+    observed: Characters, which: Int[np.ndarray, " n"], p: Float[np.ndarray, "n c"]
 ) -> Float[np.ndarray, " d"]:
     """Recall of some rows by output, by the probabilities of their classes; NaN without rows."""
-    right = p.argmax(1) == seen.label[which] if len(which) else np.zeros(0)
-    owner, d = seen.output[which], len(seen.outputs)
+    right = p.argmax(1) == observed.label[which] if len(which) else np.zeros(0)
+    owner, d = observed.output[which], len(observed.outputs)
     count = np.bincount(owner, minlength=d)
     return np.where(count > 0, np.bincount(owner, right, d) / np.maximum(count, 1), np.nan)
 
 
 def examples(
-    seen: Characters,
+    observed: Characters,
     image: tuple[int, int] | None,
     which: Int[np.ndarray, " n"],
     p: Float[np.ndarray, "n c"],
 ) -> dict[str, np.ndarray]:
     """A few of the rows as images, with what they are taken for."""
-    place = some(np.arange(len(which)), seen.output[which], EXAMPLES)
+    place = some(np.arange(len(which)), observed.output[which], EXAMPLES)
     best = p[place].argmax(1) if len(place) else place
     chosen, shape = which[place], image or (0, 0)
-    images = seen.x[chosen] if image is not None else np.empty((len(chosen), 0))
+    images = observed.x[chosen] if image is not None else np.empty((len(chosen), 0))
     return {
         "examples": images.reshape(len(chosen), *shape),
-        "examples_true": seen.number[chosen],
-        "examples_predicted": seen.offset[seen.output[chosen]] + best,
+        "examples_true": observed.number[chosen],
+        "examples_predicted": observed.offset[observed.output[chosen]] + best,
         "examples_p": p[place, best],
     }
 
 
 def metadata_of(
     s: OmniglotSettings,
-    seen: Characters,
+    observed: Characters,
     image: tuple[int, int] | None,
-    learnt: Bool[np.ndarray, " n"],
+    train: Bool[np.ndarray, " n"],
     test: Bool[np.ndarray, " n"],
 ) -> dict[str, Any]:
     """What labels the arrays on a page (`events.Started`)."""
-    offset = seen.offset
-    owner = np.repeat(np.arange(len(seen.outputs)), [len(names) for names in seen.classes])
+    offset = observed.offset
+    owner = np.repeat(np.arange(len(observed.outputs)), [len(names) for names in observed.classes])
     return {
-        "outputs": list(seen.outputs),
-        "classes": [list(names) for names in seen.classes],
-        "features": list(seen.features) if image is None else [],
+        "outputs": list(observed.outputs),
+        "classes": [list(names) for names in observed.classes],
+        "features": list(observed.features) if image is None else [],
         "shown": [
-            [seen.outputs[owner[c]], seen.classes[owner[c]][c - offset[owner[c]]]]
-            for c in shown(seen).tolist()
+            [observed.outputs[owner[c]], observed.classes[owner[c]][c - offset[owner[c]]]]
+            for c in shown(observed).tolist()
         ],
         "size": list(image or ()),
         "kernel": kernel_of(s, image),
-        "shots_most": int(np.bincount(seen.number[~test]).max()),
-        "rows": {"training": int(learnt.sum()), "test": int(test.sum())},
+        "shots_most": int(np.bincount(observed.number[~test]).max()),
+        "rows": {"training": int(train.sum()), "test": int(test.sum())},
     }
 
 
@@ -214,7 +216,7 @@ def kernel_of(s: OmniglotSettings, image: tuple[int, int] | None) -> str:
 
 
 def notes(
-    seen: Characters,
+    observed: Characters,
     drawn: tuple[int, int] | None,
     image: tuple[int, int] | None,
     test: Bool[np.ndarray, " n"],
@@ -222,30 +224,30 @@ def notes(
     """What a person should know of how the table was taken.
 
     Args:
-        seen: As learnt.
+        observed: As learned.
         drawn: Height and width of the table's images.
-        image: The same as learnt.
+        image: The same as learned.
         test: Rows held out.
     """
-    said = []
+    messages = []
     if drawn is not None and image is not None and drawn != image:
-        said.append(
+        messages.append(
             f"Images of {drawn[1]} x {drawn[0]} pixels were brought to {image[1]} x {image[0]} by "
             "averages over area."
         )
-    if image is not None and seen.x.mean() > 0.5:
-        said.append(
+    if image is not None and observed.x.mean() > 0.5:
+        messages.append(
             "Most pixels are nearer 1 than 0, and 1 is ink here: were light and dark exchanged?"
         )
-    few = np.bincount(seen.number)
+    few = np.bincount(observed.number)
     if (few == 1).any():
-        said.append(
-            f"{int((few == 1).sum()):,} classes have a single row, which is learnt from: nothing "
+        messages.append(
+            f"{int((few == 1).sum()):,} classes have a single row, a training row: nothing "
             "of them is held out."
         )
     if not test.any():
-        said.append(
+        messages.append(
             "No row is held out, so there is nothing to score; give classes two rows or more, and "
             "'test_share' above 0."
         )
-    return said
+    return messages

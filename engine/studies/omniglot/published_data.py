@@ -105,12 +105,12 @@ def real(folder: Path, seed: int = 0) -> Iterator[tuple[str, Case]]:
 
 def alphabets(folder: Path) -> Iterator[tuple[str, Case]]:
     """Ojibwe and Blackfoot in black and white, as the authors made them small, and by averages."""
-    found = _arrays(folder / "omniglot" / "ojibwe_blackfoot.npz")
-    names = tuple(str(name).split("_")[0] for name in found["alphabet_names"])
-    output, label = found["alphabet"].astype(int), found["character"].astype(int) - 1
+    result = _arrays(folder / "omniglot" / "ojibwe_blackfoot.npz")
+    names = tuple(str(name).split("_")[0] for name in result["alphabet_names"])
+    output, label = result["alphabet"].astype(int), result["character"].astype(int) - 1
     pixels = {
-        "as published": found["nearest20"] > 0,
-        "area averages": found["area20"] > 255 * INK,
+        "as published": result["nearest20"] > 0,
+        "area averages": result["area20"] > 255 * INK,
     }
     for how, ink in pixels.items():
         x = ink.reshape(len(ink), -1).astype(np.float64)

@@ -36,28 +36,28 @@ def write_report(fitted: FittedOmniglot, snapshot: dict[str, np.ndarray], score:
     """
     data = fitted.data
     test = data.test
-    found = fitted.ask(test)
-    p = _array(found.probability)
-    told = [*scores(data, p, "this run", "run"), Metric("this run", BOUND, score)]
-    others, compared, said = [], [], []
+    prediction = fitted.ask(test)
+    p = _array(prediction.probability)
+    metrics = [*scores(data, p, "this run", "run"), Metric("this run", BOUND, score)]
+    others, compared, message = [], [], []
     if data.settings.baselines and len(test):
         for name, chances, note in baselines.compared(data):
-            said += [note] if note else []
+            message += [note] if note else []
             if chances is None:
                 continue
             others += scores(data, chances, name, "baseline")
-            compared.append(rows.accuracy(data.seen, test, chances))
+            compared.append(rows.accuracy(data.observed, test, chances))
     arrays = {
         **snapshot,
-        "accuracy": rows.accuracy(data.seen, test, p),
+        "accuracy": rows.accuracy(data.observed, test, p),
         **rows_of(data, p),
-        "test_entropy": _array(found.entropy),
-        "test_information": _array(found.information),
+        "test_entropy": _array(prediction.entropy),
+        "test_information": _array(prediction.information),
         "confusion": confusion(data, p),
         "confusion_across": across(fitted),
         "compare_accuracy": np.array(compared).reshape(len(compared), len(data.sizes)),
     }
-    return Report((*told, *others, *published(data, p)), arrays, tuple(said))
+    return Report((*metrics, *others, *published(data, p)), arrays, tuple(message))
 
 
 def scores(data: Prepared, p: Chances, method: str, source: str) -> list[Metric]:
@@ -65,17 +65,17 @@ def scores(data: Prepared, p: Chances, method: str, source: str) -> list[Metric]
 
     A classifier that is only ever certain (nearest neighbor) has no score of its probabilities.
     """
-    seen, test = data.seen, data.test
+    observed, test = data.observed, data.test
     if not len(test):
         return []
-    best = seen.offset[seen.output[test]] + p.argmax(1)
+    best = observed.offset[observed.output[test]] + p.argmax(1)
     precision, recall, f1, _ = precision_recall_fscore_support(
-        seen.number[test], best, average="weighted", zero_division=0.0
+        observed.number[test], best, average="weighted", zero_division=0.0
     )
     values = {"recall": recall, "precision": precision, "F1": f1}
-    sure, true = p.max(1), p[np.arange(len(p)), seen.label[test]]
+    sure, true = p.max(1), p[np.arange(len(p)), observed.label[test]]
     if (sure < 1.0).any():
-        right = (best == seen.number[test]).astype(float)
+        right = (best == observed.number[test]).astype(float)
         values["mean log probability (nats)"] = np.log(np.maximum(true, 1e-300)).mean()
         values["ECE"] = metrics.expected_calibration_error(sure, right)
     return [Metric(method, name, float(value), source=source) for name, value in values.items()]
@@ -83,34 +83,34 @@ def scores(data: Prepared, p: Chances, method: str, source: str) -> list[Metric]
 
 def rows_of(data: Prepared, p: Chances) -> dict[str, np.ndarray]:
     """The held-out rows, one by one and by bins of confidence."""
-    seen, test = data.seen, data.test
-    label, sure = seen.label[test], p.max(1, initial=0.0)
+    observed, test = data.observed, data.test
+    label, sure = observed.label[test], p.max(1, initial=0.0)
     best = p.argmax(1) if len(test) else label
     right = (best == label).astype(float)
     return {
         "test_row": data.places[test],
-        "test_class": seen.number[test],
-        "test_predicted": seen.offset[seen.output[test]] + best,
+        "test_class": observed.number[test],
+        "test_predicted": observed.offset[observed.output[test]] + best,
         "test_p": p[np.arange(len(p)), label],
         "test_confidence": sure,
         "test_right": right,
-        "test_output": seen.output[test],
+        "test_output": observed.output[test],
         "reliability": metrics.reliability(sure, right),
     }
 
 
 def confusion(data: Prepared, p: Chances) -> Float[np.ndarray, "c c"]:
     """Of each shown class's held-out rows, the share taken for each class of its output."""
-    seen, shown, test = data.seen, rows.shown(data.seen), data.test
+    observed, shown, test = data.observed, rows.shown(data.observed), data.test
     owner = np.repeat(np.arange(len(data.sizes)), data.sizes)[: len(shown)]
-    found = np.full((len(shown), len(shown)), np.nan)
-    found[owner[:, None] == owner] = 0.0
-    true = seen.number[test]
-    best = seen.offset[seen.output[test]] + (p.argmax(1) if len(test) else 0)
+    result = np.full((len(shown), len(shown)), np.nan)
+    result[owner[:, None] == owner] = 0.0
+    true = observed.number[test]
+    best = observed.offset[observed.output[test]] + (p.argmax(1) if len(test) else 0)
     count = np.bincount(true, minlength=data.sizes.sum())
     kept = (true < len(shown)) & (best < len(shown))
-    np.add.at(found, (true[kept], best[kept]), 1.0 / count[true[kept]])
-    return found
+    np.add.at(result, (true[kept], best[kept]), 1.0 / count[true[kept]])
+    return result
 
 
 def across(fitted: FittedOmniglot) -> Float[np.ndarray, "d d"]:
@@ -122,23 +122,23 @@ def across(fitted: FittedOmniglot) -> Float[np.ndarray, "d d"]:
     data = fitted.data
     d, test = len(data.sizes), data.test
     owner = torch.arange(d).repeat_interleave(torch.as_tensor(data.sizes)).numpy()
-    found = np.zeros((d, d))
+    result = np.zeros((d, d))
     step = max(1, RIVALS // int(data.sizes.sum()))
     for begin in range(0, len(test), step):
         which = test[begin : begin + step]
         best = fitted.means(which).argmax(1)
-        np.add.at(found, (data.seen.output[which], owner[best]), 1.0)
-    count = found.sum(1, keepdims=True)
-    return np.where(count > 0, found / np.maximum(count, 1), np.nan)
+        np.add.at(result, (data.observed.output[which], owner[best]), 1.0)
+    count = result.sum(1, keepdims=True)
+    return np.where(count > 0, result / np.maximum(count, 1), np.nan)
 
 
 def published(data: Prepared, p: Chances) -> list[Metric]:
     """The publication's figures, where the rows are the publication's."""
-    s, seen = data.settings, data.seen
+    s, observed = data.settings, data.observed
     whole = not s.shots and not s.n_classes and data.sizes.tolist() == [14, 14]
-    if set(seen.outputs) != set(PUBLISHED) or not whole:
+    if set(observed.outputs) != set(PUBLISHED) or not whole:
         return []
-    own = dict(zip(seen.outputs, rows.accuracy(seen, data.test, p)))
+    own = dict(zip(observed.outputs, rows.accuracy(observed, data.test, p)))
     mine = [
         Metric("this run", f"recall of {name.split('_')[0]}", float(value))
         for name, value in own.items()

@@ -96,11 +96,11 @@ def scores(case: Case, fold: int) -> Iterator[list[tuple[str, str, str, float]]]
     """Method, output, metric and value on the rows that a fold holds out, model after model."""
     number = case.label + 1000 * case.output
     split = StratifiedKFold(case.folds, shuffle=True, random_state=0).split(case.x, number)
-    learnt, test = next(islice(split, fold, None))
-    for method, train in _methods(case, learnt, fold):
+    training_rows, test = next(islice(split, fold, None))
+    for method, train in _methods(case, training_rows, fold):
         start = time.process_time()
         predict = train()
-        found = [(method, ALL, SECONDS, time.process_time() - start)]
+        results = [(method, ALL, SECONDS, time.process_time() - start)]
         best = predict(case.x[test], case.output[test])
         for d, name in enumerate(case.outputs):
             own = case.output[test] == d
@@ -108,15 +108,15 @@ def scores(case: Case, fold: int) -> Iterator[list[tuple[str, str, str, float]]]
                 case.label[test][own], best[own], average="weighted", zero_division=0.0
             )
             for metric, value in (("recall", recall), ("precision", precision), ("F1", f1)):
-                found.append((method, name, metric, float(value)))
-        yield found
+                results.append((method, name, metric, float(value)))
+        yield results
 
 
 def _methods(
-    case: Case, learnt: Int[np.ndarray, " m"], seed: int
+    case: Case, train: Int[np.ndarray, " m"], seed: int
 ) -> Iterator[tuple[str, Callable[[], Predict]]]:
     """Names of classifiers, and how each is trained."""
-    rows = (case.x[learnt], case.output[learnt], case.label[learnt])
+    rows = (case.x[train], case.output[train], case.label[train])
     for name, (model, options) in MODELS.items():
         if name not in LEFT_OUT or len(case.outputs) == 1:
             yield name, partial(_gaussian, case, model, *rows, seed, options, 0)

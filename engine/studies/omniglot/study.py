@@ -1,6 +1,6 @@
 """Omniglot: many outputs with classes of their own, few examples (Ma 2023, chapters 3 and 4).
 
-What the study adds to the models: which rows are learnt from, images brought to one size, a bound
+What the study adds to the models: which rows are learned from, images brought to one size, a bound
 of all rows now and then, matrices and pictures for the page, other classifiers on the same rows.
 """
 
@@ -43,36 +43,38 @@ class Study(TrainedStudy):
         self, settings: OmniglotSettings, table: pd.DataFrame | None, device: torch.device
     ) -> None:
         table = required("omniglot", table)
-        seen = of(table)
-        drawn = rows.shape(settings, seen)
-        seen, places = rows.chosen(settings, seen)
-        x, image = rows.as_learnt(settings, seen.x, drawn)
-        names = [f"p{i}" for i in range(x.shape[1])] if image is not None else seen.features
-        seen = Characters(seen.outputs, seen.classes, seen.output, seen.label, x, names)
-        learnt, test = rows.split(settings, seen)
-        self._follow(
+        observed = of(table)
+        drawn = rows.shape(settings, observed)
+        observed, places = rows.chosen(settings, observed)
+        x, image = rows.model_inputs(settings, observed.x, drawn)
+        names = [f"p{i}" for i in range(x.shape[1])] if image is not None else observed.features
+        observed = Characters(
+            observed.outputs, observed.classes, observed.output, observed.label, x, names
+        )
+        train, test = rows.split(settings, observed)
+        self._set_data(
             Prepared(
                 settings=settings,
-                metadata=rows.metadata_of(settings, seen, image, learnt, test),
-                seen=seen,
+                metadata=rows.metadata_of(settings, observed, image, train, test),
+                observed=observed,
                 image=image,
-                learnt=np.flatnonzero(learnt),
+                train=np.flatnonzero(train),
                 test=np.flatnonzero(test),
                 places=places,
                 device=device,
             )
         )
-        self.notes += rows.notes(seen, drawn, image, test)
+        self.notes += rows.notes(observed, drawn, image, test)
 
-    def _follow(self, data: Prepared) -> None:
+    def _set_data(self, data: Prepared) -> None:
         self._configure(data.settings, data.device)
         self.data, self.metadata = data, data.metadata
         self.temperature = 1.0
 
     # --- training -------------------------------------------------------------------------------
 
-    def begin(self, restart: int, stage: int, best: Tensors | None) -> None:
-        s, at = self.settings, torch.as_tensor(self.data.learnt).to(self.data.device)
+    def start_restart(self, restart: int, stage: int, best: Tensors | None) -> None:
+        s, at = self.settings, torch.as_tensor(self.data.train).to(self.data.device)
         self.generator = restart_generator(s.seed, restart)
         name, single = rows.kernel_of(s, self.data.image), s.model in models.SINGLE
         kernel = models.kernel_for(s, name, self.data.x[at], self.data.image, single)
@@ -81,7 +83,7 @@ class Study(TrainedStudy):
         first = (
             slice(None)
             if best is None
-            else torch.as_tensor(_firsts(self.data.seen, self.data.learnt))
+            else torch.as_tensor(_firsts(self.data.observed, self.data.train))
         )
         self.model = models.build(
             s, s.model, kernel, self.prepared[first], output[first], self.data.sizes.tolist(),
@@ -98,9 +100,11 @@ class Study(TrainedStudy):
             rate=s.learning_rate,
             horizon=s.max_steps,
         )
-        scored = rows.some(np.arange(len(at)), self.data.seen.output[self.data.learnt], MOST_SCORED)
+        scored = rows.some(
+            np.arange(len(at)), self.data.observed.output[self.data.train], MOST_SCORED
+        )
         self._scored = torch.as_tensor(scored).to(self.data.device)
-        self.bound, self.n_rows = float("nan"), len(self.data.learnt)
+        self.bound, self.n_rows = float("nan"), len(self.data.train)
         if best is not None:
             self._take(best)
 
@@ -109,25 +113,25 @@ class Study(TrainedStudy):
         steps = self.trainer.steps
         if steps != 1 and steps % WHOLE_EVERY and steps != self.max_steps:
             return self.bound
-        which = torch.as_tensor(self.data.learnt).to(self.data.device)[self._scored]
-        found = self.model.bound(
+        which = torch.as_tensor(self.data.train).to(self.data.device)[self._scored]
+        result = self.model.bound(
             self.prepared[self._scored], self.data.output[which], self.data.label[which]
         )
         kl = models.kl_divergence(self.model)
-        return (float(found) + kl) / len(which) - kl / len(self.data.learnt)
+        return (float(result) + kl) / len(which) - kl / len(self.data.train)
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """Everything that a page shows of the model as it is (see the catalog)."""
-        asked = rows.some(self.data.test, self.data.seen.output[self.data.test], rows.AT_ONCE)
-        p = _array(self.present.ask(asked, draws=DRAWS).probability)
+        query = rows.some(self.data.test, self.data.observed.output[self.data.test], rows.AT_ONCE)
+        p = _array(self.present.ask(query, draws=DRAWS).probability)
         return {
-            "accuracy": rows.accuracy(self.data.seen, asked, p),
+            "accuracy": rows.accuracy(self.data.observed, query, p),
             **self.shared(),
             **self.patches(),
-            **rows.examples(self.data.seen, self.data.image, asked, p),
+            **rows.examples(self.data.observed, self.data.image, query, p),
         }
 
-    # --- what the model has learnt --------------------------------------------------------------
+    # --- what the model has learned --------------------------------------------------------------
 
     @property
     def present(self) -> FittedOmniglot:
@@ -138,7 +142,7 @@ class Study(TrainedStudy):
     def shared(self) -> dict[str, np.ndarray]:
         """Coregionalisation of the shown classes, and of the outputs over all classes."""
         factors = self.present.factors()
-        own = factors[:, rows.shown(self.data.seen)]
+        own = factors[:, rows.shown(self.data.observed)]
         latent = matrices.largest(factors)
         correlation = matrices.correlation(own)
         return {
@@ -160,25 +164,25 @@ class Study(TrainedStudy):
 
     # --- afterwards -----------------------------------------------------------------------------
 
-    def conclude(self, kept: list[tuple[float, Tensors]]) -> Report:
+    def finalize(self, restarts: list[tuple[float, Tensors]]) -> Report:
         from scant.studies.omniglot.report import write_report
 
-        score = self._begin_best(kept)
-        said = ""
+        score = self._start_from_best(restarts)
+        message = ""
         if self.settings.calibrate:
-            self.temperature, said = temperature.find(self.data, self.model)
+            self.temperature, message = temperature.find(self.data, self.model)
         report = write_report(self.present, self.snapshot(), score)
-        return replace(report, notes=(said, *report.notes)) if said else report
+        return replace(report, notes=(message, *report.notes)) if message else report
 
     def fitted(self) -> tuple[Tensors, dict[str, Any]]:
         tensors = {f"model.{k}": v for k, v in self.model.state_dict().items()}
-        x = torch.as_tensor(self.data.seen.x)
+        x = torch.as_tensor(self.data.observed.x)
         if self.data.image is not None:
             x = (x * rows.SHADES).round().to(torch.uint8)
         tensors["rows.x"] = x
         for name in ("output", "label"):
-            tensors[f"rows.{name}"] = torch.tensor(getattr(self.data.seen, name))
-        tensors["rows.learnt"] = torch.as_tensor(self.data.learnt)
+            tensors[f"rows.{name}"] = torch.tensor(getattr(self.data.observed, name))
+        tensors["rows.learnt"] = torch.as_tensor(self.data.train)
         tensors["rows.test"] = torch.as_tensor(self.data.test)
         return tensors, {"words": self.metadata, "temperature": self.temperature}
 
@@ -197,23 +201,23 @@ class Study(TrainedStudy):
         if image is not None:
             x = x / rows.SHADES
         names = [f"p{i}" for i in range(x.shape[1])] if image is not None else metadata["features"]
-        seen = Characters(
+        observed = Characters(
             metadata["outputs"], metadata["classes"], kept["output"], kept["label"], x, names
         )
-        study._follow(
+        study._set_data(
             Prepared(
                 settings=settings,
                 metadata=metadata,
-                seen=seen,
+                observed=observed,
                 image=image,
-                learnt=kept["learnt"],
+                train=kept["learnt"],
                 test=kept["test"],
                 places=np.empty(0, dtype=np.int64),
                 device=device,
             )
         )
         study.temperature = float(meta.get("temperature", 1.0))
-        study.begin(0, 0, part(tensors, "model."))
+        study.start_restart(0, 0, part(tensors, "model."))
         return study
 
     # --- questions ------------------------------------------------------------------------------
@@ -231,16 +235,16 @@ class Study(TrainedStudy):
 
         return predictions(self.present, table)
 
-    def explore(self, question: str, **asked: Any) -> dict[str, np.ndarray]:
+    def explore(self, question: str, **query: Any) -> dict[str, np.ndarray]:
         """Answers "draw", "response", "block" and "shots" (see the catalog)."""
         from scant.studies.omniglot.explore import answer
 
-        return answer(self.present, question, asked)
+        return answer(self.present, question, query)
 
 
-def _firsts(seen: Characters, learnt: Int[np.ndarray, " n"]) -> Int[np.ndarray, " d"]:
-    """The first row of each output, among the rows that are learnt from."""
-    return np.unique(seen.output[learnt], return_index=True)[1]
+def _firsts(observed: Characters, train: Int[np.ndarray, " n"]) -> Int[np.ndarray, " d"]:
+    """The first row of each output, among the rows that are learned from."""
+    return np.unique(observed.output[train], return_index=True)[1]
 
 
 def _array(values: torch.Tensor) -> np.ndarray:

@@ -143,14 +143,14 @@ def of(
 
 
 def columns_of(frame: pd.DataFrame, name: str = "the table") -> list[str]:
-    """The columns that are learnt from: pixels in their order, or else all that are numbers.
+    """The columns that are learned from: pixels in their order, or else all that are numbers.
 
     Raises:
         BadInput: There are none, a pixel is missing between two, or there are too many.
     """
     kept = ("output", "label", "predicted", "probability")
     others = [c for c in map(str, frame.columns) if c not in kept]
-    pixels = {int(found[1]): c for c in others if (found := _PIXEL.fullmatch(c))}
+    pixels = {int(match[1]): c for c in others if (match := _PIXEL.fullmatch(c))}
     if len(pixels) > 3 and 2 * len(pixels) > len(others):
         gap = next((i for i in range(max(pixels) + 1) if i not in pixels), None)
         if gap is not None:
@@ -163,7 +163,7 @@ def columns_of(frame: pd.DataFrame, name: str = "the table") -> list[str]:
     if not 1 <= len(numbers) <= MOST_FEATURES:
         raise BadInput(
             f"{name} has {len(numbers):,} columns of numbers, and 1 to {MOST_FEATURES:,} can be "
-            "learnt from; only pixels (p0, p1, …) may be more."
+            "features; only pixels (p0, p1, …) may be more."
         )
     return numbers
 
@@ -223,12 +223,12 @@ def _labels(
     """Names of each output's classes, and each row's index among them."""
     given = frame["label"] if "label" in frame else pd.Series([None] * len(frame), dtype=object)
     labels = [None if pd.isna(w) else str(w) for w in given]
-    found: list[dict[str, int]] = [{} for _ in range(count)]
+    results: list[dict[str, int]] = [{} for _ in range(count)]
     if classes is not None:
-        found = [{word: i for i, word in enumerate(names)} for names in classes]
+        results = [{word: i for i, word in enumerate(names)} for names in classes]
     else:
         for d, word in zip(output, labels):
             if word is not None:
-                found[d].setdefault(word, len(found[d]))
-    label = [UNKNOWN if w is None else found[d].get(w, UNKNOWN) for d, w in zip(output, labels)]
-    return [list(names) for names in found], np.array(label, dtype=np.int64)
+                results[d].setdefault(word, len(results[d]))
+    label = [UNKNOWN if w is None else results[d].get(w, UNKNOWN) for d, w in zip(output, labels)]
+    return [list(names) for names in results], np.array(label, dtype=np.int64)

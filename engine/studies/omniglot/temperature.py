@@ -27,16 +27,16 @@ DRAWS = 64  # of the latent functions
 
 def find(data: Prepared, model: models.Model) -> tuple[float, str]:
     """The temperature, and a sentence about it; 1 where there are too few or too many rows."""
-    left = left_out(data.seen.number[data.learnt])
+    left = left_out(data.observed.number[data.train])
     if len(left) < FEWEST:
         return 1.0, "Probabilities have no temperature: there are too few rows to find one by."
-    if len(data.learnt) > MOST_ROWS:
+    if len(data.train) > MOST_ROWS:
         return 1.0, (
-            f"Probabilities have no temperature: finding one with {len(data.learnt):,} rows "
+            f"Probabilities have no temperature: finding one with {len(data.train):,} rows "
             "takes too long."
         )
-    order = np.concatenate([np.setdiff1d(np.arange(len(data.learnt)), left), left])
-    at = torch.as_tensor(data.learnt[order]).to(data.device)
+    order = np.concatenate([np.setdiff1d(np.arange(len(data.train)), left), left])
+    at = torch.as_tensor(data.train[order]).to(data.device)
     prepared = model.kernel.prepare(data.x[at])
     output, label = data.output[at], data.label[at]
     first = len(order) - len(left)
@@ -56,19 +56,19 @@ def find(data: Prepared, model: models.Model) -> tuple[float, str]:
         return total / len(left)
 
     bounds = (math.log(COLDEST), math.log(HOTTEST))
-    found = minimize_scalar(cost, bounds=bounds, method="bounded", options={"xatol": 0.01})
-    value = float(math.exp(found.x))
+    result = minimize_scalar(cost, bounds=bounds, method="bounded", options={"xatol": 0.01})
+    value = float(math.exp(result.x))
     return value, (
         f"Functions are divided by a temperature of {value:.2f} before the softmax, chosen on "
-        f"{len(left):,} rows learnt from that another model was not shown."
+        f"{len(left):,} training rows that another model was not trained on."
     )
 
 
 def left_out(number: Int[np.ndarray, " n"]) -> Int[np.ndarray, " k"]:
     """One row in five of each class, one at least, and none of a class with a single row."""
-    found = []
+    results = []
     for c in np.unique(number):
         own = np.flatnonzero(number == c)
         if len(own) > 1:
-            found.append(own[-max(1, len(own) // ONE_IN) :])
-    return np.concatenate(found) if found else np.empty(0, int)
+            results.append(own[-max(1, len(own) // ONE_IN) :])
+    return np.concatenate(results) if results else np.empty(0, int)

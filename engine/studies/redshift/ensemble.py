@@ -49,12 +49,16 @@ class Target(NamedTuple):
     def standardize(self, z: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
         return ((z.log() if self.positive else z) - self.centre) / self.scale
 
-    def restore(self, found: GPzPrediction) -> Located:
+    def restore(self, prediction: GPzPrediction) -> Located:
         """A prediction in the target's unit; log-normal variances keep their parts' proportions."""
-        mean = found.mean * self.scale + self.centre
+        mean = prediction.mean * self.scale + self.centre
         parts = [
             part * self.scale**2
-            for part in (found.model_variance, found.noise_variance, found.input_variance)
+            for part in (
+                prediction.model_variance,
+                prediction.noise_variance,
+                prediction.input_variance,
+            )
         ]
         if self.positive:
             whole = parts[0] + parts[1] + parts[2]
@@ -63,10 +67,10 @@ class Target(NamedTuple):
             mean = moments.mean
         return Located(mean, *parts)
 
-    def log_density(self, z: Float[Tensor, " n"], found: GPzPrediction) -> Float[Tensor, " n"]:
+    def log_density(self, z: Float[Tensor, " n"], prediction: GPzPrediction) -> Float[Tensor, " n"]:
         """ln p(z), in nats, of a Gaussian (or log-normal) prediction."""
-        away = (self.standardize(z) - found.mean).square() / found.variance
-        scale = found.variance.log() + 2 * math.log(self.scale) + math.log(2 * math.pi)
+        away = (self.standardize(z) - prediction.mean).square() / prediction.variance
+        scale = prediction.variance.log() + 2 * math.log(self.scale) + math.log(2 * math.pi)
         return -0.5 * (away + scale) - (z.log() if self.positive else 0.0)
 
 
@@ -96,21 +100,21 @@ class Members:
             centres,
             whole.precisions.expand(k, -1, -1) * k ** (2 / x.shape[1]),
         )
-        found = fit_mixture(x, start, free=True)
+        result = fit_mixture(x, start, free=True)
         for model in models:
-            model.mixture_log_weights = found.log_weights
-            model.mixture_means = found.means
-            model.mixture_precisions = found.precisions
+            model.mixture_log_weights = result.log_weights
+            model.mixture_means = result.means
+            model.mixture_precisions = result.precisions
             model.input_mean, model.input_precision = whole.means[0], whole.precisions[0]
         return cls(models)
 
     def predict(self, x: Float[Tensor, "n d"], noise: Float[Tensor, "n d"] | None) -> GPzPrediction:
         """Moments of the mixture of all members, NaN in x where missing."""
-        found = [model.predict(x, noise) for model in self.models]
-        mean = torch.stack([f.mean for f in found])
+        prediction = [model.predict(x, noise) for model in self.models]
+        mean = torch.stack([f.mean for f in prediction])
 
         def average(part: str) -> Tensor:
-            return torch.stack([getattr(f, part) for f in found]).mean(0)
+            return torch.stack([getattr(f, part) for f in prediction]).mean(0)
 
         return GPzPrediction(
             mean.mean(0),
@@ -121,9 +125,9 @@ class Members:
 
     def components(self, x: Float[Tensor, "n d"], noise: Float[Tensor, "n d"] | None) -> Components:
         """All components of all members, their weights shared out equally."""
-        found = [model.predict_components(x, noise) for model in self.models]
-        columns = [torch.cat(parts, dim=1) for parts in zip(*(vars(f).values() for f in found))]
-        return Components(columns[0] / len(found), *columns[1:])
+        results = [model.predict_components(x, noise) for model in self.models]
+        columns = [torch.cat(parts, dim=1) for parts in zip(*(vars(f).values() for f in results))]
+        return Components(columns[0] / len(results), *columns[1:])
 
     def tensors(self) -> Tensors:
         """Everything that prediction needs, by member."""

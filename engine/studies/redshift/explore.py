@@ -14,13 +14,13 @@ GRID = 240
 DRAWN = 6  # components drawn one by one; the others are in the sum
 
 
-def answer(fitted: FittedGPz, question: str, asked: dict[str, Any]) -> dict[str, np.ndarray]:
+def answer(fitted: FittedGPz, question: str, query: dict[str, Any]) -> dict[str, np.ndarray]:
     """The arrays that the catalog promises for `question`.
 
     Raises:
         BadInput: A question that this study does not know, a band or row that is not there.
     """
-    off = list(asked.get("off", ()))
+    off = list(query.get("off", ()))
     unknown = [band for band in off if band not in fitted.features.bands]
     if unknown:
         raise BadInput(
@@ -31,20 +31,20 @@ def answer(fitted: FittedGPz, question: str, asked: dict[str, Any]) -> dict[str,
     if question == "without":
         return without(fitted, off)
     if question == "density":
-        return density(fitted, int(asked.get("row", 0)), off)
+        return density(fitted, int(query.get("row", 0)), off)
     raise BadInput(f"Nothing is known of {question!r}; ask 'without' or 'density'.")
 
 
 def without(fitted: FittedGPz, off: list[str]) -> dict[str, np.ndarray]:
     """Every test row as if the bands in `off` had not been measured (5.22-5.40)."""
-    found = fitted.ask(fitted.shown, off)
-    y, mean = fitted.shown[fitted.settings.target].to_numpy(), found.mean.numpy()
-    variance = found.variance.numpy()
+    prediction = fitted.ask(fitted.shown, off)
+    y, mean = fitted.shown[fitted.settings.target].to_numpy(), prediction.mean.numpy()
+    variance = prediction.variance.numpy()
     return {
         "z_mean": mean,
-        "std_model": found.model_variance.sqrt().numpy(),
-        "std_noise": found.noise_variance.sqrt().numpy(),
-        "std_input": found.input_variance.sqrt().numpy(),
+        "std_model": prediction.model_variance.sqrt().numpy(),
+        "std_noise": prediction.noise_variance.sqrt().numpy(),
+        "std_input": prediction.input_variance.sqrt().numpy(),
         "metrics": np.array(
             [
                 metrics.rmse(y, mean),

@@ -123,8 +123,8 @@ class Features:
         usual = np.concatenate([np.linalg.solve(self.combine, self.centre[:b]), self.centre[b:]])
         # A missing band is put where the observed ones would place it, all else being usual.
         away = measured[:, :b] - usual[:b]
-        seen = np.maximum((~np.isnan(away)).sum(axis=1), 1)
-        shift = np.nansum(away, axis=1) / seen
+        observed = np.maximum((~np.isnan(away)).sum(axis=1), 1)
+        shift = np.nansum(away, axis=1) / observed
         usual = np.tile(usual, (len(measured), 1))
         usual[:, :b] += shift[:, None]
         filled = np.where(np.isnan(measured), usual, measured)

@@ -43,8 +43,8 @@ def write_report(fitted: FittedGPz, learn: pd.DataFrame) -> Report:
         learn: Training and validation rows, which the baselines learn from too.
     """
     y = fitted.held[fitted.settings.target].to_numpy(float)
-    found = fitted.ask(fitted.held)
-    mean, variance = found.mean.numpy(), found.variance.numpy()
+    prediction = fitted.ask(fitted.held)
+    mean, variance = prediction.mean.numpy(), prediction.variance.numpy()
     forest, line = baselines(fitted.features, learn, fitted.settings)
     rows = own_metrics(y, mean, variance, fitted.settings.seed)
     for name, model in (("random forest", forest), ("linear regression", line)):
@@ -65,9 +65,9 @@ def write_report(fitted: FittedGPz, learn: pd.DataFrame) -> Report:
     rows_of = {
         "z_true": y,
         "z_mean": mean,
-        "std_model": found.model_variance.sqrt().numpy(),
-        "std_noise": found.noise_variance.sqrt().numpy(),
-        "std_input": found.input_variance.sqrt().numpy(),
+        "std_model": prediction.model_variance.sqrt().numpy(),
+        "std_noise": prediction.noise_variance.sqrt().numpy(),
+        "std_input": prediction.input_variance.sqrt().numpy(),
         "pit": metrics.pit(y, mean, variance),
         "features": fitted.held[list(fitted.features.bands)].to_numpy(float),
     }
@@ -79,7 +79,7 @@ def write_report(fitted: FittedGPz, learn: pd.DataFrame) -> Report:
         "kept": metrics.by_confidence(y, mean, variance, SHARES),
         "missing": with_bands_missing(fitted, forest),
     }
-    notes = notes_of(found, arrays["coverage"], len(learn), photometry)
+    notes = notes_of(prediction, arrays["coverage"], len(learn), photometry)
     return Report(tuple(rows), arrays, notes)
 
 
@@ -155,15 +155,15 @@ def with_bands_missing(fitted: FittedGPz, forest: Pipeline) -> Float[ndarray, "3
     table = fitted.held.iloc[:MISSING_ROWS].reset_index(drop=True)
     y = table[fitted.settings.target].to_numpy(float)
     generator = np.random.default_rng(fitted.settings.seed)
-    found = []
+    results = []
     for count in range(min(5, len(bands))):
         hidden = hide(generator, len(table), len(bands), count)
         less = table.copy()
         less[list(bands)] = less[list(bands)].mask(hidden)
         ours = fitted.ask(less).mean.numpy()
         theirs = forest.predict(table_of(fitted.features, table, hidden))
-        found.append([count, metrics.rmse(y, ours), metrics.rmse(y, theirs)])
-    return np.array(found).T
+        results.append([count, metrics.rmse(y, ours), metrics.rmse(y, theirs)])
+    return np.array(results).T
 
 
 def hide(
@@ -182,17 +182,17 @@ def is_photometry(features: Features, settings: RedshiftSettings) -> bool:
 
 
 def notes_of(
-    found: GPzPrediction, covered: Float[ndarray, "2 c"], learnt: int, photometry: bool
+    prediction: GPzPrediction, covered: Float[ndarray, "2 c"], n_train: int, photometry: bool
 ) -> tuple[str, ...]:
     """What a person should take home, in words."""
-    model, whole = float(found.model_variance.mean()), float(found.variance.mean())
+    model, whole = float(prediction.model_variance.mean()), float(prediction.variance.mean())
     level, held = covered[:, -1]
     notes = [
         f"More data like these would remove about {100 * model / whole:.0f}% of the predictive "
         "variance; the rest needs better or further measurements.",
         f"The {100 * level:.0f}% intervals hold {100 * held:.1f}% of the test rows.",
     ]
-    if learnt > FOREST_ROWS:
+    if n_train > FOREST_ROWS:
         notes.append(f"The baselines were fitted to the first {FOREST_ROWS:,} rows only.")
     if photometry:
         notes.append(

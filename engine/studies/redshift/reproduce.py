@@ -48,16 +48,16 @@ def reproduce(quick: bool, data: Path | None) -> Runs:
     if data is not None:
         table, source = boss(data), "SDSS-III BOSS DR10, stand-in for SDSS-DR12"
     for seed in range(1 if quick else 3):
-        told: set[tuple[str, str, str]] = (
+        known: set[tuple[str, str, str]] = (
             set()
         )  # baselines of a seed are the same beside every variant
         for method, values in _variants(quick):
             report = _run(table, {**(SMALL if quick else SIZES), **values, "seed": seed})
-            found = [one for one in _figures(method, report) if one[:3] not in told]
-            told |= {one[:3] for one in found}
+            results = [one for one in _figures(method, report) if one[:3] not in known]
+            known |= {one[:3] for one in results}
             yield [
                 Score(experiment, source, name, metric, value, _published(name, metric))
-                for experiment, name, metric, value in found
+                for experiment, name, metric, value in results
             ]
         if data is not None and not quick:
             yield from mixed(galaxies(data, sum(MIXED_SIZES.values()), seed=seed), seed)

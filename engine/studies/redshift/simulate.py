@@ -20,7 +20,7 @@ import pandas as pd
 from jaxtyping import Float, Int
 
 BANDS = ("u", "g", "r", "i", "z")
-CENTRES = np.array([355.0, 469.0, 617.0, 748.0, 893.0])
+CENTERS = np.array([355.0, 469.0, 617.0, 748.0, 893.0])
 WIDTHS = np.array([57.0, 139.0, 137.0, 153.0, 110.0])  # full width at half maximum
 DEPTHS = np.array([23.6, 24.3, 24.0, 23.4, 22.4])  # AB magnitude of a five-sigma detection
 LINES = np.array([372.7, 486.1, 500.7, 656.3])  # [O II], H beta, [O III], H alpha
@@ -75,15 +75,15 @@ def spectrum(
     flux *= c.break_4000 + (1 - c.break_4000) / (1 + np.exp(-(wavelength - 398.0) / 5.0))
     flux *= c.break_balmer + (1 - c.break_balmer) / (1 + np.exp(-(wavelength - 366.0) / 5.0))
     flux *= np.minimum(wavelength / 380.0, 1.0) ** c.ultraviolet
-    for centre, width in zip(LINES, c.lines):
-        profile = np.exp(-0.5 * ((wavelength - centre) / 3.0) ** 2) / (3.0 * np.sqrt(2 * np.pi))
+    for center, width in zip(LINES, c.lines):
+        profile = np.exp(-0.5 * ((wavelength - center) / 3.0) ** 2) / (3.0 * np.sqrt(2 * np.pi))
         flux *= 1 + width * profile
     return flux * 10 ** (-0.4 * dust * (550.0 / wavelength) ** 0.7)
 
 
 def passbands(wavelength: Float[np.ndarray, " w"]) -> Float[np.ndarray, "5 w"]:
     """Photon response of the five bands: top hats with soft edges."""
-    away = np.abs(wavelength - CENTRES[:, None]) - WIDTHS[:, None] / 2
+    away = np.abs(wavelength - CENTERS[:, None]) - WIDTHS[:, None] / 2
     return 1 / (1 + np.exp(away / 4.0))
 
 
@@ -112,8 +112,8 @@ def _band_fluxes() -> Float[np.ndarray, "c v z 5"]:
     for c, kind in enumerate(CLASSES):
         for v, dust in enumerate(_DUST):
             flux = spectrum(kind, rest, float(dust))
-            seen = [np.interp(wavelength / (1 + z), rest, flux) / (1 + z) for z in _REDSHIFTS]
-            table[c, v] = np.array(seen) @ weights.T
+            observed = [np.interp(wavelength / (1 + z), rest, flux) / (1 + z) for z in _REDSHIFTS]
+            table[c, v] = np.array(observed) @ weights.T
             table[c, v] /= table[c, v, 0, BANDS.index("r")]
     return table
 
@@ -190,14 +190,14 @@ def _observe(
     # Photon noise of the source equals that of the sky at 21 mag, and calibration has a floor.
     photons = sky**2 * np.maximum(flux, 0) / 10 ** (-0.4 * 21.0)
     noise = np.sqrt(sky**2 + photons + (FLOOR / _POGSON * flux) ** 2)
-    seen = flux + noise * rng.standard_normal(flux.shape)
+    observed = flux + noise * rng.standard_normal(flux.shape)
     softening = 10 ** (-0.4 * DEPTHS) / 5
-    magnitude = -_POGSON * (np.arcsinh(seen / (2 * softening)) + np.log(softening))
+    magnitude = -_POGSON * (np.arcsinh(observed / (2 * softening)) + np.log(softening))
     # What a survey can know of its noise comes from the flux it saw.
-    known = np.sqrt(sky**2 + sky**2 * np.maximum(seen, 0) / 10 ** (-0.4 * 21.0))
-    known = np.hypot(known, FLOOR / _POGSON * seen)
-    error = _POGSON * known / np.sqrt(seen**2 + 4 * softening**2)
-    return magnitude, error, seen / known
+    known = np.sqrt(sky**2 + sky**2 * np.maximum(observed, 0) / 10 ** (-0.4 * 21.0))
+    known = np.hypot(known, FLOOR / _POGSON * observed)
+    error = _POGSON * known / np.sqrt(observed**2 + 4 * softening**2)
+    return magnitude, error, observed / known
 
 
 def _block(rng: np.random.Generator) -> tuple[Float[np.ndarray, "n 11"], Float[np.ndarray, "n 5"]]:

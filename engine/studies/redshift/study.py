@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -21,6 +21,7 @@ from scant.events import Report
 from scant.models.gpz.change_of_basis import full_gamma, in_coordinates
 from scant.models.gpz.input_density import fill, single_gaussian
 from scant.models.gpz.model import GPz
+from scant.models.gpz.row_sums import LocalRows, Pattern, RowSums
 from scant.models.gpz.training import GPzTrainer
 from scant.models.gpz.weights import balanced_weights, normal_weights, normalized_weights
 from scant.random import restart_generator
@@ -34,6 +35,9 @@ from scant.studies.redshift.preprocessing import Features
 from scant.studies.redshift.report import write_report
 from scant.studies.trained import TrainedStudy
 from torch import Tensor
+
+if TYPE_CHECKING:
+    from scant.models.gpz.distributed import Processes
 
 SHOWN_LIVE = 600  # test rows in a snapshot: enough to see, cheap to send
 WEIGHTS = {
@@ -78,6 +82,7 @@ class Study(TrainedStudy):
         super()._configure(settings, device)
         self.structures = stages_to(settings.covariance, settings.start)
         self.stages = len(self.structures)
+        self._processes: Processes | None = None
 
     # --- rows -----------------------------------------------------------------------------------
 
@@ -135,7 +140,7 @@ class Study(TrainedStudy):
 
     # --- training -------------------------------------------------------------------------------
 
-    def begin(self, restart: int, stage: int, best: Tensors | None) -> None:
+    def start_restart(self, restart: int, stage: int, best: Tensors | None) -> None:
         train, validation = self._rows(restart)
         x = self.features.inputs(self.learn).to(self.device)
         noise = self.features.noise(self.learn)
@@ -159,11 +164,20 @@ class Study(TrainedStudy):
         self.live_z = self._z(shown).numpy()
         self.model = self._model(self.structures[stage])
         generator = restart_generator(self.settings.seed, restart)
-        self.model.initialize(self.X, self.y, generator)
+        self.model.init_from_data(self.X, self.y, generator)
         if best is not None:
             self._take(best)
-        self.trainer = GPzTrainer(self.model, self.X, self.y, self.omega, self.noise)
+        self.trainer = GPzTrainer(self.model, self.X, self.y, self.omega, self.noise, self._place)
         self.n_rows = float(self.omega.sum())
+
+    def _place(self, patterns: list[Pattern], n_basis: int) -> RowSums:
+        """The training rows, in this process or shared with others."""
+        if self.settings.workers == 1:
+            return LocalRows(patterns, n_basis)
+        from scant.models.gpz.distributed import DistributedRows, Processes
+
+        self._processes = self._processes or Processes(self.settings.workers)
+        return DistributedRows(patterns, n_basis, self._processes)
 
     def _model(self, structure: Any) -> GPz:
         s = self.settings
@@ -181,8 +195,8 @@ class Study(TrainedStudy):
             warnings.simplefilter("always", RuntimeWarning)
             self.model.take_posterior(self.trainer.log_evidence.posterior())
         self._note([str(warning.message) for warning in said])
-        found = self.model.predict(X, noise)
-        score = self.target.log_density(z, found)
+        prediction = self.model.predict(X, noise)
+        score = self.target.log_density(z, prediction)
         weighted = (omega * score).sum() / omega.sum()
         return Step(elbo, float(weighted))
 
@@ -198,36 +212,36 @@ class Study(TrainedStudy):
     @torch.no_grad()
     def _take(self, parameters: Tensors) -> None:
         for name, value in self.model.named_parameters():
-            found = parameters[name].to(self.device)
-            value.copy_(narrow(found, self.model.covariance) if name == "gamma" else found)
+            result = parameters[name].to(self.device)
+            value.copy_(narrow(result, self.model.covariance) if name == "gamma" else result)
 
     def snapshot(self) -> dict[str, np.ndarray]:
         if self.members is not None:
             model = self.members.models[0]
             live = self.live @ torch.linalg.inv(self.T).T
-            found = self.target.restore(self.members.predict(live, None))
+            prediction = self.target.restore(self.members.predict(live, None))
             to_x = torch.eye(len(self.T), dtype=live.dtype, device=self.device)
         else:
             model, live, to_x = self.model, self.live, self.T
-            found = self.target.restore(model.predict(live))
+            prediction = self.target.restore(model.predict(live))
         return {
             "z_true": self.live_z,
-            "z_mean": found.mean.cpu().numpy(),
-            "std_model": found.model_variance.sqrt().cpu().numpy(),
-            "std_noise": found.noise_variance.sqrt().cpu().numpy(),
+            "z_mean": prediction.mean.cpu().numpy(),
+            "std_model": prediction.model_variance.sqrt().cpu().numpy(),
+            "std_noise": prediction.noise_variance.sqrt().cpu().numpy(),
             "relevance": np.sort(model.relevance().cpu().numpy())[::-1].copy(),
             "feature_relevance": sensitivity(model, live, to_x),
         }
 
     # --- afterwards -----------------------------------------------------------------------------
 
-    def conclude(self, kept: list[tuple[float, Tensors]]) -> Report:
-        chosen: Sequence[int] = range(len(kept))
+    def finalize(self, restarts: list[tuple[float, Tensors]]) -> Report:
+        chosen: Sequence[int] = range(len(restarts))
         if self.settings.combine == "best":
-            chosen = [max(chosen, key=lambda r: kept[r][0])]
+            chosen = [max(chosen, key=lambda r: restarts[r][0])]
         models = []
         for r in chosen:
-            self.begin(r, self.stages - 1, kept[r][1])
+            self.start_restart(r, self.stages - 1, restarts[r][1])
             self.model.take_posterior(self.trainer.log_evidence.posterior())
             models.append(in_coordinates(self.model, self.T))
         x = self.features.inputs(self.learn).to(self.device)
@@ -268,7 +282,7 @@ class Study(TrainedStudy):
     @property
     def posterior(self) -> FittedGPz:
         """What was fitted, as report and answers take it."""
-        assert self.members is not None, "conclude comes first"
+        assert self.members is not None, "finalize comes first"
         return FittedGPz(
             self.settings, self.features, self.target, self.members, self.held, self.device
         )
@@ -286,18 +300,18 @@ class Study(TrainedStudy):
                 f"The table has none of the features {', '.join(bands)}; "
                 "rename its columns to those of the training table."
             )
-        found = self.posterior.ask(table)
+        prediction = self.posterior.ask(table)
         return table.assign(
-            mean=found.mean.numpy(),
-            std=found.variance.sqrt().numpy(),
-            std_model=found.model_variance.sqrt().numpy(),
-            std_noise=found.noise_variance.sqrt().numpy(),
-            std_input=found.input_variance.sqrt().numpy(),
+            mean=prediction.mean.numpy(),
+            std=prediction.variance.sqrt().numpy(),
+            std_model=prediction.model_variance.sqrt().numpy(),
+            std_noise=prediction.noise_variance.sqrt().numpy(),
+            std_input=prediction.input_variance.sqrt().numpy(),
         )
 
-    def explore(self, question: str, **asked: Any) -> dict[str, np.ndarray]:
+    def explore(self, question: str, **query: Any) -> dict[str, np.ndarray]:
         """Answers "without" (bands switched off) and "density" (one galaxy's p(z))."""
-        return answer(self.posterior, question, asked)
+        return answer(self.posterior, question, query)
 
 
 def bands_of(table: pd.DataFrame, target: str) -> list[str]:

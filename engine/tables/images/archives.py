@@ -71,7 +71,7 @@ def read_images(
         limit_bytes: Larger archives are refused before they are read.
 
     Returns:
-        A row an image in order of path: the levels as text, then `p0 … p{w*h-1}`, grey values in
+        A row an image in order of path: the levels as text, then `p0 … p{w*h-1}`, gray values in
         [0, 1] row by row.
 
     Raises:
@@ -190,7 +190,7 @@ def _pixels(
 def read_image(
     content: bytes, *, name: str, size: tuple[int, int], limits: ArchiveLimits | None = None
 ) -> Float[np.ndarray, "h w"]:
-    """The bytes of one image file as grey values in [0, 1], 1 for white.
+    """The bytes of one image file as gray values in [0, 1], 1 for white.
 
     Args:
         content: PNG, JPEG, BMP, GIF or TIFF.
@@ -209,9 +209,9 @@ def read_image(
                     f"{name} has {image.width:,} x {image.height:,} pixels and the limit is "
                     f"{most:,}; make it smaller."
                 )
-            grey = image.convert("L").resize(size, Image.Resampling.BOX)
+            gray = image.convert("L").resize(size, Image.Resampling.BOX)
     except BadInput:
         raise
     except BROKEN:
         raise BadInput(f"{name} is not an image that can be read; replace it.") from None
-    return np.asarray(grey, dtype=np.float32) / np.float32(255)
+    return np.asarray(gray, dtype=np.float32) / np.float32(255)

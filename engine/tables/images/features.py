@@ -90,13 +90,13 @@ def _of(image: UInt8[np.ndarray, "h w 3"]) -> Float[np.ndarray, " d"]:
     from skimage.feature import hog, local_binary_pattern
 
     lab = rgb2lab(image)
-    grey = lab[..., 0]
+    gray = lab[..., 0]
     own = (lab - np.median(lab, (0, 1))) / (lab.std((0, 1)) + FLAT)
     color = _cells(own)
-    turned = hog(grey, 9, (CELL, CELL), (1, 1), feature_vector=False)[:, :, 0, 0]
-    steep = _cells(np.hypot(*np.gradient(grey))[..., None]).mean((1, 3))
+    turned = hog(gray, 9, (CELL, CELL), (1, 1), feature_vector=False)[:, :, 0, 0]
+    steep = _cells(np.hypot(*np.gradient(gray))[..., None]).mean((1, 3))
     steep = steep / (steep.mean() + 1)
-    whole = np.round(2.55 * grey).astype(np.uint8)
+    whole = np.round(2.55 * gray).astype(np.uint8)
     pattern = local_binary_pattern(whole, 8, 2, "uniform").astype(int)
     patterns = _cells(np.eye(10)[pattern]).mean((1, 3))
     parts = [color.mean((1, 3)), color.std((1, 3)), turned * steep, patterns, steep]
@@ -139,12 +139,12 @@ def inception(images: Sequence[bytes]) -> Float[np.ndarray, "n d"]:
         ) from None
     model.fc = torch.nn.Identity()
     prepare = weights.transforms()
-    found = []
+    results = []
     with torch.no_grad():
         for begin in range(0, len(images), 16):
             batch = [
                 torch.as_tensor(pixels(i).copy()).permute(2, 0, 1)
                 for i in images[begin : begin + 16]
             ]
-            found.append(model(torch.stack([prepare(b) for b in batch])).double().numpy())
-    return np.concatenate(found)
+            results.append(model(torch.stack([prepare(b) for b in batch])).double().numpy())
+    return np.concatenate(results)

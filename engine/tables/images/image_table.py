@@ -1,4 +1,4 @@
-"""A ZIP of images as a table that a study can be fitted to: in grey, or ink 1 and paper 0."""
+"""A ZIP of images as a table that a study can be fitted to: in gray, or ink 1 and paper 0."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from scant.tables.assembly import noted
 from scant.tables.images.archives import IMAGE_LIMIT_BYTES, read_images
 from scant.tables.images.photographs import read_photographs
-from scant.tables.read import noted, read_frame
+from scant.tables.read import read_frame
 from scant.tables.schema import Table, TableSchema
 
 SIDE = 20  # of an image, where nothing is said

@@ -10,6 +10,7 @@ import numpy as np
 from PIL import Image
 from scant.errors import BadInput
 from scant.studies.clamp.table import SIDE, TABLE, bring, cut, table_of
+from scant.tables.assembly import noted
 from scant.tables.images.archives import (
     BROKEN,
     FORMATS,
@@ -18,7 +19,7 @@ from scant.tables.images.archives import (
     checked,
     opened,
 )
-from scant.tables.read import noted, read_frame
+from scant.tables.read import read_frame
 from scant.tables.schema import Table
 
 LIMITS = ArchiveLimits(files=2_000, pixels=60_000_000)

@@ -43,8 +43,8 @@ class Server:
 
     def on_loop(self, call: Callable[[], Any]) -> Any:
         async def called() -> Any:
-            found = call()
-            return await found if asyncio.iscoroutine(found) else found
+            result = call()
+            return await result if asyncio.iscoroutine(result) else result
 
         loop = self.bokeh.io_loop.asyncio_loop
         return asyncio.run_coroutine_threadsafe(called(), loop).result(30)

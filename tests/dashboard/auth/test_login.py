@@ -98,15 +98,15 @@ def test_a_page_without_a_login_leads_to_the_login_and_waits_for_nobody(
 
 def test_a_login_leads_to_where_the_visitor_wanted_to_go(server: Server) -> None:
     visitor = Visitor(server.port)
-    asked = visitor.get("/redshift?seed=1&x=%2F")
-    assert asked.status == 302
-    form = visitor.get(asked.place.removeprefix("."))
+    query = visitor.get("/redshift?seed=1&x=%2F")
+    assert query.status == 302
+    form = visitor.get(query.place.removeprefix("."))
     assert form.status == 200
     assert b"password" in form.body
-    wrong = visitor.log_in("ada", BOB, asked.place.removeprefix("."))
+    wrong = visitor.log_in("ada", BOB, query.place.removeprefix("."))
     assert wrong.status == 403
     assert WRONG in wrong.body.decode()
-    right = visitor.log_in("ada", ADA, asked.place.removeprefix("."))
+    right = visitor.log_in("ada", ADA, query.place.removeprefix("."))
     assert (right.status, right.place) == (303, "/redshift?seed=1&x=%2F")
     again = visitor.get("/login?next=/genes")
     assert (again.status, again.place) == (302, "/genes")

@@ -148,9 +148,9 @@ def test_a_login_is_part_of_who_comes() -> None:
 
 def current(served: Standing) -> Document:
     """What `curdoc()` is on the server's loop, while nothing else is at work there."""
-    found: Future[Document] = Future()
-    served.server.io_loop.add_callback(lambda: found.set_result(curdoc()))
-    return found.result(30)
+    result: Future[Document] = Future()
+    served.server.io_loop.add_callback(lambda: result.set_result(curdoc()))
+    return result.result(30)
 
 
 def header(kind: str) -> str:

@@ -69,8 +69,8 @@ def test_a_table_that_lacks_what_was_learnt_costs_its_predictions_and_not_the_mo
 ) -> None:
     out, ask = tmp_path / "out", tmp_path / "ask.csv"
     pd.DataFrame({"height": [1.0], "width": [2.0]}).to_csv(ask, index=False)
-    asked = ["--data", galaxies, "--predict", ask, "--out", out]
-    result = command("fit", "redshift", *asked, *sets(**TINY))
+    query = ["--data", galaxies, "--predict", ask, "--out", out]
+    result = command("fit", "redshift", *query, *sets(**TINY))
     assert result.exit_code == 2
     assert "was not predicted: The table has none of the features" in result.stderr
     assert f"The model itself is in {out}" in result.stderr
@@ -82,8 +82,8 @@ def test_fit_writes_a_folder_that_engine_load_reads(galaxies: Path, tmp_path: Pa
     out = tmp_path / "deep" / "out"
     rows = pd.read_csv(galaxies).sample(frac=1, random_state=1).head(40)
     rows.to_csv(tmp_path / "ask.csv", index=False)
-    asked = ["--data", galaxies, "--predict", tmp_path / "ask.csv", "--out", out]
-    result = command("fit", "redshift", *asked, *sets(**TINY, seed=5))
+    query = ["--data", galaxies, "--predict", tmp_path / "ask.csv", "--out", out]
+    result = command("fit", "redshift", *query, *sets(**TINY, seed=5))
     assert result.exit_code == 0, result.output
     assert {f.name for f in out.iterdir()} == FILES | {"predictions.csv"}
     record = json.loads((out / "settings.json").read_text())
@@ -375,8 +375,8 @@ def test_notes_on_files_are_said_before_the_fit(galaxies: Path, tmp_path: Path) 
     rows.loc[:29, "mag_u"] = -9999
     rows.to_csv(tmp_path / "mine.csv", index=False)
     rows.head(60).to_csv(tmp_path / "ask.csv", index=False)
-    asked = ["--data", tmp_path / "mine.csv", "--predict", tmp_path / "ask.csv"]
-    result = command("fit", "redshift", *asked, "--out", tmp_path / "out", *sets(**TINY))
+    query = ["--data", tmp_path / "mine.csv", "--predict", tmp_path / "ask.csv"]
+    result = command("fit", "redshift", *query, "--out", tmp_path / "out", *sets(**TINY))
     assert result.exit_code == 0, result.output
     assert "mine.csv, column 'same': every value is 1; it was left out." in result.stderr
     assert "mine.csv, column 'mag_u': -9999 stands in 30 cells, first in row 2" in result.stderr

@@ -35,11 +35,11 @@ GENERATED = [
 def test_the_size_of_generated_data_is_known_without_making_them(
     study: str, source: Source
 ) -> None:
-    found = entry(study)
-    settings = found.settings.parse({"seed": 1})
-    table = open_table(found, source.name, settings)
+    result = entry(study)
+    settings = result.settings.parse({"seed": 1})
+    table = open_table(result, source.name, settings)
     assert source.rows_and_columns(settings) == table.shape
-    counted = counts(table, found.table)
+    counted = counts(table, result.table)
     assert {name: counted.get(name) for name in source.counts} == source.counts
 
 
@@ -58,9 +58,9 @@ def on_the_page(site: Site, act: Callable[[Any], None], study: str = "redshift")
 
 
 def megabytes(page: Any) -> float:
-    found = re.search(r"about .+ and ([\d.]+) (MB|GB) on one core", page.estimate.panel.object)
-    assert found is not None
-    return float(found[1]) * (1000 if found[2] == "GB" else 1)
+    match = re.search(r"about .+ and ([\d.]+) (MB|GB) on one core", page.estimate.panel.object)
+    assert match is not None
+    return float(match[1]) * (1000 if match[2] == "GB" else 1)
 
 
 def test_it_follows_the_settings_and_the_data(site: Site) -> None:
@@ -95,7 +95,7 @@ def test_it_follows_the_settings_and_the_data(site: Site) -> None:
 
 def test_an_upload_is_told_by_what_its_columns_hold(site: Site) -> None:
     def act(page: Any) -> None:
-        said = {}
+        message = {}
         for tasks in (2, 8):
             frame = pd.DataFrame(
                 {
@@ -108,9 +108,9 @@ def test_an_upload_is_told_by_what_its_columns_hold(site: Site) -> None:
                 frame, owner="anna", name="mine", study="aggregation"
             )
             page.data._uploaded(kept)
-            said[tasks] = page.estimate.panel.object
-            assert said[tasks] == page.estimate.of_table(frame)
-        assert said[2] != said[8]
+            message[tasks] = page.estimate.panel.object
+            assert message[tasks] == page.estimate.of_table(frame)
+        assert message[2] != message[8]
 
     on_the_page(site, act, "aggregation")
 

@@ -48,13 +48,13 @@ def test_two_who_ask_share_one_download_and_the_loop_serves_on(tmp_path: Path) -
 
     async def main() -> list[Path]:
         fetches = Fetches(tmp_path, server)
-        asked = [asyncio.create_task(fetches.fetch("sdss")) for _ in range(2)]
+        query = [asyncio.create_task(fetches.fetch("sdss")) for _ in range(2)]
         while not (underway := fetches.underway.get("sdss")) or not underway.done:
             await asyncio.sleep(0.01)  # would hang if the download held the loop
         assert (underway.done, underway.total) == (2_000_000, 8_000_000)
         assert not fetches.here("sdss")
         server.go.set()
-        paths = await asyncio.gather(*asked)
+        paths = await asyncio.gather(*query)
         assert fetches.here("sdss")
         assert fetches.underway == {}
         return paths

@@ -55,12 +55,12 @@ def test_a_zip_is_shown_and_kept_like_a_csv(site: Site) -> None:
     async def act(upload: Any) -> None:
         upload._drop.value = {"mine.zip": archive(255, 0, ("alpha", "<b>"))}
         await until(lambda: upload._use.visible)
-        said = upload._found.object
-        assert "4 images of 2 classes in 1 folder" in said
-        assert "dark was taken as ink" in said
-        assert said.count("src='data:image/png;base64,") == 2
-        assert "&lt;b&gt; of Greek" in said
-        assert "<b>" not in said
+        message = upload._found.object
+        assert "4 images of 2 classes in 1 folder" in message
+        assert "dark was taken as ink" in message
+        assert message.count("src='data:image/png;base64,") == 2
+        assert "&lt;b&gt; of Greek" in message
+        assert "<b>" not in message
         upload._store()
         store = site.service.store
         await until(lambda: store.uploads("anna"))
@@ -111,21 +111,21 @@ def test_a_zip_of_photographs_is_counted_in_patches() -> None:
             Image.new("RGB", (640, 360), (90, 120, 60)).save(file, "PNG")
             packed.writestr(f"{name}.png", file.getvalue())
     table = read_image_table(out.getvalue(), PATCHES, name="mine.zip")
-    said = pictured(table, PATCHES)
-    assert "42 patches of 2 photographs" in said
-    assert said.count("<img src='data:image/jpeg;base64,") == 16
-    assert "&lt;two&gt;" in said
+    message = pictured(table, PATCHES)
+    assert "42 patches of 2 photographs" in message
+    assert message.count("<img src='data:image/jpeg;base64,") == 16
+    assert "&lt;two&gt;" in message
 
 
 @pytest.mark.parametrize("groups", [False, True])
 def test_a_zip_of_classes_is_counted_rarest_first_and_its_grey_is_kept(groups: bool) -> None:
     schema = replace(CELLS, minimum_rows=2)
     table = read_image_table(cells(groups), schema, size=4, name="mine.zip")
-    said = pictured(table, schema)
-    assert "3 images of 2 classes, the rarest first" in said
-    assert said.index("&lt;i&gt;") < said.index("other")
-    assert ("groups" in said) == groups
-    assert "<td class='number'>2</td>" in said
-    assert said.count("<img") == 3
-    grey = np.asarray(Image.open(io.BytesIO(b64decode(said.split("base64,")[1].split("'")[0]))))
-    assert sorted(np.unique(grey)) == [51, 204]
+    message = pictured(table, schema)
+    assert "3 images of 2 classes, the rarest first" in message
+    assert message.index("&lt;i&gt;") < message.index("other")
+    assert ("groups" in message) == groups
+    assert "<td class='number'>2</td>" in message
+    assert message.count("<img") == 3
+    gray = np.asarray(Image.open(io.BytesIO(b64decode(message.split("base64,")[1].split("'")[0]))))
+    assert sorted(np.unique(gray)) == [51, 204]

@@ -123,8 +123,8 @@ def test_views_that_do_not_concern_a_run_are_kept_off_the_page(site: Site) -> No
 
     visited(site, Document(), content)
     (page,) = made
-    seen = {f.view.title for f in page.figures.values() if f.panel.visible}
-    assert seen == {"Objective", "Figures", "Questions"}
+    known = {f.view.title for f in page.figures.values() if f.panel.visible}
+    assert known == {"Objective", "Figures", "Questions"}
     told = {v.title: v.told for v in page.views.every()}
     assert told["Posterior"] == ["cleared"]
     assert "open" in told["Questions"]

@@ -50,10 +50,10 @@ def run(service: FakeService) -> str:
 
 
 def watched(hub: Hub, run: str) -> tuple[Doc, list[Update], live.Watcher]:
-    doc, seen = Doc(), []
-    watcher = hub.watch(doc, seen.append)
+    doc, observed = Doc(), []
+    watcher = hub.watch(doc, observed.append)
     watcher.follow(run)
-    return doc, seen, watcher
+    return doc, observed, watcher
 
 
 def test_a_watcher_gets_each_point_once_and_the_latest_snapshot(
@@ -62,16 +62,16 @@ def test_a_watcher_gets_each_point_once_and_the_latest_snapshot(
     hub = Hub(service)
     service.subscribe(hub.hear)
     service.say(run, Started("cpu", 10), point(1), snapshot(1))
-    doc, seen, watcher = watched(hub, run)
+    doc, observed, watcher = watched(hub, run)
     watcher.flush()
     service.say(run, point(2), snapshot(2))
     service.say(run, point(3), snapshot(3))
     watcher.schedule_update()
     doc.take()
-    assert [u.first for u in seen] == [0, 1]
-    assert seen[1].snapshot is not None
-    assert seen[1].snapshot.step == 3
-    assert list(seen[1].run.trace.step) == [1, 2, 3]
+    assert [u.first for u in observed] == [0, 1]
+    assert observed[1].snapshot is not None
+    assert observed[1].snapshot.step == 3
+    assert list(observed[1].run.trace.step) == [1, 2, 3]
 
 
 def test_one_of_many_has_a_turn_each_second_and_at_once_when_the_run_changes_state(
@@ -82,7 +82,7 @@ def test_one_of_many_has_a_turn_each_second_and_at_once_when_the_run_changes_sta
     service.subscribe(hub.hear)
     service.say(run, Started("cpu", 10), point(1), snapshot(1))
     others = [watched(hub, run) for _ in range(live.MANY)]
-    doc, seen, watcher = watched(hub, run)
+    doc, observed, watcher = watched(hub, run)
     watcher.flush()
 
     def tick() -> None:
@@ -96,8 +96,8 @@ def test_one_of_many_has_a_turn_each_second_and_at_once_when_the_run_changes_sta
         tick()
     service.say(run, snapshot(8), Finished(State.HIT_LIMIT, "Done.", report()))
     tick()
-    assert [u.snapshot.step for u in seen if u.snapshot] == [1, 4, 7, 8]
-    assert [u.first for u in seen] == [0, 1, 4, 7]
+    assert [u.snapshot.step for u in observed if u.snapshot] == [1, 4, 7, 8]
+    assert [u.first for u in observed] == [0, 1, 4, 7]
     assert len(others) == live.MANY
 
 
@@ -145,15 +145,15 @@ def test_news_hold_no_more_than_fits_one_message_and_say_where_a_value_is_not_fi
 def test_a_session_ends_as_soon_as_its_browser_has_gone(
     service: FakeService, run: str, browsers: int, up: bool, ended: int
 ) -> None:
-    hub, asked = Hub(service), []
+    hub, query = Hub(service), []
     doc, _, watcher = watched(hub, run)
     session = SimpleNamespace(
-        connection_count=browsers, request_expiration=lambda: asked.append("end")
+        connection_count=browsers, request_expiration=lambda: query.append("end")
     )
     doc._session_context = lambda: SimpleNamespace(session=session)  # type: ignore[assignment]
     watcher.up = up  # a page that is not up yet has had no browser
     watcher.expire_if_idle()
-    assert len(asked) == ended
+    assert len(query) == ended
 
 
 def connected(doc: Doc) -> list[Any]:
@@ -172,14 +172,14 @@ def connected(doc: Doc) -> list[Any]:
 def test_a_slow_session_is_asked_once_until_it_has_answered(service: FakeService, run: str) -> None:
     hub = Hub(service)
     service.subscribe(hub.hear)
-    doc, seen, watcher = watched(hub, run)
+    doc, observed, watcher = watched(hub, run)
     for step in range(1, 6):
         service.say(run, point(step))
         watcher.schedule_update()
     assert len(doc.turns) == 1
     doc.take()
-    assert len(seen) == 1
-    assert len(seen[0].run.trace) == 5
+    assert len(observed) == 1
+    assert len(observed[0].run.trace) == 5
     watcher.schedule_update()
     assert doc.turns == []
 
@@ -187,15 +187,15 @@ def test_a_slow_session_is_asked_once_until_it_has_answered(service: FakeService
 def test_a_started_event_voids_the_points_after_its_step(service: FakeService, run: str) -> None:
     hub = Hub(service)
     service.subscribe(hub.hear)
-    doc, seen, watcher = watched(hub, run)
+    doc, observed, watcher = watched(hub, run)
     service.say(run, Started("cpu", 10), *(point(s) for s in range(1, 8)))
     watcher.schedule_update()
     doc.take()
     service.say(run, Started("cpu", 10, step=4), point(5))
     watcher.schedule_update()
     doc.take()
-    assert seen[-1].first == 0
-    assert list(seen[-1].run.trace.step) == [1, 2, 3, 4, 5]
+    assert observed[-1].first == 0
+    assert list(observed[-1].run.trace.step) == [1, 2, 3, 4, 5]
 
 
 def test_batches_that_the_store_already_held_are_not_added_twice(
@@ -212,13 +212,13 @@ def test_a_finished_run_is_read_from_the_store(service: FakeService, run: str) -
     ending = Finished(State.CONVERGED, "Converged after step 2.", report())
     service.say(run, Started("cpu", 10), point(1), point(2), snapshot(2), ending)
     hub = Hub(service)
-    _, seen, watcher = watched(hub, run)
+    _, observed, watcher = watched(hub, run)
     watcher.flush()
-    assert seen[0].finished
-    assert seen[0].run.state is State.CONVERGED
-    assert seen[0].run.report is not None
-    assert seen[0].run.report.metrics == report().metrics
-    assert seen[0].snapshot is not None
+    assert observed[0].finished
+    assert observed[0].run.state is State.CONVERGED
+    assert observed[0].run.report is not None
+    assert observed[0].run.report.metrics == report().metrics
+    assert observed[0].snapshot is not None
 
 
 def test_no_such_run_is_said(service: FakeService) -> None:
@@ -230,14 +230,14 @@ def test_a_destroyed_session_leaves_and_the_others_go_on(service: FakeService, r
     hub = Hub(service)
     service.subscribe(hub.hear)
     gone, _, dead = watched(hub, run)
-    doc, seen, alive = watched(hub, run)
+    doc, observed, alive = watched(hub, run)
     gone.gone = True
     service.say(run, point(1))
     for watcher in (dead, alive):
         watcher.schedule_update()
     doc.take()
     assert hub.watchers == {alive}
-    assert len(seen) == 1
+    assert len(observed) == 1
 
 
 def test_a_view_that_breaks_does_not_silence_its_session(service: FakeService, run: str) -> None:

@@ -35,15 +35,15 @@ def test_a_history_catches_up_with_the_store_point_by_point(service: FakeService
     shown = history.snapshot
     assert fresh(store, history) is None
     store.write(run, [point(3)])
-    found = fresh(store, history)
-    assert found is not None
-    history.catch_up(found)
+    result = fresh(store, history)
+    assert result is not None
+    history.catch_up(result)
     assert (history.trace.step.tolist(), history.trace.epoch) == ([1, 2, 3], 0)
     assert history.snapshot is shown
     store.write(run, [Started("cpu", 10, 1), Progress(2, -9.0, 0.2, -9.0, -9.0), snapshot(2)])
-    found = fresh(store, history)
-    assert found is not None
-    history.catch_up(found)
+    result = fresh(store, history)
+    assert result is not None
+    history.catch_up(result)
     assert (history.trace.step.tolist(), history.trace.epoch) == ([1, 2], 1)  # drawn anew
 
 
@@ -51,16 +51,18 @@ def test_watchers_see_what_another_server_puts_down_to_the_end(service: FakeServ
     async def story() -> None:
         store = service.store
         run = store.add_run("redshift", {}, "demo", "me")
-        hub, seen = Hub(service), []
-        watcher = hub.watch(Now(), lambda update: seen.append((update.run.state, update.run.step)))
+        hub, observed = Hub(service), []
+        watcher = hub.watch(
+            Now(), lambda update: observed.append((update.run.state, update.run.step))
+        )
         watcher.follow(run)
         hub.start()
         for step in (1, 2):
             store.write(run, [Started("cpu", 10, step - 1), point(step)])
             store.update_run(run, state=State.RUNNING)
-            await until(lambda s=step: seen and seen[-1] == (State.RUNNING, s))
+            await until(lambda s=step: observed and observed[-1] == (State.RUNNING, s))
         store.write(run, [Finished(State.CONVERGED, "It converged.", report())])
-        await until(lambda: seen[-1] == (State.CONVERGED, 2))
+        await until(lambda: observed[-1] == (State.CONVERGED, 2))
         hub.close()
 
     asyncio.run(asyncio.wait_for(story(), 60))

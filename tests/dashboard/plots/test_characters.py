@@ -113,9 +113,9 @@ def test_a_view_that_nobody_can_see_leaves_the_tiles_as_they_are(wide: float, ty
     plot = GalleryPlot("g")
     plot.show(np.zeros((7, 4, 6)), [["a", "b"]] * 7, "some")
     before = plot.figures[0].frame_height, plot.side
-    plot.told.data = {"wide": [wide], "type": [type_]}
+    plot.sent.data = {"wide": [wide], "type": [type_]}
     assert (plot.figures[0].frame_height, plot.side) == before
-    plot.told.data = {"wide": [390.0], "type": [1.0]}
+    plot.sent.data = {"wide": [390.0], "type": [1.0]}
     assert plot.side != before[1]
 
 
@@ -131,8 +131,8 @@ def test_images_are_one_picture_each_in_its_tile() -> None:
         top, bottom = plot.frames.data["top"][k], plot.frames.data["bottom"][k]
         x = ((np.arange(3) + 0.5) / 3 * (right - left) + left) / wide
         y = ((np.arange(3) + 0.5) / 3 * (bottom - top) + top) / high
-        seen = sheet[np.ix_(y.astype(int), x.astype(int))] / (LEVELS - 1)
-        np.testing.assert_allclose(seen, images[k], atol=0.003)
+        observed = sheet[np.ix_(y.astype(int), x.astype(int))] / (LEVELS - 1)
+        np.testing.assert_allclose(observed, images[k], atol=0.003)
     assert np.diff(plot.bars.data["right"][:2] - plot.bars.data["left"][:2]) > 0
     held = plot.picture.data
     plot.show(images, [["x"]] * 5, "five")

@@ -62,7 +62,7 @@ def test_while_a_run_goes_on_only_numbers_travel() -> None:
 def test_a_place_is_picked_and_marked() -> None:
     picked: list[tuple[float, float]] = []
     plot = ClassesPlot("walk", pick=lambda x, y: picked.append((x, y)))
-    plot.told.data = {"x": [1.5], "y": [-2.0]}
+    plot.sent.data = {"x": [1.5], "y": [-2.0]}
     assert picked == [(1.5, -2.0)]
     plot.points(np.array([[1.0, 2.0]]))
     first = plot.mark.data
@@ -83,8 +83,8 @@ def test_covariances_share_a_scale_and_travel_as_bytes() -> None:
     assert [i.dtype for i in images] == [np.uint8] * 3
     assert images[2].max() == LEVELS
     assert images[0][0, 0] == round(LEVELS / 4)
-    said = plot.strips.data["name"]
-    assert said == [*["2 rows of other"] * 2, *["1 row of mitosis"] * 2] * 3
+    message = plot.strips.data["name"]
+    assert message == [*["2 rows of other"] * 2, *["1 row of mitosis"] * 2] * 3
     assert plot.alt == "Said. Strips at the edges: blue other, orange mitosis."
     signed = np.stack([np.diag([1.0, -2.0, 0.0])])
     plot.show(signed, ["s"], np.array([0, 0, 1]), CLASSES, "Said.", signed=True)

@@ -1,4 +1,4 @@
-"""Hinton diagram: area is magnitude, color is sign, grey is a glyph beneath."""
+"""Hinton diagram: area is magnitude, color is sign, gray is a glyph beneath."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def test_rows_run_downwards_and_the_field_covers_them() -> None:
         0.5,
         2.5,
     ]
-    grey = figure.renderers[0]
-    assert grey.level == "underlay"
-    assert grey.glyph.fill_color == FIELD
+    gray = figure.renderers[0]
+    assert gray.level == "underlay"
+    assert gray.glyph.fill_color == FIELD
 
 
 def test_zeros_and_what_is_not_finite() -> None:

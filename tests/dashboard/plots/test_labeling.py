@@ -22,7 +22,7 @@ def test_the_pool_marks_what_was_labeled_and_what_comes_next() -> None:
     assert "have p(clamp) above one half, and 2 are between" in plot.alt
     assert plot.given[1].data["x"].tolist() == [4.0]
     assert plot.next.data["y"].tolist() == [3.0]  # 99 is not in the pool
-    assert plot.items[1].label.value == "labelled clamp"
+    assert plot.items[1].label.value == "labeled clamp"
     assert [item.visible for item in plot.items] == [True, True, True]
     assert plot.bar.title == "p, the probability of clamp"
     plot.rows.selected.indices = [2]
@@ -75,9 +75,9 @@ def test_a_gallery_in_color_keeps_every_pixels_color() -> None:
     assert sheet.dtype == np.uint32
     colors = set(sheet.ravel().tolist())
     assert colors == {0, 0xFF0000FF, 0xFFFF0000}  # nothing, red, blue: bytes R, G, B, A
-    grey = GalleryPlot("Grey")
-    grey.show(np.ones((1, 4, 4)), [["a"]], "One image.")
-    assert grey.picture.data["image"][0].dtype == np.uint8
+    gray = GalleryPlot("Gray")
+    gray.show(np.ones((1, 4, 4)), [["a"]], "One image.")
+    assert gray.picture.data["image"][0].dtype == np.uint8
 
 
 def test_pixels_travel_as_one_number() -> None:

@@ -87,13 +87,13 @@ EVERY = [survival, cohort, influence, separation, hidden, methods, views_on, pat
 @pytest.mark.parametrize("make", EVERY)
 def test_each_states_its_reading_forgets_it_and_shows_again(make: object) -> None:
     plot: Plot = make()  # type: ignore[operator]
-    said = plot.alt
-    assert said != NOTHING
-    assert said.endswith(".")
-    assert "nan" not in said
+    message = plot.alt
+    assert message != NOTHING
+    assert message.endswith(".")
+    assert "nan" not in message
     plot.clear()
     assert plot.alt == NOTHING
-    assert make().alt == said  # type: ignore[operator]
+    assert make().alt == message  # type: ignore[operator]
 
 
 def test_survival_tells_medians_and_how_far_apart_the_curves_are() -> None:

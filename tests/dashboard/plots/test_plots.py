@@ -50,8 +50,8 @@ def shown() -> list[Plot]:
     return [scatter, variance, basis, features, pit, coverage, density, kept, bins, missing]
 
 
-def bump(centre: float) -> np.ndarray:
-    return np.exp(-0.5 * ((GRID - centre) / 0.05) ** 2)
+def bump(center: float) -> np.ndarray:
+    return np.exp(-0.5 * ((GRID - center) / 0.05) ** 2)
 
 
 def test_every_plot_states_its_reading_and_forgets_it() -> None:
@@ -64,8 +64,10 @@ def test_every_plot_states_its_reading_and_forgets_it() -> None:
             assert figure.html_attributes["aria-label"] == f"{plot.title}. {plot.alt}"
         plot.clear()
         assert plot.alt == NOTHING
-        seen = [r for f in plot.figures for r in f.renderers if r.data_source is not plot.corners]
-        sources = [r.data_source for r in seen]
+        observed = [
+            r for f in plot.figures for r in f.renderers if r.data_source is not plot.corners
+        ]
+        sources = [r.data_source for r in observed]
         assert all(np.isnan(np.asarray(v, float)).all() for s in sources for v in s.data.values())
 
 
@@ -193,7 +195,7 @@ def test_fed_passes_on_what_the_page_chose() -> None:
     assert view.alt == "1 of 1 basis functions account for 90% of the signal."
 
 
-@pytest.mark.parametrize("color", [*theme.GROUPS, theme.GREY, *theme.DEVIATION])
+@pytest.mark.parametrize("color", [*theme.GROUPS, theme.GRAY, *theme.DEVIATION])
 def test_colors_stand_out_from_light_and_dark_pages(color: str) -> None:
     for page in (theme.PAPER, theme.INK):
         light, dark = sorted((luminance(color), luminance(page)), reverse=True)

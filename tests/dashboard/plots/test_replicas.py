@@ -16,9 +16,9 @@ from scant.dashboard.plots.replicas import (
     BAND_Y,
     DOWN,
     HELD,
-    LEARNT,
     MEAN,
     SHARED,
+    TRAINED,
     ReplicaGrid,
     ticks,
 )
@@ -102,13 +102,13 @@ def test_the_legend_names_what_is_drawn_and_nothing_else() -> None:
     plot = laid()
     mean, std_f, std_y = curves()
     plot.show(GRID, mean, std_f, std_y, np.full((2, 11), 0.5))
-    assert explained(plot) == [BAND_Y, BAND_F, SHARED, MEAN, LEARNT, HELD]
+    assert explained(plot) == [BAND_Y, BAND_F, SHARED, MEAN, TRAINED, HELD]
     plot.show(GRID, mean, np.full_like(std_f, np.nan), std_y)
-    assert explained(plot) == [BAND_Y, MEAN, LEARNT, HELD]
+    assert explained(plot) == [BAND_Y, MEAN, TRAINED, HELD]
     x, y, row, replica, held = plot._points
     plot.lay(["a", "b"], REPLICAS, x, y, row, replica, np.zeros_like(held))
     plot.show(GRID, mean, std_f, std_y)
-    assert explained(plot) == [BAND_Y, BAND_F, MEAN, LEARNT]
+    assert explained(plot) == [BAND_Y, BAND_F, MEAN, TRAINED]
 
 
 def test_points_that_every_row_shows_are_counted_once() -> None:
@@ -159,9 +159,9 @@ def test_rows_set_the_height() -> None:
     ("low", "high"), [(0.0, 10.0), (2.0, 20.0), (-1.3, 1.1), (1e-5, 3e-5), (4000.0, 4001.0)]
 )
 def test_ticks_are_round_and_inside(low: float, high: float) -> None:
-    found = ticks(low, high)
-    assert 2 <= len(found) <= 6
-    assert all(low <= tick <= high for tick in found)
+    result = ticks(low, high)
+    assert 2 <= len(result) <= 6
+    assert all(low <= tick <= high for tick in result)
 
 
 def test_latent_places_carry_ellipses_and_name_neighbors() -> None:

@@ -197,9 +197,9 @@ ODD = [
 
 def test_every_answer_carries_its_headers(served: Standing, guarded: Standing) -> None:
     pages = ("/", *(f"/{study}" for study in STUDIES))
-    asked = [("HEAD", path) for path in READABLE] + ODD
-    asked += [("GET", path) for path in READABLE if path not in pages[1:]]
-    everywhere = [(served, *one) for one in asked]
+    query = [("HEAD", path) for path in READABLE] + ODD
+    query += [("GET", path) for path in READABLE if path not in pages[1:]]
+    everywhere = [(served, *one) for one in query]
     everywhere += [(guarded, "GET", path) for path in ("/", "/redshift", "/login", "/ws", "/none")]
     for server, method, path in everywhere:
         reply = ask(server.url + path, method)
@@ -253,11 +253,11 @@ def test_a_fault_of_the_server_is_a_sentence(
     reply = ask(f"{served.url}/healthz")
     assert reply.status == 500
     page = reply.body.decode()
-    found = re.search(r"The error is logged as (\w{8})\.", page)
-    assert found is not None
+    match = re.search(r"The error is logged as (\w{8})\.", page)
+    assert match is not None
     assert "secret" not in page
     assert "Traceback" not in page
-    assert found[1] in caplog.text  # where the operator finds the traceback, too
+    assert match[1] in caplog.text  # where the operator finds the traceback, too
     assert "secret words" in caplog.text
 
 

@@ -77,10 +77,10 @@ def test_the_headers_are_those_of_every_answer(monkeypatch: pytest.MonkeyPatch) 
 
 def options(command: Any) -> dict[str, Any]:
     """The options of a command and of those below it, with their defaults."""
-    found = {opt: parameter.default for parameter in command.params for opt in parameter.opts}
+    result = {opt: parameter.default for parameter in command.params for opt in parameter.opts}
     for below in getattr(command, "commands", {}).values():
-        found |= options(below)
-    return {name: default for name, default in found.items() if name.startswith("--")}
+        result |= options(below)
+    return {name: default for name, default in result.items() if name.startswith("--")}
 
 
 def serve_options() -> dict[str, Any]:

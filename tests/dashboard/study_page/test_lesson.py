@@ -120,11 +120,11 @@ def test_a_page_opens_as_the_lesson_has_it(site: Site) -> None:
         text="Look <b>twice</b>",
         n_basis="13",
     )
-    seen = markup(page)
+    observed = markup(page)
     for title in ("Data", "Settings", "Keep", "Runs", "Limits and sources"):
-        assert f">{title}</h2>" not in seen
-    assert "Look &lt;b&gt;twice&lt;/b&gt;" in seen
-    assert "nothing called &#x27;moon&#x27; to hide" in seen
+        assert f">{title}</h2>" not in observed
+    assert "Look &lt;b&gt;twice&lt;/b&gt;" in observed
+    assert "nothing called &#x27;moon&#x27; to hide" in observed
     every = set(page.panel.select())
     assert page.bar.buttons["Train"] not in every
     assert page.replay.panel not in every
@@ -270,9 +270,9 @@ def test_coverage_is_kept_back_wherever_it_would_be_said(first: bool) -> None:
     assert heard[-1] == report
     assert covered.alt == plot.alt == "report of 2 figures"
     assert plot.panel.visible
-    asked = reveal.turn
+    query = reveal.turn
     figures.update(report, metadata)  # a replay that has ended shows the same report again
-    assert reveal.turn == asked
+    assert reveal.turn == query
 
 
 def test_without_held_out_rows_there_is_nothing_to_guess() -> None:
@@ -285,20 +285,20 @@ def test_without_held_out_rows_there_is_nothing_to_guess() -> None:
 def test_a_missing_band_is_shown_nowhere_before_it_is_revealed(site: Site) -> None:
     site.service.store.import_shipped()
     page = opened(site, redshift.views, guess="1")
-    asked: list[tuple[str, dict[str, Any]]] = []
-    page.ask = lambda question, then, **more: asked.append((question, more))  # type: ignore[method-assign]
+    query: list[tuple[str, dict[str, Any]]] = []
+    page.ask = lambda question, then, **more: query.append((question, more))  # type: ignore[method-assign]
     view = next(v for v in page.views.explore if v.title.startswith("What if a band")).view()
     before = view.alt
     worse = dict(page.run.report.arrays) | {  # type: ignore[union-attr]
         "metrics": np.array([0.14, 1.0, 90.0, 60.0])
     }
     worse["z_mean"] = worse["z_mean"] + 0.1
-    asked.clear()
+    query.clear()
     view.bands.value = view.bands.options[1:]
     first = view.bands.options[0]
     assert view.reveal.question == f"Without {first}: by what factor will the RMSE grow?"
-    assert ("density", {"row": view._row, "off": []}) in asked
-    assert ("density", {"row": view._row, "off": [first]}) not in asked
+    assert ("density", {"row": view._row, "off": []}) in query
+    assert ("density", {"row": view._row, "off": [first]}) not in query
     view._answered(worse)
     view._answered_whole({"metrics": np.array([0.07, 1.5, 98.0, 80.0])})
     assert view.alt == before
@@ -307,7 +307,7 @@ def test_a_missing_band_is_shown_nowhere_before_it_is_revealed(site: Site) -> No
     assert view.reveal.answer == "RMSE grows by a factor of 2.0."
     assert view.alt != before
     assert f"without {first}" in view.reading.object
-    assert asked[-1] == ("density", {"row": view._row, "off": [first]})
+    assert query[-1] == ("density", {"row": view._row, "off": [first]})
 
 
 def test_the_model_asks_about_one_of_four_patches() -> None:
@@ -345,15 +345,15 @@ def test_lost_workers_are_told_of_once_nobody_replaces_them(
 ) -> None:
     clock = [100.0]
     monkeypatch.setattr(health_banner, "time", SimpleNamespace(monotonic=lambda: clock[0]))
-    said = HealthBanner(site, Document())
-    assert not said.panel.visible
+    message = HealthBanner(site, Document())
+    assert not message.panel.visible
     site.service.up = False
-    said._look()
-    assert not said.panel.visible
+    message._look()
+    assert not message.panel.visible
     clock[0] += health_banner.PATIENCE + 1
-    said._look()
-    assert said.panel.visible
-    assert NO_WORKER in said.panel.object
+    message._look()
+    assert message.panel.visible
+    assert NO_WORKER in message.panel.object
     site.service.up = True
-    said._look()
-    assert not said.panel.visible
+    message._look()
+    assert not message.panel.visible

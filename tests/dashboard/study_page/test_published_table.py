@@ -18,18 +18,18 @@ def test_every_figure_of_the_file_stands_on_the_page(study: str) -> None:
     rows = read(study)
     assert rows is not None
     markup = published_table.whole_table(study)
-    said = unescape(re.sub("<[^>]+>", " ", markup))
+    message = unescape(re.sub("<[^>]+>", " ", markup))
     for row in rows.itertuples():
-        assert str(row.method) in said
-        assert str(row.experiment) in said
-    assert len(re.findall(r"\d ± [\d.e-]+", said)) == rows["spread"].notna().sum()
-    assert len(re.findall(r"published -?[\d.]+ ", said)) == rows["published"].notna().sum()
+        assert str(row.method) in message
+        assert str(row.experiment) in message
+    assert len(re.findall(r"\d ± [\d.e-]+", message)) == rows["spread"].notna().sum()
+    assert len(re.findall(r"published -?[\d.]+ ", message)) == rows["published"].notna().sum()
     for data in rows["data"].unique():
-        assert str(data) in said
+        assert str(data) in message
         if STAND_IN in str(data):
-            assert said.index("Not the publication's own data") < said.index(str(data))
-    assert str(rows["machine"].iloc[0]) in said
-    assert str(pd.Timestamp(rows["date"].iloc[0]).year) in said
+            assert message.index("Not the publication's own data") < message.index(str(data))
+    assert str(rows["machine"].iloc[0]) in message
+    assert str(pd.Timestamp(rows["date"].iloc[0]).year) in message
 
 
 def test_a_study_without_a_file_shows_nothing(monkeypatch: Any) -> None:

@@ -59,9 +59,9 @@ def test_all_rows_count_until_some_are_selected(name: str, runs: dict[str, Any])
 def test_metrics_of_all_rows_are_those_of_the_report(runs: dict[str, Any]) -> None:
     run = runs["multiview"]
     told = {m.name: m.value for m in run.report.metrics if m.method == "this run"}
-    found = multiview.measures(multiview.rows(run))
-    assert found["average precision"] == pytest.approx(told["average precision"], rel=1e-3)
-    assert found["accuracy"] == pytest.approx(told["accuracy"], rel=1e-3)
+    result = multiview.measures(multiview.rows(run))
+    assert result["average precision"] == pytest.approx(told["average precision"], rel=1e-3)
+    assert result["accuracy"] == pytest.approx(told["accuracy"], rel=1e-3)
 
 
 def test_pages_are_built_without_holoviews() -> None:

@@ -28,9 +28,9 @@ from tests.dashboard.standing import ask, join, standing
 def test_an_address_is_taken_apart(
     host: str | None, uri: str | None, expected: dict[str, str]
 ) -> None:
-    found = parts("http", host, uri)
-    assert {name: found.get(name) for name in expected} == expected
-    assert "" not in found.values()
+    result = parts("http", host, uri)
+    assert {name: result.get(name) for name in expected} == expected
+    assert "" not in result.values()
 
 
 def test_a_page_is_built_under_any_address(tmp_path: Path) -> None:

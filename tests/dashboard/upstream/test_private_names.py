@@ -40,16 +40,16 @@ def defined(tree: ast.AST) -> set[str]:
 
 def touched(tree: ast.AST) -> dict[str, int]:
     """The private names that a module reads of others or by text, and where."""
-    found: dict[str, int] = {}
+    result: dict[str, int] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):
-            found[node.attr] = node.lineno
+            result[node.attr] = node.lineno
         elif isinstance(node, ast.Call) and ast.unparse(node.func) in ("getattr", "setattr"):
             name = node.args[1]
-            found[str(getattr(name, "value", ""))] = node.lineno
+            result[str(getattr(name, "value", ""))] = node.lineno
         elif isinstance(node, ast.ImportFrom) and not (node.module or "").startswith("scant"):
-            found |= {f"{each.name} of {node.module}": node.lineno for each in node.names}
-    return {name: line for name, line in found.items() if private(name)}
+            result |= {f"{each.name} of {node.module}": node.lineno for each in node.names}
+    return {name: line for name, line in result.items() if private(name)}
 
 
 def faults(files: list[Path]) -> list[str]:
@@ -68,6 +68,6 @@ def test_private_names_of_libraries_are_touched_in_upstream_only() -> None:
 
 
 def test_the_rule_finds_what_upstream_touches() -> None:
-    found = faults([*FILES, *sorted(UPSTREAM.glob("*.py"))])
+    result = faults([*FILES, *sorted(UPSTREAM.glob("*.py"))])
     for name in ("_state of panel.io.state", "_tornado", "_PATCHED_CURDOCS", "_session"):
-        assert any(fault.endswith(name) for fault in found), name
+        assert any(fault.endswith(name) for fault in result), name

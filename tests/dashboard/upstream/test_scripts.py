@@ -34,8 +34,8 @@ def method(of: str, name: str) -> str:
     where, owner = of.split()
     _, _, rest = module(where).partition(f"\n    class {owner} ")
     body = rest.partition("\n    }\n")[0]
-    found = re.search(rf"^        (?:async )?{name}\(.*?^        }}$", body, re.M | re.S)
-    return found[0] if found else ""
+    match = re.search(rf"^        (?:async )?{name}\(.*?^        }}$", body, re.M | re.S)
+    return match[0] if match else ""
 
 
 def private(path: Path) -> list[str]:

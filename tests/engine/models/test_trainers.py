@@ -57,7 +57,7 @@ def _labels() -> Tensor:
 def gpz() -> Case:
     x, y = _rows()
     model = GPz(3, 6)
-    model.initialize(x, y, _generator())
+    model.init_from_data(x, y, _generator())
 
     def dense() -> float:
         phi, design = model.design(x)

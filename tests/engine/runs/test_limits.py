@@ -289,8 +289,8 @@ def test_costs_are_judged_by_what_there_is(cost: Cost, said: str) -> None:
 
 @pytest.mark.parametrize("estimate", [lambda *_: (float("nan"), 1.0), lambda *_: (1 / 0, 1.0)])
 def test_an_estimate_that_breaks_is_beyond_all_limits(estimate: Any) -> None:
-    found = replace(entry("toy"), estimate=estimate)
-    cost = cost_of(found, None, Size(50, 1, {}))
+    result = replace(entry("toy"), estimate=estimate)
+    cost = cost_of(result, None, Size(50, 1, {}))
     assert cost is not None
     with pytest.raises(BadInput, match="nobody can tell"):
         check_cost(cost, 0.0, None)

@@ -35,16 +35,16 @@ def test_a_run_is_watched_from_queue_to_report_and_stands_in_the_store(driver: D
     assert driver.end(run) is State.HIT_LIMIT
     assert driver.states(run) == [State.QUEUED, State.STARTING, State.RUNNING, State.HIT_LIMIT]
     assert driver.steps(run) == list(range(1, 61))
-    said = driver.said[run]
-    (started,) = [e for e in said if isinstance(e, Started)]
+    message = driver.said[run]
+    (started,) = [e for e in message if isinstance(e, Started)]
     assert (started.device, started.total_steps) == ("cpu", 60)
-    assert Note("The toy is a toy.") in said
-    assert any(isinstance(e, Snapshot) for e in said)
+    assert Note("The toy is a toy.") in message
+    assert any(isinstance(e, Snapshot) for e in message)
     record = driver.store.run(run)
     assert (record.state, record.total_steps, record.attempt) == (State.HIT_LIMIT, 60, 1)
     assert len(record.data_hash) == 64
     assert driver.curve(run) == in_process(max_steps=30, restarts=2)
-    end = said[-1]
+    end = message[-1]
     assert isinstance(end, Finished)
     stored = driver.store.report(run)
     assert stored is not None
@@ -67,19 +67,19 @@ def test_a_demonstration_is_made_ahead_by_one_worker_once(driver: Driver) -> Non
 def test_no_demonstration_is_made_ahead_without_workers(
     driver: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: set[str] = {"toy"}
-    monkeypatch.setattr(driver.service.questions, "_prefetched", asked)
+    query: set[str] = {"toy"}
+    monkeypatch.setattr(driver.service.questions, "_prefetched", query)
     monkeypatch.setattr(driver.service.dispatcher.pool, "slots", {})
     driver.call(driver.service.questions._prefetch_demo("toy"))
-    assert asked == set()  # the next who opens the page asks again
+    assert query == set()  # the next who opens the page asks again
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library")
 def test_workers_keep_the_memory_that_every_step_needs_again(driver: Driver) -> None:
     """Dask would have it handed back to the system at once; half of the time is lost to that."""
-    found = driver.on(None, memory.pages_of_steps)
-    assert len(found) == 2
-    assert max(found.values()) < memory.PAGES_OF_ONE
+    result = driver.on(None, memory.pages_of_steps)
+    assert len(result) == 2
+    assert max(result.values()) < memory.PAGES_OF_ONE
 
 
 def test_what_watchers_hear_is_in_the_store_already(driver: Driver) -> None:
@@ -103,10 +103,10 @@ def test_stop_is_answered_at_the_next_step_and_leaves_a_model(driver: Driver) ->
     run = driver.submit(**SLOW)
     driver.until_step(run, 5)
     driver.stop(run)
-    asked = driver.store.trace(run).step[-1]
+    query = driver.store.trace(run).step[-1]
     assert driver.end(run) is State.STOPPED
     assert State.STOPPING in driver.states(run)
-    assert driver.steps(run)[-1] - asked <= 25  # half a second of steps on a busy machine
+    assert driver.steps(run)[-1] - query <= 25  # half a second of steps on a busy machine
     assert driver.store.model(run)
 
 

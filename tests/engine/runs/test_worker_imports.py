@@ -17,7 +17,7 @@ def test_a_question_waits_until_the_science_is_imported() -> None:
     place.science = threading.Thread(target=imported.wait, daemon=True)
     place.science.start()
     with ThreadPoolExecutor(1) as pool:
-        asked = pool.submit(_answer, place, {"run": "some"}, None)
-        assert not wait([asked], timeout=0.3).done
+        query = pool.submit(_answer, place, {"run": "some"}, None)
+        assert not wait([query], timeout=0.3).done
         imported.set()
-        assert asked.result(timeout=60) == (NOT_CACHED, None)
+        assert query.result(timeout=60) == (NOT_CACHED, None)

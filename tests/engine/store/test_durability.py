@@ -18,18 +18,18 @@ def synchronous(db: Connection) -> int:
 
 def test_only_the_transaction_of_a_label_waits_for_the_disk(store: Store) -> None:
     run = store.add_run("clamp", {}, "demo", "ada")
-    said: list[tuple[str, int]] = []
+    messages: list[tuple[str, int]] = []
     doing = "label"
 
     @event.listens_for(store.engine, "commit")
     def committing(db: Connection) -> None:
-        said.append((doing, synchronous(db)))
+        messages.append((doing, synchronous(db)))
 
     store.add_label(run, 3, "clamp", "ada")
     doing = "note"
     store.write(run, [Note("a note")])
-    assert said[-1] == ("note", NORMAL)
-    assert [level for what, level in said if what == "label"][-1] == FULL
+    assert messages[-1] == ("note", NORMAL)
+    assert [level for what, level in messages if what == "label"][-1] == FULL
     assert [label.item for label in store.labels(run)] == [3]
     with store.engine.connect() as db:
         assert synchronous(db) == NORMAL

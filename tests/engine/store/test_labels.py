@@ -88,10 +88,10 @@ def test_kappa_is_scikit_learns(noise: float) -> None:
     second = np.where(rng.random(60) < noise, ~first, first)
     a, b = ({i: str(v) for i, v in enumerate(who)} for who in (first, second))
     b[99] = "only b"
-    many, agreed, found = kappa(a, b)
+    many, agreed, result = kappa(a, b)
     assert many == 60
     assert agreed == pytest.approx(np.mean(first == second))
-    assert found == pytest.approx(cohen_kappa_score(first, second))
+    assert result == pytest.approx(cohen_kappa_score(first, second))
 
 
 def test_kappa_of_nothing_in_common_is_not_known() -> None:

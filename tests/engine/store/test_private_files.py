@@ -36,9 +36,9 @@ def opened(folder: Path) -> dict[str, int]:
     store = Store.open()
     with store.engine.begin() as db:
         db.exec_driver_sql("create table if not exists t (x)")
-        found = {path.name: mode(path) for path in folder.glob("scant.db*")}
+        result = {path.name: mode(path) for path in folder.glob("scant.db*")}
     store.close()
-    return found
+    return result
 
 
 def test_database_and_folder_are_closed_from_the_beginning(folder: Path) -> None:

@@ -138,8 +138,8 @@ def test_a_write_that_fails_leaves_nothing(store: Store) -> None:
 
 def test_watchers_hear_no_blobs_and_no_note_twice(store: Store) -> None:
     run = add(store)
-    said = store.write(run, [Note("a"), Checkpoint(1, b"x"), Fitted(b"y"), *steps(1, 2)])
-    assert said == [Note("a"), *steps(1, 2)]
+    message = store.write(run, [Note("a"), Checkpoint(1, b"x"), Fitted(b"y"), *steps(1, 2)])
+    assert message == [Note("a"), *steps(1, 2)]
     assert store.write(run, [Note("a"), Note("b")]) == [Note("b")]
     assert store.notes(run) == ["a", "b"]
 
@@ -276,8 +276,8 @@ def test_labels_are_appended_and_survive_a_new_process(store: Store) -> None:
     for item, label in [(3, "cell"), (1, "none"), (3, "")]:
         store.add_label("upload-1", item, label, "ada")
     again = Store.open(store.engine.url.render_as_string(hide_password=False))
-    found = [(entry.item, entry.label) for entry in again.labels("upload-1")]
-    assert found == [(3, "cell"), (1, "none"), (3, "")]
+    results = [(entry.item, entry.label) for entry in again.labels("upload-1")]
+    assert results == [(3, "cell"), (1, "none"), (3, "")]
     assert again.labels("upload-2") == []
     again.close()
 
@@ -357,8 +357,10 @@ def test_writers_in_several_threads_wait_for_each_other(store: Store) -> None:
 def test_sqlite_writes_ahead_and_waits_for_locks(tmp_path: Path) -> None:
     store = Store.open(f"sqlite:///{tmp_path / 'runs.db'}")
     with store.engine.connect() as db:
-        found = [db.execute(text(f"pragma {p}")).scalar() for p in ("journal_mode", "synchronous")]
-    assert found == ["wal", 1]
+        results = [
+            db.execute(text(f"pragma {p}")).scalar() for p in ("journal_mode", "synchronous")
+        ]
+    assert results == ["wal", 1]
     add(store)
     store.close()
     with sqlite3.connect(tmp_path / "runs.db") as db:  # what is written is there for anyone
@@ -380,9 +382,9 @@ def test_a_postgres_address_names_the_driver_that_we_ship(
 ) -> None:
     from scant.store import database
 
-    seen = []
-    monkeypatch.setattr(database, "create_engine", lambda url, **_: seen.append(url) or 1 / 0)
+    observed = []
+    monkeypatch.setattr(database, "create_engine", lambda url, **_: observed.append(url) or 1 / 0)
     monkeypatch.setenv("DATABASE_URL", f"{scheme}user:word@host/name")
     with pytest.raises(ZeroDivisionError):
         Store.open()
-    assert seen == ["postgresql+psycopg://user:word@host/name"]
+    assert observed == ["postgresql+psycopg://user:word@host/name"]

@@ -26,10 +26,10 @@ def value(report: Report, name: str, method: str = "this run") -> float:
 
 def gathered(runs: Runs) -> pd.DataFrame:
     """The table that the runs of a study's `reproduce` come to."""
-    found = ScoreTable("any")
+    result = ScoreTable("any")
     for scores in runs:
-        found.add(scores, 0.0)
-    return found.rows()
+        result.add(scores, 0.0)
+    return result.rows()
 
 
 def resumed(make: Callable[[], Study], step: int) -> bytes:

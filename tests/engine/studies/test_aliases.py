@@ -32,29 +32,29 @@ def test_every_former_name_leads_to_a_setting(study: str) -> None:
 
 @pytest.mark.parametrize("former", BEFORE)
 def test_a_stored_run_opens_with_its_settings(former: str, store: Store) -> None:
-    found, values = entry(former), BEFORE[former]
+    result, values = entry(former), BEFORE[former]
     run = store.add_run(former, values, "demo", "owner")
     frame = pd.DataFrame({"a": [1.0]})
     upload = store.add_upload(frame, owner="owner", name="a.csv", study=former)
-    assert store.upload(upload).study == found.name
+    assert store.upload(upload).study == result.name
     record = store.run(run)
-    assert record.study == found.name
-    settings = found.settings.parse(record.settings)
+    assert record.study == result.name
+    settings = result.settings.parse(record.settings)
     for name, value in values.items():
-        assert getattr(settings, SETTINGS[found.name][name]) == value
+        assert getattr(settings, SETTINGS[result.name][name]) == value
     with store.engine.connect() as db:  # what was stored stays as it was
         assert db.execute(text("select study from runs")).scalar() == former
 
 
 @pytest.mark.parametrize("former", BEFORE)
 def test_a_link_fills_the_form(former: str) -> None:
-    found = entry(former)
-    form = SettingsForm(found.settings, found.presets)
+    result = entry(former)
+    form = SettingsForm(result.settings, result.presets)
     query = {name: str(value).lower() for name, value in BEFORE[former].items()}
     assert form.fill_from_query(query) == []
     read = form.read()
     for name, value in BEFORE[former].items():
-        assert str(read[SETTINGS[found.name][name]]).lower() == str(value).lower()
+        assert str(read[SETTINGS[result.name][name]]).lower() == str(value).lower()
 
 
 def test_of_two_names_of_a_setting_the_newer_counts() -> None:

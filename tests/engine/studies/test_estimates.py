@@ -27,7 +27,7 @@ LABELS: dict[str, Counts] = {
 }
 
 
-AT_SCALE = {"redshift": {"training_size": 30_000}}  # rows beyond which no more are learnt from
+AT_SCALE = {"redshift": {"training_size": 30_000}}  # rows beyond which no more are learned from
 
 
 def estimate(
@@ -38,10 +38,10 @@ def estimate(
     **values: Any,
 ) -> tuple[float, float]:
     """Seconds and bytes."""
-    found = entry(study)
-    assert found.estimate is not None
-    settings = found.settings.parse({name: str(value) for name, value in values.items()})
-    return found.estimate(settings, rows, columns, LABELS[study] if labels is None else labels)
+    result = entry(study)
+    assert result.estimate is not None
+    settings = result.settings.parse({name: str(value) for name, value in values.items()})
+    return result.estimate(settings, rows, columns, LABELS[study] if labels is None else labels)
 
 
 @pytest.mark.parametrize("study", STUDIES)
@@ -122,8 +122,8 @@ def test_rows_that_are_held_out_are_not_learnt_from() -> None:
     task = LABELS["aggregation"]["task"]
     for split in ({"test": 200, "train": 400}, {"train": 600}):
         labels = {"task": task, "split": split}
-        found = estimate("aggregation", labels=labels)[0]
-        assert (found < estimate("aggregation")[0]) == ("test" in split)
+        result = estimate("aggregation", labels=labels)[0]
+        assert (result < estimate("aggregation")[0]) == ("test" in split)
     marked: Counts = {"test": {"1": 300, "0": 300}}
     assert estimate("genes", labels=marked)[0] < estimate("genes")[0]
 
@@ -189,11 +189,11 @@ def test_rows_of_each_label_are_counted() -> None:
 
 @pytest.mark.parametrize("study", STUDIES)
 def test_what_a_page_offers_by_itself_is_within_a_servers_hours(study: str) -> None:
-    found = entry(study)
-    for values in ({}, *found.presets.values()):
-        settings = found.settings.parse(dict(values))
-        for source in found.sources:
+    result = entry(study)
+    for values in ({}, *result.presets.values()):
+        settings = result.settings.parse(dict(values))
+        for source in result.sources:
             if size := source.rows_and_columns(settings):
-                cost = cost_of(found, settings, Size(*size, source.counts))
+                cost = cost_of(result, settings, Size(*size, source.counts))
                 assert cost is not None
                 check_cost(cost, HOURS, 8e9)

@@ -25,7 +25,7 @@ from tests.paths import TEMPLATES
 
 # A column of numbers that the page learns from, and the column that it learns.
 NUMBERS = {"aggregation": "age_lo", "redshift": "mag_g", "genes": "x"}
-LEARNT = {"aggregation": "y", "redshift": "z", "genes": "y", "multiview": "time"}
+TARGET = {"aggregation": "y", "redshift": "z", "genes": "y", "multiview": "time"}
 IMAGES = [study for study in STUDIES if entry(study).table.images]
 
 every_study = pytest.mark.parametrize("study", STUDIES)
@@ -52,8 +52,8 @@ def number(study: str) -> str:
     )
 
 
-def learnt(study: str) -> str:
-    return LEARNT.get(study, "label")
+def target_column(study: str) -> str:
+    return TARGET.get(study, "label")
 
 
 def csv(frame: pd.DataFrame, **how: object) -> bytes:
@@ -75,19 +75,19 @@ def seen(data: bytes, study: str) -> Preview:
 def opened(data: bytes, study: str, folder: Path) -> pd.DataFrame:
     file = folder / "mine.csv"
     file.write_bytes(data)
-    found = entry(study)
-    return open_table(found, file, found.settings())
+    result = entry(study)
+    return open_table(result, file, result.settings())
 
 
 def refused(data: bytes, study: str, folder: Path, *parts: str) -> None:
     """One sentence with these words, the same from both."""
     with pytest.raises(BadInput) as caught:
         opened(data, study, folder)
-    said = str(caught.value)
-    assert "\n" not in said
+    message = str(caught.value)
+    assert "\n" not in message
     for word in ("mine.csv", *parts):
-        assert word in said, said
-    assert seen(data, study).problems[0] in said
+        assert word in message, message
+    assert seen(data, study).problems[0] in message
 
 
 def taken(data: bytes, study: str, folder: Path, *noted: str) -> pd.DataFrame:
@@ -173,7 +173,7 @@ def test_duplicate_rows(study: str, tmp_path: Path) -> None:
 
 @every_study
 def test_one_value_or_one_class_only(study: str, tmp_path: Path) -> None:
-    column = learnt(study)
+    column = target_column(study)
     data = csv(template(study).assign(**{column: "3"}))
     if study == "clamp":  # a pool may begin with one class, or none; the study says what it lacks
         from scant.training.api import fit
@@ -231,9 +231,9 @@ def test_two_hundred_megabytes(study: str, tmp_path: Path) -> None:
     large = tmp_path / "mine.csv"
     with large.open("wb") as out:
         out.truncate(200_000_001)  # sparse: takes no room
-    found = entry(study)
+    result = entry(study)
     with pytest.raises(BadInput, match=r"mine\.csv has 200 MB and the limit is 100 MB"):
-        open_table(found, large, found.settings())
+        open_table(result, large, result.settings())
 
 
 def packed(name: str, content: bytes) -> bytes:
@@ -271,14 +271,14 @@ def test_no_csv_at_all(study: str, data: bytes, kind: str, tmp_path: Path) -> No
 def test_archives_that_do_harm(
     study: str, name: str, content: bytes, sentence: str, tmp_path: Path
 ) -> None:
-    data, found = packed(name, content), entry(study)
+    data, result = packed(name, content), entry(study)
     if study not in IMAGES:
         refused(data, study, tmp_path, "ZIP archive")
         return
     file = tmp_path / "mine.zip"
     file.write_bytes(data)
     with pytest.raises(BadInput, match=sentence) as caught:
-        open_table(found, file, found.settings())
+        open_table(result, file, result.settings())
     assert "mine.zip" in str(caught.value)
     with pytest.raises(BadInput, match=sentence):
-        read_image_table(data, found.table, name="mine.zip")  # as the wizard does
+        read_image_table(data, result.table, name="mine.zip")  # as the wizard does

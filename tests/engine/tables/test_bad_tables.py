@@ -38,13 +38,13 @@ def refused(data: bytes, *parts: str, **how: object) -> str:
     """The sentence with which a file is refused, the same in the wizard and in the reader."""
     with pytest.raises(BadInput) as caught:
         read_table(data, SCHEMA, name="mine.csv", **how)
-    said = str(caught.value)
+    message = str(caught.value)
     for word in ("mine.csv", *parts):
-        assert word in said, said
-    assert "\n" not in said
+        assert word in message, message
+    assert "\n" not in message
     preview = inspect_table(data, SCHEMA, name="mine.csv", **how)
-    assert preview.problems[0] in said
-    return said
+    assert preview.problems[0] in message
+    return message
 
 
 @pytest.mark.parametrize("data", [b"", b"\n\n  \r\n", b"\xef\xbb\xbf"])

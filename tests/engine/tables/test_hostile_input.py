@@ -82,8 +82,8 @@ def galaxies(**columns: list[str]) -> bytes:
 @pytest.mark.parametrize("cell", ["1e308", "-1e308", "1e200", "-2e100"])
 @pytest.mark.parametrize("column", ["mag_u", "z"])
 def test_numbers_that_cannot_be_computed_with(cell: str, column: str) -> None:
-    said = verdict(galaxies(**{column: ["20", cell]}))
-    assert f"column '{column}', row 3: got '{cell}', which is beyond 1e+100" in said
+    message = verdict(galaxies(**{column: ["20", cell]}))
+    assert f"column '{column}', row 3: got '{cell}', which is beyond 1e+100" in message
     frame = read_table(galaxies(), SCHEMA).frame
     frame.loc[1, column] = float(cell)
     with pytest.raises(BadInput, match=rf"'{column}', row 1.*beyond 1e\+100"):
@@ -91,8 +91,8 @@ def test_numbers_that_cannot_be_computed_with(cell: str, column: str) -> None:
 
 
 def test_a_column_of_subnormal_numbers_is_refused_and_one_such_cell_is_not() -> None:
-    said = verdict(galaxies(mag_u=[f"{1 + i / 80}e-310" for i in range(80)]))
-    assert "column 'mag_u': every value is closer to zero than 1e-100" in said
+    message = verdict(galaxies(mag_u=[f"{1 + i / 80}e-310" for i in range(80)]))
+    assert "column 'mag_u': every value is closer to zero than 1e-100" in message
     assert verdict(galaxies(mag_u=["1e-320", "0"])) == ""
 
 
@@ -148,8 +148,8 @@ def test_what_the_reader_noted_is_said_by_the_fit(tmp_path: Path) -> None:
     assert any("row 0 (25 %" in n for n in said(by_hand))
     # So are rows to predict.
     table = entry("redshift")
-    asked = open_to_predict(table, file, table.settings())
-    assert any("-9999 stands in 20 cells" in n for n in asked.attrs["notes"])
+    query = open_to_predict(table, file, table.settings())
+    assert any("-9999 stands in 20 cells" in n for n in query.attrs["notes"])
 
 
 # --- paths --------------------------------------------------------------------------------------
@@ -161,7 +161,7 @@ def test_what_is_no_file(tmp_path: Path) -> None:
     (tmp_path / "folder.csv").mkdir()
     (tmp_path / "loop.csv").symlink_to(tmp_path / "loop.csv")
     (tmp_path / "file").write_text("x")
-    found = entry("redshift")
+    result = entry("redshift")
     for name, part in (
         ("pipe.csv", "pipe or a device"),
         ("zero.csv", "pipe or a device"),
@@ -176,8 +176,8 @@ def test_what_is_no_file(tmp_path: Path) -> None:
         path = Path(f"{tmp_path}/{name}")
         for read, given_to in (
             (regular, (path,)),
-            (open_table, (found, path, found.settings())),
-            (open_to_predict, (found, path, found.settings())),
+            (open_table, (result, path, result.settings())),
+            (open_to_predict, (result, path, result.settings())),
             (read_images, (path,)),
         ):
             with pytest.raises(BadInput, match=part) as caught:
@@ -228,9 +228,9 @@ def test_packed_rows_are_counted_before_they_are_unpacked(
     file = tmp_path / "mine.parquet"
     pd.DataFrame({"g": np.zeros(2000), "z": np.zeros(2000)}).to_parquet(file)
     monkeypatch.setattr(sources, "MOST_LINES", 1000)
-    found = entry("redshift")
+    result = entry("redshift")
     with pytest.raises(BadInput, match=r"2,000 rows and the limit is 1,000"):
-        open_table(found, file, found.settings())
+        open_table(result, file, result.settings())
 
 
 # --- settings -----------------------------------------------------------------------------------
@@ -258,7 +258,7 @@ def test_packed_rows_are_counted_before_they_are_unpacked(
 def test_settings_that_make_no_sense(study: str, name: str, value: object) -> None:
     with pytest.raises(BadInput) as caught:
         entry(study).settings.parse({name: value})
-    said = str(caught.value)
-    assert name[:20] in said
-    assert len(said) < 1000
-    assert "\n" not in said
+    message = str(caught.value)
+    assert name[:20] in message
+    assert len(message) < 1000
+    assert "\n" not in message

@@ -115,13 +115,13 @@ def test_padding_rows_are_passed_over_and_rows_keep_their_numbers() -> None:
 def test_a_pool_without_labels_says_who_must_label() -> None:
     for frame in (columns("a", "b"), columns("a", "b").assign(label="")):
         notes = read_table(csv(frame), entry("clamp").table).notes
-        assert any("nobody has labelled a patch yet" in note for note in notes)
+        assert any("nobody has labeled a patch yet" in note for note in notes)
 
 
 def test_a_file_to_predict_may_have_comments_and_dates() -> None:
     frame = columns("a", "b").assign(comment="seen, twice", day="12/03/1994")
-    asked = read_table(csv(frame), entry("mitosis").table, purpose="predict")
-    assert list(asked.frame) == ["a", "b"]
+    query = read_table(csv(frame), entry("mitosis").table, purpose="predict")
+    assert list(query.frame) == ["a", "b"]
     trained = {"purpose": "predict", "features": ["a", "comment"]}
     with pytest.raises(BadInput, match="'comment', row 2: got 'seen, twice'"):
         read_table(csv(frame), entry("mitosis").table, **trained)
@@ -156,8 +156,8 @@ def test_a_label_that_need_not_be_is_not_guessed_of_many_words() -> None:
 
 def test_what_is_left_beside_boxes_is_task_and_value() -> None:
     rows = [f"{'North' if i % 2 else 'South'},{i},{i + 1},{i * 0.3:.1f}" for i in range(30)]
-    found = suggested("aggregation", "Region,age from (years),age to (years),births", *rows)
-    assert (found["Region"], found["births"]) == ("task", "y")
+    result = suggested("aggregation", "Region,age from (years),age to (years),births", *rows)
+    assert (result["Region"], result["births"]) == ("task", "y")
     table = read_table(
         "\n".join(["Region,age from,age to,births", *rows]).encode(), entry("aggregation").table
     )

@@ -20,11 +20,11 @@ def table(names: str, label: str, other: str) -> bytes:
 
 def test_a_table_of_views_says_what_is_learnt_before_the_fit() -> None:
     brought = table("what,where,sound.a,sound.b", "fire,east", "quiet,west")
-    (said,) = inspect_table(brought, VIEWS, name="views.csv").problems
-    assert "none of the columns label, y and time" in said
+    (message,) = inspect_table(brought, VIEWS, name="views.csv").problems
+    assert "none of the columns label, y and time" in message
     mapped = {"what": "label"}
     assert not inspect_table(brought, VIEWS, mapping=mapped).problems
-    read_table(brought, VIEWS, purpose="predict")  # where nothing is learnt, nothing is asked
+    read_table(brought, VIEWS, purpose="predict")  # where nothing is learned, nothing is asked
 
 
 def test_a_class_that_is_called_none_is_named() -> None:
@@ -44,5 +44,5 @@ def test_a_workbook_under_another_name_is_no_archive_of_images() -> None:
         archive.writestr("[Content_Types].xml", "<Types/>")
         archive.writestr("xl/workbook.xml", "<workbook/>")
     assert not is_archive("cells.csv", file.getvalue())
-    (said,) = inspect_table(file.getvalue(), CELLS, name="cells.csv").problems
-    assert "an Excel workbook" in said
+    (message,) = inspect_table(file.getvalue(), CELLS, name="cells.csv").problems
+    assert "an Excel workbook" in message

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from gpytorch.constraints import Positive
+from gpytorch.kernels import Kernel
 from jaxtyping import Float
 from scant.errors import BadInput
 from scant.kernels.hierarchical import level
@@ -16,9 +17,14 @@ GRID = 16  # points that the curves are compared at
 RIDGE = 0.1
 
 
-def start_level(shape: str, variance: float) -> Any:
-    """A kernel for one level, its parameters in logarithms: steps of theirs are relative."""
+def start_level(shape: str | Kernel, variance: float) -> Any:
+    """A kernel for one level, its parameters in logarithms: steps of theirs are relative.
+
+    A kernel that is given is taken as it is.
+    """
     kernel: Any = level(shape)
+    if isinstance(shape, Kernel):
+        return kernel
     kernel.register_constraint("raw_outputscale", Positive(torch.exp, torch.log))
     kernel.base_kernel.register_constraint("raw_lengthscale", Positive(torch.exp, torch.log))
     kernel.outputscale, kernel.base_kernel.lengthscale = variance, 1.0

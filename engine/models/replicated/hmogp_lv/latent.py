@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import torch
+from gpytorch import Module
 from jaxtyping import Float, Int
 from linear_operator.utils.cholesky import psd_safe_cholesky
 from scant.inference.expectations import expected_kernel, expected_product, log_kernel
+from scant.models.constraints import LogPositive
 from torch import Tensor, nn
 
 JITTER = 1e-8  # on matrices of unit variance; GPyTorch warns when a Cholesky factor needs more
 START_VARIANCE = 0.1  # of q(h)
 
 
-class LatentOutputs(nn.Module):
+class LatentOutputs(Module):
     """q(h_d) = N(mean_d, diagonal) of D outputs in Q dimensions, with p(h_d) = N(0, I).
 
     k_H is an EQ kernel of unit height, a lengthscale for each dimension: variance belongs to k_X.
@@ -28,6 +30,18 @@ class LatentOutputs(nn.Module):
         self.log_variance = nn.Parameter(torch.full_like(mean, START_VARIANCE).log())
         self.inducing = nn.Parameter(inducing.clone())
         self.log_lengthscale = nn.Parameter(mean.new_zeros(mean.shape[1]))
+        for name in ("log_variance", "log_lengthscale"):
+            self.register_constraint(name, LogPositive())
+
+    @property
+    def lengthscale(self) -> Float[Tensor, " q"]:
+        """Of k_H."""
+        return self.log_lengthscale.exp()
+
+    @lengthscale.setter
+    def lengthscale(self, value: Tensor | float) -> None:
+        log = torch.as_tensor(value).to(self.log_lengthscale).log()
+        self.initialize(log_lengthscale=log.expand_as(self.log_lengthscale))
 
     def statistics(
         self, outputs: Int[Tensor, " b"]

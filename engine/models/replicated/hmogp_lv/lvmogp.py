@@ -7,6 +7,7 @@ output are rows of one output. It is HMOGP-LV with a single level in k_X, so all
 from __future__ import annotations
 
 import torch
+from gpytorch.kernels import Kernel
 from scant.kernels.hierarchical import ReplicaKernel
 from scant.models.replicated.data import Data
 from scant.models.replicated.hmogp_lv.initialization import start_level
@@ -17,7 +18,7 @@ class LVMOGP(HMOGPLV):
     """As HMOGP-LV, but every replica of an output is the same function."""
 
     @staticmethod
-    def start_kernel(shared: str, replica: str) -> ReplicaKernel:
+    def start_kernel(shared: str | Kernel, replica: str | Kernel) -> ReplicaKernel:
         return ReplicaKernel(start_level(shared, 1.0))
 
     @staticmethod

@@ -19,6 +19,8 @@ How a study drives it:
     model.predict(output, replica, x)                    # replica -1: one that was never seen
     model.condition(other)                               # q(U) anew, without training
 
+Or as GPyTorch has it, of rows (output, replica, x): `model.likelihood(model(rows), rows)`.
+
 On a CPU the same seed gives the same run, bit by bit.
 """
 
@@ -27,11 +29,18 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from gpytorch.distributions import MultivariateNormal
+from gpytorch.kernels import Kernel
+from gpytorch.likelihoods import GaussianLikelihood
+from gpytorch.models import GP
 from jaxtyping import Float, Int
+from linear_operator.operators import DiagLinearOperator
 from linear_operator.utils.cholesky import psd_safe_cholesky
 from scant.errors import BadInput
 from scant.inference.kmeans import kmeans_centres
 from scant.kernels.hierarchical import ReplicaKernel
+from scant.likelihoods.gaussian import given_noise
+from scant.models.constraints import LogPositive
 from scant.models.replicated.data import LEAST_NOISE, NEW, Data, ReplicatedPrediction
 from scant.models.replicated.hmogp_lv.bound import Statistics, collapsed, expected_log_likelihood
 from scant.models.replicated.hmogp_lv.initialization import (
@@ -48,7 +57,7 @@ DENSE = 1000  # M_X M_H up to which the best q(U) of all is had in closed form
 CHUNK = 4096  # rows predicted at once
 
 
-class HMOGPLV(nn.Module):
+class HMOGPLV(GP):
     """See the module for the model and for how it is driven.
 
     Args:
@@ -85,6 +94,7 @@ class HMOGPLV(nn.Module):
         self.inducing_x = nn.Parameter(inducing_inputs[:, 0].clone())
         start = torch.full((len(latent) if noise_each else 1,), noise - LEAST_NOISE).to(latent)
         self.log_noise = nn.Parameter(start.log())
+        self.register_constraint("log_noise", LogPositive())
         family = Dense if dense else Kronecker
         self.posterior: Any = family(len(inducing_outputs), len(inducing_inputs))
         self.layout: ReplicaBatch | None = None  # of the data built on
@@ -99,8 +109,8 @@ class HMOGPLV(nn.Module):
         n_latent_dims: int = 2,
         n_inducing_outputs: int = 4,
         n_inducing_inputs: int = 36,
-        kernel_shared: str = "matern32",
-        kernel_replica: str = "matern32",
+        kernel_shared: str | Kernel = "matern32",
+        kernel_replica: str | Kernel = "matern32",
         noise: str = "shared",
         dense: bool | None = None,
     ) -> HMOGPLV:
@@ -113,8 +123,8 @@ class HMOGPLV(nn.Module):
             n_inducing_outputs: M_H; with too few for how outputs differ, bands are too narrow.
             n_inducing_inputs: M_X, no more than distinct inputs; with one or two for each sampling
                 the replicas' own curves are lost, and g alone is left.
-            kernel_shared: Of g; see `scant.kernels.hierarchical.SHAPES`.
-            kernel_replica: Of the replicas about it.
+            kernel_shared: Of g: one of `scant.kernels.hierarchical.SHAPES`, or any of GPyTorch's.
+            kernel_replica: Of the replicas about it, likewise.
             noise: "shared" by all outputs, or of "each output".
             dense: See the class; by default where M_X M_H is at most `DENSE`.
 
@@ -152,7 +162,7 @@ class HMOGPLV(nn.Module):
         return model
 
     @staticmethod
-    def start_kernel(shared: str, replica: str) -> ReplicaKernel:
+    def start_kernel(shared: str | Kernel, replica: str | Kernel) -> ReplicaKernel:
         """k_X at its start values."""
         return ReplicaKernel(start_level(shared, 0.7), start_level(replica, 0.3))
 
@@ -161,9 +171,20 @@ class HMOGPLV(nn.Module):
         """The rows as the model sees them."""
         return data
 
+    @property
     def noise(self) -> Float[Tensor, " d"]:
         """Variance of each output's observations."""
         return (self.log_noise.exp() + LEAST_NOISE).expand(len(self.samplings))
+
+    @noise.setter
+    def noise(self, value: Tensor | float) -> None:
+        above = torch.as_tensor(value).to(self.log_noise) - LEAST_NOISE
+        self.initialize(log_noise=above.log().expand_as(self.log_noise))
+
+    @property
+    def likelihood(self) -> GaussianLikelihood:
+        """GPyTorch's, with the noise of the output that a row says: `likelihood(f, rows)`."""
+        return given_noise(self.noise, column=0)
 
     def inducing_inputs(self) -> Float[Tensor, "m 2"]:
         return torch.stack([self.inducing_x, self.inducing_sampling], dim=1)
@@ -212,7 +233,7 @@ class HMOGPLV(nn.Module):
             A, b = a.mT @ a, (layout.y.unsqueeze(1) @ a).squeeze(1)
         yy = layout.y.square().sum(1)
         k = (k[layout.where] * layout.real).sum(1)
-        noise = self.noise()[layout.outputs]
+        noise = self.noise[layout.outputs]
         return Statistics(psi, P, A, b, yy, k, layout.counts, noise, weight)
 
     def bound(self, s: Statistics, layout: ReplicaBatch) -> Float[Tensor, ""]:
@@ -256,6 +277,20 @@ class HMOGPLV(nn.Module):
         Raises:
             BadInput: An output or a replica that the data did not have.
         """
+        return self._asked(output, replica, x)
+
+    def forward(self, rows: Float[Tensor, "k 3"]) -> MultivariateNormal:
+        """Moments of f, which is not Gaussian over q(H), at rows (output, replica, x).
+
+        What rows have in common is not in them.
+
+        Raises:
+            BadInput: An output or a replica that the data did not have.
+        """
+        found = self._asked(rows[:, 0].long(), rows[:, 1].long(), rows[:, 2])
+        return MultivariateNormal(found.mean, DiagLinearOperator(found.variance))
+
+    def _asked(self, output: Tensor, replica: Tensor, x: Tensor) -> ReplicatedPrediction:
         rows = self.seen(Data(output, replica, x, x, self.samplings))
         inputs = torch.stack([x, rows.sampling(rows.output, rows.replica).to(x)], dim=1)
         return self._moments(output, inputs, levels=2)
@@ -275,7 +310,7 @@ class HMOGPLV(nn.Module):
             return ReplicatedPrediction(*inputs.new_zeros(3, 0))
         asked, which = torch.unique(output, return_inverse=True)
         w, W = self.posterior.weights(*self.latents.statistics(asked))
-        noise = self.noise()[output]
+        noise = self.noise[output]
         means, variances = [noise[:0]], [noise[:0]]
         for part, d in zip(inputs.split(CHUNK), which.split(CHUNK)):
             a = self.seen_through(part, levels)
@@ -292,7 +327,7 @@ class HMOGPLV(nn.Module):
         shared = self.variance(at, 1)
         own = self.variance(at, 2) - shared
         return torch.stack(
-            [shared.expand(len(output)), own.expand(len(output)), self.noise()[output]], dim=1
+            [shared.expand(len(output)), own.expand(len(output)), self.noise[output]], dim=1
         )
 
     def outputs_covariance(self) -> Float[Tensor, "d d"]:

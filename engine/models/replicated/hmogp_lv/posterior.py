@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+from gpytorch import Module
 from jaxtyping import Float
 from scant.models.replicated.hmogp_lv.bound import Statistics, Weights, summed
 from torch import Tensor, nn
@@ -11,7 +12,7 @@ TOLERANCE = 1e-10  # of the conjugate gradients, relative
 SWEEPS = 200  # of the fixed point for the covariances
 
 
-class Dense(nn.Module):
+class Dense(Module):
     """Any Gaussian q(V), set in closed form to the best there is (Titsias 2009).
 
     It builds an M_X M_H x M_X M_H matrix, so it is for the small.
@@ -51,7 +52,7 @@ class Dense(nn.Module):
         return 0.5 * (squares - self.root.shape[0] - log_det)
 
 
-class Kronecker(nn.Module):
+class Kronecker(Module):
     """q(V) with covariance S_H o S_X (section 5.2.3): never a matrix of M_X M_H rows."""
 
     def __init__(self, outputs: int, inputs: int) -> None:

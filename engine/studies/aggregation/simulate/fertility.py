@@ -132,12 +132,12 @@ def simulate(
             cells[f"order{order}"] = truth
             continue
         if noise == "births":
-            seen = rng.poisson(truth * women) / women
+            observed = rng.poisson(truth * women) / women
         elif noise == "constant":
-            seen = truth + np.sqrt(truth.mean() / women) * rng.standard_normal(len(truth))
+            observed = truth + np.sqrt(truth.mean() / women) * rng.standard_normal(len(truth))
         else:
             raise BadInput(f"noise must be none, births or constant; got {noise!r}.")
-        cells[f"order{order}"], cells[f"order{order}_truth"] = seen, truth
+        cells[f"order{order}"], cells[f"order{order}_truth"] = observed, truth
     return cells
 
 

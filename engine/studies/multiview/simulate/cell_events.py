@@ -93,7 +93,7 @@ def candidates(seed: int = 0, sequences: int = SEQUENCES, each: int = CANDIDATES
 def patches(
     rng: np.random.Generator, kind: Int[np.ndarray, " n"], sequence: Int[np.ndarray, " n"]
 ) -> Float[np.ndarray, "n t h w"]:
-    """Grey frames of every candidate, 0 black and 1 white."""
+    """Gray frames of every candidate, 0 black and 1 white."""
     film = _films(rng, kind)
     n, count = len(kind), int(sequence.max()) + 1
     light, contrast = rng.normal(0.45, 0.04, count), rng.uniform(0.75, 1.25, count)
@@ -117,21 +117,23 @@ def patches(
 def draw(film: Film, blur: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n t h w"]:
     """Brightness above the ground: each disc's body inside its rim, and the halo along it."""
     n, t = film.turn.shape[:2]
-    found = np.zeros((n, t, SIDE, SIDE))
-    on_all_cores(lambda part: _draw(film, blur, part, found), np.array_split(np.arange(n), cores()))
-    return found
+    result = np.zeros((n, t, SIDE, SIDE))
+    on_all_cores(
+        lambda part: _draw(film, blur, part, result), np.array_split(np.arange(n), cores())
+    )
+    return result
 
 
 def _draw(
     film: Film,
     blur: Float[np.ndarray, " n"],
     part: Int[np.ndarray, " m"],
-    found: Float[np.ndarray, "n t h w"],
+    result: Float[np.ndarray, "n t h w"],
 ) -> None:
     grid = np.arange(SIDE) - (SIDE - 1) / 2
     for k in range(film.turn.shape[2]):
-        seen = (film.body[part, :, k] != 0) | (film.halo[part, :, k] != 0)
-        own = part[seen.any(1)]
+        observed = (film.body[part, :, k] != 0) | (film.halo[part, :, k] != 0)
+        own = part[observed.any(1)]
         if not len(own):
             continue
         x = grid[None, None, None, :] - film.at[own, :, k, 0, None, None]
@@ -143,8 +145,8 @@ def _draw(
         edge = blur[own, None, None, None]
         inside = 1 / (1 + np.exp(np.clip(away / (0.6 * edge), -50, 50)))
         rim = np.exp(-0.5 * ((away - 0.8) / (1.1 * edge)) ** 2)
-        found[own] += film.body[own, :, k, None, None] * inside
-        found[own] += film.halo[own, :, k, None, None] * rim
+        result[own] += film.body[own, :, k, None, None] * inside
+        result[own] += film.halo[own, :, k, None, None] * rim
 
 
 def views(frames: Float[np.ndarray, "n t h w"]) -> pd.DataFrame:
@@ -152,8 +154,8 @@ def views(frames: Float[np.ndarray, "n t h w"]) -> pd.DataFrame:
     from skimage.feature import hog, local_binary_pattern  # for workers: half a second to import
 
     def texture(image: Float[np.ndarray, "h w"]) -> Float[np.ndarray, " b"]:
-        grey = np.round(255 * np.clip(image, 0, 1)).astype(np.uint8)
-        pattern = local_binary_pattern(grey, 8, 1, "nri_uniform").astype(int)
+        gray = np.round(255 * np.clip(image, 0, 1)).astype(np.uint8)
+        pattern = local_binary_pattern(gray, 8, 1, "nri_uniform").astype(int)
         return np.bincount(pattern.ravel(), minlength=59)[:58] / pattern.size
 
     def gradient(image: Float[np.ndarray, "h w"]) -> Float[np.ndarray, " b"]:

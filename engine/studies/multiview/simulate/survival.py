@@ -36,15 +36,15 @@ def cohort(seed: int = 0, patients: int = PATIENTS) -> pd.DataFrame:
     stage = rng.uniform(-1.6, 1.6, patients)
     log_time = np.log(MEDIAN) - 0.75 * stage + SPREAD * rng.standard_normal(patients)
     lived = np.exp(log_time)
-    seen = rng.uniform(8, 90, patients)  # when each was last heard of
+    observed = rng.uniform(8, 90, patients)  # when each was last heard of
     every = np.arange(ROWS[0], ROWS[1] + 1)
     count = rng.permutation(np.resize(every, patients))
     owner = np.repeat(np.arange(patients), count)
     head = pd.DataFrame(
         {
             "patient": [f"patient {i + 1:02}" for i in owner],
-            "time": np.round(np.minimum(lived, seen), 1).clip(0.1)[owner],
-            "event": (lived <= seen).astype(int)[owner],
+            "time": np.round(np.minimum(lived, observed), 1).clip(0.1)[owner],
+            "event": (lived <= observed).astype(int)[owner],
         }
     )
     day = rng.standard_normal((patients, 2))[owner]
@@ -69,12 +69,12 @@ def _tissue(
         "shape": [np.exp(-((felt - 0.5) ** 2) / 0.3), np.exp(-((felt + 0.6) ** 2) / 0.3), ill**2],
         "stain": [np.zeros(n)],
     }
-    found = {}
+    result = {}
     for view, width in WIDTHS.items():
         signals = np.stack(bent[view], axis=1)
-        found[view] = (
+        result[view] = (
             signals @ rng.standard_normal((signals.shape[1], width))
             + 0.35 * day @ rng.standard_normal((2, width))
             + 0.7 * rng.standard_normal((n, width))
         )
-    return found
+    return result

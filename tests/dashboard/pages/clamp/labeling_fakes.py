@@ -149,10 +149,10 @@ class Press:
 
     def __init__(self, frame: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         self.heard: list[dict[str, Any]] = []
-        self.learnt: list[int] = []
+        self.batches: list[int] = []
         monkeypatch.setattr(Component, "_send_msg", lambda _, data: self.heard.append(data))
         self.session = LabelingSession(
-            frame, lambda _, labels: self.learnt.append(len(labels)), lambda: None
+            frame, lambda _, labels: self.batches.append(len(labels)), lambda: None
         )
         self.session.open(run())
         self.turn = 0

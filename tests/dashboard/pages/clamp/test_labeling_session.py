@@ -31,8 +31,8 @@ def test_a_label_is_in_the_store_before_the_press_is_answered(
     assert held == [[2]]
     (label,) = store.labels("r")
     assert (label.label, label.labeler) == ("clamp", "ada")
-    _, asked = [a for a in frame.service.asked if a[0] == "ask"][-1]
-    assert asked["labels"] == [[2, 1]]
+    _, query = [a for a in frame.service.asked if a[0] == "ask"][-1]
+    assert query["labels"] == [[2, 1]]
     assert press.queue == [0, 1, 3, 4, 5]
 
 
@@ -153,10 +153,10 @@ def test_every_patch_is_sent_once_unless_the_browser_begins_anew(press: Press, f
 def test_a_model_that_cannot_answer_is_asked_again(press: Press, frame: Any) -> None:
     frame.service.down = True
     press("label", row=0, value=0)
-    assert press.learnt == [0]
+    assert press.batches == [0]
     frame.service.down = False
     press("label", row=1, value=0)
-    assert press.learnt == [0, 2]
+    assert press.batches == [0, 2]
 
 
 def test_the_pool_may_run_out(press: Press) -> None:
@@ -184,8 +184,8 @@ def test_one_question_at_a_time_and_the_latest_labels_win(
         press("label", row=row, value=0)
     assert len(waiting) == 1
     waiting.pop()()
-    assert press.learnt[-1] == 1
+    assert press.batches[-1] == 1
     assert len(waiting) == 1
     waiting.pop()()
-    assert press.learnt[-1] == 3
+    assert press.batches[-1] == 3
     assert waiting == []

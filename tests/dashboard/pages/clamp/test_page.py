@@ -67,9 +67,9 @@ def test_labels_and_predictions_are_taken_home(frame: Any, store: Store) -> None
 def test_two_labelers_agreement_is_said() -> None:
     ada = {1: "clamp", 2: "no", 3: "no", 4: "clamp"}
     bo = {1: "clamp", 2: "no", 3: "clamp", 4: "clamp", 9: "no"}
-    said = agreement({"ada": ada, "bo": bo, "cy": {1: "clamp"}})
-    assert said.startswith("ada and bo both labelled 4 patches and agree on 75%")
-    assert "kappa is 0.50" in said
+    message = agreement({"ada": ada, "bo": bo, "cy": {1: "clamp"}})
+    assert message.startswith("ada and bo both labeled 4 patches and agree on 75%")
+    assert "kappa is 0.50" in message
     assert agreement({"ada": ada}) == ""
     assert "have not labeled the same" in agreement({"ada": {1: "no"}, "bo": {2: "no"}})
 
@@ -84,11 +84,11 @@ def test_pool_and_scores_follow_snapshots_and_then_a_persons_labels() -> None:
     assert "GP, active 0.70 with 4" in scores.alt
     answer = {name: np.array([v]) for name, v in (("f1", 0.7), ("precision", 0.8), ("recall", 0.6))}
     label: Any = SimpleNamespace(label="clamp")
-    pool.learnt(answer | {"p": np.ones(N), "queue": np.array([1])}, {3: label})
+    pool.on_answer(answer | {"p": np.ones(N), "queue": np.array([1])}, {3: label})
     assert "1 of 6 patches are labeled" in pool.alt
-    scores.learnt(answer, {3: label})
+    scores.on_answer(answer, {3: label})
     assert "your labels 0.60 with 1" in scores.alt
-    scores.learnt(answer, {})  # taken back
+    scores.on_answer(answer, {})  # taken back
     assert "with 0" in scores.alt
     scores.clear(None)  # type: ignore[arg-type]
     assert scores._own == {}
@@ -149,8 +149,8 @@ def test_what_a_run_has_nothing_for_is_hidden() -> None:
 
 
 def test_otherwise_offers_what_this_run_did_not_do() -> None:
-    said, others = otherwise(run(expert="simulated"))
-    assert said == "This run sampled by band."
+    message, others = otherwise(run(expert="simulated"))
+    assert message == "This run sampled by band."
     assert {"acquisition": "random"} in [o.settings for o in others]
     assert {"acquisition": "band"} not in [o.settings for o in others]
     for other in others:  # every link leads to settings that there are

@@ -87,11 +87,11 @@ class Model(Asker):
 
 
 def run(outputs: int = 3) -> Any:
-    said = metadata(outputs)
+    message = metadata(outputs)
     arrays = curves(2)
     report = Report((Metric("this run", "NMSE", 0.1),), arrays)
     return SimpleNamespace(
-        id="r", metadata=said, report=report, record=SimpleNamespace(settings={})
+        id="r", metadata=message, report=report, record=SimpleNamespace(settings={})
     )
 
 
@@ -153,9 +153,9 @@ def test_names_from_a_table_are_text(model: Model) -> None:
 
 
 def many_answer(n: int) -> dict[str, np.ndarray]:
-    seen = {"x": np.array([1.0]), "y": np.array([0.5])}
-    seen |= {name: np.zeros(1, int) for name in ("output", "replica", "test")}
-    return {**curves(n), **{f"seen_{name}": values for name, values in seen.items()}}
+    visited = {"x": np.array([1.0]), "y": np.array([0.5])}
+    visited |= {name: np.zeros(1, int) for name in ("output", "replica", "test")}
+    return {**curves(n), **{f"seen_{name}": values for name, values in visited.items()}}
 
 
 def drawn(view: Browse) -> list[int]:
@@ -182,9 +182,9 @@ def test_outputs_are_asked_for_when_they_come_near_and_figures_move(model: Model
     slot = next(s for s in view.slots if s.batch == 19)
     assert slot.panel.styles["top"] == f"{19 * HEIGHT}px"
     assert slot.plot.rows == ["o57", "o58", "o59"]
-    asked = len(model.asked)
+    query = len(model.asked)
     view.scrolled.top = 15 * HEIGHT  # where the visitor was before: nothing is asked again
-    assert len(model.asked) == asked
+    assert len(model.asked) == query
     assert 15 in drawn(view)
     view.scrolled.top = 60 * HEIGHT
     view.scrolled.top = 40 * HEIGHT  # passed by before the answer came
@@ -219,10 +219,10 @@ def test_chosen_outputs_alone_are_shown_and_old_answers_dropped(model: Model) ->
 
 def test_the_grid_lays_out_a_run_once_and_follows_its_curves() -> None:
     grid = Grid("grid")
-    said = metadata()
-    grid.show(curves(2), said)
+    message = metadata()
+    grid.show(curves(2), message)
     laid = grid.plot._points
-    grid.show(curves(2), said)
+    grid.show(curves(2), message)
     assert grid.plot._points is laid
     assert "contain 1 of the 1 held-out points" in grid.alt
     grid.show(curves(2), metadata())
@@ -246,8 +246,8 @@ def test_models_stand_side_by_side() -> None:
 
 def test_other_models_are_offered() -> None:
     shown = SimpleNamespace(record=SimpleNamespace(settings={"model": "lmc"}))
-    said, others = genes.other_models(shown)  # type: ignore[arg-type]
-    assert said.startswith("This run trained LMC")
+    message, others = genes.other_models(shown)  # type: ignore[arg-type]
+    assert message.startswith("This run trained LMC")
     assert {other.settings["model"] for other in others} == set(genes.MODELS) - {"lmc"}
 
 

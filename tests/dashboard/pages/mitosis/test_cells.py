@@ -75,8 +75,8 @@ def test_new_cells_are_kept_as_images_and_rows_that_can_be_brought_back() -> Non
     assert kept == view.zip()
     with zipfile.ZipFile(io.BytesIO(kept)) as archive:
         assert archive.namelist() == ["a_b/new_0_01.png", "a_b/new_0_02.png"]
-        grey = np.asarray(Image.open(io.BytesIO(archive.read(archive.namelist()[1]))))
-    assert np.abs(grey / 255 - DRAWN[1]).max() <= 0.5 / 255 + 1e-9
+        gray = np.asarray(Image.open(io.BytesIO(archive.read(archive.namelist()[1]))))
+    assert np.abs(gray / 255 - DRAWN[1]).max() <= 0.5 / 255 + 1e-9
     back = read_images(kept, levels=("label",), size=(3, 2), name="new_cells.zip")
     assert set(back["label"]) == {"a_b"}
     table = pd.read_csv(io.BytesIO(view.csv()))

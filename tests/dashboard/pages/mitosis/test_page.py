@@ -237,7 +237,7 @@ def test_a_held_out_row_is_placed_under_each_class(model: Any) -> None:
     assert view.plane.mark.data["name"] == ["\nif other", "if mitosis"]
     assert "Under mitosis its position is 3.00, 2.00" in view.plane.alt
     assert "-8.0" in view.numbers.object
-    bars = view.seen.bars.data
+    bars = view.gallery.bars.data
     assert (bars["right"] - bars["left"]).argmax() == 1  # the likeliest class comes first
     view.clear(None)  # type: ignore[arg-type]
     assert view.alt == "No cell yet."
@@ -248,9 +248,9 @@ def test_an_image_is_brought_to_the_models_size_and_asked_about(model: Any) -> N
     view.open(run())
     view.file.filename = "mine.png"
     view.file.value = picture()
-    question, asked = model.asked[-1]
+    question, query = model.asked[-1]
     assert question == "place"
-    levels = np.frombuffer(b64decode(asked["pixels"]), np.uint8)
+    levels = np.frombuffer(b64decode(query["pixels"]), np.uint8)
     assert levels.tolist() == [51] * 6
     assert view.row.value == -1
     model.then(placed(-1))
@@ -309,8 +309,8 @@ def test_the_curve_of_imbalance_grows_by_a_point_for_each_stop(model: Any) -> No
 
 
 def test_every_alternative_can_be_trained() -> None:
-    said, others = otherwise(run())
-    assert said == "This run trained SCLVM on 24 rows."
+    message, others = otherwise(run())
+    assert message == "This run trained SCLVM on 24 rows."
     assert len(others) >= 6
     for other in others:
         changed = MitosisSettings.parse(MitosisSettings().values() | other.settings)

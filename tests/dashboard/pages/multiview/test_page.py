@@ -199,8 +199,8 @@ def test_a_report_is_read_class_by_class() -> None:
     assert "DFGP from SGP (p 0.02)" in views[BESIDE].alt
     assert "the mean probability of event is 50%, the share 50%" in views[RELIABLE].alt
     assert "the expected calibration error is 20.0%" in views[RELIABLE].alt
-    # at full recall half of the finds are right; what is found beyond is not four in five
-    assert "Where four in five of event are found" in views[TRADES].alt
+    # at full recall the precision is one half
+    assert "Precision where recall is 80%" in views[TRADES].alt
     assert "DFGP 50%, SGP 40%" in views[TRADES].alt
 
 
@@ -213,8 +213,8 @@ def test_a_report_is_read_class_by_class() -> None:
     ],
 )
 def test_every_alternative_can_be_trained(task: str, settings: dict[str, Any]) -> None:
-    said, others = otherwise(run({"task": task}, task=task, **settings))
-    assert said.startswith("This run trained ")
+    message, others = otherwise(run({"task": task}, task=task, **settings))
+    assert message.startswith("This run trained ")
     for other in others:
         values = MultiviewSettings.parse({"task": task, **settings}).values() | other.settings
         changed = MultiviewSettings.parse(values).values()

@@ -298,8 +298,8 @@ def test_the_slider_of_alphabets_offers_to_train_with_so_many(model: Any) -> Non
 
 
 def test_every_alternative_can_be_trained() -> None:
-    said, others = otherwise(run())
-    assert said == "This run trained MOGPs-AR on 2 alphabets together."
+    message, others = otherwise(run())
+    assert message == "This run trained MOGPs-AR on 2 alphabets together."
     trained = [other.train for other in others]
     assert "with 1 example of each class" in trained
     assert "with the kernel rbf-ard" in trained

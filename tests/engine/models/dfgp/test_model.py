@@ -317,7 +317,8 @@ def test_censored_rows_pull_predictions_up():
 
 
 def test_likelihoods_against_quadrature():
-    from scant.models.dfgp.likelihoods import censored_expectation, probit_expectation
+    from scant.likelihoods.gaussian import censored_expectation
+    from scant.likelihoods.probit import probit_expectation
     from scipy.stats import norm
 
     f = np.linspace(-12, 12, 20_001)

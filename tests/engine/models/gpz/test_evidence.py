@@ -24,7 +24,7 @@ def _data(n=N, seed=0, dtype=torch.float64):
 def _model(covariance="VC", het=True, joint=True, dtype=torch.float64, **data):
     X, y, g = _data(dtype=dtype, **data)
     model = GPz(D, M, covariance, het, joint, dtype)
-    model.initialize(X, y, g)
+    model.init_from_data(X, y, g)
     with torch.no_grad():
         for p in model.parameters():
             p += 0.3 * torch.randn(p.shape, generator=g, dtype=torch.float64).to(dtype)
@@ -121,7 +121,7 @@ def test_joint_mean_extrapolates_linearly():
     far = torch.tensor([[5.0]], dtype=torch.float64)
     for joint in (True, False):
         model = GPz(1, 5, "VL", joint_mean=joint)
-        model.initialize(X, y, g)
+        model.init_from_data(X, y, g)
         trainer = GPzTrainer(model, X, y)
         for _ in range(40):
             trainer.step()
@@ -189,7 +189,7 @@ def test_other_devices_and_precisions_agree(place, covariance):
         (other, (holes.to(X2), y2, None, noise.to(X2))),
     ):
         LogEvidence(m, *data)().backward()
-        m.initialize(data[0], data[1], torch.Generator().manual_seed(0))
+        m.init_from_data(data[0], data[1], torch.Generator().manual_seed(0))
         m.fit_posterior(*data)
     for with_noise in (None, noise):
         ours = other.predict(holes.to(X2), None if with_noise is None else with_noise.to(X2))
@@ -210,7 +210,7 @@ def test_relevance_sums_to_one():
 def test_fewer_rows_than_basis_functions():
     X, y, g = _data(4)
     model = GPz(D, M)
-    model.initialize(X, y, g)
+    model.init_from_data(X, y, g)
     model.fit_posterior(X, y)
     assert model.predict(X).variance.isfinite().all()
 
@@ -223,13 +223,13 @@ def test_bad_input_is_named():
         GPz(D, 0)
     model = GPz(D, M)
     with pytest.raises(BadInput, match="3 features"):
-        model.initialize(X[:, :2], y, g)
+        model.init_from_data(X[:, :2], y, g)
     X[4, 1] = torch.inf
     with pytest.raises(BadInput, match="row 4, column 1"):
-        model.initialize(X, y, g)
+        model.init_from_data(X, y, g)
     X[:, 1] = torch.nan
     with pytest.raises(BadInput, match="Column 1"):
-        model.initialize(X, y, g)
+        model.init_from_data(X, y, g)
 
 
 def test_hopeless_numbers_give_nan_and_no_exception():

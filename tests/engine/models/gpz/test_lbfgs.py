@@ -41,7 +41,7 @@ def _gpz(seed=0):
     X = torch.randn(200, 2, generator=g, dtype=torch.float64)
     y = torch.sin(2 * X[:, 0]) + 0.1 * torch.randn(200, generator=g, dtype=torch.float64)
     model = GPz(2, 6)
-    model.initialize(X, y, g)
+    model.init_from_data(X, y, g)
     return model, LBFGS(model.parameters(), lambda: -LogEvidence(model, X, y)(), history=5)
 
 

@@ -32,7 +32,7 @@ def perturbed(X: Tensor, y: Tensor, covariance: str, heteroscedastic: bool, join
     """A model away from its start, where no gradient is zero."""
     model = GPz(3, 12, covariance, heteroscedastic, joint)
     g = torch.Generator().manual_seed(5)
-    model.initialize(X, y, g)
+    model.init_from_data(X, y, g)
     with torch.no_grad():
         for p in model.parameters():
             p.add_(0.1 * torch.randn(p.shape, generator=g, dtype=p.dtype))

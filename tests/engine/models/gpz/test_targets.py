@@ -52,7 +52,7 @@ def test_the_mean_of_a_positive_output_beats_its_median():
     y = (torch.sin(2 * X[:, 0]) + spread * noise).exp()
     model = GPz(1, 10, "VL")
     train, test = slice(0, 1500), slice(1500, 3000)
-    model.initialize(X[train], log_targets(y[train]), g)
+    model.init_from_data(X[train], log_targets(y[train]), g)
     optimizer = torch.optim.LBFGS(model.parameters(), max_iter=60, line_search_fn="strong_wolfe")
 
     def closure():

@@ -31,7 +31,7 @@ def _data(seed=0, n=400):
 def _fitted(covariance="VC", joint=True, mixture="basis", het=True):
     X, y, g = _data()
     model = GPz(D, M, covariance, het, joint)
-    model.initialize(X, y, g)
+    model.init_from_data(X, y, g)
     optimizer = LBFGS(model.parameters(), lambda: -LogEvidence(model, X, y)())
     for _ in range(25):
         optimizer.step()
@@ -203,7 +203,7 @@ def test_training_gradients_equal_finite_differences(covariance, noise, missing)
         "full": (0.1 * torch.eye(D).double()).expand(30, D, D),
     }[noise]
     model = GPz(D, 3, covariance)
-    model.initialize(X, y, g)
+    model.init_from_data(X, y, g)
     gradient = torch.autograd.grad(-LogEvidence(model, X, y, None, psi)(), list(model.parameters()))
     step = 1e-5
     for p, slope in zip(model.parameters(), gradient):
@@ -245,7 +245,7 @@ def test_training_with_holes_beats_dropping_the_rows():
 
     def error(X, y):
         model = GPz(D, 10, "VD")
-        model.initialize(X, y, torch.Generator().manual_seed(0))
+        model.init_from_data(X, y, torch.Generator().manual_seed(0))
         optimizer = LBFGS(model.parameters(), lambda: -LogEvidence(model, X, y)())
         for _ in range(40):
             optimizer.step()

@@ -21,8 +21,9 @@ def _one_thread():
 
 def _fit(X, y, n_basis, steps, covariance="VL", het=True, omega=None, noise=None, validation=None):
     model = GPz(X.shape[1], n_basis, covariance, het, joint_mean=validation is not None)
-    model.initialize(X, y, torch.Generator().manual_seed(0))
-    optimizer = LBFGS(model.parameters(), lambda: -LogEvidence(model, X, y, omega, noise)())
+    model.init_from_data(X, y, torch.Generator().manual_seed(0))
+    log_evidence = LogEvidence(model, X, y, omega, noise)
+    optimizer = LBFGS(model.parameters(), lambda: -log_evidence())
     best, kept = -math.inf, None
     for step in range(1, steps + 1):
         optimizer.step()

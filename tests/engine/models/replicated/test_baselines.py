@@ -21,7 +21,7 @@ def test_independent_is_a_process_of_each_output_that_knows_no_replicas(grid: bo
     for d in (0, 1):
         mine = data.output == d
         K = model.kernel.levels[0][d](data.x[mine].unsqueeze(1)).to_dense()
-        K = K + model.noise()[d] * torch.eye(len(K))
+        K = K + model.noise[d] * torch.eye(len(K))
         total += MultivariateNormal(torch.zeros(len(K)).double(), K).log_prob(data.y[mine]).item()
     assert model.elbo().item() == pytest.approx(total, abs=1e-6)
     output, replica, x = asked()
@@ -42,7 +42,7 @@ def test_pooled_is_one_process_of_all_rows(noise: str) -> None:
     model = Pooled.build(data, torch.Generator().manual_seed(2), noise=noise)
     with torch.no_grad():
         model.log_noise += 0.5 * torch.arange(len(model.log_noise))
-    K = model.kernel.levels[0](data.x.unsqueeze(1)).to_dense() + model.noise()[data.output].diag()
+    K = model.kernel.levels[0](data.x.unsqueeze(1)).to_dense() + model.noise[data.output].diag()
     value = MultivariateNormal(torch.zeros(len(K)).double(), K).log_prob(data.y).item()
     assert model.elbo().item() == pytest.approx(value, abs=1e-6)
     output, replica, x = asked()
@@ -66,7 +66,7 @@ def test_a_linear_mixture_is_the_sum_of_its_kronecker_products(grid: bool) -> No
         base.active_dims = None
         K = K + B[o][:, o] * base(x).to_dense()
         base.active_dims = torch.tensor([0])
-    K = K + model.noise()[0] * torch.eye(len(o))
+    K = K + model.noise[0] * torch.eye(len(o))
     value = MultivariateNormal(torch.zeros(len(o)).double(), K).log_prob(data.y)
     assert model.elbo().item() == pytest.approx(value.item(), abs=1e-6)
     covariance = model.outputs_covariance()

@@ -117,13 +117,13 @@ def test_hgp_is_scikit_learns_process_of_each_output() -> None:
     found = model.predict(*asked())
     total = 0.0
     for d in (0, 1):
-        noise = model.noise()[d].expand(int((data.output == d).sum()))
+        noise = model.noise[d].expand(int((data.output == d).sum()))
         value, mean, variance = by_sklearn(dense(model, d), data.y[data.output == d], noise)
         total += value
         mine = asked()[0] == d
         assert torch.allclose(found.mean[mine], mean, atol=1e-8)
         assert torch.allclose(found.variance[mine], variance, atol=1e-8)
-        assert torch.allclose(found.noise[mine], model.noise()[d])
+        assert torch.allclose(found.noise[mine], model.noise[d])
     assert model.elbo().item() == pytest.approx(total, abs=1e-8)
 
 
@@ -133,7 +133,7 @@ def test_dhgp_is_scikit_learns_process_of_all_outputs(noise: str) -> None:
     model = DHGP.build(data, torch.Generator().manual_seed(3), noise=noise)
     with torch.no_grad():
         model.log_noise += 0.3 * torch.arange(len(model.log_noise))
-    value, mean, variance = by_sklearn(dense(model, None), data.y, model.noise()[data.output])
+    value, mean, variance = by_sklearn(dense(model, None), data.y, model.noise[data.output])
     found = model.predict(*asked())
     assert torch.allclose(found.mean, mean, atol=1e-8)
     assert torch.allclose(found.variance, variance, atol=1e-8)

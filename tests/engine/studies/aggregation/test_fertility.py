@@ -154,9 +154,9 @@ def test_four_outputs(cells: pd.DataFrame) -> None:
         "second births",
         "second births 5x5",
     ]
-    found = of(read_frame(table, TABLE).frame)
-    assert len(found) == 2 * (1000 + 80 + 104)
-    assert found.test.sum() == 2000
+    result = of(read_frame(table, TABLE).frame)
+    assert len(result) == 2 * (1000 + 80 + 104)
+    assert result.test.sum() == 2000
     with pytest.raises(BadInput, match="no births of order 3"):
         long_form(cells, 3)
     with pytest.raises(BadInput, match="1,000 are kept for the test"):

@@ -29,10 +29,10 @@ def test_supports_cover_the_week(week: pd.DataFrame) -> None:
         (FILTER, "test", 0.25, 672),
         (COUNTER, "train", 1 / 12, 2016),
     ):
-        found = part(week, task, split)
-        assert len(found) == rows
-        np.testing.assert_allclose(found["time_hi"] - found["time_lo"], width)
-        np.testing.assert_allclose(found["time_lo"], np.arange(rows) * width, atol=1e-9)
+        result = part(week, task, split)
+        assert len(result) == rows
+        np.testing.assert_allclose(result["time_hi"] - result["time_lo"], width)
+        np.testing.assert_allclose(result["time_lo"], np.arange(rows) * width, atol=1e-9)
     assert len(week) == 28 + 672 + 2016
 
 
@@ -79,10 +79,10 @@ def test_seeds_and_the_way_through_the_reader(week: pd.DataFrame) -> None:
     assert len(simulate(0, days=2)) == (28 + 672 + 2016) * 2 / 7
     read = read_frame(week, TABLE)
     assert read.notes == ()
-    found = of(read.frame)
-    assert found.tasks == (FILTER, COUNTER)
-    assert found.dims == ("time",)
-    assert found.test.sum() == 672
+    result = of(read.frame)
+    assert result.tasks == (FILTER, COUNTER)
+    assert result.dims == ("time",)
+    assert result.test.sum() == 672
     few = particulates.demo(types.SimpleNamespace(seed=0), 100)
     assert len(few) == 100
     assert set(few["task"]) == {FILTER, COUNTER}

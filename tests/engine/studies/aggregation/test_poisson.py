@@ -66,10 +66,10 @@ def test_seeds_and_the_way_through_the_reader() -> None:
     assert len({tuple(simulate(seed)["y"]) for seed in SEEDS}) == len(SEEDS)
     read = read_frame(simulate(1), TABLE)
     assert read.notes == ()
-    found = of(read.frame)
-    check_values(found, dict.fromkeys(TASKS, "poisson"))
-    assert found.dims == ("x",)
-    assert found.test.sum() == 50
+    result = of(read.frame)
+    check_values(result, dict.fromkeys(TASKS, "poisson"))
+    assert result.dims == ("x",)
+    assert result.test.sum() == 50
 
 
 def test_demonstration() -> None:

@@ -44,10 +44,10 @@ def fitted(births: pd.DataFrame) -> tuple[Study, Report]:
 
 def test_few_fine_rows_are_learnt_from_and_all_coarse_ones(births: pd.DataFrame) -> None:
     study = Study(settings(fine_rows=17), births, CPU)
-    tasks = np.array(study.seen.tasks)[study.seen.task[study.rows]]
+    tasks = np.array(study.observed.tasks)[study.observed.task[study.rows]]
     assert (tasks == "first births").sum() == 17
     assert (tasks == "first births 5x5").sum() == 104
-    assert not (study.rows & study.seen.test).any()
+    assert not (study.rows & study.observed.test).any()
     assert study.metadata["scarce"] == "first births"
 
 
@@ -76,8 +76,8 @@ def test_what_cannot_be_is_said(births: pd.DataFrame, values: dict[str, str], sa
 def test_likelihoods_follow_the_values() -> None:
     counts = Study(settings(), poisson.demo(settings()), CPU)
     assert counts.kinds == ["poisson", "poisson"]
-    asked = settings(likelihoods="support 2=gaussian")
-    assert Study(asked, poisson.demo(asked), CPU).kinds == ["poisson", "gaussian"]
+    query = settings(likelihoods="support 2=gaussian")
+    assert Study(query, poisson.demo(query), CPU).kinds == ["poisson", "gaussian"]
     table = pd.DataFrame({"task": "rain", "x": np.arange(30.0), "y": np.arange(30) % 2.0})
     assert Study(settings(), table, CPU).kinds == ["bernoulli"]
 
@@ -117,33 +117,33 @@ def test_the_report_holds_what_the_catalog_promises(fitted: tuple[Study, Report]
     assert {spec.name for spec in ENTRY.report} == set(report.arrays)
     assert {spec.name for spec in ENTRY.snapshot} == set(study.snapshot())
     for question, specs in ENTRY.explore.items():
-        asked = {"lo": [20, 1960], "hi": [30, 1970]} if question == "box" else {}
-        assert {spec.name for spec in specs} == set(study.explore(question, **asked)), question
+        query = {"lo": [20, 1960], "hi": [30, 1970]} if question == "box" else {}
+        assert {spec.name for spec in specs} == set(study.explore(question, **query)), question
 
 
 def test_the_average_over_a_box_agrees_with_prediction_and_cells(
     fitted: tuple[Study, Report],
 ) -> None:
     study, report = fitted
-    asked = study.explore("box", lo=[30, 1970], hi=[20, 1960])  # upside down is no matter
+    query = study.explore("box", lo=[30, 1970], hi=[20, 1960])  # upside down is no matter
     row = {"task": "first births", "age_lo": 20, "age_hi": 30, "year_lo": 1960, "year_hi": 1970}
     told = study.predict(pd.DataFrame([row]))
-    assert asked["moments"] == pytest.approx(told[["mean", "std", "std_y"]].iloc[0].to_numpy())
+    assert query["moments"] == pytest.approx(told[["mean", "std", "std_y"]].iloc[0].to_numpy())
     lo, hi = space.cells([np.array(e) for e in study.metadata["edges"]])
     inside = ((lo >= [20, 1960]) & (hi <= [30, 1970])).all(1)
     assert inside.sum() == 100
-    assert report.arrays["mean"][inside].mean() == pytest.approx(asked["moments"][0], rel=1e-4)
+    assert report.arrays["mean"][inside].mean() == pytest.approx(query["moments"][0], rel=1e-4)
     # The average is better known than its parts.
-    assert asked["moments"][1] < report.arrays["std_f"][inside].mean()
-    area = np.trapezoid(asked["density"], asked["grid"])
+    assert query["moments"][1] < report.arrays["std_f"][inside].mean()
+    area = np.trapezoid(query["density"], query["grid"])
     assert area == pytest.approx(1, abs=1e-3)
 
 
 def test_the_curve_over_fine_rows_falls_and_is_lower_with_all_tasks(
     fitted: tuple[Study, Report],
 ) -> None:
-    found = fitted[0].explore("scarcity")
-    together, alone = found["smse"][:, 0]
+    result = fitted[0].explore("scarcity")
+    together, alone = result["smse"][:, 0]
     assert together[0] < 0.5 * alone[0]
     assert alone[-1] < alone[0]
     assert abs(together[-1] - alone[-1]) < 0.05
@@ -156,12 +156,12 @@ def test_training_on_with_fewer_fine_rows_agrees_with_the_exact_posterior(
     before = {k: v.clone() for k, v in study.model.state_dict().items()}
     whole = study.explore("scarcity")
     place = list(whole["n"]).index(20)
-    found = [study.explore("retrain", n=20, repeat=repeat)["smse"] for repeat in range(3)]
-    together, alone = np.array(found).mean(0)
+    results = [study.explore("retrain", n=20, repeat=repeat)["smse"] for repeat in range(3)]
+    together, alone = np.array(results).mean(0)
     assert together < 0.7 * alone
     assert together == pytest.approx(whole["smse"][0, 0, place], abs=0.1)
     again = study.explore("retrain", n=20, repeat=0)
-    assert np.array_equal(again["smse"], found[0])
+    assert np.array_equal(again["smse"], results[0])
     assert all(torch.equal(v, before[k]) for k, v in study.model.state_dict().items())
 
 
@@ -216,8 +216,8 @@ def test_values_in_one_dimension_and_points_are_taken() -> None:
     assert "No row is held out" in last.report.notes[0]
     assert len(last.report.arrays["mean"]) == 100
     study = restore("aggregation", values, model.blob, "cpu")
-    asked = study.predict(pd.DataFrame({"task": "level", "x_lo": [1.0], "x_hi": [2.0]}))
-    assert asked["mean"].iloc[0] == pytest.approx(np.cos(1) - np.cos(2), abs=0.05)
+    query = study.predict(pd.DataFrame({"task": "level", "x_lo": [1.0], "x_hi": [2.0]}))
+    assert query["mean"].iloc[0] == pytest.approx(np.cos(1) - np.cos(2), abs=0.05)
 
 
 def test_every_published_experiment_is_run_and_stands_beside_its_figure(
@@ -228,16 +228,16 @@ def test_every_published_experiment_is_run_and_stands_beside_its_figure(
 
     monkeypatch.setattr(reproduce, "fit", briefly)
     monkeypatch.setattr(reproduce, "COUNTS", (50,))
-    found = gathered(reproduce.reproduce(quick=True, data=None))
-    published = found.dropna(subset="published").set_index(["experiment", "method", "metric"])
+    result = gathered(reproduce.reproduce(quick=True, data=None))
+    published = result.dropna(subset="published").set_index(["experiment", "method", "metric"])
     assert published["published"].to_dict() == reproduce.PUBLISHED
-    births = found[found["experiment"] == "births, 50 cells"]
+    births = result[result["experiment"] == "births, 50 cells"]
     assert {"with 5x5 boxes", "with 2x2 boxes", "cells alone"} <= set(births["method"])
     for rival in ("ICM on centroids", "dependent GPs on centroids"):
         assert births["method"].str.startswith(rival).any()
-    orders = found[found["experiment"] == "four outputs, 200 cells"]
+    orders = result[result["experiment"] == "four outputs, 200 cells"]
     assert {"one noise", "noise varies"} <= set(orders["method"])
-    assert np.isfinite(found["ours"]).all()
+    assert np.isfinite(result["ours"]).all()
 
 
 @pytest.mark.parametrize(("asked", "tasks", "found"), [(0, 1, 1), (0, 2, 1), (0, 5, 3), (4, 2, 4)])

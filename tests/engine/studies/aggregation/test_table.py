@@ -48,26 +48,26 @@ def same(one: Supports, other: Supports) -> None:
 
 
 def test_a_file_becomes_arrays() -> None:
-    found = of(read_table(csv(GOOD), TABLE).frame)
-    assert found.tasks == ("fine", "coarse")
-    assert found.dims == ("age", "year")
-    assert found.task.tolist() == [0, 0, 1, 1]
-    np.testing.assert_array_equal(found.lo[:, 1], 1944)  # a bound that is constant is kept
-    np.testing.assert_array_equal(found.width[2], [5, 5])
-    np.testing.assert_array_equal(found.centre[0], [15.5, 1944.5])
-    assert np.isnan(found.y_err).all()
-    assert (found.exposure == 1).all()
-    assert not found.test.any()
+    result = of(read_table(csv(GOOD), TABLE).frame)
+    assert result.tasks == ("fine", "coarse")
+    assert result.dims == ("age", "year")
+    assert result.task.tolist() == [0, 0, 1, 1]
+    np.testing.assert_array_equal(result.lo[:, 1], 1944)  # a bound that is constant is kept
+    np.testing.assert_array_equal(result.width[2], [5, 5])
+    np.testing.assert_array_equal(result.centre[0], [15.5, 1944.5])
+    assert np.isnan(result.y_err).all()
+    assert (result.exposure == 1).all()
+    assert not result.test.any()
 
 
 def test_the_template_can_be_fitted() -> None:
     table = read_table(TEMPLATE, TABLE)
     assert table.notes == ()
-    found = of(table.frame)
-    assert found.tasks == ("first births", "first births 5x5")
-    assert found.dims == ("age", "year")
-    assert {tuple(w) for w in found.width} == {(1.0, 1.0), (5.0, 5.0)}
-    same(found, of(read_table(csv(found.frame()), TABLE).frame))
+    result = of(table.frame)
+    assert result.tasks == ("first births", "first births 5x5")
+    assert result.dims == ("age", "year")
+    assert {tuple(w) for w in result.width} == {(1.0, 1.0), (5.0, 5.0)}
+    same(result, of(read_table(csv(result.frame()), TABLE).frame))
 
 
 @settings(max_examples=30, deadline=None)
@@ -95,15 +95,15 @@ def test_round_trip(d: int, n: int, random: object) -> None:
 
 def test_points_and_boxes() -> None:
     points = pd.DataFrame({"task": ["a"] * 4, "t": [0.0, 1, 2, 3], "y": [1.0, 2, 3, 5]})
-    found = of(read_frame(points, TABLE).frame)
-    assert found.dims == ("t",)
-    assert (found.width == 0).all()
-    assert list(found.frame()) == ["task", "t", "y"]
+    result = of(read_frame(points, TABLE).frame)
+    assert result.dims == ("t",)
+    assert (result.width == 0).all()
+    assert list(result.frame()) == ["task", "t", "y"]
     mixed = of(points.rename(columns={"t": "t_lo"}).assign(t_hi=[0.0, 1, 2.5, 3]))
     assert (mixed.width[:, 0] > 0).tolist() == [False, False, True, False]
     # What was trained on boxes can be asked at points, and the order of dimensions is the model's.
-    asked = pd.DataFrame({"task": ["fine"], "year": [1950.0], "age_lo": [20.0], "age_hi": [30.0]})
-    read = read_table(csv(asked), TABLE, purpose="predict").frame
+    query = pd.DataFrame({"task": ["fine"], "year": [1950.0], "age_lo": [20.0], "age_hi": [30.0]})
+    read = read_table(csv(query), TABLE, purpose="predict").frame
     wanted = of(read, dims=("age", "year"), tasks=("fine", "coarse"))
     assert wanted.lo.tolist() == [[20, 1950]]
     assert wanted.hi.tolist() == [[30, 1950]]

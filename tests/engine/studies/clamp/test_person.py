@@ -1,4 +1,4 @@
-"""A person's session of the clamp study: what is asked, what is learnt, when to stop."""
+"""A person's session of the clamp study: what is asked, what is learned, when to stop."""
 
 from __future__ import annotations
 

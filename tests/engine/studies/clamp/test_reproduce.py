@@ -26,27 +26,27 @@ SMALL = {"start": 20, "budget": 40, "n_components": 5}
 def test_every_experiment_is_run_with_every_method(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables.simulate, "patches", lambda seed, count: clouds())
     monkeypatch.setattr(tables, "SESSION", {**tables.SESSION, **SMALL})
-    found = gathered(tables.reproduce(quick=True, data=None))
-    assert list(found["experiment"].unique()) == ["trenches, 1 : 4", "trenches, 1 : 20"]
-    scores = found[found["metric"].isin(["F1", "precision", "recall"])]
+    result = gathered(tables.reproduce(quick=True, data=None))
+    assert list(result["experiment"].unique()) == ["trenches, 1 : 4", "trenches, 1 : 20"]
+    scores = result[result["metric"].isin(["F1", "precision", "recall"])]
     assert set(scores["method"]) == {*COMPARED, "fine-tuned CNN (not here)"}
     assert scores["ours"].dropna().between(0, 1).all()
-    theirs = found.set_index(["experiment", "method", "metric"])["published"]
+    theirs = result.set_index(["experiment", "method", "metric"])["published"]
     assert theirs["trenches, 1 : 4", "GP, active", "F1"] == 0.78
     assert np.isnan(theirs["trenches, 1 : 4", COMPARED[3], "F1"])
-    gains = found[found["metric"].str.startswith(tables.GAIN)]
+    gains = result[result["metric"].str.startswith(tables.GAIN)]
     assert len(gains) == 4
 
 
 def test_curves_are_those_of_the_sessions() -> None:
     table = clouds()
-    found = tables.curves(Study, table, 2, **SMALL)
-    assert list(found["labels"].unique()) == [20, 30, 40]
+    result = tables.curves(Study, table, 2, **SMALL)
+    assert list(result["labels"].unique()) == [20, 30, 40]
     values = [
         tables.session(Study, table, {**tables.SESSION, **SMALL, "seed": s})[1][0, 2, 0]
         for s in (0, 1)
     ]
-    last = found[(found["method"] == COMPARED[0]) & (found["labels"] == 40)]
+    last = result[(result["method"] == COMPARED[0]) & (result["labels"] == 40)]
     assert last["F1"].item() == pytest.approx(np.mean(values))
     assert last["spread"].item() == pytest.approx(np.std(values))
 

@@ -90,11 +90,11 @@ def test_components_are_those_of_scikit_learn() -> None:
     from sklearn.decomposition import PCA
 
     x = np.random.default_rng(1).normal(size=(50, 7)) @ np.diag([5, 4, 3, 2, 1, 1, 0])
-    found = splits.scaled(x, 4)
+    result = splits.scaled(x, 4)
     z = (x - x.mean(0)) / np.where(x.std(0) > 0, x.std(0), 1)
     theirs = PCA(4).fit(z)
-    np.testing.assert_allclose(found.share[:4], theirs.explained_variance_ratio_, atol=1e-10)
-    own = found.of(x)
+    np.testing.assert_allclose(result.share[:4], theirs.explained_variance_ratio_, atol=1e-10)
+    own = result.of(x)
     assert (own**2).mean() == pytest.approx(1)
     assert np.abs(np.corrcoef(own.T, theirs.transform(z).T)[:4, 4:]).diagonal() == pytest.approx(1)
 
@@ -144,9 +144,9 @@ def test_arrays_are_those_of_the_catalog(session: tuple[Study, Report]) -> None:
     study, report = session
     assert set(study.snapshot()) == {a.name for a in catalog.ENTRY.snapshot}
     assert set(report.arrays) == {a.name for a in catalog.ENTRY.report}
-    for question, asked in (("ask", {}), ("patch", {"row": 3}), ("picture", {"row": 3})):
+    for question, query in (("ask", {}), ("patch", {"row": 3}), ("picture", {"row": 3})):
         specs = {a.name for a in catalog.ENTRY.explore[question]}
-        assert set(study.explore(question, **asked)) == specs
+        assert set(study.explore(question, **query)) == specs
 
 
 def test_the_report_compares_methods_on_the_same_labels(session: tuple[Study, Report]) -> None:
@@ -183,7 +183,7 @@ def test_sessions_begin_alike_and_random_ones_go_on_at_random(table: pd.DataFram
 
 def test_patches_that_are_asked_about_lie_between_the_classes(table: pd.DataFrame) -> None:
     study = Study(settings(patience=0, diverse="none", acquisition="least confident"), table, CPU)
-    study.begin(0, 0, None)
+    study.start_restart(0, 0, None)
     study.step()
     free = study.active.free().numpy()
     p = study.active.p.numpy()
@@ -193,7 +193,7 @@ def test_patches_that_are_asked_about_lie_between_the_classes(table: pd.DataFram
 
 
 def test_it_stops_when_nothing_changes() -> None:
-    """Two clouds far apart are learnt at once."""
+    """Two clouds far apart are learned at once."""
     table = clouds()
     table.loc[table["label"] == "clamp", [f"f{i}" for i in range(6)]] += 20
     events = list(train(Study(settings(budget=150, patience=3, baselines=False), table, CPU)))
@@ -242,7 +242,7 @@ def test_one_row_of_a_class_is_found_however_small_the_start() -> None:
     wanted = np.flatnonzero(rare["label"] == "clamp")
     rare = rare.drop(index=wanted[12:]).reset_index(drop=True)
     study = Study(settings(start=2, budget=300, repeats=1, baselines=False), rare, CPU)
-    study.begin(0, 0, None)
+    study.start_restart(0, 0, None)
     study.step()
     assert set(study.active.labels) == {0, 1}
 

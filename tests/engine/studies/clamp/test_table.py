@@ -189,10 +189,10 @@ def test_a_zip_of_photographs() -> None:
     assert (pool.label == -1).all()
     assert pool.pictures == ["all/clamp/one.jpg", "all/none/two.png"]
     assert pool.place[21:, 1].max() == 894
-    said = " ".join(read.notes)
-    assert "2 photographs were cut into 42 patches" in said
-    assert "1 photographs of another shape were stretched" in said
-    assert "Folders were not taken for labels" in said
+    message = " ".join(read.notes)
+    assert "2 photographs were cut into 42 patches" in message
+    assert "1 photographs of another shape were stretched" in message
+    assert "Folders were not taken for labels" in message
 
 
 @pytest.mark.parametrize(
@@ -261,9 +261,11 @@ def test_features_of_what_is_drawn_are_shipped(source: str) -> None:
     images = PatchPool.of(open_table(entry("clamp"), source, entry("clamp").settings())).images
     place = package_file("features", f"{features.content_hash(images, features.KINDS[0])}.npy")
     assert place.is_file()
-    found = np.load(io.BytesIO(place.read_bytes()))
-    assert len(found) == len(images)
-    np.testing.assert_allclose(found[::150], features.handmade(images[::150]), rtol=1e-5, atol=1e-6)
+    result = np.load(io.BytesIO(place.read_bytes()))
+    assert len(result) == len(images)
+    np.testing.assert_allclose(
+        result[::150], features.handmade(images[::150]), rtol=1e-5, atol=1e-6
+    )
 
 
 def test_features_do_not_ask_where_in_the_patch_a_thing_is_nor_how_light_it_is() -> None:

@@ -29,15 +29,15 @@ def test_every_experiment_is_run_with_every_model(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(reproduce, "fit", briefly)
     monkeypatch.setattr(simulate, "synthetic", lambda *_, **__: small)
     monkeypatch.setattr("scant.studies.genes.report.FIT_STEPS", 2)
-    found = gathered(reproduce.reproduce(quick=True, data=None))
+    result = gathered(reproduce.reproduce(quick=True, data=None))
     names = ("half of the points", "one replica of each output")
     simulated = [f"six simulated genes, {name}" for name in names]
-    assert list(found["experiment"].unique()) == ["synthetic 1", "synthetic 2", *simulated]
-    for _, part in found.groupby("experiment"):
+    assert list(result["experiment"].unique()) == ["synthetic 1", "synthetic 2", *simulated]
+    for _, part in result.groupby("experiment"):
         assert set(part["method"]) == set(MODELS.values())
         assert set(part["metric"]) == set(reproduce.SCORES)
-    assert np.isfinite(found["ours"]).all()
-    assert found["published"].isna().all()
+    assert np.isfinite(result["ours"]).all()
+    assert result["published"].isna().all()
 
 
 @pytest.mark.skipif(not GENES.is_dir(), reason="SCANT_REAL_DATA names no folder gene_kalinka2010")

@@ -46,21 +46,21 @@ def fitted(genes: pd.DataFrame) -> tuple[Study, Report]:
 
 def test_what_is_hidden_is_not_learnt_from(genes: pd.DataFrame) -> None:
     study = Study(settings(hidden="gene B/embryo 1, */embryo 6"), genes, CPU)
-    seen = study.seen
-    names = np.array([seen.replicas[d][r] for d, r in zip(seen.output, seen.replica)])
+    observed = study.observed
+    names = np.array([observed.replicas[d][r] for d, r in zip(observed.output, observed.replica)])
     hidden = (names == "embryo 6") | (genes["output"] == "gene B") & (names == "embryo 1")
-    assert not study.learnt[hidden].any()
+    assert not study.train[hidden].any()
     assert study.test[hidden].all()
     assert study.test[genes["test"] == 1].all()
-    assert len(study.data.y) == study.learnt.sum() == len(genes) - study.test.sum()
+    assert len(study.data.y) == study.train.sum() == len(genes) - study.test.sum()
 
 
 def test_a_share_is_kept_and_the_rest_neither_learnt_nor_scored(genes: pd.DataFrame) -> None:
     whole, part = (Study(settings(keep=share), genes, CPU) for share in (1.0, 0.5))
-    assert part.learnt.sum() == pytest.approx(0.5 * whole.learnt.sum(), abs=6)
-    assert not (part.learnt & ~whole.learnt).any()
+    assert part.train.sum() == pytest.approx(0.5 * whole.train.sum(), abs=6)
+    assert not (part.train & ~whole.train).any()
     assert np.array_equal(part.test, whole.test)
-    assert len(part.metadata["observed"]["x"]) == part.learnt.sum() + part.test.sum()
+    assert len(part.metadata["observed"]["x"]) == part.train.sum() + part.test.sum()
 
 
 def test_each_output_is_scaled_by_what_is_learnt_of_it(genes: pd.DataFrame) -> None:
@@ -114,8 +114,8 @@ def test_every_model_trains_and_says_what_the_catalog_promises(
     assert {spec.name for spec in ENTRY.report} == set(arrays)
     assert {spec.name for spec in ENTRY.snapshot} == set(study.snapshot())
     for question, specs in ENTRY.explore.items():
-        asked = {"output": "gene B", "replica": "embryo 2", "outputs": "gene A, gene F"}
-        assert {spec.name for spec in specs} == set(study.explore(question, **asked)), question
+        query = {"output": "gene B", "replica": "embryo 2", "outputs": "gene A, gene F"}
+        assert {spec.name for spec in specs} == set(study.explore(question, **query)), question
     assert arrays["mean"].shape == arrays["std_y"].shape == (6, 6, 64)
     assert np.isfinite(arrays["mean"]).all()
     assert (arrays["std_y"] > arrays["std_f"]).all()
@@ -213,10 +213,10 @@ def test_a_sample_that_only_other_outputs_have_is_known() -> None:
     study = Study(settings(max_steps=60), without.drop(columns="test"), CPU)
     run(study)
     assert "embryo 2" not in study.metadata["replicas"][0]
-    asked = table[(table["output"] == "gene A") & (table["replica"] == "embryo 2")]
-    known, new = (study.predict(asked.assign(replica=r)) for r in ("embryo 2", "another"))
+    query = table[(table["output"] == "gene A") & (table["replica"] == "embryo 2")]
+    known, new = (study.predict(query.assign(replica=r)) for r in ("embryo 2", "another"))
     assert known["std"].mean() < 0.8 * new["std"].mean()
-    errors = [np.abs(told["mean"] - asked["y"]).mean() for told in (known, new)]
+    errors = [np.abs(told["mean"] - query["y"]).mean() for told in (known, new)]
     assert errors[0] < errors[1]
 
 
@@ -233,7 +233,7 @@ def test_a_replica_that_is_hidden_comes_back(fitted: tuple[Study, Report]) -> No
     )
     assert before < after
     assert all(torch.equal(v, study.model.state_dict()[k]) for k, v in kept.items())
-    # What was never learnt from looks the same without it, but for a few more steps of training.
+    # What was never learned from looks the same without it, but for a few more steps of training.
     missing = study.explore("hide", output="gene A", replica="embryo 2")
     assert missing["after_mean"] == pytest.approx(missing["before_mean"], abs=0.15)
 
@@ -243,7 +243,7 @@ def test_curves_are_given_with_their_points(fitted: tuple[Study, Report]) -> Non
     told = study.explore("curves", outputs=["gene F", "gene A"])
     assert told["mean"][1] == pytest.approx(report.arrays["mean"][0])
     mine = told["seen_output"] == 1
-    assert mine.sum() == (study.seen.output == 0).sum()
+    assert mine.sum() == (study.observed.output == 0).sum()
     assert told["seen_test"][mine].sum() == 8
 
 
@@ -251,7 +251,7 @@ def test_outputs_with_fewer_replicas_end_in_nothing() -> None:
     table = simulate.demo(settings())
     fewer = table[(table["output"] != "gene D") | table["replica"].isin(["embryo 2", "embryo 3"])]
     study = Study(settings(model="hgp"), fewer, CPU)
-    study.begin(0, 0, None)
+    study.start_restart(0, 0, None)
     mean = study.snapshot()["mean"]
     assert np.isnan(mean[3, 2:]).all()
     assert np.isfinite(mean[3, :2]).all()
@@ -277,7 +277,7 @@ def test_questions_that_cannot_be_answered_are_said(
 def test_the_only_replica_learnt_from_cannot_be_hidden(genes: pd.DataFrame) -> None:
     others = ", ".join(f"gene E/embryo {i}" for i in range(2, 7))
     study = Study(settings(model="hgp", hidden=others), genes, CPU)
-    study.begin(0, 0, None)
+    study.start_restart(0, 0, None)
     with pytest.raises(BadInput, match="Nothing of 'gene E' would be left"):
         study.explore("hide", output="gene E", replica="embryo 1")
 
@@ -286,7 +286,7 @@ def test_an_output_that_is_wholly_held_out_is_named(genes: pd.DataFrame) -> None
     table = genes.assign(test=genes["test"].where(genes["output"] != "gene F", 1))
     study = Study(settings(), table, CPU)
     notes = [e.text for e in train(study) if isinstance(e, Note)]
-    assert any(note.startswith("No row of gene F is learnt from") for note in notes)
+    assert any(note.startswith("gene F has no training rows") for note in notes)
 
 
 @pytest.mark.parametrize(

@@ -39,24 +39,24 @@ def broken(column: str, row: int, text: object) -> bytes:
     return csv(cells)
 
 
-def refused(data: bytes, *said: str) -> None:
+def refused(data: bytes, *message: str) -> None:
     """It is refused in one sentence that says all of this, and the wizard says the same."""
     with pytest.raises(BadInput) as caught:
         read_table(data, TABLE, name="mine.csv")
-    for part in said:
+    for part in message:
         assert part in str(caught.value)
     assert inspect_table(data, TABLE, name="mine.csv").problems[0] in str(caught.value)
 
 
 def test_a_file_becomes_arrays() -> None:
-    found = of(read_table(csv(GOOD), TABLE).frame)
-    assert found.outputs == ["a", "b"]
-    assert found.replicas == [["r1", "r2", "r3"], ["r1", "r2"]]  # one order for all outputs
-    assert found.samples == ["r1", "r2", "r3"]
-    assert found.output.tolist() == [0, 0, 0, 0, 1, 1, 1]
-    assert found.replica.tolist() == [0, 0, 1, 2, 1, 1, 0]
-    assert not found.test.any()
-    assert of(found.frame()).y.tolist() == GOOD["y"].tolist()
+    result = of(read_table(csv(GOOD), TABLE).frame)
+    assert result.outputs == ["a", "b"]
+    assert result.replicas == [["r1", "r2", "r3"], ["r1", "r2"]]  # one order for all outputs
+    assert result.samples == ["r1", "r2", "r3"]
+    assert result.output.tolist() == [0, 0, 0, 0, 1, 1, 1]
+    assert result.replica.tolist() == [0, 0, 1, 2, 1, 1, 0]
+    assert not result.test.any()
+    assert of(result.frame()).y.tolist() == GOOD["y"].tolist()
 
 
 @settings(max_examples=30, deadline=None)
@@ -81,13 +81,13 @@ def test_round_trip(outputs: int, replicas: int, rows: int, seed: int) -> None:
 
 
 def test_a_table_to_predict() -> None:
-    asked = GOOD.drop(columns="y").assign(replica=["r1", "r2", "r9", "r3", "r3", "r2", "r1"])
-    read = read_table(csv(asked), TABLE, purpose="predict")
-    found = of(read.frame, ["b", "a"], [["r1", "r2"], ["r1", "r2", "r3"]], rows=read.rows)
-    assert found.output.tolist() == [1, 1, 1, 1, 0, 0, 0]
-    assert found.replica.tolist() == [0, 1, NEW, 2, NEW, 1, 0]
-    assert found.sample.tolist() == [0, 1, NEW, 2, 2, 1, 0]
-    assert np.isnan(found.y).all()
+    query = GOOD.drop(columns="y").assign(replica=["r1", "r2", "r9", "r3", "r3", "r2", "r1"])
+    read = read_table(csv(query), TABLE, purpose="predict")
+    result = of(read.frame, ["b", "a"], [["r1", "r2"], ["r1", "r2", "r3"]], rows=read.rows)
+    assert result.output.tolist() == [1, 1, 1, 1, 0, 0, 0]
+    assert result.replica.tolist() == [0, 1, NEW, 2, NEW, 1, 0]
+    assert result.sample.tolist() == [0, 1, NEW, 2, 2, 1, 0]
+    assert np.isnan(result.y).all()
     with pytest.raises(
         BadInput, match=r"column 'output', row 6: 'b' was not trained on; the out.*a"
     ):
@@ -97,10 +97,12 @@ def test_a_table_to_predict() -> None:
 def test_the_template_can_be_fitted() -> None:
     table = read_table(TEMPLATE, TABLE)
     assert table.notes == ()
-    found = of(table.frame)
-    assert len(found.outputs) >= 3
-    assert found.test.any()
-    lengths = {(found.replica[found.output == 0] == r).sum() for r in range(len(found.replicas[0]))}
+    result = of(table.frame)
+    assert len(result.outputs) >= 3
+    assert result.test.any()
+    lengths = {
+        (result.replica[result.output == 0] == r).sum() for r in range(len(result.replicas[0]))
+    }
     assert len(lengths) > 1  # it shows that replicas may differ in length
 
 
@@ -245,10 +247,10 @@ def test_what_cannot_be_hidden(hidden: str, said: str) -> None:
 
 def test_scarcity_is_nested_and_leaves_every_output_two_rows() -> None:
     data = of(table())
-    learnt = data.x > 0
-    few, more = kept_share(data, learnt, 0.1, seed=1), kept_share(data, learnt, 0.6, seed=1)
+    train = data.x > 0
+    few, more = kept_share(data, train, 0.1, seed=1), kept_share(data, train, 0.6, seed=1)
     assert (few <= more).all()
-    assert (more <= learnt).all()
+    assert (more <= train).all()
     assert [few[data.output == d].sum() for d in range(4)] == [2] * 4
     assert [more[data.output == d].sum() for d in range(4)] == [7] * 4
-    np.testing.assert_array_equal(kept_share(data, learnt, 1.0), learnt)
+    np.testing.assert_array_equal(kept_share(data, train, 1.0), train)

@@ -48,10 +48,10 @@ def test_every_question_is_answered_as_the_catalog_promises(
 ) -> None:
     for study in (fitted[0], plain):
         width = len(study.data.columns.centre)
-        asked = {"x": [0.0, 0.1, -0.2], "pixels": [0.5] * width, "features": [0.5] * width}
-        asked |= {"index": 2, "ratio": 2, "seed": 1}
+        query = {"x": [0.0, 0.1, -0.2], "pixels": [0.5] * width, "features": [0.5] * width}
+        query |= {"index": 2, "ratio": 2, "seed": 1}
         for question, specs in ENTRY.explore.items():
-            own = {k: v for k, v in asked.items() if k != ("pixels" if study is plain else "")}
+            own = {k: v for k, v in query.items() if k != ("pixels" if study is plain else "")}
             told = study.explore(question, **own)
             assert {s.name for s in specs} == set(told), question
 
@@ -75,12 +75,12 @@ def test_a_row_is_placed_as_it_was_scored(fitted: tuple[Study, Report], plain: S
 
 def test_pixels_come_as_numbers_as_words_and_as_bytes(fitted: tuple[Study, Report]) -> None:
     study, _ = fitted
-    grey = study.explore("row", index=4)["image"].ravel()
-    packed = base64.b64encode(np.round(255 * grey).astype(np.uint8).tobytes()).decode()
-    ways = [grey.tolist(), ",".join(map(str, grey)), packed]
-    told = [study.explore("place", pixels=way) for way in ways]
-    assert all(np.array_equal(t["p"], told[0]["p"]) for t in told)
-    gaps = ["" if i < 10 else str(v) for i, v in enumerate(grey)]
+    gray = study.explore("row", index=4)["image"].ravel()
+    packed = base64.b64encode(np.round(255 * gray).astype(np.uint8).tobytes()).decode()
+    ways = [gray.tolist(), ",".join(map(str, gray)), packed]
+    lines = [study.explore("place", pixels=way) for way in ways]
+    assert all(np.array_equal(t["p"], lines[0]["p"]) for t in lines)
+    gaps = ["" if i < 10 else str(v) for i, v in enumerate(gray)]
     assert np.isfinite(study.explore("place", pixels=",".join(gaps))["p"]).all()
 
 

@@ -23,8 +23,8 @@ def test_adam_has_its_steps_and_never_more_than_two_thirds(
     label = (torch.arange(20) < 5).long()
     for name in ("sclvm", "dgplvm"):
         model = models.build(settings(), name, Y, label, 2, generator)
-        found = models.trainer(model, steps, adam).adam
-        assert found == (0 if name == "dgplvm" else first)
+        result = models.trainer(model, steps, adam).adam
+        assert result == (0 if name == "dgplvm" else first)
 
 
 def test_a_run_that_gains_no_more_has_converged() -> None:

@@ -36,7 +36,7 @@ def test_dividing_cells_of_other_slides_are_told() -> None:
     ).frame()
     study = Study(MitosisSettings(imbalance=8, max_steps=90, baselines=False), table, CPU)
     slide = kept["slide"][chosen]
-    assert not set(slide[study.data.places[study.data.learnt]]) & set(
+    assert not set(slide[study.data.places[study.data.train]]) & set(
         slide[study.data.places[study.data.test]]
     )
     report = run(study)

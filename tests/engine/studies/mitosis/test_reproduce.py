@@ -54,12 +54,12 @@ def test_every_method_is_scored_on_every_set(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(cases, "drawn", small)
     monkeypatch.setattr(tables, "COMPONENTS", 6)
     monkeypatch.setattr(tables, "WIDER", (6,))
-    found = gathered(tables.reproduce(quick=True, data=None))
-    assert len(found["method"].unique()) == 10
-    assert {method for method, _ in tables.THEIRS} < set(found["method"])
-    assert found["published"].isna().all()  # of invented cells nothing is published
-    assert found["ours"].between(0, 1).all()
-    assert found["spread"].notna().all()
+    result = gathered(tables.reproduce(quick=True, data=None))
+    assert len(result["method"].unique()) == 10
+    assert {method for method, _ in tables.THEIRS} < set(result["method"])
+    assert result["published"].isna().all()  # of invented cells nothing is published
+    assert result["ours"].between(0, 1).all()
+    assert result["spread"].notna().all()
 
 
 def test_eight_turns_are_all_there_are() -> None:
@@ -83,8 +83,8 @@ def test_threshold_is_the_best_where_rows_are_as_rare_as_asked_for() -> None:
 
 def test_measures_are_those_above_the_level() -> None:
     score = np.array([0.9, 0.8, 0.3, 0.2])
-    found = tables.measures(score, np.array([True, False, True, False]), 0.5)
-    assert found == pytest.approx(
+    result = tables.measures(score, np.array([True, False, True, False]), 0.5)
+    assert result == pytest.approx(
         {"precision": 0.5, "recall": 0.5, "F1": 0.5, "average precision": 5 / 6}
     )
 
@@ -96,14 +96,14 @@ def test_a_folder_without_the_file_is_said(tmp_path: Path) -> None:
 
 @needs_data
 def test_the_measured_data_are_as_imbalanced_as_published() -> None:
-    found = dict(cases.real(REAL_DATA))
-    published = found["AMi-Br, 440 + 5,000"]
+    result = dict(cases.real(REAL_DATA))
+    published = result["AMi-Br, 440 + 5,000"]
     parts = cases.split(published, 0)
     assert np.bincount(published.rare[parts.learn]).tolist() == [5000, 440]
     assert 0.0 <= published.x.min() < published.x.max() <= 1.0
-    rarest = cases.split(found["AMi-Br, 3 + 1,000"], 0)
+    rarest = cases.split(result["AMi-Br, 3 + 1,000"], 0)
     assert np.bincount(published.rare[rarest.learn]).tolist() == [1000, 3]
-    for case in found.values():
+    for case in result.values():
         assert len(list(cases.sets_of(case, cases.split(case, 0).test, 0))) == 10
 
 

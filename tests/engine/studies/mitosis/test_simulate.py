@@ -1,4 +1,4 @@
-"""Invented cells: grey, dark on light, told apart by some of them only, on slides that differ."""
+"""Invented cells: gray, dark on light, told apart by some of them only, on slides that differ."""
 
 from __future__ import annotations
 
@@ -75,14 +75,14 @@ def test_slides_differ_more_where_it_is_hard() -> None:
 
 
 def test_other_slides_can_be_told_but_not_without_error() -> None:
-    """Something can be learnt, and something is left to learn; hard is harder."""
-    found = []
+    """Something can be learned, and something is left to learn; hard is harder."""
+    results = []
     for look in (simulate.EASY, simulate.HARD):
         made = simulate.cells(0, 20, (5, 60), look)
         new, own = made.group >= 12, made.label == 0
         axes = PCA(40, random_state=0).fit(made.x[~new])
         machine = SVC(class_weight="balanced", C=10).fit(axes.transform(made.x[~new]), own[~new])
         told = machine.decision_function(axes.transform(made.x[new]))
-        found.append(roc_auc_score(own[new], told))
-    assert 0.8 < found[0] < 0.99
-    assert 0.6 < found[1] < found[0]
+        results.append(roc_auc_score(own[new], told))
+    assert 0.8 < results[0] < 0.99
+    assert 0.6 < results[1] < results[0]

@@ -43,9 +43,9 @@ def test_slides_are_held_out_whole(cells: pd.DataFrame) -> None:
     assert not owners[0] & owners[2]
     assert not owners[1] & owners[2]
     assert sum(map(len, parts)) == len(cells)
-    assert set(study.data.learnt) <= set(study.data.split.pool)
+    assert set(study.data.train) <= set(study.data.split.pool)
     assert study.metadata["rows"] == {
-        "training": len(study.data.learnt),
+        "training": len(study.data.train),
         "validation": len(study.data.split.validation),
         "test": len(study.data.test),
     }
@@ -62,7 +62,7 @@ def test_the_rarest_class_comes_first_and_imbalance_thins_out_the_others(
     assert all(s.metadata["rare"] == "mitosis" for s in studies)
     rare = counts[0][0]
     assert counts == [[rare, 4 * rare], [rare, 3 * rare], [rare, rare]]
-    assert set(studies[2].data.learnt) < set(studies[1].data.learnt) < set(studies[0].data.learnt)
+    assert set(studies[2].data.train) < set(studies[1].data.train) < set(studies[0].data.train)
     assert all(np.array_equal(s.data.test, studies[0].data.test) for s in studies)
     scarce = Study(settings(imbalance=20), cells, CPU)
     assert scarce.metadata["counts"] == [3, 4 * rare] == [3, scarce.metadata["pool"][1]]
@@ -150,7 +150,7 @@ def test_every_model_trains_and_says_what_the_catalog_promises(
     assert {spec.name for spec in ENTRY.snapshot} == set(study.snapshot())
     q = study.metadata["n_shared"] + study.metadata["n_private"]
     assert q == 3
-    assert arrays["latent_mean"].shape == arrays["latent_std"].shape == (len(study.data.learnt), 3)
+    assert arrays["latent_mean"].shape == arrays["latent_std"].shape == (len(study.data.train), 3)
     assert arrays["relevance"].shape == (3,)
     assert (np.diff(arrays["latent_class"]) >= 0).all()
     shared, private, whole = arrays["covariance"]
@@ -209,7 +209,7 @@ def test_snapshots_draw_from_no_generator(cells: pd.DataFrame) -> None:
     curves = []
     for often in (False, True):
         study = Study(settings(), cells, CPU)
-        study.begin(0, 0, None)
+        study.start_restart(0, 0, None)
         before = torch.get_rng_state()
         curves.append([])
         for _ in range(4):
@@ -222,7 +222,7 @@ def test_snapshots_draw_from_no_generator(cells: pd.DataFrame) -> None:
 
 def test_shown_positions_move_while_it_trains(cells: pd.DataFrame) -> None:
     study = Study(settings(), cells, CPU)
-    study.begin(0, 0, None)
+    study.start_restart(0, 0, None)
     study.step()
     before = study.snapshot()["latent_mean"]
     for _ in range(3):
@@ -252,21 +252,21 @@ def test_predictions_name_the_class_and_keep_the_rows(
     fitted: tuple[Study, Report], cells: pd.DataFrame
 ) -> None:
     study, report = fitted
-    asked = cells.iloc[report.arrays["test_index"][[3, 9, 5]]]
-    told = study.predict(asked.drop(columns=["label", "group"]))
-    assert list(told.index) == list(asked.index)
+    query = cells.iloc[report.arrays["test_index"][[3, 9, 5]]]
+    told = study.predict(query.drop(columns=["label", "group"]))
+    assert list(told.index) == list(query.index)
     columns = ["p(mitosis)", "p(other)"]
     np.testing.assert_allclose(told[columns], report.arrays["test_p"][[3, 9, 5]], atol=1e-6)
     for _, row in told.iterrows():
         assert row["probability"] == row[f"p({row['label']})"]
         assert (row["label"] == "mitosis") == (row["p(mitosis)"] >= report.arrays["threshold"][0])
-    labeled = study.predict(asked)
-    assert labeled["label"].tolist() == asked["label"].tolist()
+    labeled = study.predict(query)
+    assert labeled["label"].tolist() == query["label"].tolist()
     assert labeled["predicted"].tolist() == told["label"].tolist()
     with pytest.raises(BadInput, match="no pixels"):
-        study.predict(asked[["label", "p1"]])
-    with pytest.raises(BadInput, match="have 9 x 9 pixels, and the model has learnt 10 x 10"):
-        study.predict(asked[["label", *(f"p{i}" for i in range(81))]])
+        study.predict(query[["label", "p1"]])
+    with pytest.raises(BadInput, match="have 9 x 9 pixels, and the model was trained on 10 x 10"):
+        study.predict(query[["label", *(f"p{i}" for i in range(81))]])
     plain = Study(settings(), clouds({"few": 15, "many": 60}), CPU)
     run(plain)
     with pytest.raises(BadInput, match="lacks the column 'f2'"):
@@ -275,7 +275,7 @@ def test_predictions_name_the_class_and_keep_the_rows(
 
 def test_nothing_can_be_asked_of_a_run_that_has_not_ended(cells: pd.DataFrame) -> None:
     study = Study(settings(), cells, CPU)
-    study.begin(0, 0, None)
+    study.start_restart(0, 0, None)
     with pytest.raises(BadInput, match="has not ended yet"):
         study.predict(cells)
 
@@ -303,7 +303,7 @@ def test_dgplvm_learns_from_fewer_rows(
 ) -> None:
     monkeypatch.setattr("scant.studies.mitosis.study.MOST", 30)
     study = Study(settings(model="dgplvm"), cells, CPU)
-    assert len(study.data.learnt) == 30
+    assert len(study.data.train) == 30
     assert any("DGPLVM learns from 30 of" in note for note in study.notes)
 
 

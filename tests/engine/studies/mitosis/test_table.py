@@ -63,8 +63,8 @@ def test_missing_cells_are_missing_values(table: pd.DataFrame) -> None:
 
 def test_rows_to_predict_follow_the_training(table: pd.DataFrame) -> None:
     trained = LabeledImages.of(table)
-    asked = table[::-1].assign(label=["y", "q", "x", "y", "x", "x", "x", None])
-    data = LabeledImages.of(asked, trained.classes, trained.features)
+    query = table[::-1].assign(label=["y", "q", "x", "y", "x", "x", "x", None])
+    data = LabeledImages.of(query, trained.classes, trained.features)
     assert data.label.tolist() == [1, UNKNOWN, 0, 1, 0, 0, 0, UNKNOWN]
     bare = LabeledImages.of(
         table.drop(columns=["label", "group"]), trained.classes, trained.features
@@ -145,12 +145,12 @@ def test_doubled_and_constant_columns_are_kept_and_html_is_only_a_name(table: pd
 
 
 def packed(folders: dict[str, int], side: int = 12) -> bytes:
-    """A ZIP with an image a path; the number is its grey."""
+    """A ZIP with an image a path; the number is its gray."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
-        for path, grey in folders.items():
+        for path, gray in folders.items():
             file = io.BytesIO()
-            Image.fromarray(np.full((side, side), grey, np.uint8)).save(file, "PNG")
+            Image.fromarray(np.full((side, side), gray, np.uint8)).save(file, "PNG")
             archive.writestr(path, file.getvalue())
     return out.getvalue()
 
@@ -170,8 +170,8 @@ def test_folders_are_classes_and_those_inside_are_groups(tmp_path: Path, around:
     assert table["label"].tolist() == ["cancer"] * 5 + ["other"] * 5
     assert table["group"].tolist() == ["s0", "s0", "s0", "s1", "s1"] * 2
     (tmp_path / "new.zip").write_bytes(packed({"new/1.png": 90, "new/2.png": 80}))
-    asked = open_to_predict(ENTRY, tmp_path / "new.zip", MitosisSettings(size=6))
-    assert asked["label"].tolist() == ["new", "new"]
+    query = open_to_predict(ENTRY, tmp_path / "new.zip", MitosisSettings(size=6))
+    assert query["label"].tolist() == ["new", "new"]
 
 
 def test_archives_that_cannot_be_are_said(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What the multiview study has learnt and answers once it is fitted, of each task."""
+"""What the multiview study has learned and answers once it is fitted, of each task."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ TABLES = ("classes", "values", "lives")
 @pytest.fixture(scope="module")
 def fitted(request: pytest.FixtureRequest) -> dict[str, tuple[Study, Report]]:
     """A run with every comparison, of each task."""
-    found = {}
+    result = {}
     for kind in TABLES:
         study = Study(
             settings(max_steps=40, baselines=True, repeats=3, bound="published", log_target="no"),
             request.getfixturevalue(kind),
             CPU,
         )
-        found[kind] = study, run(study)
-    return found
+        result[kind] = study, run(study)
+    return result
 
 
-# --- what was learnt ------------------------------------------------------------------------------
+# --- what was learned -------------------------------------------------------------------------
 
 
 def test_classes_are_learnt(fitted: dict[str, tuple[Study, Report]]) -> None:
     study, report = fitted["classes"]
-    rate = study.data.seen.target[study.data.test].mean()
+    rate = study.data.observed.target[study.data.test].mean()
     assert value(report, "F1") > 0.75
     prior = rate * np.log(rate) + (1 - rate) * np.log(1 - rate)
     assert value(report, "mean log probability (nats)") > prior
@@ -44,7 +44,7 @@ def test_classes_are_learnt(fitted: dict[str, tuple[Study, Report]]) -> None:
     assert share["noise"] < 0.1
     assert sum(share.values()) == pytest.approx(1)
     told, truth = report.arrays["test_predicted"], report.arrays["test_truth"]
-    assert truth.tolist() == study.data.seen.target[study.data.test].tolist()
+    assert truth.tolist() == study.data.observed.target[study.data.test].tolist()
     named = told >= 0.5
     right = (named & (truth == 1)).sum()
     assert value(report, "precision") == pytest.approx(right / named.sum())
@@ -58,7 +58,7 @@ def test_what_more_data_would_remove_is_as_sampled(
 ) -> None:
     study, report = fitted["classes"]
     a = report.arrays
-    views = study.data.looks.of(study.data.seen.x[study.data.test], study.device)
+    views = study.data.transforms.of(study.data.observed.x[study.data.test], study.device)
     mean, variance = study.learner.model.latent(views)
     generator = torch.Generator().manual_seed(0)
     draws = torch.randn(20_000, len(mean), generator=generator, dtype=torch.float64)
@@ -106,8 +106,8 @@ def test_lives_are_learnt(fitted: dict[str, tuple[Study, Report]]) -> None:
     assert len(a["pit"]) == died.sum()
     assert (a["patient_low"] < a["patient_pred"]).all()
     assert (a["patient_pred"] < a["patient_high"]).all()
-    own = study.data.seen.patients.index(study.metadata["patients"][3])
-    mean, _ = study.present.ask(study.data.seen.x[study.data.seen.patient == own])
+    own = study.data.observed.patients.index(study.metadata["patients"][3])
+    mean, _ = study.present.ask(study.data.observed.x[study.data.observed.patient == own])
     assert a["patient_pred"][3] == pytest.approx(np.exp(mean.mean()))
     for curve in (*a["km_true"], a["km_predicted"], a["km_expected"]):
         assert curve[0] == 1
@@ -162,18 +162,18 @@ def test_every_question_is_answered_as_the_catalog_promises(
 ) -> None:
     for study, report in fitted.values():
         index = int(report.arrays["shown"][5])
-        asked = {
-            "names": study.data.seen.names[0],
+        query = {
+            "names": study.data.observed.names[0],
             "index": index,
-            "name": study.data.seen.patients[1],
+            "name": study.data.observed.patients[1],
         }
         for question, specs in ENTRY.explore.items():
-            if question == "patient" and study.data.seen.task != "survival":
+            if question == "patient" and study.data.observed.task != "survival":
                 continue
-            found = study.explore(question, **asked)
-            assert {s.name for s in specs} == set(found), question
+            result = study.explore(question, **query)
+            assert {s.name for s in specs} == set(result), question
             for spec in specs:
-                assert found[spec.name].ndim == 1
+                assert result[spec.name].ndim == 1
 
 
 def test_views_on_and_off(fitted: dict[str, tuple[Study, Report]]) -> None:
@@ -186,18 +186,18 @@ def test_views_on_and_off(fitted: dict[str, tuple[Study, Report]]) -> None:
     assert both["averaged"] > noise["averaged"] + 0.2
     again = study.explore("views", names="colour, shape")
     assert again["score"] == both["score"]
-    for names, said in (("shape,smell", "no view 'smell'"), ("", "nothing to look through")):
-        with pytest.raises(BadInput, match=said):
+    for names, message in (("shape,smell", "no view 'smell'"), ("", "nothing to look through")):
+        with pytest.raises(BadInput, match=message):
             study.explore("views", names=names)
 
 
 def test_a_row_is_told_as_in_the_snapshot(fitted: dict[str, tuple[Study, Report]]) -> None:
     for study, report in fitted.values():
         a = report.arrays
-        found = study.explore("row", index=str(a["shown"][7]))
-        assert found["predicted"][0] == pytest.approx(a["predicted"][7])
-        assert found["truth"][0] == a["truth"][7]
-        np.testing.assert_allclose(found["hidden"], a["hidden"][7])
+        result = study.explore("row", index=str(a["shown"][7]))
+        assert result["predicted"][0] == pytest.approx(a["predicted"][7])
+        assert result["truth"][0] == a["truth"][7]
+        np.testing.assert_allclose(result["hidden"], a["hidden"][7])
     with pytest.raises(BadInput, match="got '9999'; send the number of a row"):
         study.explore("row", index=9999)
     with pytest.raises(BadInput, match="Nothing is known of 'weather'"):
@@ -206,15 +206,15 @@ def test_a_row_is_told_as_in_the_snapshot(fitted: dict[str, tuple[Study, Report]
 
 def test_a_patient_is_told_as_in_the_snapshot(fitted: dict[str, tuple[Study, Report]]) -> None:
     study, report = fitted["lives"]
-    found = study.explore("patient", name=study.metadata["patients"][2])
-    assert found["predicted"][0] == pytest.approx(report.arrays["patient_pred"][2])
-    assert found["low"][0] == pytest.approx(report.arrays["patient_low"][2])
-    assert np.log(found["rows"]).mean() == pytest.approx(np.log(found["predicted"][0]))
-    at = np.searchsorted(found["curve_time"], found["predicted"][0])
-    assert found["curve"][at] == pytest.approx(0.5, abs=0.1)
+    result = study.explore("patient", name=study.metadata["patients"][2])
+    assert result["predicted"][0] == pytest.approx(report.arrays["patient_pred"][2])
+    assert result["low"][0] == pytest.approx(report.arrays["patient_low"][2])
+    assert np.log(result["rows"]).mean() == pytest.approx(np.log(result["predicted"][0]))
+    at = np.searchsorted(result["curve_time"], result["predicted"][0])
+    assert result["curve"][at] == pytest.approx(0.5, abs=0.1)
     with pytest.raises(BadInput, match="no patient 'nobody'"):
         study.explore("patient", name="nobody")
-    with pytest.raises(BadInput, match="learnt no survival"):
+    with pytest.raises(BadInput, match="not trained on survival"):
         fitted["values"][0].explore("patient", name="1")
 
 

@@ -30,12 +30,12 @@ def brief(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("brief")
 def test_every_model_is_scored_in_its_experiment() -> None:
-    found = gathered(reproduce.reproduce(quick=True, data=None))
+    result = gathered(reproduce.reproduce(quick=True, data=None))
     names = {"SO2": set(reproduce.REGRESSIONS)}
     names["SO2, 30 inducing inputs"] = {"DFGP", "DFGP-WP", "SGP"}
     names["cell events"] = set(reproduce.CLASSIFIERS)
     for experiment, methods in names.items():
-        part = found[(found["experiment"] == experiment) & found["ours"].notna()]
+        part = result[(result["experiment"] == experiment) & result["ours"].notna()]
         assert set(part["method"]) == methods
         compared = part["metric"].str.startswith("p of ")
         assert len(part) == 2 * len(methods) + compared.sum()
@@ -43,12 +43,12 @@ def test_every_model_is_scored_in_its_experiment() -> None:
         assert "DFGP" not in set(part.loc[compared, "method"])
         assert part.loc[compared, "ours"].between(0, 1).all()
         assert np.isfinite(part.loc[~compared, ["ours", "spread"]].to_numpy(float)).all()
-    published = found.set_index(["method", "metric"])["published"].dropna()
+    published = result.set_index(["method", "metric"])["published"].dropna()
     assert published["DFGP", "NMSE"] == 0.59
     assert published["MKGP (not here)", "F1"] == 0.70
     assert len(published) == len(reproduce.THEIRS)
-    scored = found["ours"].notna() & ~found["metric"].str.startswith("p of ")
-    assert (found.loc[scored, "repeats"] > 1).all()
+    scored = result["ours"].notna() & ~result["metric"].str.startswith("p of ")
+    assert (result.loc[scored, "repeats"] > 1).all()
 
 
 @pytest.mark.usefixtures("brief")
@@ -65,8 +65,8 @@ def test_real_levels_are_predicted_better_than_by_a_plane(monkeypatch: pytest.Mo
         monkeypatch.delitem(reproduce.REGRESSIONS, method)
     monkeypatch.setitem(reproduce.REGRESSIONS, "plane", _plane)
     table = pd.read_parquet(SO2 / "so2_24h_ahead.parquet").drop(columns="time")
-    found = reproduce.regression_scores(table.rename(columns={"so2_plus24h": "y"}), 0)
-    scores = {(method, metric): value for method, metric, value in found}
+    result = reproduce.regression_scores(table.rename(columns={"so2_plus24h": "y"}), 0)
+    scores = {(method, metric): value for method, metric, value in result}
     for method in ("DFGP", "DFGP-WP"):
         for metric in ("NMSE", "NLPD of ln(1 + y)"):
             assert scores[method, metric] < scores["plane", metric], (method, metric)

@@ -70,7 +70,7 @@ def test_the_curve_learns_from_fewer_films_and_ends_at_the_runs_own(fitted: Stud
     assert len({tuple(rows) for rows in once}) == 3  # each film is drawn
     assert np.isin(once[0], drawn(fitted.data, 2, 0)).all()
     whole = fitted.explore("scarcity", n=3)
-    assert whole["rows"].tolist() == [len(fitted.data.learnt)]
+    assert whole["rows"].tolist() == [len(fitted.data.train)]
 
 
 def test_too_few_or_too_many_are_said(fitted: Study) -> None:
@@ -120,13 +120,13 @@ def test_a_kept_run_comes_back_whatever_is_now_meant_by_no_number(model: str) ->
     study = Study(MultiviewSettings(**values, n_inducing=9), table, device)
     run(study)
     back = Study.restore(MultiviewSettings(**values), *study.fitted(), device)
-    x = study.data.seen.x[study.data.test]
+    x = study.data.observed.x[study.data.test]
     np.testing.assert_allclose(back.present.ask(x)[0], study.present.ask(x)[0])
 
 
 def test_the_rate_falls_to_a_hundredth(fitted: Study) -> None:
     rates = []
-    fitted.begin(0, 0, None)
+    fitted.start_restart(0, 0, None)
     trainer = fitted.trainer
     for _ in range(25):
         fitted.step()

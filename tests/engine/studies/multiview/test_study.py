@@ -27,48 +27,50 @@ TABLES = ("classes", "values", "lives")
 
 def test_whole_groups_are_held_out_and_fewer_rows_are_among_more(classes: pd.DataFrame) -> None:
     studies = [Study(settings(training_size=n), classes, CPU) for n in (0, 40, 12)]
-    group = studies[0].data.seen.group
-    assert not set(group[studies[0].data.learnt]) & set(group[studies[0].data.test])
-    assert len(set(group[studies[0].data.learnt])) == 3
+    group = studies[0].data.observed.group
+    assert not set(group[studies[0].data.train]) & set(group[studies[0].data.test])
+    assert len(set(group[studies[0].data.train])) == 3
     for more, fewer in pairwise(studies):
-        assert set(fewer.data.learnt) < set(more.data.learnt)
+        assert set(fewer.data.train) < set(more.data.train)
         assert np.array_equal(fewer.data.test, more.data.test)
-        assert len(np.unique(fewer.data.seen.target[fewer.data.learnt])) == 2
-    assert [len(s.data.learnt) for s in studies[1:]] == [40, 12]
+        assert len(np.unique(fewer.data.observed.target[fewer.data.train])) == 2
+    assert [len(s.data.train) for s in studies[1:]] == [40, 12]
     other = Study(settings(seed=1), classes, CPU)
     assert not np.array_equal(other.data.test, studies[0].data.test)
 
 
 def test_rows_are_drawn_class_by_class_without_groups(classes: pd.DataFrame) -> None:
     study = Study(settings(training_share=0.3), classes.drop(columns="group"), CPU)
-    shares = [study.data.seen.target[rows].mean() for rows in (study.data.learnt, study.data.test)]
+    shares = [
+        study.data.observed.target[rows].mean() for rows in (study.data.train, study.data.test)
+    ]
     assert shares[0] == pytest.approx(shares[1], abs=0.02)
-    assert len(study.data.learnt) == pytest.approx(0.3 * 180, abs=1)
+    assert len(study.data.train) == pytest.approx(0.3 * 180, abs=1)
     one = Study(settings(), classes.assign(group="all"), CPU)
     assert any("one group only" in note for note in one.notes)
-    assert len(one.data.learnt) == pytest.approx(90, abs=1)
+    assert len(one.data.train) == pytest.approx(90, abs=1)
 
 
 def test_patients_are_held_out_whole_and_censored_ones_are_not_learnt_from(
     lives: pd.DataFrame,
 ) -> None:
     study = Study(settings(bound="published"), lives, CPU)
-    seen = study.data.seen
-    assert not set(seen.patient[study.data.learnt]) & set(seen.patient[study.data.test])
-    assert seen.event[study.data.learnt].all()
-    assert not seen.event[study.data.test].all()
-    assert any("last seen alive: their rows are not learnt from" in n for n in study.notes)
-    held = list(dict.fromkeys(seen.patient[study.data.test].tolist()))
-    assert study.metadata["patients"] == [seen.patients[p] for p in held]
+    observed = study.data.observed
+    assert not set(observed.patient[study.data.train]) & set(observed.patient[study.data.test])
+    assert observed.event[study.data.train].all()
+    assert not observed.event[study.data.test].all()
+    assert any("are censored: their rows are not trained on" in n for n in study.notes)
+    held = list(dict.fromkeys(observed.patient[study.data.test].tolist()))
+    assert study.metadata["patients"] == [observed.patients[p] for p in held]
     late = Study(settings(), lives, CPU)
-    assert not late.data.seen.event[late.data.learnt].all()
-    assert not any("not learnt from" in n for n in late.notes)
-    late.begin(0, 0, None)
+    assert not late.data.observed.event[late.data.train].all()
+    assert not any("not trained on" in n for n in late.notes)
+    late.start_restart(0, 0, None)
     assert int(late.learner.model.censored.sum()) == int(
-        (~late.data.seen.event[late.data.learnt]).sum()
+        (~late.data.observed.event[late.data.train]).sum()
     )
     simple = Study(settings(bound="stochastic", model="dfgp-wp"), lives, CPU)
-    assert not simple.data.seen.event[simple.data.learnt].all()
+    assert not simple.data.observed.event[simple.data.train].all()
 
 
 def test_views_and_neurons(classes: pd.DataFrame, values: pd.DataFrame) -> None:
@@ -82,14 +84,14 @@ def test_views_and_neurons(classes: pd.DataFrame, values: pd.DataFrame) -> None:
     study = Study(settings(), alone, CPU)
     assert study.metadata["neurons"] == ["features 1", "features 2", "features 3"]
     for one in (some, more, study):
-        one.begin(0, 0, None)
+        one.start_restart(0, 0, None)
         assert one.snapshot()["hidden"].shape[1] == len(one.metadata["neurons"])
     assert Study(settings(model="sgp"), classes, CPU).metadata["neurons"] == []
 
 
 def test_components_are_of_the_rows_that_are_learnt_from(classes: pd.DataFrame) -> None:
     study = Study(settings(n_components=2), classes, CPU)
-    shape, color, _ = study.data.looks.of(study.data.seen.x[study.data.learnt], CPU)
+    shape, color, _ = study.data.transforms.of(study.data.observed.x[study.data.train], CPU)
     assert shape.shape[1] == color.shape[1] == 2
     assert shape.mean(0).abs().max() < 1e-9
     assert abs(float((shape[:, 0] * shape[:, 1]).mean())) < 1e-9
@@ -141,12 +143,12 @@ def test_what_settings_leave_open_follows_from_what_is_learnt(
     classes: pd.DataFrame, values: pd.DataFrame, lives: pd.DataFrame
 ) -> None:
     free = {"n_inducing": 0}
-    found = [Study(settings(**free), table, CPU).settings for table in (classes, values, lives)]
-    assert [s.task for s in found] == ["classification", "regression", "survival"]
-    assert [s.bound for s in found] == ["published", "published", "stochastic"]
-    assert [s.n_inducing for s in found] == [50, 10, 10]
-    assert [s.inducing_init for s in found] == ["learnt", "fixed", "fixed"]
-    assert [s.log_target for s in found] == ["no", "yes", "no"]
+    results = [Study(settings(**free), table, CPU).settings for table in (classes, values, lives)]
+    assert [s.task for s in results] == ["classification", "regression", "survival"]
+    assert [s.bound for s in results] == ["published", "published", "stochastic"]
+    assert [s.n_inducing for s in results] == [50, 10, 10]
+    assert [s.inducing_init for s in results] == ["learnt", "fixed", "fixed"]
+    assert [s.log_target for s in results] == ["no", "yes", "no"]
     plain = Study(settings(), values.assign(y=np.log(values["y"])), CPU)
     assert plain.settings.log_target == "no"
     assert Study(settings(model="sgp"), lives, CPU).settings.bound == "published"
@@ -226,7 +228,7 @@ def test_snapshots_and_other_peoples_draws_do_not_change_a_run(classes: pd.DataF
         for often in (False, True):
             torch.manual_seed(int(often))
             study = Study(settings(**given), classes, CPU)
-            study.begin(0, 0, None)
+            study.start_restart(0, 0, None)
             curves.append([])
             for _ in range(4):
                 curves[-1].append(study.step().elbo)
@@ -242,24 +244,24 @@ def test_a_density_of_the_logarithm_is_told_as_one_of_the_value(values: pd.DataF
     """By hand: y = exp(s) - 1 with s Gaussian has p(y) = N(s) / (1 + y)."""
     study = Study(settings(log_target="yes"), values, CPU)
     report = run(study)
-    mean, variance = study.present.ask(study.data.seen.x[study.data.test])
-    y = study.data.seen.target[study.data.test]
+    mean, variance = study.present.ask(study.data.observed.x[study.data.test])
+    y = study.data.observed.target[study.data.test]
     density = np.exp(-0.5 * (np.log1p(y) - mean) ** 2 / variance)
     density /= np.sqrt(2 * np.pi * variance) * (1 + y)
     assert value(report, "NLPD") == pytest.approx(-np.log(density).mean())
 
 
 def test_censored_patients_make_predicted_times_longer(lives: pd.DataFrame) -> None:
-    """Nobody is seen for longer than so: who lives on teaches only where that is learnt."""
+    """Nobody is seen for longer than so: who lives on teaches only where that is learned."""
     short = lives.assign(event=(lives["event"] == 1) & (lives["time"] < 15))
     short["event"] = short["event"].astype(int)
     short["time"] = short["time"].clip(upper=15)
-    found = []
+    results = []
     for bound in ("closed", "stochastic"):
         study = Study(settings(bound=bound, max_steps=150, learning_rate=0.03), short, CPU)
         run(study)
-        found.append(study.snapshot()["patient_pred"])
-    assert np.median(found[1]) > 1.2 * np.median(found[0])
+        results.append(study.snapshot()["patient_pred"])
+    assert np.median(results[1]) > 1.2 * np.median(results[0])
 
 
 def test_exact_methods_are_left_out_of_many_rows(
@@ -289,8 +291,8 @@ def test_a_restored_study_is_the_same(
     pd.testing.assert_frame_equal(study.predict(table.head(30)), back.predict(table.head(30)))
     for name, array in study.snapshot().items():
         assert np.array_equal(array, back.snapshot()[name], equal_nan=True), name
-    asked = {"names": study.data.seen.names[0]}
-    first, second = study.explore("views", **asked), back.explore("views", **asked)
+    query = {"names": study.data.observed.names[0]}
+    first, second = study.explore("views", **query), back.explore("views", **query)
     assert first["score"] == second["score"]
 
 

@@ -34,14 +34,14 @@ def cohort(time: list[int], event: list[int], predicted: list[int]) -> Patients:
 
 def test_kaplan_meier_is_the_textbooks() -> None:
     at = np.array([0.0, 5.9, 6, 7, 10, 13, 16, 22, 23, 40])
-    found = kaplan_meier(np.array(DRUG, float), np.array(RELAPSED, bool), at)
-    assert found[0] == pytest.approx(
+    result = kaplan_meier(np.array(DRUG, float), np.array(RELAPSED, bool), at)
+    assert result[0] == pytest.approx(
         [1, 1, 0.857, 0.807, 0.753, 0.690, 0.627, 0.538, 0.448, 0.448], abs=6e-4
     )
-    assert (found[1] <= found[0]).all()
-    assert (found[0] <= found[2]).all()
-    assert found[:, 2] == pytest.approx([0.857, 0.620, 0.952], abs=2e-3)  # log(-log) limits
-    assert np.isfinite(found).all()
+    assert (result[1] <= result[0]).all()
+    assert (result[0] <= result[2]).all()
+    assert result[:, 2] == pytest.approx([0.857, 0.620, 0.952], abs=2e-3)  # log(-log) limits
+    assert np.isfinite(result).all()
 
 
 def test_curves_of_nobody_and_of_all() -> None:
@@ -72,25 +72,25 @@ def test_concordance_counts_pairs_of_known_order() -> None:
 
 def test_expected_survival_knows_that_predictions_are_uncertain() -> None:
     """Patients who are all predicted the same: the curve of points falls at once, not this one."""
-    found = curves(cohort([5, 10, 20, 40], [1, 1, 1, 1], [14, 14, 14, 14]))
-    at = np.searchsorted(found["km_time"], [10, 20])
-    assert found["km_predicted"][at].tolist() == [1, 0]
-    assert 0.5 < found["km_expected"][at[0]] < 1
-    assert 0 < found["km_expected"][at[1]] < 0.5
+    result = curves(cohort([5, 10, 20, 40], [1, 1, 1, 1], [14, 14, 14, 14]))
+    at = np.searchsorted(result["km_time"], [10, 20])
+    assert result["km_predicted"][at].tolist() == [1, 0]
+    assert 0.5 < result["km_expected"][at[0]] < 1
+    assert 0 < result["km_expected"][at[1]] < 0.5
 
 
 def test_rows_of_a_patient_are_averaged_and_not_taken_for_independent() -> None:
-    seen = SimpleNamespace(
+    observed = SimpleNamespace(
         patient=np.array([2, 0, 2, 2, 0]),
         target=np.array([9.0, 4.0, 9.0, 9.0, 4.0]),
         event=np.array([True, False, True, True, False]),
     )
     rows = np.array([0, 2, 4])
-    found = patients.__wrapped__(  # the table is only asked for these columns
-        seen, rows, np.array([1.0, 3.0, 5.0]), np.array([0.2, 0.4, 0.1])
+    result = patients.__wrapped__(  # the table is only asked for these columns
+        observed, rows, np.array([1.0, 3.0, 5.0]), np.array([0.2, 0.4, 0.1])
     )
-    assert found.number.tolist() == [2, 0]
-    assert found.time.tolist() == [9, 4]
-    assert found.event.tolist() == [True, False]
-    assert found.mean.tolist() == [2, 5]
-    assert found.std == pytest.approx(np.sqrt([0.3, 0.1]))
+    assert result.number.tolist() == [2, 0]
+    assert result.time.tolist() == [9, 4]
+    assert result.event.tolist() == [True, False]
+    assert result.mean.tolist() == [2, 5]
+    assert result.std == pytest.approx(np.sqrt([0.3, 0.1]))

@@ -1,4 +1,4 @@
-"""Tables of rows in views: what is read, what is learnt of it, and what is refused."""
+"""Tables of rows in views: what is read, what is learned of it, and what is refused."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def refused(data: bytes, *parts: str) -> None:
     """The reader and the wizard refuse a file in the same sentence."""
     with pytest.raises(BadInput) as caught:
         read_table(data, TABLE, name="mine.csv")
-    said = str(caught.value)
+    message = str(caught.value)
     for word in parts:
-        assert word in said, said
-    assert "\n" not in said
-    assert inspect_table(data, TABLE, name="mine.csv").problems[0] in said
+        assert word in message, message
+    assert "\n" not in message
+    assert inspect_table(data, TABLE, name="mine.csv").problems[0] in message
 
 
 def test_columns_are_gathered_in_views() -> None:
@@ -62,8 +62,8 @@ def test_columns_are_gathered_in_views() -> None:
     assert fewer.names == ["a", "features"]
     assert fewer.features == ["a.x", "a.y", "pm2.5"]
     assert fewer.view.tolist() == [0, 0, 1]
-    for names, said in ((["a", "c"], "no view 'c'"), ([], "nothing to look through")):
-        with pytest.raises(BadInput, match=said):
+    for names, message in ((["a", "c"], "no view 'c'"), ([], "nothing to look through")):
+        with pytest.raises(BadInput, match=message):
             data.only(names)
 
 
@@ -90,13 +90,13 @@ def test_classes_in_question() -> None:
     one = of(three, positive="w")
     assert one.classes == ["others", "w"]
     assert np.isnan(of(CLASSES.assign(label=["u", "v", None] + ["v"] * 11)).target[2])
-    for frame, positive, said in (
+    for frame, positive, message in (
         (three, "", r"3 classes \(u, v, w\), and two are told apart"),
         (three, "x", "names 'x', and the classes are u, v, w"),
         (three, "u,v,w", "names all classes"),
         (CLASSES.assign(label="u"), "", "only one class, 'u'"),
     ):
-        with pytest.raises(BadInput, match=said):
+        with pytest.raises(BadInput, match=message):
             of(frame, positive=positive)
 
 
@@ -126,23 +126,23 @@ def test_several_targets_are_allowed_where_one_is_chosen() -> None:
 
 def test_a_table_to_predict() -> None:
     trained = of(CLASSES)
-    asked = X.iloc[:3][["pm2.5", "b.x", "a.y", "a.x"]].assign(more=1.0)
-    read = read_table(csv(asked), TABLE, purpose="predict")
-    found = of(read.frame, "classification", features=trained.features, classes=trained.classes)
-    assert found.features == trained.features
-    np.testing.assert_array_equal(found.x, trained.x[:3])
-    assert np.isnan(found.target).all()
+    query = X.iloc[:3][["pm2.5", "b.x", "a.y", "a.x"]].assign(more=1.0)
+    read = read_table(csv(query), TABLE, purpose="predict")
+    result = of(read.frame, "classification", features=trained.features, classes=trained.classes)
+    assert result.features == trained.features
+    np.testing.assert_array_equal(result.x, trained.x[:3])
+    assert np.isnan(result.target).all()
     with pytest.raises(BadInput, match=r"lacks the column 'b\.x' that the model was trained on"):
-        of(asked.drop(columns="b.x"), "classification", features=trained.features)
+        of(query.drop(columns="b.x"), "classification", features=trained.features)
 
 
 def test_the_template_can_be_fitted() -> None:
     table = read_table(TEMPLATE, TABLE)
     assert table.notes == ()
-    found = of(table.frame)
-    assert found.names == ["intensity", "gradient", "texture"]
-    assert found.classes == ["other", "event"]
-    assert len(found.groups) == 2
+    result = of(table.frame)
+    assert result.names == ["intensity", "gradient", "texture"]
+    assert result.classes == ["other", "event"]
+    assert len(result.groups) == 2
 
 
 def test_names_that_people_give() -> None:

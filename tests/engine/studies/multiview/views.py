@@ -52,10 +52,10 @@ def lives() -> pd.DataFrame:
     x = np.stack([stage[owner], np.sin(stage[owner]), rng.normal(size=200)], 1)
     x[:, :2] += rng.normal(0, 0.5, (200, 2))
     lived = np.exp(3 - 0.8 * stage + rng.normal(0, 0.25, 40))
-    seen = rng.uniform(5, 120, 40)
+    observed = rng.uniform(5, 120, 40)
     head = {
         "patient": [f"patient {i}" for i in owner],
-        "time": np.minimum(lived, seen)[owner].round(1),
-        "event": (lived <= seen).astype(int)[owner],
+        "time": np.minimum(lived, observed)[owner].round(1),
+        "event": (lived <= observed).astype(int)[owner],
     }
     return pd.DataFrame({**head, "cell.a": x[:, 0], "cell.b": x[:, 1], "dye.a": x[:, 2]})

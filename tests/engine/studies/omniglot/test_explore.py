@@ -20,24 +20,25 @@ from tests.engine.studies.omniglot.alphabets import CPU, settings
 def test_a_drawing_is_answered_like_the_row_it_copies(alphabets: tuple[Study, Report]) -> None:
     study, _ = alphabets
     row = study.explore("response", row=40)
-    ink = study.data.seen.x[40]
-    asked = {
+    ink = study.data.observed.x[40]
+    query = {
         "list": ink.tolist(),
         "words": ",".join(str(v) for v in ink),
         "bytes": base64.b64encode((255 * ink).astype(np.uint8).tobytes()).decode(),
     }
-    for pixels in asked.values():
+    for pixels in query.values():
         told = study.explore("draw", pixels=pixels)
         assert all(np.array_equal(told[name], row[name]) for name in told)
     assert row["p"][:3].sum() == pytest.approx(1.0)
     assert row["p"][3:].sum() == pytest.approx(1.0)
     assert row["class"][0] == row["p"][:3].argmax() == row["top"][0, 0]
     assert (np.diff(row["p"][row["top"][1]]) <= 0).all()
-    place = study.data.learnt[
-        np.flatnonzero(study.data.seen.number[study.data.learnt] == row["top"][1, 0])
+    place = study.data.train[
+        np.flatnonzero(study.data.observed.number[study.data.train] == row["top"][1, 0])
     ]
     assert any(
-        np.array_equal(study.data.seen.x[i].reshape(12, 12), row["top_image"][1, 0]) for i in place
+        np.array_equal(study.data.observed.x[i].reshape(12, 12), row["top_image"][1, 0])
+        for i in place
     )
     asked_of = study.explore("response", row=40, label="Bel/Bel 3")
     assert asked_of["class"].tolist() == [5]
@@ -75,7 +76,7 @@ def test_blocks_of_a_matrix(
 def test_more_shots_are_better_and_the_run_stays_as_it_was() -> None:
     table = simulate.alphabets(0, 12, sizes={"Anu": (0, 8), "Bel": (0, 7)}, drawers=12).frame()
     study = Study(settings(n_latent=5, n_inducing=20), table, CPU)
-    study.begin(0, 0, None)
+    study.start_restart(0, 0, None)
     kept = {k: v.clone() for k, v in study.model.state_dict().items()}
     one, all_of_them = (study.explore("shots", k=k) for k in (1, 10))
     assert all_of_them["accuracy"].mean() > one["accuracy"].mean() + 0.05
@@ -109,6 +110,6 @@ def test_questions_that_cannot_be_answered_are_said(
 
 def test_nothing_is_drawn_where_there_are_no_images(features: pd.DataFrame) -> None:
     study = Study(settings(), features, CPU)
-    study.begin(0, 0, None)
+    study.start_restart(0, 0, None)
     with pytest.raises(BadInput, match="nothing to draw"):
         study.explore("draw", pixels="0,0,0")

@@ -36,12 +36,12 @@ def test_every_experiment_is_run_with_every_model(monkeypatch: pytest.MonkeyPatc
     kept = [(name, smaller(case, 2)) for name, case in tables._cases(None)]
     monkeypatch.setattr(tables, "_cases", lambda _: kept)
     monkeypatch.setattr(tables, "fit", briefly)
-    found = gathered(tables.reproduce(quick=True, data=None))
+    result = gathered(tables.reproduce(quick=True, data=None))
     strokes = "two alphabets of strokes"
     images = [strokes, f"{strokes}: first", f"{strokes}: second"]
-    assert list(found["experiment"].unique()) == ["Balance", "S-20", *images]
+    assert list(result["experiment"].unique()) == ["Balance", "S-20", *images]
     plain = {"nearest neighbour", "logistic regression"}
-    for name, part in found.groupby("experiment"):
+    for name, part in result.groupby("experiment"):
         expected = set(tables.MODELS) | plain
         if name in images:
             published = set(tables.MODELS) - tables.LEFT_OUT
@@ -49,9 +49,9 @@ def test_every_experiment_is_run_with_every_model(monkeypatch: pytest.MonkeyPatc
         assert set(part["method"]) == expected
         scores = set() if name in images[:1] else {"recall", "precision", "F1"}
         assert set(part["metric"]) == scores | (set() if name in images[1:] else {tables.SECONDS})
-    shares = found[found["metric"] != tables.SECONDS]["ours"]
+    shares = result[result["metric"] != tables.SECONDS]["ours"]
     assert shares.between(0, 1).all()
-    theirs = found.dropna(subset="published")
+    theirs = result.dropna(subset="published")
     assert set(theirs["experiment"]) == {"Balance"}
     assert set(theirs["metric"]) == {"recall"}
 
@@ -62,19 +62,19 @@ def test_folds_hold_every_row_out_once_and_scores_are_those_of_the_held_out(
     case = cases.balance()
     held: list[np.ndarray] = []
 
-    def methods(case: cases.Case, learnt: np.ndarray, seed: int) -> Any:
-        held.append(np.setdiff1d(np.arange(len(case.x)), learnt))
+    def methods(case: cases.Case, train: np.ndarray, seed: int) -> Any:
+        held.append(np.setdiff1d(np.arange(len(case.x)), train))
         truth = {tuple(x): label for x, label in zip(case.x, case.label)}
         yield "all right", lambda: lambda x, output: np.array([truth[tuple(row)] for row in x])
         yield "all left", lambda: lambda x, output: np.zeros(len(x), dtype=int)
 
     monkeypatch.setattr(tables, "_methods", methods)
-    found = [one for fold in range(5) for scored in tables.scores(case, fold) for one in scored]
+    results = [one for fold in range(5) for scored in tables.scores(case, fold) for one in scored]
     assert sorted(np.concatenate(held)) == list(range(625))
-    assert [v for m, _, metric, v in found if (m, metric) == ("all right", "recall")] == [1.0] * 5
-    recall = [v for m, _, metric, v in found if (m, metric) == ("all left", "recall")]
+    assert [v for m, _, metric, v in results if (m, metric) == ("all right", "recall")] == [1.0] * 5
+    recall = [v for m, _, metric, v in results if (m, metric) == ("all left", "recall")]
     assert np.mean(recall) == pytest.approx(288 / 625)  # one of three classes, 0 for the others
-    precision = [v for m, _, metric, v in found if (m, metric) == ("all left", "precision")]
+    precision = [v for m, _, metric, v in results if (m, metric) == ("all left", "precision")]
     assert np.mean(precision) == pytest.approx((288 / 625) ** 2, abs=1e-4)
 
 
@@ -101,13 +101,13 @@ def test_a_folder_without_the_files_is_said(tmp_path: Path) -> None:
 
 @needs_data
 def test_the_measured_data_are_those_of_the_publication() -> None:
-    found = dict(cases.real(REAL_DATA))
-    assert found["CNAE-9"].x.shape == (1080, 856)
-    assert np.bincount(found["CNAE-9"].label).tolist() == [120] * 9
-    floors = found["UJIIndoorLoc"]
+    result = dict(cases.real(REAL_DATA))
+    assert result["CNAE-9"].x.shape == (1080, 856)
+    assert np.bincount(result["CNAE-9"].label).tolist() == [120] * 9
+    floors = result["UJIIndoorLoc"]
     assert np.bincount(floors.output).tolist() == [800, 800, 1000]
     assert abs(floors.x[floors.output == 1].mean(0)).max() < 1e-12
-    both = found["Ojibwe and Blackfoot, as published"]
+    both = result["Ojibwe and Blackfoot, as published"]
     assert set(both.outputs) == {"Ojibwe", "Blackfoot"}
     assert np.unique(both.x).tolist() == [0.0, 1.0]
     assert both.x.mean() < 0.15  # ink is 1
@@ -119,9 +119,9 @@ def test_patches_reach_the_published_recall_of_blackfoot() -> None:
     both = dict(cases.alphabets(REAL_DATA))["Ojibwe and Blackfoot, as published"]
     case = replace(both, steps=150)
     wanted = "MOGPs-AR, patches"
-    learnt = np.flatnonzero(np.arange(len(case.x)) % 5 != 0)
-    test = np.setdiff1d(np.arange(len(case.x)), learnt)
-    predict = dict(tables._methods(case, learnt, 0))[wanted]()
+    train = np.flatnonzero(np.arange(len(case.x)) % 5 != 0)
+    test = np.setdiff1d(np.arange(len(case.x)), train)
+    predict = dict(tables._methods(case, train, 0))[wanted]()
     right = predict(case.x[test], case.output[test]) == case.label[test]
     blackfoot = case.output[test] == case.outputs.index("Blackfoot")
     assert right[blackfoot].mean() > 0.714

@@ -55,7 +55,7 @@ def test_strokes_are_never_broken() -> None:
 
 
 def test_a_neighbor_is_right_about_half_the_time() -> None:
-    """Hard enough that there is something to learn, easy enough that it can be learnt."""
+    """Hard enough that there is something to learn, easy enough that it can be learned."""
     data = simulate.alphabets(0)
     drawer = np.arange(len(data)) % simulate.DRAWERS
     right = []

@@ -34,11 +34,11 @@ def test_every_class_is_learnt_and_scored_and_fewer_shots_are_among_more(
 ) -> None:
     studies = [Study(settings(shots=k), drawings, CPU) for k in (0, 5, 2)]
     for study, each in zip(studies, (8, 5, 2)):
-        assert np.bincount(study.data.seen.number[study.data.learnt]).tolist() == [each] * 7
-        assert np.bincount(study.data.seen.number[study.data.test]).tolist() == [2] * 7
-        assert not set(study.data.learnt) & set(study.data.test)
+        assert np.bincount(study.data.observed.number[study.data.train]).tolist() == [each] * 7
+        assert np.bincount(study.data.observed.number[study.data.test]).tolist() == [2] * 7
+        assert not set(study.data.train) & set(study.data.test)
         assert np.array_equal(study.data.test, studies[0].data.test)
-    assert set(studies[2].data.learnt) < set(studies[1].data.learnt) < set(studies[0].data.learnt)
+    assert set(studies[2].data.train) < set(studies[1].data.train) < set(studies[0].data.train)
     assert studies[2].metadata["shots_most"] == 8
     other = Study(settings(seed=1), drawings, CPU)
     assert not np.array_equal(other.data.test, studies[0].data.test)
@@ -47,7 +47,7 @@ def test_every_class_is_learnt_and_scored_and_fewer_shots_are_among_more(
 def test_outputs_and_classes_can_be_fewer(drawings: pd.DataFrame) -> None:
     one = Study(settings(n_outputs=1), drawings, CPU)
     assert one.metadata["outputs"] == ["Anu"]
-    assert len(one.data.seen) == 30
+    assert len(one.data.observed) == 30
     two = Study(settings(n_classes=2), drawings, CPU)
     assert two.metadata["classes"] == [["Anu 1", "Anu 2"], ["Bel 1", "Bel 2"]]
     assert two.metadata["shown"][2] == ["Bel", "Bel 1"]
@@ -56,11 +56,11 @@ def test_outputs_and_classes_can_be_fewer(drawings: pd.DataFrame) -> None:
 def test_images_are_brought_to_size_and_to_black_and_white(drawings: pd.DataFrame) -> None:
     bw = Study(settings(size=6), drawings, CPU)
     assert bw.data.image == (6, 6)
-    assert set(np.unique(bw.data.seen.x)) == {0.0, 1.0}
+    assert set(np.unique(bw.data.observed.x)) == {0.0, 1.0}
     assert any("12 x 12 pixels were brought to 6 x 6" in note for note in bw.notes)
-    grey = Study(settings(pixels="grey"), drawings, CPU)
+    gray = Study(settings(pixels="grey"), drawings, CPU)
     own = of(drawings).x
-    assert np.abs(grey.data.seen.x - own).max() <= 0.5 / 255 + 1e-9
+    assert np.abs(gray.data.observed.x - own).max() <= 0.5 / 255 + 1e-9
     tall = drawings.drop(columns=[f"p{i}" for i in range(132, 144)])
     assert Study(settings(height=11), tall, CPU).data.image == (11, 12)
 
@@ -119,7 +119,7 @@ def test_light_pages_and_rows_without_a_label_are_noticed(drawings: pd.DataFrame
     turned.loc[0, "label"] = None
     study = Study(settings(), turned, CPU)
     assert any("light and dark exchanged" in note for note in study.notes)
-    assert len(study.data.seen) == len(drawings) - 1
+    assert len(study.data.observed) == len(drawings) - 1
 
 
 # --- training -----------------------------------------------------------------------------------
@@ -166,8 +166,8 @@ def test_every_question_is_answered_as_the_catalog_promises(
         for question, specs in ENTRY.explore.items():
             if question == "draw" and study is plain:
                 continue
-            asked = {"pixels": [0.0] * 144, "row": 3, "k": 2, "outputs": "", "latent": 1}
-            assert {s.name for s in specs} == set(study.explore(question, **asked)), question
+            query = {"pixels": [0.0] * 144, "row": 3, "k": 2, "outputs": "", "latent": 1}
+            assert {s.name for s in specs} == set(study.explore(question, **query)), question
 
 
 def test_it_learns(alphabets: tuple[Study, Report], drawings: pd.DataFrame) -> None:
@@ -180,7 +180,7 @@ def test_it_learns(alphabets: tuple[Study, Report], drawings: pd.DataFrame) -> N
     assert report.arrays["reliability"][2].sum() == len(study.data.test)
     told = pd.DataFrame({k: v for k, v in report.arrays.items() if k.startswith("test_")})
     assert drawings["output"].iloc[told["test_row"]].tolist() == ["Anu"] * 6 + ["Bel"] * 8
-    names = [label for labels in study.data.seen.classes for label in labels]
+    names = [label for labels in study.data.observed.classes for label in labels]
     assert drawings["label"].iloc[told["test_row"]].tolist() == [
         names[c] for c in told["test_class"]
     ]
@@ -198,7 +198,7 @@ def test_snapshots_do_not_draw_from_the_generator(drawings: pd.DataFrame) -> Non
     curves = []
     for often in (False, True):
         study = Study(settings(sampled_classes=1), drawings, CPU)
-        study.begin(0, 0, None)
+        study.start_restart(0, 0, None)
         before = torch.get_rng_state()
         curves.append([])
         for _ in range(4):
@@ -213,11 +213,11 @@ def test_a_bound_of_some_rows_stands_for_that_of_all(
     drawings: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     study = Study(settings(), drawings, CPU)
-    study.begin(0, 0, None)
+    study.start_restart(0, 0, None)
     for _ in range(5):
         study.step()
     whole = study._whole()
-    at = torch.as_tensor(study.data.learnt)
+    at = torch.as_tensor(study.data.train)
     exact = study.model.bound(study.prepared, study.data.output[at], study.data.label[at]) / len(at)
     assert whole == pytest.approx(float(exact))
     monkeypatch.setattr("scant.studies.omniglot.study.MOST_SCORED", 28)
@@ -247,8 +247,8 @@ def test_predictions_name_the_class_and_keep_the_rows(
     alphabets: tuple[Study, Report], drawings: pd.DataFrame
 ) -> None:
     study, _ = alphabets
-    asked = drawings.iloc[[3, 60, 10]].drop(columns="label").set_index(pd.Index([5, 3, 9]))
-    told = study.predict(asked)
+    query = drawings.iloc[[3, 60, 10]].drop(columns="label").set_index(pd.Index([5, 3, 9]))
+    told = study.predict(query)
     assert list(told.index) == [5, 3, 9]
     assert all(label.split()[0] == output for label, output in zip(told["label"], told["output"]))
     own = [c for c in told if c.startswith("p(Anu/")]
@@ -259,9 +259,9 @@ def test_predictions_name_the_class_and_keep_the_rows(
     assert told["probability"].iloc[0] == pytest.approx(best.iloc[0].max())
     labeled = study.predict(drawings.iloc[[3, 60]])
     assert labeled["label"].tolist() == drawings["label"].iloc[[3, 60]].tolist()
-    assert set(labeled["predicted"]) <= {c for names in study.data.seen.classes for c in names}
+    assert set(labeled["predicted"]) <= {c for names in study.data.observed.classes for c in names}
     with pytest.raises(BadInput, match="row 4: 'Cor' was not trained on"):
-        study.predict(asked.assign(output=["Anu", "Bel", "Cor"]))
+        study.predict(query.assign(output=["Anu", "Bel", "Cor"]))
 
 
 def test_images_of_another_size_are_brought_to_the_models(drawings: pd.DataFrame) -> None:
@@ -272,12 +272,12 @@ def test_images_of_another_size_are_brought_to_the_models(drawings: pd.DataFrame
     pd.testing.assert_frame_equal(study.predict(drawings)[columns], study.predict(small)[columns])
     whole = Study(settings(), drawings, CPU)
     run(whole)
-    with pytest.raises(BadInput, match="have 6 x 6 pixels, and the model has learnt 12 x 12"):
+    with pytest.raises(BadInput, match="have 6 x 6 pixels, and the model was trained on 12 x 12"):
         whole.predict(small)
 
 
 def test_a_zip_goes_all_the_way(tmp_path: Path) -> None:
-    """Pages are light: ink is found, learnt from, and predicted, as the command line does it."""
+    """Pages are light: ink is found, learned from, and predicted, as the command line does it."""
     data = simulate.alphabets(
         1, 20, sizes={"Uno": (0, 3), "Due": (0, 3)}, drawers=8, variation=TIDY
     )
@@ -296,8 +296,8 @@ def test_a_zip_goes_all_the_way(tmp_path: Path) -> None:
     fitted = fit("omniglot", tmp_path / "learn.zip", **values)
     notes = [event.text for event in fitted if isinstance(event, Note)]
     assert any("what is dark was taken as ink" in note for note in notes)
-    asked = open_to_predict(ENTRY, tmp_path / "new.zip", fitted.study.settings)
-    told = fitted.study.predict(asked)
+    query = open_to_predict(ENTRY, tmp_path / "new.zip", fitted.study.settings)
+    told = fitted.study.predict(query)
     own = [names[i] for i in (31, 39, 47, 7, 15, 23)]  # by path: Due comes before Uno
     assert np.mean([a == b for a, b in zip(told["predicted"], own)]) >= 0.5
     assert all(told["predicted"].str.split().str[0] == told["output"])

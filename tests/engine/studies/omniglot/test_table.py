@@ -49,8 +49,8 @@ def test_a_class_belongs_to_its_output(table: pd.DataFrame) -> None:
 
 def test_rows_to_predict_follow_the_training(table: pd.DataFrame) -> None:
     trained = of(table)
-    asked = table[::-1].assign(label=["z", "q", "x", "y", "x", "x", "z", None]).reset_index()
-    data = of(asked, trained.outputs, trained.classes, trained.features)
+    query = table[::-1].assign(label=["z", "q", "x", "y", "x", "x", "z", None]).reset_index()
+    data = of(query, trained.outputs, trained.classes, trained.features)
     assert data.output.tolist() == [1, 1, 1, 1, 0, 0, 0, 0]
     assert data.label.tolist() == [2, UNKNOWN, 0, 1, 0, 0, UNKNOWN, UNKNOWN]
     assert data.number[:2].tolist() == [4, UNKNOWN]

@@ -74,8 +74,8 @@ def test_other_bands_do_not_move_when_one_is_missing(table):
     features = fit(table)
     calm = table.iloc[[i for i in range(50) if features.inputs(table.iloc[[i]]).abs().max() < 2]]
     whole, less = features.inputs(calm), features.inputs(calm, off=["u"])
-    seen = ~less.isnan()
-    assert torch.allclose(whole[seen], less[seen], atol=1e-8)
+    observed = ~less.isnan()
+    assert torch.allclose(whole[observed], less[observed], atol=1e-8)
 
 
 def test_a_column_that_is_not_there_is_missing(table):

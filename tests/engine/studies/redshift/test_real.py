@@ -22,10 +22,10 @@ def test_boss_galaxies_are_placed_better_than_by_a_forest_also_with_bands_missin
     sizes = {"training_size": 3000, "validation_size": 800, "test_size": 2200}
     *_, last = scant.fit("redshift", table.reset_index(drop=True), device="cpu", **sizes)
     assert isinstance(last, Finished)
-    found = {(m.method, m.name): m.value for m in last.report.metrics}
-    assert found["this run", "RMSE"] < 0.95 * found["random forest", "RMSE"]
-    assert found["this run", "mean log-likelihood"] > 1.75
-    assert 93 <= found["this run", "coverage of the 95% interval"] <= 97
+    result = {(m.method, m.name): m.value for m in last.report.metrics}
+    assert result["this run", "RMSE"] < 0.95 * result["random forest", "RMSE"]
+    assert result["this run", "mean log-likelihood"] > 1.75
+    assert 93 <= result["this run", "coverage of the 95% interval"] <= 97
     missing = last.report.arrays["missing"]
     assert np.array_equal(missing[0], [0, 1, 2, 3, 4])
     assert missing[1, 2] < 0.7 * missing[2, 2]  # two bands: about .08 against .15

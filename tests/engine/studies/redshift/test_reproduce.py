@@ -30,13 +30,13 @@ def briefly(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("briefly")
 def test_every_variant_is_run_and_baselines_count_once_a_seed() -> None:
-    found = gathered(tables.reproduce(quick=True, data=None))
-    assert set(found["experiment"]) == {tables.EXPERIMENT, tables.MISSING}
-    ours = found[found["ours"].notna()]
+    result = gathered(tables.reproduce(quick=True, data=None))
+    assert set(result["experiment"]) == {tables.EXPERIMENT, tables.MISSING}
+    ours = result[result["ours"].notna()]
     assert {"GPVL m=25", "GPVD m=25", "GPVC m=25", "GPVC m=25, as published"} < set(ours["method"])
     assert (ours["repeats"] == 1).all()
     assert ours["data"].str.contains("stand-in for SDSS").all()
-    published = found.set_index(["method", "metric"])["published"].dropna()
+    published = result.set_index(["method", "metric"])["published"].dropna()
     assert published["GPVC m=25", "RMSE"] == 0.0540
     for method in ("ANNz2", "TPZ", "SPGP"):
         assert set(published[f"{method} (not here)"].index) == set(NAMES)
@@ -49,11 +49,11 @@ def test_surveys_are_mixed_and_a_forest_stands_beside() -> None:
         {f"mag_{band}": rng.uniform(17, 22, 140) for band in "ugriz"}
         | {f"mag_{band}_err": rng.uniform(0.01, 0.1, 140) for band in "ugriz"}
     )
-    found = gathered(tables.mixed(table.assign(z=0.05 * (table["mag_u"] - 15)), 0))
-    assert set(found["experiment"]) == {tables.MIXED}
+    result = gathered(tables.mixed(table.assign(z=0.05 * (table["mag_u"] - 15)), 0))
+    assert set(result["experiment"]) == {tables.MIXED}
     ours = {f"GPVC m={m}, five starts" for m in (25, 100)}
-    assert set(found["method"]) == {*ours, "random forest", "linear regression"}
-    assert not found.duplicated(["method", "metric"]).any()
+    assert set(result["method"]) == {*ours, "random forest", "linear regression"}
+    assert not result.duplicated(["method", "metric"]).any()
 
 
 def test_a_folder_without_the_file_is_said(tmp_path: Path) -> None:

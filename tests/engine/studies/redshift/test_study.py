@@ -44,10 +44,12 @@ def test_a_run_says_what_the_catalog_promises(finished):
 
 def test_it_beats_the_line_and_reports_baselines(finished):
     _, events = finished
-    found = {(m.method, m.name): m.value for m in events[-1].report.metrics}
-    assert found["this run", "RMSE"] < found["linear regression", "RMSE"]
-    assert found["this run", "mean log-likelihood"] > found["random forest", "mean log-likelihood"]
-    assert 85 < found["this run", "coverage of the 95% interval"] <= 100
+    result = {(m.method, m.name): m.value for m in events[-1].report.metrics}
+    assert result["this run", "RMSE"] < result["linear regression", "RMSE"]
+    assert (
+        result["this run", "mean log-likelihood"] > result["random forest", "mean log-likelihood"]
+    )
+    assert 85 < result["this run", "coverage of the 95% interval"] <= 100
 
 
 def test_the_objective_rises_within_a_restart(finished):
@@ -73,20 +75,22 @@ def test_a_restored_study_predicts_the_same(finished):
     table = run.study.held.copy()
     table.loc[::3, table.columns[1]] = np.nan
     pd.testing.assert_frame_equal(run.study.predict(table), again.predict(table))
-    for question, asked in (("without", {"off": []}), ("density", {"row": 3})):
-        ours, theirs = run.study.explore(question, **asked), again.explore(question, **asked)
+    for question, query in (("without", {"off": []}), ("density", {"row": 3})):
+        ours, theirs = run.study.explore(question, **query), again.explore(question, **query)
         assert all(np.array_equal(ours[k], theirs[k]) for k in ours)
 
 
 def test_predictions_keep_rows_and_add_the_parts_of_the_deviation(finished):
     run, _ = finished
     table = run.study.held.iloc[::-1].assign(note="kept")
-    found = run.study.predict(table)
-    assert list(found.index) == list(table.index)
-    assert (found["note"] == "kept").all()
-    parts = found["std_model"] ** 2 + found["std_noise"] ** 2 + found["std_input"] ** 2
-    assert np.allclose(found["std"] ** 2, parts)
-    assert (found["std_input"] == 0).all()
+    prediction = run.study.predict(table)
+    assert list(prediction.index) == list(table.index)
+    assert (prediction["note"] == "kept").all()
+    parts = (
+        prediction["std_model"] ** 2 + prediction["std_noise"] ** 2 + prediction["std_input"] ** 2
+    )
+    assert np.allclose(prediction["std"] ** 2, parts)
+    assert (prediction["std_input"] == 0).all()
 
 
 def test_a_missing_band_widens_the_answer_and_is_told_apart(finished):
@@ -100,13 +104,13 @@ def test_a_missing_band_widens_the_answer_and_is_told_apart(finished):
 
 def test_a_density_integrates_to_one_and_has_the_mean_of_the_prediction(finished):
     run, _ = finished
-    found = run.study.explore("density", row=5, off=[run.study.features.bands[0]])
-    width = found["grid"][1] - found["grid"][0]
+    result = run.study.explore("density", row=5, off=[run.study.features.bands[0]])
+    width = result["grid"][1] - result["grid"][0]
     without = run.study.explore("without", off=[run.study.features.bands[0]])
-    assert 0.9 < found["density"].sum() * width < 1.02
-    mean = (found["grid"] * found["density"]).sum() / found["density"].sum()
+    assert 0.9 < result["density"].sum() * width < 1.02
+    mean = (result["grid"] * result["density"]).sum() / result["density"].sum()
     assert mean == pytest.approx(without["z_mean"][5], abs=0.03)
-    assert (found["components"].sum(0) <= found["density"] + 1e-9).all()
+    assert (result["components"].sum(0) <= result["density"] + 1e-9).all()
 
 
 def test_exploring_refuses_what_it_cannot_answer(finished):
@@ -142,9 +146,9 @@ def test_a_table_without_any_feature_is_refused_by_name(finished):
 def test_every_setting_runs_to_a_usable_end(values):
     *_, last = scant.fit("redshift", device="cpu", **{**SMALL, "max_steps": 12, **values})
     assert last.state.usable
-    found = {m.name: m.value for m in last.report.metrics if m.method == "this run"}
-    assert np.isfinite(list(found.values())).all()
-    assert found["RMSE"] < 0.5
+    result = {m.name: m.value for m in last.report.metrics if m.method == "this run"}
+    assert np.isfinite(list(result.values())).all()
+    assert result["RMSE"] < 0.5
 
 
 def test_rows_with_missing_values_can_be_learned_from(finished):
@@ -197,7 +201,7 @@ def test_other_coordinates_tell_the_same_function(covariance):
     T = torch.randn(3, 3, generator=generator, dtype=torch.float64) + 2 * torch.eye(3)
     y = torch.sin(X[:, 0])
     model = GPz(3, 5, covariance)
-    model.initialize(X @ T.T, y, generator)
+    model.init_from_data(X @ T.T, y, generator)
     model.fit_posterior(X @ T.T, y, mixture=None)
     ours, theirs = in_coordinates(model, T).predict(X), model.predict(X @ T.T)
     assert torch.allclose(ours.mean, theirs.mean, atol=1e-9)
@@ -210,12 +214,12 @@ def test_other_coordinates_tell_the_same_function(covariance):
 
 
 def test_the_estimate_grows_with_the_work():
-    found = entry("redshift")
-    assert found.estimate is not None
+    result = entry("redshift")
+    assert result.estimate is not None
     small, large = (
-        found.estimate(found.settings.parse({"n_basis": m}), 5000, 11, {}) for m in (10, 100)
+        result.estimate(result.settings.parse({"n_basis": m}), 5000, 11, {}) for m in (10, 100)
     )
     assert 0 < small[0] < large[0]
     assert 0 < small[1] < large[1]
-    few = found.estimate(found.settings.parse({}), 100, 11, {})
-    assert few[0] < found.estimate(found.settings.parse({}), 5000, 11, {})[0]
+    few = result.estimate(result.settings.parse({}), 100, 11, {})
+    assert few[0] < result.estimate(result.settings.parse({}), 5000, 11, {})[0]

@@ -84,7 +84,7 @@ def _plain(model):
     total = -kl_divergence(
         MultivariateNormal(m, Sigma), MultivariateNormal(torch.zeros_like(m), K_UU)
     )
-    for d, noise in enumerate(model.noise()):
+    for d, noise in enumerate(model.noise):
         inputs, y = _rows(model, d)
         h = model.latents.mean[[d]], model.latents.log_variance[[d]].exp()
         K_fU = model.kernel(inputs, model.inducing_inputs()).to_dense()
@@ -95,7 +95,7 @@ def _plain(model):
         second = inverse @ Phi @ inverse @ (torch.outer(m, m) + Sigma)
         total = total - 0.5 / noise * (y @ y - 2 * y @ Psi @ inverse @ m)
         total = total - 0.5 / noise * (psi - (inverse @ Phi).trace() + second.trace())
-    return total - model.latents.divergence(torch.arange(len(model.noise())))
+    return total - model.latents.divergence(torch.arange(len(model.noise)))
 
 
 def _given_h(model, h, inputs):
@@ -127,13 +127,13 @@ def _brute(model):
     total = -kl_divergence(
         MultivariateNormal(m, Sigma), MultivariateNormal(torch.zeros_like(m), K_UU)
     )
-    for d, noise in enumerate(model.noise()):
+    for d, noise in enumerate(model.noise):
         inputs, y = _rows(model, d)
         h, weights = _nodes(model, d)
         mean, variance = _given_h(model, h, inputs)
         squares = (y - mean).square() + variance
         total = total - 0.5 * (weights @ (torch.log(2 * math.pi * noise) + squares / noise)).sum()
-    return total - model.latents.divergence(torch.arange(len(model.noise())))
+    return total - model.latents.divergence(torch.arange(len(model.noise)))
 
 
 @pytest.mark.parametrize("dense", [True, False])
@@ -210,7 +210,7 @@ def _exact(model, h):
     inputs, y = layout.inputs[layout.where[output, place]], layout.y[output, place]
     precision = (-2 * model.latents.log_lengthscale).exp()
     K = log_kernel(h, h, precision).exp()[output][:, output] * model.kernel(inputs).to_dense()
-    K = K + model.noise()[output].diag()
+    K = K + model.noise[output].diag()
     return MultivariateNormal(torch.zeros_like(y), K).log_prob(y)
 
 
