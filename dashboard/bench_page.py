@@ -48,11 +48,11 @@ def _panel(rows: pd.DataFrame, model: str) -> Figure:
     axes = {"x_axis_type": "log", "y_axis_type": "log"}
     plot = new_figure(f"cost of {model}", "n, m or classes", "ms a step", height=380, **axes)
     methods = list(dict.fromkeys(rows["method"]))
-    for keys, of in rows.groupby(["method", "device"], sort=False):
-        method, device = map(str, keys)
+    for keys, of in rows.groupby(["method", "device", "dtype", "mode"], sort=False):
+        method, *where = map(str, keys)
         color = GROUPS[methods.index(method) % len(GROUPS)]
         for size, marker in MARKERS.items():
-            _line(plot, of, size, marker, color, _name(method, device))
+            _line(plot, of, size, marker, color, _name(method, *where))
     _peers(plot, rows.dropna(subset=["peer_ms"]))
     sizes = {float(v) for size in MARKERS for v in rows[size].dropna()}
     plot.xaxis.ticker = sorted(sizes)
@@ -91,7 +91,7 @@ def _line(plot: Figure, rows: pd.DataFrame, size: str, marker: str, color: str, 
             ],
         }
     )
-    dash = "dashed" if name.endswith("cuda") else "solid"
+    dash = "solid" if (rows["device"] == "cpu").all() else "dashed"
     plot.line(
         "x", "ms", source=source, color=color, line_dash=dash, line_width=2, legend_label=name
     )
@@ -105,8 +105,18 @@ def _rows(table: pd.DataFrame) -> list[Any]:
     return list(table.itertuples())
 
 
-def _name(method: str, device: str) -> str:
-    return method if device == "cpu" else f"{method}, {device}"
+def _name(method: str, device: str, dtype: str, mode: str) -> str:
+    """A method, and where and how it ran but for the usual."""
+    usual = {device: "cpu", dtype: "float64", mode: "eager"}
+    return ", ".join([method, *(how for how, other in usual.items() if how != other)])
+
+
+def _named(row: Any) -> str:
+    return _name(row.method, row.device, row.dtype, row.mode)
+
+
+def _share(row: Any) -> str:
+    return f" ({row.share:.0%} of the rate of the machine)" if row.share == row.share else ""
 
 
 def _short(ms: float) -> str:
@@ -116,9 +126,9 @@ def _short(ms: float) -> str:
 def _reading(model: str, table: pd.DataFrame, growth: pd.DataFrame) -> str:
     """What the panel says, for those who cannot see it."""
     base = table[(table["model"] == model) & (table["varies"] == "base")]
-    lines = [f"{_name(row.method, row.device)}: {_short(row.ms)} ms" for row in _rows(base)]
+    lines = [f"{_named(row)}: {_short(row.ms)} ms{_share(row)}" for row in _rows(base)]
     grown = [
-        f"{_name(row.method, row.device)}: {row.size}^{row.power:g}"
+        f"{_named(row)}: {row.size}^{row.power:g}"
         for row in _rows(growth[growth["model"] == model])
     ]
     return f"{'; '.join(lines)}." + (f" It grows as {'; '.join(grown)}." if grown else "")

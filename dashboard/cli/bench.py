@@ -20,6 +20,9 @@ def bench(
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for bench.csv and bench.html.")] = None,
     device: Annotated[str, typer.Option(help="auto (CPU, and CUDA if any), cpu or cuda.")] = "auto",
+    dtype: Annotated[
+        str, typer.Option(help="auto (float64, and float32 on CUDA), float64 or float32.")
+    ] = "auto",
     quick: Annotated[bool, typer.Option(help="Fewer sizes, in under a minute.")] = False,
 ) -> None:
     """Measure the speed of the engine on this machine, beside GPyTorch and scikit-learn.
@@ -32,11 +35,11 @@ def bench(
         from scant import bench as speed
 
         if what is not None and what not in speed.MODELS:
-            _study_speed(what, out is not None or quick or device != "auto")
+            _study_speed(what, out is not None or quick or (device, dtype) != ("auto",) * 2)
             return
         if out is not None:
             check_writable(out)
-        _measure(what, out, device, quick)
+        _measure(what, out, device, dtype, quick)
 
 
 def _study_speed(name: str, options: bool) -> None:
@@ -48,23 +51,24 @@ def _study_speed(name: str, options: bool) -> None:
         models = ", ".join(map(repr, speed.MODELS))
         raise NotFound(f"{error} Nor is it one of the models: {models}.") from None
     if options:
-        raise BadInput(f"--out, --device and --quick are for models; {name!r} is a study.")
+        raise BadInput(f"--out, --device, --dtype and --quick are for models; {name!r} is a study.")
     typer.echo(speed.bench(name).to_string(index=False))
 
 
-def _measure(model: str | None, out: Path | None, device: str, quick: bool) -> None:
+def _measure(model: str | None, out: Path | None, device: str, dtype: str, quick: bool) -> None:
     """Time the models, say it, and write it where that is asked for."""
     from scant.bench import table as tables
     from tqdm import tqdm
 
     on = tables.devices(device)
+    tables.precisions(dtype, on[0])
     with tqdm(total=100, unit="%", file=sys.stderr, disable=None) as bar:
 
         def report_progress(text: str, share: float) -> None:
             bar.set_postfix_str(text, refresh=False)
             bar.update(round(100 * share) - bar.n)
 
-        table = tables.measure(model, on, quick, report_progress)
+        table = tables.measure(model, on, quick, report_progress, dtype)
     lines = tables.circumstances(table, on, quick)
     typer.echo("\n".join(lines) + "\n\n" + tables.as_text(table))
     if out is not None:
@@ -75,7 +79,7 @@ def _measure(model: str | None, out: Path | None, device: str, quick: bool) -> N
             out.mkdir(parents=True, exist_ok=True)
             tables.write_csv(table, lines, out / "bench.csv")
             (out / "bench.html").write_text(html, encoding="utf-8")
-    failed = int(table["ms"].isna().sum())
+    failed = int(table["note"].astype("string").str.startswith("failed", na=False).sum())
     if failed:
         typer.echo(f"scant: {failed} cases failed; the column note says why.", err=True)
         raise typer.Exit(1)

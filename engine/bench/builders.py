@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from scant.bench import rows
+from scant.bench.graphs import Gradient
 from scant.bench.rows import seeded
 from scant.bench.timing import Step
 from scant.kernels.patch.kernel import PatchKernel
@@ -40,24 +41,18 @@ from scant.models.svgp import SVGP
 from torch import Tensor
 
 CPU = torch.device("cpu")
+DOUBLE = torch.float64
 FOR_EVER = 10**6  # steps of Adam that no measurement reaches the end of
 
 
-def gradient_of(model: Any, elbo: Callable[[], Tensor] | None = None) -> Step:
+def gradient_of(model: Any, elbo: Callable[[], Tensor] | None = None) -> Gradient:
     """A step that is the model's ELBO, or another function of it, and its gradient."""
-
-    def step() -> Tensor:
-        model.zero_grad()
-        value = (elbo or model.elbo)()
-        value.backward()
-        return value.detach()
-
-    return step
+    return Gradient(model.parameters(), elbo or model.elbo)
 
 
 def gpz(x: Float[Tensor, "n d"], y: Float[Tensor, " n"], m: int, covariance: str = "VC") -> GPz:
     """At its start values, where the rows are."""
-    model = GPz(x.shape[1], m, covariance).to(x.device)
+    model = GPz(x.shape[1], m, covariance).to(x)
     model.init_from_data(x, y, seeded())
     return model
 
@@ -164,17 +159,27 @@ def patches(
     return MOGPARTrainer(model, x, output, label, g, batch=batch, sampled=sampled)
 
 
-def bgplvm(n: int, d: int, m: int, device: torch.device = CPU) -> BGPLVM:
+def bgplvm(
+    n: int, d: int, m: int, device: torch.device = CPU, dtype: torch.dtype = DOUBLE
+) -> BGPLVM:
     """Five latent dimensions."""
-    return BGPLVM.build(rows.outputs(n, d), 5, m, seeded()).to(device)
+    return BGPLVM.build(rows.outputs(n, d), 5, m, seeded()).to(device, dtype)
 
 
-def sclvm(n: int, d: int, q: int, m: int, classes: int = 2, device: torch.device = CPU) -> SCLVM:
+def sclvm(
+    n: int,
+    d: int,
+    q: int,
+    m: int,
+    classes: int = 2,
+    device: torch.device = CPU,
+    dtype: torch.dtype = DOUBLE,
+) -> SCLVM:
     """Half of q dimensions shared; all classes but the first are rare, an eleventh together."""
     rare = max(n // 11 // (classes - 1), 1)
     label = (torch.arange(n) // rare + 1) * (torch.arange(n) < rare * (classes - 1))
     y = rows.outputs(n, d)
-    return SCLVM.build(y, label, classes, q // 2, q - q // 2, m, seeded()).to(device)
+    return SCLVM.build(y, label, classes, q // 2, q - q // 2, m, seeded()).to(device, dtype)
 
 
 def latent_training(model: BGPLVM | DGPLVM) -> GPLVMTrainer:
@@ -182,9 +187,11 @@ def latent_training(model: BGPLVM | DGPLVM) -> GPLVMTrainer:
     return GPLVMTrainer(model, adam=FOR_EVER)
 
 
-def dgplvm(n: int, classes: int, d: int = 100, device: torch.device = CPU) -> DGPLVM:
+def dgplvm(
+    n: int, classes: int, d: int = 100, device: torch.device = CPU, dtype: torch.dtype = DOUBLE
+) -> DGPLVM:
     """Five latent dimensions, classes of one size."""
-    return DGPLVM.build(rows.outputs(n, d), torch.arange(n) % classes, 5).to(device)
+    return DGPLVM.build(rows.outputs(n, d), torch.arange(n) % classes, 5).to(device, dtype)
 
 
 def dfgp(views: list[Tensor], y: Tensor, device: torch.device = CPU, **of: Any) -> DFGPTrainer:

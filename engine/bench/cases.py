@@ -7,6 +7,7 @@ classes those that a label can take; a model leaves out what it does not have.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -32,9 +33,16 @@ class Case:
     build: Callable[..., Step]
     cuda: bool
 
-    def step(self, device: torch.device) -> Step:
-        """Build it on a device."""
-        return self.build(device=device, **self.sizes)
+    @property
+    def dtypes(self) -> tuple[torch.dtype, ...]:
+        """Precisions that it can be built in."""
+        single = "dtype" in inspect.signature(self.build).parameters
+        return (torch.float64, torch.float32) if single else (torch.float64,)
+
+    def step(self, device: torch.device, dtype: torch.dtype = torch.float64) -> Step:
+        """Build it on a device, in one of its `dtypes`."""
+        precision = {} if dtype == torch.float64 else {"dtype": dtype}
+        return self.build(device=device, **precision, **self.sizes)
 
 
 @dataclass(frozen=True)

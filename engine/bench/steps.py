@@ -13,11 +13,12 @@ import torch
 from scant.bench import builders as ours
 from scant.bench import rows, stock
 from scant.bench.timing import Step
+from scant.models.svgp import SVGPTrainer
 
 
 def gpz(covariance: str) -> Callable[..., Step]:
-    def build(n: int, m: int, device: torch.device) -> Step:
-        x, y = (v.to(device) for v in rows.galaxies(n))
+    def build(n: int, m: int, device: torch.device, dtype: torch.dtype = ours.DOUBLE) -> Step:
+        x, y = (v.to(device, dtype) for v in rows.galaxies(n))
         return ours.gpz_training(ours.gpz(x, y, m, covariance), x, y).step
 
     return build
@@ -32,13 +33,19 @@ def missing_bands(n: int, m: int, device: torch.device) -> Step:
     return lambda: model.predict(x)
 
 
-def gpytorch_sparse(n: int, m: int, device: torch.device, make: Any = rows.features) -> Step:
-    x, y = (v.to(device) for v in make(n))
+def gpytorch_sparse(
+    n: int,
+    m: int,
+    device: torch.device,
+    make: Any = rows.features,
+    dtype: torch.dtype = ours.DOUBLE,
+) -> Step:
+    x, y = (v.to(device, dtype) for v in make(n))
     return stock.sparse(x, y, m)
 
 
-def galaxies_sparse(n: int, m: int, device: torch.device) -> Step:
-    return gpytorch_sparse(n, m, device, rows.galaxies)
+def galaxies_sparse(n: int, m: int, device: torch.device, dtype: torch.dtype = ours.DOUBLE) -> Step:
+    return gpytorch_sparse(n, m, device, rows.galaxies, dtype)
 
 
 def mtgpa(scheme: str = "adam", batch: int | None = None) -> Callable[..., Step]:
@@ -125,12 +132,14 @@ def patches(**of: Any) -> Callable[..., Step]:
     return build
 
 
-def bgplvm(n: int, m: int, device: torch.device) -> Step:
-    return ours.gradient_of(ours.bgplvm(n, 100, m, device))
+def bgplvm(n: int, m: int, device: torch.device, dtype: torch.dtype = ours.DOUBLE) -> Step:
+    return ours.gradient_of(ours.bgplvm(n, 100, m, device, dtype))
 
 
-def sclvm(n: int, m: int, classes: int, device: torch.device) -> Step:
-    return ours.gradient_of(ours.sclvm(n, 900, 10, m, classes, device))
+def sclvm(
+    n: int, m: int, classes: int, device: torch.device, dtype: torch.dtype = ours.DOUBLE
+) -> Step:
+    return ours.gradient_of(ours.sclvm(n, 900, 10, m, classes, device, dtype))
 
 
 def placing(n: int, m: int, classes: int, device: torch.device) -> Step:
@@ -176,8 +185,8 @@ def sklearn_laplace(ard: bool) -> Callable[..., Step]:
     return lambda n, classes, device: stock.classifier(*rows.two_classes(n), ard)
 
 
-def gpytorch_gplvm(n: int, m: int, device: torch.device) -> Step:
-    return stock.latent(rows.outputs(n, 100).to(device), 5, m)
+def gpytorch_gplvm(n: int, m: int, device: torch.device, dtype: torch.dtype = ours.DOUBLE) -> Step:
+    return stock.latent(rows.outputs(n, 100).to(device, dtype), 5, m)
 
 
 def student_t(inputs: int) -> Callable[..., Step]:
@@ -189,17 +198,19 @@ def student_t(inputs: int) -> Callable[..., Step]:
 
 
 def exact(inputs: int) -> Callable[..., Step]:
-    return lambda n, device: stock.exact(*(v.to(device) for v in rows.features(n, inputs)))
+    def step(n: int, device: torch.device, dtype: torch.dtype = ours.DOUBLE) -> Step:
+        return stock.exact(*(v.to(device, dtype) for v in rows.features(n, inputs)))
+
+    return step
 
 
 def regressor(inputs: int) -> Callable[..., Step]:
     return lambda n, device: stock.regressor(*rows.features(n, inputs))
 
 
-def dgplvm(n: int, classes: int, device: torch.device) -> Step:
-    return ours.gradient_of(ours.dgplvm(n, classes, device=device))
+def dgplvm(n: int, classes: int, device: torch.device, dtype: torch.dtype = ours.DOUBLE) -> Step:
+    return ours.gradient_of(ours.dgplvm(n, classes, device=device, dtype=dtype))
 
 
 def svgp(n: int, m: int, device: torch.device) -> Step:
-    model = ours.svgp(n, m, device)
-    return lambda: model.fit(1)
+    return SVGPTrainer(ours.svgp(n, m, device)).step

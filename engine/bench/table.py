@@ -12,15 +12,19 @@ import numpy as np
 import pandas as pd
 import torch
 from scant import __version__
-from scant.bench.cases import BASE, Case, cases
+from scant.bench.cases import BASE, GRADIENT, Case, cases
+from scant.bench.flops import gemm_rate, least
+from scant.bench.graphs import gradient_in
 from scant.bench.peers import peers_of
-from scant.bench.timing import Memory, timed, undisturbed
+from scant.bench.timing import Memory, Step, timed, undisturbed
+from scant.errors import BadInput
 from scant.hardware import machine
 from scant.training.loop import choose_device
 from torch import cuda
 
 SIZES = ("n", "m", "classes")
-NAMES = ("model", "method", "work", *SIZES, "varies", "device")
+NAMES = ("model", "method", "work", *SIZES, "varies", "device", "dtype", "mode")
+METHOD = ("model", "method", "device", "dtype", "mode")
 FIGURES = (
     "ms",
     "cpu_ms",
@@ -28,6 +32,9 @@ FIGURES = (
     "slowest_ms",
     "rounds",
     "peak_mb",
+    "mflop",
+    "gemm_gflops",
+    "share",
     "peer_ms",
     "peer",
     "note",
@@ -38,13 +45,21 @@ SHOWN = (
     "work",
     *SIZES,
     "device",
+    "dtype",
+    "mode",
     "ms",
     "cpu_ms",
     "peak_mb",
+    "mflop",
+    "gemm_gflops",
+    "share",
     "peer_ms",
     "peer",
     "note",
 )
+DTYPES = {"float64": torch.float64, "float32": torch.float32}
+EAGER, GRAPH = "eager", "CUDA graph"
+NO_GRAPH = "no graph: "
 NO_CUDA = "There is no CUDA device here: the cases for one were skipped."
 ROUNDS, SECONDS = 21, 1.2  # at most, of a case
 QUICK_ROUNDS, QUICK_SECONDS = 5, 0.2
@@ -62,19 +77,34 @@ def devices(wish: str = "auto") -> list[torch.device]:
     return [torch.device(kind) for kind in ("cpu", "cuda") if kind == "cpu" or cuda.is_available()]
 
 
+def precisions(wish: str, device: torch.device) -> list[str]:
+    """Those to measure in: of "auto" both on a GPU, and double on a processor.
+
+    Raises:
+        BadInput: An unknown one.
+    """
+    if wish == "auto":
+        return list(DTYPES)[: 1 if device.type == "cpu" else None]
+    if wish not in DTYPES:
+        raise BadInput(f"--dtype must be auto, float64 or float32; got {wish!r}.")
+    return [wish]
+
+
 def measure(
     model: str | None = None,
     on: Sequence[torch.device] = (torch.device("cpu"),),
     quick: bool = False,
     said: Callable[[str, float], None] = lambda text, share: None,
+    dtype: str = "auto",
 ) -> pd.DataFrame:
-    """Time every case, in one thread where it runs on a processor.
+    """Time every case, in one thread where it runs on a processor, and on CUDA as a graph too.
 
     Args:
         model: One of `cases.MODELS`; None: all.
         on: The devices.
         quick: Fewer sizes and rounds.
         said: Is told what is done next, and the share that is done.
+        dtype: "float64", "float32" (of cases that can) or "auto" (see `precisions`).
 
     Returns:
         A row a case, its columns `NAMES` and `FIGURES`; one that failed says why in `note`, and
@@ -82,42 +112,81 @@ def measure(
 
     Raises:
         NotFound: There is no such model.
+        BadInput: An unknown `dtype`.
     """
-    asked = [(case, device) for device in on for case in cases(model, quick)]
-    asked = [(case, device) for case, device in asked if device.type == "cpu" or case.cuda]
+    asked = [
+        (case, device, name)
+        for device in on
+        for name in precisions(dtype, device)
+        for case in cases(model, quick)
+        if (device.type == "cpu" or case.cuda) and DTYPES[name] in case.dtypes
+    ]
     found = []
     with undisturbed():
-        for number, (case, device) in enumerate(asked):
-            said(f"{case.model}, {case.method}, {device.type}", number / len(asked))
-            found.append(_row(case, device, quick))
+        for number, (case, device, name) in enumerate(asked):
+            said(f"{case.model}, {case.method}, {device.type}, {name}", number / len(asked))
+            found += _rows(case, device, name, quick)
     return pd.DataFrame(found, columns=[*NAMES, *FIGURES]).astype(dict.fromkeys(SIZES, "Int64"))
 
 
-def _row(case: Case, device: torch.device, quick: bool) -> dict[str, object]:
+def _rows(case: Case, device: torch.device, dtype: str, quick: bool) -> list[dict[str, object]]:
+    """Of a case: its step, and on CUDA its objective and gradient as a graph."""
     row: dict[str, object] = {
         **{name: getattr(case, name) for name in ("model", "method", "work", "varies")},
         **case.sizes,
         "device": device.type,
+        "dtype": dtype,
+        "mode": EAGER,
     }
     peers = peers_of(case.model, case.method, *(case.sizes.get(name, 0) for name in SIZES))
-    if peers and device.type == "cpu":
+    if peers and (device.type, dtype) == ("cpu", "float64"):
         others = "".join(f"; {p.program}: {p.ms:g}" for p in peers[1:])
         row |= {"peer_ms": peers[0].ms, "peer": peers[0].program + others}
+    memory = Memory(device)
     try:
-        memory = Memory(device)
-        step = case.step(device)
-        rounds, seconds = (QUICK_ROUNDS, QUICK_SECONDS) if quick else (ROUNDS, SECONDS)
-        took = timed(step, device, rounds, seconds)
+        step = case.step(device, DTYPES[dtype])
+        rows = [row | _figures(case, step, device, dtype, quick, memory)]
     except Exception as error:  # a case that a machine cannot do leaves the others standing
-        return row | {"note": f"failed: {type(error).__name__}: {str(error).splitlines()[0]:.120}"}
-    risen = memory.risen()
-    return row | {
+        return [row | {"note": f"failed: {_words(error)}"}]
+    gradient = gradient_in(step) if device.type == "cuda" else None
+    if gradient is None:
+        return rows
+    row |= {"work": GRADIENT, "mode": GRAPH}
+    memory = Memory(device)
+    try:
+        graph = gradient.graph()
+    except Exception as error:  # CUDA says what cannot be captured, in several classes
+        return [*rows, row | {"note": f"{NO_GRAPH}{_words(error)}"}]
+    return [*rows, row | _figures(case, graph, device, dtype, quick, memory)]
+
+
+def _words(error: Exception) -> str:
+    return f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]:.120}"
+
+
+def _figures(
+    case: Case, step: Step, device: torch.device, dtype: str, quick: bool, memory: Memory
+) -> dict[str, object]:
+    """Time and memory of a step, and the share that it reaches of the machine's rate."""
+    rounds, seconds = (QUICK_ROUNDS, QUICK_SECONDS) if quick else (ROUNDS, SECONDS)
+    took, risen = timed(step, device, rounds, seconds), memory.risen()
+    found: dict[str, object] = {
         "ms": round(took.ms, 3),
         "cpu_ms": round(took.cpu, 3) if device.type == "cpu" else None,
         "fastest_ms": round(took.fastest, 3),
         "slowest_ms": round(took.slowest, 3),
         "rounds": took.rounds,
         "peak_mb": None if risen is None else round(risen, 1),
+    }
+    flops = least(case.model, case.method, case.work, case.sizes)
+    if flops is None:
+        return found
+    rate = gemm_rate(case.sizes, device, DTYPES[dtype])
+    ms = took.cpu if device.type == "cpu" else took.ms
+    return found | {
+        "mflop": round(flops / 1e6, 2),
+        "gemm_gflops": round(rate / 1e9, 2),
+        "share": round(flops / (max(ms, 1e-6) / 1000) / rate, 4),
     }
 
 
@@ -130,23 +199,22 @@ def growth(table: pd.DataFrame) -> pd.DataFrame:
         table: As `measure` gives it.
 
     Returns:
-        A row for each method, device and size with three values at least: `model`, `method`,
-        `device`, `size`, `from`, `to`, `power`.
+        A row for each method, device, dtype, mode and size with three values at least: these,
+        `from`, `to` and `power`.
     """
     rows = []
     cost = table.assign(ms=table["cpu_ms"].fillna(table["ms"])).dropna(subset="ms")
-    for keys, of in cost.groupby(["model", "method", "device"], sort=False):
+    for keys, of in cost.groupby(list(METHOD), sort=False):
         for size in SIZES:
             seen = of[of["varies"].isin([BASE, size])]
             x, y = seen[size].to_numpy(float, na_value=np.nan), seen["ms"].to_numpy(float)
             if len(set(x[~np.isnan(x)])) < 3:
                 continue
             power = np.polyfit(np.log(x), np.log(y), 1)[0]
-            named = dict(zip(("model", "method", "device"), keys))
+            named = dict(zip(METHOD, keys))
             ends = {"from": int(x.min()), "to": int(x.max())}
             rows.append({**named, "size": size, **ends, "power": round(float(power), 2)})
-    columns = ["model", "method", "device", "size", "from", "to", "power"]
-    return pd.DataFrame(rows, columns=columns)
+    return pd.DataFrame(rows, columns=[*METHOD, "size", "from", "to", "power"])
 
 
 def circumstances(table: pd.DataFrame, on: Sequence[torch.device], quick: bool) -> list[str]:
@@ -156,10 +224,13 @@ def circumstances(table: pd.DataFrame, on: Sequence[torch.device], quick: bool) 
     told = [
         f"Measured {datetime.now(UTC):%Y-%m-%d} (UTC) by Scant {__version__}"
         f"{' with --quick' if quick else ''}, Python {platform.python_version()}, {versions}.",
-        f"{machine()}; one thread of the processor, double precision.",
+        f"{machine()}; one thread of the processor.",
         "ms: the median of a step's rounds. cpu_ms: of the processor's time, where nothing runs on"
         " a GPU. peak_mb: how far the peak of memory rose, building it included. peer_ms: another"
         " program, elsewhere, on such a machine (scant.bench.peers).",
+        "mflop: the least arithmetic of a step (scant.bench.flops), in millions. gemm_gflops: the"
+        " rate of a product of matrices of the case's sizes just after, in billions a second."
+        " share: what the step reached of that rate.",
     ]
     timed = table.dropna(subset=["ms", "cpu_ms"])
     if len(timed) and (waited := (timed["ms"] / timed["cpu_ms"]).median()) > SHARED:

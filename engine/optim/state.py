@@ -29,9 +29,11 @@ def to_tensors(optimizers: Sequence[Optimizer]) -> dict[str, Tensor]:
 def from_tensors(optimizers: Sequence[Optimizer], tensors: dict[str, Tensor]) -> None:
     """Go on from what `to_tensors` gave of the same optimizers; other tensors are left alone."""
     for slot, optimizer, parameter in _slots(optimizers):
+        there = parameter.device
+        # As torch keeps it: a fused optimizer counts its steps where the parameter is.
+        counted = there if optimizer.defaults.get("fused") else torch.device("cpu")
         kept: dict[str, Any] = {
-            # A count of steps, which has no dimension, stays on the CPU.
-            key: value.clone().to(parameter.device if value.dim() else "cpu")
+            key: value.clone().to(counted if key == "step" else there)
             for key, value in with_prefix(tensors, f"{slot}.").items()
         }
         if kept and isinstance(optimizer, SparseAdam):

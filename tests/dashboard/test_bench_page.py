@@ -17,6 +17,9 @@ SEEN = pd.DataFrame(
         "classes": None,
         "varies": ["base", "n", "m", "base", "base"],
         "device": ["cpu", "cpu", "cpu", "cuda", "cpu"],
+        "dtype": "float64",
+        "mode": "eager",
+        "share": [0.25, None, None, None, None],
         "ms": [12.5, 3.25, 1234.5, 1.0, 40.0],
         "cpu_ms": [11.5, 3.0, 1234.0, None, 39.0],
         "peer_ms": [29.0, None, 126.0, None, None],
@@ -26,7 +29,7 @@ SEEN = pd.DataFrame(
 ).astype(dict.fromkeys(SIZES, "Int64"))
 GROWTH = pd.DataFrame(
     [{"model": "gpz", "method": "Scant", "device": "cpu", "size": "n", "power": 0.97}]
-)
+).assign(dtype="float64", mode="eager")
 
 
 def test_every_method_and_size_is_drawn_and_cuda_is_dashed() -> None:
@@ -49,7 +52,8 @@ def test_every_method_and_size_is_drawn_and_cuda_is_dashed() -> None:
 
 def test_a_panel_says_what_it_shows_and_no_method_is_markup() -> None:
     html = page(SEEN, GROWTH, ["Measured <today>."])
-    assert "Scant: 11.5 ms; Scant, cuda: 1 ms; a &lt;i&gt;rival&lt;/i&gt;: 39 ms." in html
+    assert "Scant: 11.5 ms (25% of the rate of the machine); Scant, cuda: 1 ms;" in html
+    assert "; a &lt;i&gt;rival&lt;/i&gt;: 39 ms." in html
     assert "It grows as Scant: n^0.97." in html
     assert "Measured &lt;today&gt;." in html
     assert "<i>rival" not in html.partition("<body>")[2].partition("<script")[0]

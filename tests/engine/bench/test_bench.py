@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pandas as pd
@@ -9,11 +11,16 @@ import pytest
 import torch
 from scant.bench import builders, rows, steps, table
 from scant.bench.cases import MODELS, SWEEPS, Sweep, cases
+from scant.bench.flops import FLOPS, gemm_rate, least
+from scant.bench.graphs import Gradient, gradient_in
 from scant.bench.peers import PEERS
-from scant.bench.timing import Memory, timed, undisturbed
+from scant.bench.timing import Memory, Timing, timed, undisturbed
 from scant.dashboard.cli.main import app
 from scant.errors import NotFound
+from scant.models.svgp import SVGP
 from typer.testing import CliRunner, Result
+
+from tests.engine.pretended import pretended
 
 CPU = torch.device("cpu")
 SMALL = {"n": 160, "m": 4, "classes": 3}  # 160 rows are 4 outputs, or 5 points a replica
@@ -38,18 +45,40 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scant.bench.cases.SWEEPS", tuple(small))
 
 
-@pytest.mark.parametrize("sweep", SWEEPS, ids=lambda s: f"{s.model}-{s.method}")
+def named(sweep: Sweep) -> str:
+    return f"{sweep.model}-{sweep.method}"
+
+
+@pytest.mark.parametrize("sweep", SWEEPS, ids=named)
 def test_every_method_takes_a_step(sweep: Sweep) -> None:
     step = sweep.build(device=CPU, **tiny(sweep))
     step()
     step()
 
 
+OURS = [s for s in SWEEPS if s.cuda and s.method.startswith("Scant")]
+# Where the pretended device, not the model, falls short: its addmv sees a view of another shape.
+OURS = [s for s in OURS if s.method != "Scant, eight views of classes"]
+
+
+@pytest.mark.parametrize("sweep", OURS, ids=named)
+def test_every_model_takes_a_step_where_its_rows_are(sweep: Sweep) -> None:
+    with pretended() as device:
+        sweep.build(device=device, **tiny(sweep))()
+
+
+def test_a_tensor_that_a_step_makes_elsewhere_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    bound = SVGP.row_elbo
+    monkeypatch.setattr(SVGP, "row_elbo", lambda self: (bound(self) + torch.zeros(2)).sum())
+    sweep = next(s for s in OURS if s.model == "svgp")
+    sweep.build(device=CPU, **tiny(sweep))()
+    with pretended() as device, pytest.raises(RuntimeError, match="mixes tensors of meta"):
+        sweep.build(device=device, **tiny(sweep))()
+
+
 @pytest.mark.cuda
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
-@pytest.mark.parametrize(
-    "sweep", [s for s in SWEEPS if s.cuda], ids=lambda s: f"{s.model}-{s.method}"
-)
+@pytest.mark.parametrize("sweep", [s for s in SWEEPS if s.cuda], ids=named)
 def test_every_method_takes_a_step_on_a_gpu(sweep: Sweep) -> None:
     device = torch.device("cuda")
     step = sweep.build(device=device, **tiny(sweep))
@@ -129,12 +158,148 @@ def test_threads_are_as_before_afterwards() -> None:
     assert torch.get_num_threads() == before
 
 
+@pytest.mark.parametrize(
+    "sweep", [s for s in SWEEPS if torch.float32 in s.cases()[0].dtypes], ids=named
+)
+def test_single_precision_is_that_of_the_objective(sweep: Sweep) -> None:
+    step = sweep.build(device=CPU, dtype=torch.float32, **tiny(sweep))
+    found = gradient_in(step)
+    if found is None:
+        assert sweep.method.startswith("GPyTorch")
+        step()
+        return
+    found()
+    assert {p.grad.dtype for p in found.parameters if p.grad is not None} == {torch.float32}
+
+
+class FakeCuda:
+    """As much of `torch.cuda` as a capture takes: what is run in it is run again at a replay."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+        self.work: list[str] = []
+
+    def __getattr__(self, name: str) -> object:
+        def called(*given: object) -> object:
+            self.told.append(name)
+            return self if name != "graph" else self.capture()
+
+        return called
+
+    @contextmanager
+    def capture(self) -> Iterator[None]:
+        self.told.append("capturing")
+        yield
+        self.told.append("captured")
+
+    def __enter__(self) -> None: ...
+    def __exit__(self, *of: object) -> None: ...
+
+
+def test_a_graph_is_captured_after_its_warm_up_from_gradients_of_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fake = FakeCuda()
+    monkeypatch.setattr("scant.bench.graphs.cuda", fake)
+    weight = torch.nn.Parameter(torch.ones(2))
+
+    def objective() -> torch.Tensor:
+        fake.told.append(f"objective, {weight.grad}")
+        return weight.square().sum()
+
+    replay = Gradient([weight], objective).graph()
+    inside = fake.told.index("capturing"), fake.told.index("captured")
+    assert fake.told[inside[0] : inside[1]] == ["capturing", "objective, None"]
+    assert fake.told.count("objective, None") == 4
+    assert weight.grad is not None
+    replay()
+    assert fake.told[-1] == "replay"
+
+
+FIXED = {"gpz", "mtgpa", "hmogp_lv", "lvmogp", "hgp", "sclvm", "bgplvm", "dgplvm", "dfgp"}
+
+
+def test_every_model_of_fixed_shapes_has_an_objective_to_capture() -> None:
+    found = {
+        sweep.model
+        for sweep in SWEEPS
+        if sweep.method.startswith("Scant")
+        and gradient_in(sweep.build(device=CPU, **tiny(sweep))) is not None
+    }
+    assert found == FIXED | {"student_t", "svgp"}
+
+
+def test_the_gradient_of_a_trainer_is_that_of_its_objective() -> None:
+    sweep = next(s for s in SWEEPS if s.model == "mtgpa")
+    step = sweep.build(device=CPU, **tiny(sweep))
+    found = gradient_in(step)
+    assert found is not None
+    there = found()
+    assert float(there) == pytest.approx(step(), rel=1e-12)
+
+
+@pytest.mark.usefixtures("few")
+def test_a_graph_has_a_row_and_one_that_cannot_be_is_no_failure(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On a device that claims to be CUDA, and computes on the processor."""
+    claimed = torch.device("cuda")
+    monkeypatch.setattr(table, "timed", lambda step, device, *of: timed(step, CPU, *of))
+    monkeypatch.setattr(table, "gemm_rate", lambda *of: 1e9)
+    monkeypatch.setattr(table, "Memory", lambda device: Memory(CPU))
+    monkeypatch.setattr(
+        "scant.bench.cases.Case.step", lambda c, d, t: c.build(device=CPU, **c.sizes)
+    )
+    captured: list[Gradient] = []
+
+    def graph(self: Gradient) -> object:
+        captured.append(self)
+        if len(captured) == 1:
+            raise RuntimeError("operation not permitted when stream is capturing")
+        return self
+
+    monkeypatch.setattr(Gradient, "graph", graph)
+    read = table.measure("hgp", [claimed], True, dtype="float64")
+    assert list(read["mode"][:2]) == ["eager", "CUDA graph"]
+    assert read["note"][1].startswith("no graph: RuntimeError: operation not permitted")
+    graphs = read[(read["mode"] == "CUDA graph") & read["ms"].notna()]
+    assert len(graphs)
+    assert (graphs["work"] == "objective and gradient").all()
+    assert (graphs["share"].dropna() > 0).all()
+    assert read["cpu_ms"].isna().all()
+
+
+def test_every_case_has_a_formula_or_says_that_it_has_none() -> None:
+    known = {(s.model, s.method) for s in SWEEPS}
+    assert set(MODELS) <= set(FLOPS)
+    assert {k for k in FLOPS if isinstance(k, tuple)} <= known
+    for case in cases():
+        found = least(case.model, case.method, case.work, case.sizes)
+        assert found is None or found > 0
+
+
+def test_the_least_arithmetic_of_an_exact_gp_is_known() -> None:
+    """A factor of K takes n^3 / 3, its inverse 2 n^3 / 3; K times 8 columns and back 4 n^2 each."""
+    found = least("student_t", "Scant", "objective and gradient", {"n": 500})
+    assert found == 500**3 + 4 * 8 * 500**2
+    assert least("laplace", "Scant, whole fit", "fit", {"n": 500}) is None
+
+
+def test_the_rate_of_products_is_counted_by_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    took = Timing(1.0, 2.0, 1.0, 1.0, 3)
+    monkeypatch.setattr("scant.bench.flops.timed", lambda *of, **more: took)
+    assert gemm_rate({"n": 50, "m": 10}, CPU, torch.float64) == 2 * 10 * 10 * 50 / 0.002
+    monkeypatch.undo()
+    assert gemm_rate({"n": 200}, CPU, torch.float64) > 1e7
+
+
 def test_growth_is_the_power_of_the_size() -> None:
     sizes = pd.DataFrame({"n": [100, 200, 400, 200, 200], "m": [10, 10, 10, 20, 40]})
     sizes["ms"] = 1e-6 * sizes["n"] ** 2 * sizes["m"]
     sizes["varies"] = ["n", "base", "n", "m", "m"]
     sizes["cpu_ms"] = sizes["ms"].where(sizes["varies"] != "n")  # the clock, where it is not known
-    made = sizes.assign(model="gpz", method="Scant", device="cpu", classes=None)
+    named = {"model": "gpz", "method": "Scant", "dtype": "float64", "mode": "eager"}
+    made = sizes.assign(**named, device="cpu", classes=None)
     grown = table.growth(made.astype(dict.fromkeys(table.SIZES, "Int64")))
     assert list(grown["size"]) == ["n", "m"]
     assert list(grown["power"]) == [2.0, 1.0]
@@ -200,6 +365,7 @@ def test_a_case_that_fails_says_why_and_the_others_go_on(
         (["moon"], "'moon'"),
         (["moon"], "'gpz'"),
         (["gpz", "--device", "abacus"], "auto, cpu or cuda"),
+        (["gpz", "--dtype", "half"], "auto, float64 or float32"),
         (["redshift", "--quick"], "'redshift' is a study"),
         (["gpz", "--out", __file__], "is a file"),
     ],
