@@ -70,7 +70,7 @@ class Latent(VariationalStrategy):
 
     Called, it is GPyTorch's; what a step needs is computed by the dense algebra of `moments` and
     `kl_divergence`. Through GPyTorch's lazy layers a step of Adam (two tasks, 740 rows, 100
-    inducing points) is 3,700 operations and takes 1.9 times as long.
+    inducing points) is 3,700 operations and takes 1.8 times as long.
 
     `LMCVariationalStrategy` mixes the n x n covariances of all rows, but the bound needs only their
     diagonals; `MTGPA` mixes those.
