@@ -27,7 +27,7 @@ def rows(run: RunState) -> pd.DataFrame:
 
 def axes(frame: pd.DataFrame) -> list[tuple[str, str]]:
     """Prediction against truth, and against what the first neurons see."""
-    neurons = list(frame)[3:]
+    neurons = [str(name) for name in frame.columns[3:]]
     results = [("truth", "predicted")]
     if len(neurons) == SHOWN:
         results += [(neurons[0], neurons[1]), (neurons[0], "predicted")]

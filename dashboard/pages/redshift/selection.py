@@ -26,7 +26,7 @@ def rows(run: RunState) -> pd.DataFrame:
 
 def axes(frame: pd.DataFrame) -> list[tuple[str, str]]:
     """Prediction against truth, how unsure it is, and the first and last band."""
-    bands = list(frame)[3:]
+    bands = [str(name) for name in frame.columns[3:]]
     results = [("true z", "predicted z"), ("predicted z", "deviation of z")]
     return [*results, (bands[0], bands[-1])] if len(bands) > 1 else results
 

@@ -150,7 +150,9 @@ class IntervalKernel(Kernel):
             return self._matern((squares + 1e-30).sqrt())
         lengthscale = self.lengthscale[0]
         factors = [
-            eq_average_pairs(*(Interval(lo[:, i], hi[:, i]) for lo, hi in (x, y)), lengthscale[i])
+            eq_average_pairs(
+                Interval(x[0][:, i], x[1][:, i]), Interval(y[0][:, i], y[1][:, i]), lengthscale[i]
+            )
             for i in range(self.dimensions)
         ]
         return math.prod(factors[1:], start=factors[0])

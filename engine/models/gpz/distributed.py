@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -44,11 +45,11 @@ class Processes:
                 silence_logs=logging.CRITICAL,
             )
             self.client: Any = Client(cluster)
-            self.close = weakref.finalize(self, _close, self.client, cluster)
+            self.close: Callable[[], Any] = weakref.finalize(self, _close, self.client, cluster)
         else:
             secede()  # the worker of this task has one thread, which its share of rows needs
             self.client = get_client()
-            self.close = weakref.finalize(self, _nothing)
+            self.close = _nothing
         self.n_workers, self._own = n_workers, own
 
     def addresses(self) -> list[str]:

@@ -29,6 +29,9 @@ class Rows(Protocol):
 class Kernel(Protocol):
     """Q covariance functions of rows: a kernel of GPyTorch, of "q n m", with these besides."""
 
+    def __call__(self, x1: Tensor, x2: Tensor | None = None) -> Any:
+        """The covariances as GPyTorch's kernels give them."""
+
     def prepare(self, x: Float[Tensor, "n v"]) -> Any:
         """All that is done to inputs once, not at every step."""
 

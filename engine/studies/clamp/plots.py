@@ -15,7 +15,8 @@ def figures(made: Elements) -> dict[str, Any]:
     drawn = {
         "Label efficiency": made.lines(a["labels"], a["f1"], metadata["methods"], labels),
         "The pool": made.groups(
-            *a["pool_xy"].T,
+            a["pool_xy"][:, 0],
+            a["pool_xy"][:, 1],
             a["truth"],
             metadata["classes"],
             ("first principal component", "second principal component"),

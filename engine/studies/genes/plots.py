@@ -32,6 +32,6 @@ def _replicas(made: Elements, output: int, name: str) -> Any:
         for r, replica in enumerate(names)
     ]
     mine = np.asarray(observed["output"]) == output
-    points = (np.asarray(observed[k], float)[mine] for k in ("x", "y"))
-    parts.append(made.points(*points, axes))
+    x, y = (np.asarray(observed[k], float)[mine] for k in ("x", "y"))
+    parts.append(made.points(x, y, axes))
     return made.overlay(parts)

@@ -15,7 +15,8 @@ def figures(made: Elements) -> dict[str, Any]:
     if a["latent_mean"].shape[1] > 1:
         first, second = a["relevance"].argsort()[::-1][:2]
         drawn["Where the rows lie"] = made.groups(
-            *a["latent_mean"][:, [first, second]].T,
+            a["latent_mean"][:, first],
+            a["latent_mean"][:, second],
             a["latent_class"],
             metadata["classes"],
             (f"latent dimension {first + 1}", f"latent dimension {second + 1}"),

@@ -52,6 +52,7 @@ class Study(TrainedStudy):
 
     settings: RedshiftSettings
     model: GPz
+    trainer: GPzTrainer
 
     def __init__(
         self, settings: RedshiftSettings, table: pd.DataFrame | None, device: torch.device
@@ -151,7 +152,7 @@ class Study(TrainedStudy):
         self.X, self.y, self.omega = X[train], y[train], omega[train]
         self.noise = None if noise is None else self._spread(noise[train])
         self.checked = (
-            self._whole(X[validation]),
+            self._filled(X[validation]),
             z[validation].to(self.device),
             omega[validation],
             None if noise is None else self._spread(noise[validation]),
@@ -200,7 +201,7 @@ class Study(TrainedStudy):
         weighted = (omega * score).sum() / omega.sum()
         return Step(elbo, float(weighted))
 
-    def _whole(self, X: Tensor) -> Tensor:
+    def _filled(self, X: Tensor) -> Tensor:
         """Missing inputs of validation rows filled by expectation: a score each step, not a fit."""
         return fill(X, single_gaussian(self.X)) if bool(X.isnan().any()) else X
 
