@@ -27,14 +27,14 @@ FIND = """() => {
   }
   return seen.length
 }"""
-# A change, as it would come from the server, and the two frames after which it shows.
+# A change, as it would come from the server, and some frames after which it shows.
 CHANGE = """async ([at, change]) => {
   const turn = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))
   for (const plot of seen) plot.anew = 0
   const heading = seen[at].parent.child_views[0].model
   const on = change.visible === undefined ? seen[at].model : heading
   on.setv(change, {sync: false})
-  await turn(); await turn(); await turn()
+  for (let turns = 0; turns < 12; turns++) await turn()
   return seen.map((plot) => {
     const at = plot.el.getBoundingClientRect(), {left, top, width, height} = plot.frame.bbox
     return {anew: plot.anew, top: at.top, height: at.height, frame: [left, top, width, height]}

@@ -36,7 +36,7 @@ def test_every_step_and_state_is_there_when_postgres_has_come_back(
             await asyncio.sleep(0.05)
         assert "does not answer" in server.storing()
         with pytest.raises(Unavailable, match="database"):
-            await server.pause(run)
+            await server.pause(run, "ada")
         with pytest.raises(Unavailable, match="does not answer"):
             server.store.run(run)  # as pages read it
         await asyncio.to_thread(postgres_server.start)
