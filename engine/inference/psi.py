@@ -120,6 +120,7 @@ class _Matrices(torch.autograd.Function):
         (rows, H1, H2, kept), (of_K, of_psi1, of_psi2) = ctx.rest, gradients
         (one, two), (m, q) = rows.F, Z.shape
         at = pairs(m, mean.device)
+        share = at.share.to(mean.dtype)
 
         def paired(G: Tensor) -> Tensor:
             """Twice the gradient on the diagonal, whose pair stands for one entry alone."""
@@ -127,7 +128,7 @@ class _Matrices(torch.autograd.Function):
             return flat[..., at.upper]
 
         G2 = paired(of_psi2)
-        G = G2 * at.share
+        G = G2 * share
         dF, dH2 = torch.empty_like(rows.F), torch.zeros_like(H2)
         single = len(G) == 1  # scale the thin matrices and not the wide one
         scaled, thin = (H2 * G, weights * two) if single else (H2, two)
@@ -139,7 +140,7 @@ class _Matrices(torch.autograd.Function):
             dH2.addmm_(thin[r].T, E)
         if single:
             dF[1] *= weights
-        dH2 *= G2 if single else at.share.reciprocal()
+        dH2 *= G2 if single else share.reciprocal()
         E1 = psi1 * of_psi1
         torch.mm(E1, H1.T, out=dF[0])
         dH1 = one.T @ E1
@@ -147,7 +148,7 @@ class _Matrices(torch.autograd.Function):
         # Of pairs as full matrices, whose sums over the second centre belong to the first.
         of_middle = (dH2[:q] - H2[:q] * dH2[q : 2 * q])[:, at.of].view(q, m, m).sum(2)
         of_k = k * paired(of_K)
-        of_level = dH1[-1].sum() + (of_k + 2 * dH2[-1]).dot(at.share)
+        of_level = dH1[-1].sum() + (of_k + 2 * dH2[-1]).dot(share)
         of_apart = dH2[-1] + 2 * of_k
         of_precision -= 0.25 * (of_apart @ gap)  # nothing on the diagonal
         full = of_apart[at.of].view(m, m)

@@ -132,7 +132,9 @@ def estimate(
     if s.errors == "as noise":
         step *= 110
     steps = until_rest(s.max_steps, s.patience, 0.4) * s.restarts
-    return 1.0 + 4e-4 * n + steps * (0.004 + step), 500e6 + n * (25 * s.n_basis + 1000)
+    return 1.0 + 4e-4 * n + steps * (0.004 + step), 500e6 + min(
+        450 * size, 1e8 + n * (25 * s.n_basis + 1000)
+    )
 
 
 _CITATION = Citation(

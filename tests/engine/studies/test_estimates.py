@@ -88,7 +88,7 @@ def test_a_table_that_was_not_read_is_guessed_at(study: str) -> None:
     ids=lambda v: v if isinstance(v, str) else next(iter(v)),
 )  # fmt: skip
 def test_more_work_takes_longer(study: str, values: dict[str, Any]) -> None:
-    columns = 6 if "features" in values else SIZE[1]
+    columns = 6 if "feature_extractor" in values else SIZE[1]
     usual = estimate(study, columns=columns)
     longer = estimate(study, columns=columns, **values)
     assert longer[0] > usual[0]
