@@ -79,15 +79,18 @@ class LogEvidence:
             phi, design = model.design(X, noise)
             lost = negative_log_evidence(design, y, omega, model.log_alpha, model.log_beta(phi))
         else:
-            v = model.v if model.heteroscedastic else torch.zeros_like(model.centres[:, 0])
-            parameters = (model.log_alpha, v, model.b, *self._weights())
-            lost = cast(Tensor, _SummedEvidence.apply(self, *parameters))
+            lost = cast(Tensor, _SummedEvidence.apply(self, *self._parameters()))
             lost = lost + 0.5 * math.log(2 * math.pi) * self.total_omega
         if model.heteroscedastic:
             # ln p(v | tau) of 3.8, last line of 3.37
             scatter = model.log_tau.exp() @ model.v.square() - model.log_tau.sum()
             lost = lost + 0.5 * (scatter + len(model.v) * math.log(2 * math.pi))
         return -lost
+
+    def _parameters(self) -> tuple[Tensor, ...]:
+        """All that the sums over rows depend on: log_alpha, v, b, and each pattern's weights."""
+        model = self.model
+        return model.log_alpha, model.noise_weights, model.b, *self._weights()
 
     def _weights(self) -> tuple[Float[Tensor, "m q"], ...]:
         """ln phi_j as weights of each pattern's features; a missing value halves the height of
@@ -107,14 +110,12 @@ class LogEvidence:
 
         Costs nothing where the last evaluation was at these parameters.
         """
-        model = self.model
         if self._noisy is not None:
-            return model.weight_posterior(*self._noisy)
-        v = model.v if model.heteroscedastic else torch.zeros_like(model.centres[:, 0])
-        here = (model.log_alpha, v, model.b, *self._weights())
+            return self.model.weight_posterior(*self._noisy)
+        here = self._parameters()
         if self._last is None or not all(map(torch.equal, self._last[0], here)):
-            moments = self.rows.moments(here[3:], v, model.b)
-            self.remember(here, posterior_from(*moments, model.log_alpha))
+            log_alpha, v, b, *weights = here
+            self.remember(here, posterior_from(*self.rows.moments(tuple(weights), v, b), log_alpha))
         assert self._last is not None
         return self._last[1]
 

@@ -144,6 +144,11 @@ class GPz(gpytorch.Module):
         """Prior precision of the noise's weights v (3.8)."""
         return self.log_tau_constraint.transform(self.log_tau)  # type: ignore[no-any-return]
 
+    @property
+    def noise_weights(self) -> Float[Tensor, " m"]:
+        """v of the noise's log precision; zeros where the noise does not depend on the input."""
+        return self.v if self.heteroscedastic else torch.zeros_like(self.centres[:, 0])
+
     def forward(self, X: Float[Tensor, "n d"]) -> MultivariateNormal:
         """Posterior of f at rows without missing values, of rank p (3.11, first term of 3.12)."""
         _, design = self.design(X)
@@ -362,7 +367,7 @@ class GPz(gpytorch.Module):
             weights=self.weight_mean[:m],
             linear=self.weight_mean[m:],
             covariance=self.weight_factor @ self.weight_factor.T,
-            v=self.v if self.heteroscedastic else torch.zeros_like(self.centres[:, 0]),
+            v=self.noise_weights,
             b=self.b,
             mixture=mixture,
         )
