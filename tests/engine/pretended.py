@@ -33,6 +33,8 @@ aten = torch.ops.aten
 COPIES = {aten.copy_.default, aten._to_copy.default}
 INDEXED = {aten.index.Tensor, aten.index_put.default, aten.index_put_.default}
 INDEXED |= {aten._index_put_impl_.default, aten._unsafe_index.Tensor}
+MADE_EMPTY = {aten.empty.memory_format, aten.empty_like.default, aten.empty_strided.default}
+MADE_EMPTY |= {aten.new_empty.default, aten.new_empty_strided.default}
 WHOLE = {aten.cat.default, aten.stack.default}  # of one device, numbers too
 MADE_FROM_DATA = {torch.tensor, torch.as_tensor, torch.asarray}
 
@@ -81,6 +83,8 @@ def _computed(op: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     out = op(*tree_map(_held, args), **tree_map(_held, kwargs))
     if op is aten.copy_.default:
         return args[0]
+    if op in MADE_EMPTY and out.is_floating_point():
+        out.fill_(float("nan"))  # what nobody writes is seen each time, not by chance
     if not there:
         return out
 
@@ -127,6 +131,9 @@ class _Functions(TorchFunctionMode):
             return args[0].held.tolist()
         if f in (Tensor.__getitem__, Tensor.__setitem__):
             args = (args[0], _as_indices(args[1]), *args[2:])
+        if f == Tensor.data.__set__ and isinstance(args[0], Pretended):
+            args[0].held = _held(args[1])
+            return None
         if f in (Tensor.untyped_storage, Tensor.data_ptr):
             return f(_held(args[0]))
         return f(*args, **kwargs)

@@ -56,3 +56,11 @@ def test_what_cuda_allows_is_allowed() -> None:
         assert x[torch.tensor([2, 0])].cpu().tolist() == [2, 0]
         x[:2] = torch.tensor([5.0, 6.0])
         assert x.sum().item() == 13
+
+
+def test_values_put_in_place_of_others_are_seen() -> None:
+    with pretended() as device:
+        x = torch.empty(3, dtype=torch.float64, device=device)
+        assert x.isnan().all()
+        x.data = torch.ones(3, dtype=torch.float64, device=device)
+        assert x.tolist() == [1, 1, 1]
