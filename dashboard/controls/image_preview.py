@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 from PIL import Image
+from scant.tables.images.image_table import folders
 from scant.tables.schema import Table, TableSchema
 
 LISTED = 12  # folders
@@ -22,7 +23,7 @@ def pictured(table: Table, schema: TableSchema) -> str:
     """A table of images as HTML: how many of what, and examples spread over the classes."""
     if schema.cut:
         return _patches(table)
-    levels = [column.name for column in schema.columns if column.required]
+    levels, _ = folders(schema)
     if len(levels) == 1:
         return _classes(table, levels[0], schema.turned)
     outer, inner = levels

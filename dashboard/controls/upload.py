@@ -21,13 +21,14 @@ from scant.errors import NotFound
 from scant.runs.addresses import network
 from scant.store import UPLOAD_DAYS, StoreTrouble
 from scant.tables.column_matching import listed
+from scant.tables.encoding import LIMIT_BYTES
+from scant.tables.formats.files import READABLE
 from scant.tables.images.archives import IMAGE_LIMIT_BYTES
 from scant.tables.images.image_table import SIDE, is_archive, read_image_table
 from scant.tables.read import inspect_table, read_table
 from scant.tables.schema import Preview, Table, TableSchema
 
 PROBLEMS = 5  # shown at once
-LIMIT_BYTES = 100_000_000  # of one file
 OFFERED = 200  # columns of numbers in a list
 MOST_SIDE = 105  # pixels of an image
 DROP_HEIGHT = 120  # pixels; a file's name and how much of it has come
@@ -68,7 +69,7 @@ class Upload:
         # Its script draws sixty times a second for as long as it is on a page, seen or not.
         self._field = column()
         self._terms = text(
-            f"<p class='quiet'>A CSV file of at most {LIMIT_BYTES // 10**6} MB with a header row"
+            f"<p class='quiet'>A table of at most {LIMIT_BYTES // 10**6} MB: {READABLE}"
             f"{_images(page.entry.table) if self._takes_images else ''}"
             f"{RATES if page.entry.table.rates else ''}. "
             "It goes to this server's data folder and nowhere else; only you, and whoever has the "

@@ -10,13 +10,12 @@ from typing import Any, Protocol, runtime_checkable
 
 import pandas as pd
 import platformdirs
-from pyarrow import parquet
 from scant.data_sources.human_fertility import is_rates, read_births
 from scant.errors import BadInput
 from scant.tables.assembly import noted
-from scant.tables.csv_parser import MOST_LINES
 from scant.tables.encoding import regular
-from scant.tables.images.image_table import SIDE, read_image_table
+from scant.tables.formats import files
+from scant.tables.images.image_table import SIDE, is_archive, read_image_table
 from scant.tables.read import read_frame, read_table
 from scant.tables.schema import Table, TableSchema
 
@@ -70,8 +69,9 @@ def open_table(entry: Entry, data: pd.DataFrame | str | Path | None, settings: A
 
     Args:
         entry: The study.
-        data: A data frame, a .csv or .parquet file, a .zip where the study takes images, the name
-            of one of the study's sources, or None for its first source, the demonstration.
+        data: A data frame, a file of any format (`book.xlsx#Sheet2` for one of its tables), a .zip
+            where the study takes images, the name of one of the study's sources, or None for its
+            first source, the demonstration.
         settings: Its settings; a generator takes sizes and seed from them, images their `size`.
 
     Returns:
@@ -85,7 +85,7 @@ def open_table(entry: Entry, data: pd.DataFrame | str | Path | None, settings: A
         return _read_again(data, read_frame(data, entry.table, target=target)).frame
     source = _source(entry, data)
     if source is None:
-        return _read_file(Path(str(data)), entry, settings, target)
+        return _read_file(*_path_and_part(str(data)), entry, settings, target)
     if source.kind == "fetched":
         path = fetched_path(source.name)
         if not path.is_file():
@@ -93,26 +93,27 @@ def open_table(entry: Entry, data: pd.DataFrame | str | Path | None, settings: A
                 f"The data set {source.name!r} is not on this machine; "
                 f"fetch it with: scant data fetch {source.name}"
             )
-        return _read_file(path, entry, settings, target)
+        return _read_file(path, "", entry, settings, target)
     frame = _generator(source)(settings)
     return read_frame(frame, entry.table, name=f"the data set {source.name!r}", target=target).frame
 
 
 def open_to_predict(entry: Entry, path: Path, settings: Any) -> pd.DataFrame:
-    """The table of a .csv file, or of a .zip of images, whose rows are to be predicted.
+    """The table of a file, or of a .zip of images, whose rows are to be predicted.
 
     Args:
         entry: The study.
-        path: The file.
+        path: The file, perhaps with `#part`.
         settings: With which the model was trained.
 
     Raises:
         BadInput: No such file, or a table that cannot be used.
     """
+    path, part = _path_and_part(str(path))
     regular(path)
     if _holds_images(path, entry):
         return read_image_table(path, entry.table, size=_side(settings), purpose="predict").frame
-    return read_table(path, entry.table, name=path.name, purpose="predict").frame
+    return read_table(path, entry.table, part=part, purpose="predict").frame
 
 
 def sample(entry: Entry, name: str | None, n: int, seed: int = 0) -> pd.DataFrame:
@@ -143,17 +144,29 @@ def _source(entry: Entry, data: str | Path | None) -> Source | None:
     """The source of that name; None where `data` names a file."""
     if data is None:
         return entry.sources[0]
-    result: Source | None = next((s for s in entry.sources if s.name == str(data)), None)
-    path = Path(str(data))
-    readable = path.suffix.lower() in _READERS or _holds_images(path, entry)
-    if result is None and not readable:
-        names = ", ".join(s.name for s in entry.sources)
-        images = ", or in .zip with images" if entry.table.images else ""
+    word = str(data)
+    result: Source | None = next((s for s in entry.sources if s.name == word), None)
+    if files.is_url(word):
         raise BadInput(
-            f"There is no data set {str(data)!r} for the study {entry.name!r}; give one of "
-            f"{names}, or a file that ends in .csv or .parquet{images}."
+            f"{word[:80]!r} is an address, and nothing is fetched from one; download the file and "
+            "give its path."
+        )
+    if result is None and not Path(word).suffix and not os.path.isfile(word):
+        names = ", ".join(s.name for s in entry.sources)
+        images = ", or a ZIP of images" if entry.table.images else ""
+        raise BadInput(
+            f"There is no data set {word!r} for the study {entry.name!r}; give one of "
+            f"{names}, or a file: {files.READABLE}{images}."
         )
     return result
+
+
+def _path_and_part(word: str) -> tuple[Path, str]:
+    """A file, and which of its tables: `book.xlsx#Sheet2`."""
+    before, mark, part = word.rpartition("#")
+    if mark and not os.path.exists(word) and os.path.isfile(before):
+        return Path(before), part
+    return Path(word), ""
 
 
 def _read_again(data: pd.DataFrame, table: Table) -> Table:
@@ -169,11 +182,8 @@ def _generator(source: Source) -> Any:
     return getattr(import_module(module), function)
 
 
-_READERS = frozenset({".csv", ".tsv", ".txt", ".parquet"})
-
-
 def _holds_images(path: Path, entry: Entry) -> bool:
-    return entry.table.images and path.suffix.lower() == ".zip"
+    return entry.table.images and is_archive(path.name, path)
 
 
 def _beginning(path: Path) -> bytes:
@@ -186,26 +196,12 @@ def _side(settings: Any) -> int:
     return int(getattr(settings, "size", SIDE))
 
 
-def _read_file(path: Path, entry: Entry, settings: Any, target: str | None) -> pd.DataFrame:
+def _read_file(
+    path: Path, part: str, entry: Entry, settings: Any, target: str | None
+) -> pd.DataFrame:
     regular(path)
     if _holds_images(path, entry):
         return read_image_table(path, entry.table, size=_side(settings)).frame
     if entry.table.rates and is_rates(_beginning(path)):
         return read_births(path, entry.table).frame
-    if path.suffix.lower() != ".parquet":
-        return read_table(path, entry.table, target=target).frame
-    try:
-        rows = parquet.ParquetFile(path).metadata.num_rows
-        if rows > MOST_LINES:  # packed, they may take no room in the file
-            raise BadInput(
-                f"{path.name} has {rows:,} rows and the limit is {MOST_LINES:,}; keep fewer rows."
-            )
-        frame = pd.read_parquet(path)
-    except BadInput:
-        raise
-    except Exception as error:  # Arrow raises many kinds
-        reason = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
-        raise BadInput(
-            f"{path.name} cannot be read as Parquet ({reason}); write it again."
-        ) from error
-    return read_frame(frame, entry.table, name=path.name, target=target).frame
+    return read_table(path, entry.table, target=target, part=part).frame

@@ -11,7 +11,12 @@ from jaxtyping import Int
 from scant.tables import checks, column_matching
 from scant.tables.cells import Cells
 from scant.tables.checks import Diagnostics
-from scant.tables.schema import Table, TableSchema
+from scant.tables.dates import are_dates, as_numbers
+from scant.tables.guesses import Guesses, guess, views
+from scant.tables.profile import profile
+from scant.tables.schema import ColumnPreview, Table, TableSchema
+
+_MANY = 1000  # columns
 
 
 def assemble(
@@ -22,15 +27,20 @@ def assemble(
     target: str | None = None,
     purpose: str = "fit",
     features: Sequence[str] | None = None,
-    missing_codes: Sequence[float] = (),
+    missing_codes: Sequence[float] | Mapping[str, Sequence[float]] = (),
+    suggestion: tuple[dict[str, str], Guesses] | None = None,
 ) -> Table:
-    """The table, as far as it goes; what is wrong with it stands in the findings."""
+    """The table, as far as it goes; what is wrong with it stands in the findings.
+
+    Arguments are those of `read_table`; `suggestion` is that of `suggested`, where it is known.
+    """
     if purpose not in ("fit", "predict"):
         raise ValueError(f"purpose must be 'fit' or 'predict', got {purpose!r}")
     predict, schema = purpose == "predict", schema.with_target(target)
-    columns, ignored = _renamed(cells, schema, findings, mapping, purpose)
-    for code in missing_codes:
-        columns = {n: _without(c, code) for n, c in columns.items()}
+    if not isinstance(missing_codes, Mapping):
+        missing_codes = dict.fromkeys(cells, missing_codes)
+    cells = {n: _without(c, missing_codes.get(n, ())) for n, c in cells.items()}
+    columns, ignored = _renamed(cells, schema, findings, mapping, purpose, suggestion)
     made: dict[str, np.ndarray] = dict(checks.named(columns, schema, findings, predict=predict))
     own = {c.name for c in schema.columns}
     rest = {n: c for n, c in columns.items() if n not in own}
@@ -59,10 +69,22 @@ def assemble(
     made.update(used)
     index = pd.RangeIndex(len(findings.rows))
     taken = {n: made[n] for n in [*columns, *made] if n in made}
-    frame = pd.DataFrame(taken, index=index, copy=False)
+    frame = _frame(taken, index)
     aside = pd.DataFrame({c.name: c.labels() for c in ignored}, index=index)
     inputs = tuple(n for n in used if not (schema.errors and _is_error(n, used)))
     return _finish(frame, aside, inputs, schema, findings, predict=predict)
+
+
+def _frame(columns: Mapping[str, np.ndarray], index: pd.Index) -> pd.DataFrame:
+    """The columns as a data frame; thousands of numbers as one block, which is much faster."""
+    numbers = {n: v for n, v in columns.items() if v.dtype == np.float64}
+    if len(numbers) < _MANY:
+        return pd.DataFrame(columns, index=index, copy=False)
+    frame = pd.DataFrame(np.column_stack(list(numbers.values())), index, list(numbers))
+    for place, (name, values) in enumerate(columns.items()):
+        if name not in numbers:
+            frame.insert(place, name, values)
+    return frame
 
 
 def _finish(
@@ -104,14 +126,27 @@ def noted(table: Table) -> Table:
     return table
 
 
-def suggest_mapping(
-    cells: Mapping[str, Cells], schema: TableSchema, purpose: str
-) -> dict[str, str]:
-    """What the names say and, of a table to fit, what the columns hold."""
+def suggested(
+    columns: Mapping[str, ColumnPreview], schema: TableSchema, purpose: str
+) -> tuple[dict[str, str], Guesses]:
+    """What the columns are by name and, of a table to fit, by what they hold; and the guesses.
+
+    Sure ones are in the mapping.
+    """
+    names = list(columns)
     if purpose != "fit":
-        return column_matching.suggest(list(cells), schema)
-    levels = {n: c.levels for n, c in cells.items() if not (c.empty.all() or checks.are_dates(c))}
-    return column_matching.suggest(list(cells), schema, levels)
+        mapping, guesses = column_matching.suggest(names, schema), Guesses()
+    else:
+        mapping = column_matching.suggest(names, schema, columns)
+        guesses = guess(columns, mapping, schema)
+        mapping |= guesses.sure
+    if schema.views:
+        own = column_matching.schema_names(schema)
+        taken = own | set(guesses.unsure)
+        numeric = [n for n in names if columns[n].kind == "number"]
+        free = [n for n in numeric if mapping[n] == n and n not in taken]
+        mapping |= views(free)
+    return mapping, guesses
 
 
 def _renamed(
@@ -120,22 +155,23 @@ def _renamed(
     findings: Diagnostics,
     mapping: Mapping[str, str] | None,
     purpose: str,
+    suggestion: tuple[dict[str, str], Guesses] | None,
 ) -> tuple[dict[str, Cells], list[Cells]]:
     """Columns under the schema's names, and those that are left out."""
     names = list(cells)
     if mapping is None:
-        mapping = suggest_mapping(cells, schema, purpose)
+        suggestion = suggestion or suggested(
+            {n: profile(c) for n, c in cells.items()}, schema, purpose
+        )
+        mapping, guesses = suggestion
+        findings.proposals = {to: name for name, to in guesses.unsure.items() if to}
         rival = column_matching.rival_target(names, schema)
         if rival is not None:
             findings.problems.append(
                 f"{findings.file} has both {schema.targets[0]!r}, which looks like a magnitude, "
                 f"and {rival!r}; set the target to {rival!r} or map the columns."
             )
-        for name, to in mapping.items():
-            if to and to != name:
-                findings.note(name, f"it was read as {to!r}")
-            elif not to:
-                findings.note(name, "it looks like a number of the row and was left out")
+        _note_mapping(mapping, schema, findings)
     findings.problems += column_matching.complaints(mapping, names, findings.file)
     columns: dict[str, Cells] = {}
     ignored: list[Cells] = []
@@ -146,7 +182,29 @@ def _renamed(
         elif to not in columns:
             findings.headers[to] = name
             columns[to] = Cells(to, column.values, column.empty, column.bad, column.text)
+    dated = {c.name for c in schema.columns if c.dates}
+    dated |= set(columns) - column_matching.schema_names(schema) if schema.boxes else set()
+    for name in dated & set(columns):
+        if are_dates(columns[name]):
+            columns[name], message = as_numbers(columns[name])
+            findings.note(name, message)
     return columns, ignored
+
+
+def _note_mapping(mapping: Mapping[str, str], schema: TableSchema, findings: Diagnostics) -> None:
+    """Say which columns were taken for others, or left out."""
+    dotted = [n for n, to in mapping.items() if schema.views and "." in to and to != n]
+    if dotted:
+        names = dict.fromkeys(mapping[n].partition(".")[0] for n in dotted)
+        findings.notes.append(
+            f"{findings.file}: columns were put into the views {', '.join(names)} by their names."
+        )
+    for name, to in mapping.items():
+        if to and to != name and name not in dotted:
+            findings.note(name, f"it was read as {to!r}")
+        elif not to:
+            what = "a number of the row" if column_matching.is_identifier(name) else "no input"
+            findings.note(name, f"it looks like {what} and was left out")
 
 
 def _as_trained(
@@ -184,9 +242,11 @@ def _is_error(name: str, among: Mapping[str, np.ndarray] | Sequence[str]) -> boo
     return name.endswith("_err") and name[:-4] in among
 
 
-def _without(cells: Cells, code: float) -> Cells:
+def _without(cells: Cells, codes: Sequence[float]) -> Cells:
     """Cells equal to a code for "not measured" are empty."""
-    hit = cells.values == code
+    if not len(codes):
+        return cells
+    hit = np.isin(cells.values, codes)
     values = np.where(hit, np.nan, cells.values)
     return Cells(cells.name, values, cells.empty | hit, cells.bad, cells.text)
 

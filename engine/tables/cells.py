@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,14 +10,14 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from jaxtyping import Bool, Float
+from scant.tables.number_style import POINTS, NumberStyle
 
-_EMPTY = pa.array(["", "na", "n/a", "#n/a", "nan", "null", "none", "-", "--", "?"])
-_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
-_DECIMAL = r"^[+-]?\d+,\d+([eE][+-]?\d+)?$"
-_THOUSANDS = r"^[+-]?\d{1,3}(,\d{3})+(\.\d+)?$"
-# Which of the two a comma must be, where it can only be one.
-_ONLY_DECIMAL = r"^[+-]?(\d+,(\d{1,2}|\d{4,})|0\d*,\d+|\d{4,},\d+|\d+,\d+[eE][+-]?\d+)$"
-_ONLY_THOUSANDS = r"^[+-]?\d{1,3}((,\d{3}){2,}(\.\d+)?|(,\d{3})+\.\d+)$"
+# Words for "not measured": of people, of statistical packages and offices, of spreadsheets.
+_PLAIN = ("", "na", "n/a", "#n/a", "nan", "null", "none", "-", "--", "?")
+_ODD = (".", "..", "*", "**", "n.a.", "<na>", "(x)", "(d)", "(s)", "(z)", "(na)")
+_ODD += ("#div/0!", "#value!", "#ref!", "#num!", "#name?")
+EMPTY = pa.array([*_PLAIN, *_ODD])
+NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 _PIECE = 1 << 17  # cells that are made numbers at once
 
 
@@ -64,6 +64,13 @@ class Cells:
         cells = pc.utf8_trim_whitespace(self.text).to_numpy(zero_copy_only=False)[self.empty]
         return next((str(word) for word in cells if word), "")
 
+    def odd_words(self) -> set[str]:
+        """The words that stand for empty cells without being known to everybody: ".", "(X)"."""
+        if self.text is None or not self.empty.any():
+            return set()
+        words = {str(w) for w in pc.unique(self.text.filter(pa.array(self.empty))).to_pylist()}
+        return {w for w in words if w.strip().lower() not in _PLAIN}
+
     def labels(self) -> np.ndarray:
         """Cells as text, None where empty; whole numbers without a decimal point."""
         if self.text is None:
@@ -76,31 +83,44 @@ class Cells:
         return labels
 
 
-def from_text(name: str, text: pa.StringArray, commas: str = "") -> Cells:
+def from_text(name: str, text: pa.StringArray, style: NumberStyle = POINTS) -> Cells:
     """A column of a file.
 
     Args:
         name: Its header.
         text: Its cells, blanks trimmed.
-        commas: What a comma inside a number is: "decimal", "thousands" or "" (not allowed).
+        style: What stands between the digits of numbers.
     """
-    n = len(text)
-    values, empty, bad = np.empty(n), np.empty(n, dtype=bool), np.empty(n, dtype=bool)
-    for start in range(0, n, _PIECE):  # each step copies the text: piece by piece that is little
-        here = slice(start, start + _PIECE)
-        values[here], empty[here], bad[here] = _numbers(text[here], commas)
-    return Cells(name, values, empty, bad, text)
+    return from_texts({name: text}, style)[name]
 
 
-def _numbers(text: pa.StringArray, commas: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def from_texts(
+    texts: Mapping[str, pa.StringArray], style: NumberStyle = POINTS
+) -> dict[str, Cells]:
+    """The columns of a file, all of one length; see `from_text`."""
+    made: dict[str, Cells] = {}
+    names = list(texts)
+    n = len(texts[names[0]]) if names else 0
+    many = max(1, _PIECE // max(n, 1))
+    for first in range(0, len(names), many):  # many short columns at once
+        group = names[first : first + many]
+        text = pa.concat_arrays([texts[name] for name in group]) if many > 1 else texts[group[0]]
+        size = len(text)
+        values, empty, bad = np.empty(size), np.empty(size, dtype=bool), np.empty(size, dtype=bool)
+        for start in range(0, size, _PIECE):  # each step copies the text: little, piece by piece
+            here = slice(start, start + _PIECE)
+            values[here], empty[here], bad[here] = _numbers(text[here], style)
+        for i, name in enumerate(group):
+            own = slice(i * n, (i + 1) * n)
+            made[name] = Cells(name, values[own], empty[own], bad[own], texts[name])
+    return made
+
+
+def _numbers(text: pa.StringArray, style: NumberStyle) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Values of some cells, and which of them are empty or no finite numbers."""
-    empty = pc.is_in(pc.utf8_lower(text), value_set=_EMPTY)
-    plain = pc.replace_substring(text, "−", "-")  # the typographic minus of some spreadsheets
-    if commas == "decimal":
-        plain = _where(plain, _DECIMAL, pc.replace_substring(plain, ",", "."))
-    elif commas == "thousands":
-        plain = _where(plain, _THOUSANDS, pc.replace_substring(plain, ",", ""))
-    good = pc.match_substring_regex(plain, _NUMBER)
+    empty = pc.is_in(pc.utf8_lower(text), value_set=EMPTY)
+    plain = style.plain(text)
+    good = pc.match_substring_regex(plain, NUMBER)
     digits = pc.if_else(good, pc.replace_substring_regex(plain, r"^\+", ""), None)
     values = np.array(pc.cast(digits, pa.float64()).to_numpy(zero_copy_only=False))
     blank = np.asarray(empty, dtype=bool)
@@ -121,38 +141,3 @@ def from_series(name: str, series: pd.Series) -> Cells:
         return Cells(name, values, empty, bad, text)
     labels = ["" if missing else str(v) for v, missing in zip(series, series.isna())]
     return from_text(name, pc.utf8_trim_whitespace(pa.array(labels, pa.string())))
-
-
-def comma_style(columns: Iterable[pa.StringArray], delimiter: str) -> tuple[str, str]:
-    """What commas inside numbers mean in a file, and a note; "unclear" where nothing tells."""
-    decimal = thousands = either = False
-    for text in columns:
-        if not pc.any(pc.match_substring(text, ",")).as_py():
-            continue
-        decimal |= _any(text, _ONLY_DECIMAL)
-        thousands |= _any(text, _ONLY_THOUSANDS)
-        either |= _any(text, _DECIMAL) or _any(text, _THOUSANDS)
-    if not either:
-        return "", ""
-    if decimal and thousands:
-        return "unclear", ""
-    if decimal or (delimiter != "," and not thousands):
-        return "decimal", "Commas inside numbers were read as decimal points."
-    if thousands:
-        return "thousands", "Commas inside numbers were read as thousands separators."
-    return "unclear", ""
-
-
-def comma_cell(text: pa.StringArray) -> int | None:
-    """The first cell that is a number with commas inside."""
-    result = pc.match_substring_regex(text, f"{_DECIMAL}|{_THOUSANDS}")
-    first = pc.index(result, True).as_py()
-    return None if first < 0 else int(first)
-
-
-def _any(text: pa.StringArray, pattern: str) -> bool:
-    return bool(pc.any(pc.match_substring_regex(text, pattern)).as_py())
-
-
-def _where(text: pa.StringArray, pattern: str, other: pa.StringArray) -> pa.StringArray:
-    return pc.if_else(pc.match_substring_regex(text, pattern), other, text)

@@ -11,6 +11,7 @@ import pandas as pd
 from jaxtyping import Bool, Int
 from scant.tables.cells import Cells
 from scant.tables.column_matching import listed
+from scant.tables.dates import are_dates
 from scant.tables.schema import Column, TableSchema
 from scant.tables.sentinels import sentinels
 
@@ -29,6 +30,7 @@ class Diagnostics:
     notes: list[str] = field(default_factory=list)
     absent: list[str] = field(default_factory=list)  # columns that must be there
     headers: dict[str, str] = field(default_factory=dict)  # of the file, where ours differ
+    proposals: dict[str, str] = field(default_factory=dict)  # headers for columns that are absent
 
     def cell(self, column: str, bad: Bool[np.ndarray, " n"], got: str, do: str) -> None:
         """A problem with the first of the cells flagged in `bad`."""
@@ -98,7 +100,13 @@ def named(
         cells = columns.get(column.name)
         lenient = predict and column.target
         if cells is None:
-            if column.required and not lenient:
+            if column.default:
+                made[column.name] = np.full(len(findings.rows), column.default, dtype=object)
+                if not predict:
+                    findings.notes.append(
+                        f"{findings.file} has no column {column.name!r}: all rows are of one."
+                    )
+            elif column.required and not lenient:
                 findings.absent.append(column.name)
             elif column.without and not predict:
                 findings.notes.append(
@@ -136,9 +144,15 @@ def _absence(findings: Diagnostics, columns: Mapping[str, Cells], schema: TableS
         setting = f", or name another column in the setting {schema.target_setting!r}"
     there = listed([findings.headers.get(n, n) for n in columns])
     which = "those that they are" if len(names) > 1 else "the one that it is"
+    perhaps = [
+        f"{findings.proposals[n]!r} may be {n!r}"
+        for n in findings.absent
+        if n in findings.proposals
+    ]
+    guess = f" ({'; '.join(perhaps)})" if perhaps else ""
     return (
         f"{findings.file} has no column{'s' * (len(names) > 1)} {lost}; it has {there}: "
-        f"rename {which}{setting}."
+        f"rename {which}{setting}{guess}."
     )
 
 
@@ -264,12 +278,6 @@ def features(
     return made, left_out
 
 
-def are_dates(cells: Cells) -> bool:
-    """Does a column begin with a date?"""
-    filled = np.flatnonzero(~cells.empty)
-    return len(filled) > 0 and _DATE.match(cells.shown(int(filled[0]))) is not None
-
-
 def _useless(cells: Cells, schema: TableSchema, findings: Diagnostics, *, is_error: bool) -> bool:
     """Columns without information are left out, with a note."""
     if schema.boxes and cells.name.endswith(("_lo", "_hi")):
@@ -279,7 +287,7 @@ def _useless(cells: Cells, schema: TableSchema, findings: Diagnostics, *, is_err
         return True
     if cells.is_text:
         if are_dates(cells):
-            message = "it holds dates and was left out; write numbers, such as days since the first"
+            message = "it holds dates and was left out of the features"
         else:
             message = "it holds text; it was left out of the features"
         findings.note(cells.name, message)

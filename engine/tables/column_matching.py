@@ -5,36 +5,38 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 
-from scant.tables.schema import Column, TableSchema
+from scant.tables.schema import Column, ColumnPreview, TableSchema
 
 _ERROR_WORDS = {"err", "error", "e", "unc", "uncertainty", "sigma", "sig", "std", "sd"}
 _ERROR_END = re.compile(r"(.+?)_?(?:err|error|sigma|unc)$")
 _IDENTIFIERS = {"id", "objid", "objectid", "specobjid", "index", "row", "rownumber", "galaxyid"}
-_IDENTIFIERS |= {"sourceid", "sampleid", "no", "number", "unnamed0"}
+_IDENTIFIERS |= {"sourceid", "sampleid", "no", "nr", "number", "unnamed0", "uid", "uuid", "guid"}
+_ID_WORDS = {"id", "uid", "uuid", "guid"}
 _UNIT = re.compile(r"\s*[\[(][^\[\]()]*[\])]\s*$")  # "flux [mJy]", "BMI (kg/m²)"
-_CLASSES = 30  # more different words are rather names than classes
 _ENDS = {"lo": "hi", "low": "high", "lower": "upper", "min": "max", "from": "to"}
-_ENDS |= {"start": "end", "begin": "end", "left": "right"}
+_ENDS |= {"start": "end", "begin": "end", "left": "right", "west": "east", "south": "north"}
+_ENDS |= {"bottom": "top"}
+_NAMELESS = {"west": "east", "south": "north", "bottom": "height"}  # ends that are a whole header
+_GLUED = re.compile(r"(.+?)(min|max|start|end|lo|hi)|(min|max)(.+)")  # xmin, maxlon
 
 
 def suggest(
-    names: Sequence[str], schema: TableSchema, levels: Mapping[str, int] | None = None
+    names: Sequence[str], schema: TableSchema, columns: Mapping[str, ColumnPreview] | None = None
 ) -> dict[str, str]:
     """A schema name for each column of a file: its own where nothing better is known.
 
     Aliases are taken where the schema's own name is absent and one column answers to it, by its
     whole name or, where the column is needed, by a word of it; a unit in brackets is no part of a
     name. Columns of errors are called `<feature>_err`, the ends of boxes `<dim>_lo` and `<dim>_hi`.
-    Identifiers are left out (""). What is still missing then is the one column that it can be.
+    Identifiers are left out ("").
 
     Args:
         names: The file's headers.
         schema: What the study takes.
-        levels: How many different words the columns of words hold, and 0 of those of numbers; None
-            where nothing is known of what they hold.
+        columns: What they hold, where that is known: dates answer to no name of numbers.
     """
     mapping = {name: name for name in names}
-    _answering(mapping, names, schema)
+    _answering(mapping, names, schema, columns or {})
     rival = rival_target(names, schema)
     if rival is not None:
         target = schema.targets[0]
@@ -42,7 +44,7 @@ def suggest(
     own = schema_names(schema)
     if schema.errors:
         features = {n: mapping[n] for n in names if mapping[n] not in own}
-        by_key = {_key(n): n for n in names} | {_key(bare(n)): n for n in names}
+        by_key = {key(n): n for n in names} | {key(bare(n)): n for n in names}
         for name in features:
             base = error_base(name, by_key)
             if base not in (None, name) and mapping[base] not in own:
@@ -52,56 +54,37 @@ def suggest(
         mapping |= _box_ends(free)
     if schema.features:
         mapping |= {n: "" for n in free if mapping[n] == n and is_identifier(n)}
-    left = {n for n in free if mapping[n] == n and not is_identifier(n)}
-    known = {n: count for n, count in (levels or {}).items() if n in left}
-    return mapping | _left_over(known, mapping, schema)
+    return mapping
 
 
-def _left_over(
-    levels: Mapping[str, int], mapping: Mapping[str, str], schema: TableSchema
-) -> dict[str, str]:
-    """The only column of words for the one label that is wanting, of numbers for the one value.
-
-    A label that a table may lack is two classes; of one that it must have there may be some more.
-    """
-    taken = set(mapping.values())
-    absent = [c for c in schema.columns if c.name not in taken]
-    sought = () if taken & {*schema.targets} else schema.targets
-    made: dict[str, str] = {}
-    labels = [c for c in absent if c.kind == "label" and (c.required or c.name in sought)]
-    textual = [n for n, count in levels.items() if count]
-    if len(labels) == 1 and len(textual) == 1:
-        must = labels[0].required or schema.one_target
-        if 2 <= levels[textual[0]] <= (_CLASSES if must else 2):
-            made[textual[0]] = labels[0].name
-    numbers = [n for n, count in levels.items() if not count]
-    values = [c for c in absent if c.kind == "number" and c.required]
-    others = not schema.features or any(to.endswith("_lo") for to in taken)  # to learn from
-    if len(values) == 1 and len(numbers) == 1 and others:
-        made[numbers[0]] = values[0].name
-    return made
-
-
-def _answering(mapping: dict[str, str], names: Sequence[str], schema: TableSchema) -> None:
+def _answering(
+    mapping: dict[str, str],
+    names: Sequence[str],
+    schema: TableSchema,
+    columns: Mapping[str, ColumnPreview],
+) -> None:
     """Note in the mapping which columns answer to names that the file lacks."""
+    dates = {n for n, c in columns.items() if c.kind == "date"}
     absent = [c for c in schema.columns if c.name not in names]
     own = schema_names(schema)
-    called = {n: {_key(n), _key(bare(n))} for n in names}
+    called = {n: {key(n), key(bare(n))} for n in names}
     spoken = {n: _runs(words(n)) for n in names} if any(map(_sought, absent)) else {}
     for by_word in (False, True):
         for column in absent:
             if column.name in mapping.values() or (by_word and not _sought(column)):
                 continue
-            wanted = {_key(a) for a in column.aliases} | (set() if by_word else {_key(column.name)})
+            wanted = {key(a) for a in column.aliases} | (set() if by_word else {key(column.name)})
             tokens = spoken if by_word else called
             matches = [n for n in names if mapping[n] == n and n not in own and wanted & tokens[n]]
+            if column.kind == "number" and not column.dates:
+                matches = [n for n in matches if n not in dates]
             if len(matches) == 1:
                 mapping[matches[0]] = column.name
 
 
 def _sought(column: Column) -> bool:
     """Is a table without this column refused, or misread?"""
-    return column.required or (column.target and bool(column.levels))
+    return column.required or bool(column.default) or (column.target and bool(column.levels))
 
 
 def _runs(parts: Sequence[str]) -> set[str]:
@@ -117,13 +100,17 @@ def _box_ends(names: Sequence[str]) -> dict[str, str]:
         parts = words(name)
         for last, others in ((parts[-1:], parts[:-1]), (parts[:1], parts[1:])):
             by_ending.setdefault(("".join(last), "_".join(others)), name)
+        if glued := _GLUED.fullmatch("_".join(parts)):
+            end, rest = glued[2] or glued[3], glued[1] or glued[4]
+            by_ending.setdefault((end, rest.strip("_")), name)
     made: dict[str, str] = {}
     for (end, rest), name in by_ending.items():
         other = by_ending.get((_ENDS.get(end, ""), rest))
         if other is None or other == name or (name.endswith("_lo") and other == f"{name[:-3]}_hi"):
             continue
-        unit = _UNIT.search(name)
-        dim = (rest or "x") + (f" {unit[0].strip()}" if unit else "")
+        brackets = _UNIT.search(name)
+        dim = rest or _NAMELESS.get(end, "x")
+        dim += f" {brackets[0].strip()}" if brackets else ""
         if not {name, other} & set(made):
             made |= {name: f"{dim}_lo", other: f"{dim}_hi"}
     return made
@@ -153,12 +140,18 @@ def error_base(name: str, by_key: Mapping[str, str]) -> str | None:
 
 def is_identifier(name: str) -> bool:
     """Does a column of that name number the rows?"""
-    return _key(name) in _IDENTIFIERS or "id" in words(name)
+    return key(name) in _IDENTIFIERS or bool(_ID_WORDS & set(words(name)))
 
 
 def bare(name: str) -> str:
     """A header without its unit."""
     return _UNIT.sub("", name) or name
+
+
+def unit(name: str) -> str:
+    """The unit in a header's brackets; "" where it has none."""
+    found = _UNIT.search(name)
+    return found[0].strip(" []()") if found and found.start() else ""
 
 
 def words(name: str) -> list[str]:
@@ -182,8 +175,8 @@ def rival_target(names: Collection[str], schema: TableSchema) -> str | None:
     lower = {n.lower() for n in names}
     if not targets or not {"g", "r", "i"} <= lower:
         return None
-    aliases = {_key(a) for a in targets[0].aliases}
-    return next((n for n in names if _key(n) in aliases and n != targets[0].name), None)
+    aliases = {key(a) for a in targets[0].aliases}
+    return next((n for n in names if key(n) in aliases and n != targets[0].name), None)
 
 
 def complaints(mapping: Mapping[str, str], names: Sequence[str], file: str) -> list[str]:
@@ -212,5 +205,6 @@ def listed(names: Sequence[str], most: int = 8) -> str:
     return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
 
 
-def _key(name: str) -> str:
+def key(name: str) -> str:
+    """A header's letters and digits in lower case."""
     return re.sub(r"[^a-z0-9]", "", name.lower())

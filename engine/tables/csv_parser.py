@@ -15,9 +15,12 @@ import pyarrow.compute as pc
 from jaxtyping import Int
 from pyarrow import csv as arrow_csv
 from scant.errors import BadInput
+from scant.tables import margins
+from scant.tables.fixed_width import delimited
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 MOST_LINES = 5_000_000  # more rows no study can fit; of two digits each they take memory by the GB
+_FOOTNOTES = 6  # lines without a delimiter at the end of a file
 _SNIFFED = 50  # records that decide on the delimiter
 _HEAD = 200_000  # characters in which they are sought
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
@@ -50,7 +53,20 @@ def parse(text: str, name: str, maximum_columns: int) -> RawTable:
     if not body.strip():
         raise BadInput(f"{name} is empty; give a CSV file with a header and rows.")
     blank = len(re.findall(r"\r\n|\r|\n", text[: len(text) - len(body)]))
-    delimiter = _delimiter(body, name)
+    notes: list[str] = []
+    delimiter, above = _delimiter(body, name)
+    if not delimiter:
+        other = delimited(body)
+        delimiter = "\t" if other else ","
+        if other:
+            body = other
+            notes.append(f"{name} is lined up by spaces.")
+    elif delimiter != ",":
+        notes.append(f"{name} is separated by {DELIMITERS[delimiter]}.")
+    if above:
+        body = "".join(islice(_lines(body), above, None))
+        notes.append(f"{name}: what stands above row {blank + above + 1} was taken for a title.")
+        blank += above
     try:
         header = next(csv.reader(_lines(body), delimiter=delimiter, strict=False))
     except csv.Error:
@@ -63,6 +79,10 @@ def parse(text: str, name: str, maximum_columns: int) -> RawTable:
             f"{name} has {len(header):,} columns and the limit is {maximum_columns:,}; "
             "keep the columns you need (or transpose, if rows and columns are swapped)."
         )
+    if not margins.has_header(header):
+        names = [f"column {i}" for i in range(1, len(header) + 1)]
+        body, blank = f"{delimiter.join(names)}\n{body}", blank - 1
+        notes.append(f"{name} has no header; its columns are called {names[0]!r} and so on.")
     cells, uneven = _cells(body, delimiter, len(header), name)
     if uneven.ragged:
         row, expected, got = uneven.first
@@ -91,9 +111,16 @@ def parse(text: str, name: str, maximum_columns: int) -> RawTable:
         rows = rows[filled[1:]]
         filled[0] = False
         columns = [c.filter(pa.array(filled)) for c in columns]
-    notes = []
-    if delimiter != ",":
-        notes.append(f"{name} is separated by {DELIMITERS[delimiter]}.")
+    if count := margins.footnotes(columns):
+        what = columns[0][len(rows) - count].as_py()[:40]
+        notes.append(
+            f"{name}: row {rows[-count]} ({what!r}) is no row of the table and was left out."
+        )
+        columns, rows = [c[:-count] for c in columns], rows[:-count]
+    if (units := margins.units(columns)) is not None:
+        notes.append(f"{name}, row {rows[0]}: it was taken for the units of the columns.")
+        names = [f"{n} [{unit}]" if n and unit else n for n, unit in zip(names, units)]
+        columns, rows = [c[1:] for c in columns], rows[1:]
     names, columns = _named(names, columns, name, notes)
     return RawTable(tuple(names), tuple(columns), rows, delimiter, tuple(notes))
 
@@ -104,11 +131,13 @@ class _Uneven:
 
     Attributes:
         ragged: How many of them hold something.
+        short: Numbers of those with a single cell, as footnotes have it.
         first: Number, expected and actual cells of the first of these.
         padding: Numbers of those that hold nothing, which a spreadsheet leaves with fewer cells.
     """
 
     ragged: int = 0
+    short: list[int] = field(default_factory=list)
     first: tuple[int, int, int] = (0, 0, 0)
     padding: list[int] = field(default_factory=list)
 
@@ -129,6 +158,8 @@ def _cells(body: str, delimiter: str, width: int, name: str) -> tuple[pa.Table, 
         if not uneven.ragged:
             uneven.first = (row.number, row.expected_columns, row.actual_columns)
         uneven.ragged += 1
+        if row.actual_columns == 1:
+            uneven.short.append(row.number)
         return "skip"
 
     data = body.encode("utf-8", errors="replace")
@@ -154,44 +185,59 @@ def _cells(body: str, delimiter: str, width: int, name: str) -> tuple[pa.Table, 
     except pa.ArrowInvalid as error:
         reason = str(error).splitlines()[0][:120]
         raise BadInput(f"{name} cannot be read as CSV ({reason}); save it as CSV again.") from None
+    end = table.num_rows + len(uneven.padding) + uneven.ragged
+    last = all(number > end - _FOOTNOTES for number in uneven.short)
+    if last and uneven.ragged == len(uneven.short) and table.num_rows > 4:
+        uneven.padding = sorted(uneven.padding + uneven.short)
+        uneven.ragged = 0
     return table, uneven
 
 
-def _delimiter(body: str, name: str) -> str:
-    """The delimiter by which header and first records have the same number of cells."""
+def _delimiter(body: str, name: str) -> tuple[str, int]:
+    """The delimiter by which header and first records have the same number of cells.
+
+    Returns:
+        It, "" where there is none, and the number of lines above the header.
+    """
     head = body[:_HEAD]
     counts: dict[str, list[int]] = {}
+    above: dict[str, int] = {}
     for candidate in DELIMITERS:
         reader = csv.reader(_lines(head), delimiter=candidate, strict=False)
+        records, starts, line = [], [], 0
         try:
-            records = [len(r) for r in islice(reader, _SNIFFED) if r]
+            for record in islice(reader, _SNIFFED):
+                if record:
+                    records.append(record)
+                    starts.append(line)
+                line = reader.line_num
         except csv.Error:
             continue
         # The last record may be cut where the head ends.
-        counts[candidate] = records[:-1] if len(head) < len(body) and len(records) > 1 else records
+        if len(head) < len(body) and len(records) > 1:
+            records.pop()
+        first = margins.titles(records)
+        above[candidate] = starts[first] if first else 0
+        counts[candidate] = [len(r) for r in records[first:]]
     split = {d: c for d, c in counts.items() if c and c[0] > 1}
     even = [d for d, c in split.items() if len(set(c)) == 1]
-    if len(even) == 1:
-        return even[0]
+    even = [d for d in even if not above[d]] or even
     if len(even) > 1:
         result = " or ".join(DELIMITERS[d] for d in even)
         raise BadInput(
             f"{name} could be separated by {result} (row 1 splits either way); "
             "save it again with commas."
         )
-    if split:
-        return max(split, key=lambda d: split[d][0])
-    lines = [line.split() for line in head.splitlines()[:_SNIFFED] if line.strip()]
-    if len(lines) > 1 and len({len(cells) for cells in lines}) == 1 and len(lines[0]) > 1:
-        raise BadInput(
-            f"{name} seems to be separated by spaces (row 1 has {len(lines[0])} words); "
-            "save it again with commas."
-        )
-    return ","
+    if not split:
+        return "", 0
+    result = even[0] if even else max(split, key=lambda d: split[d][0])
+    return result, above[result]
 
 
 def _clean(name: str) -> str:
     """A header without control characters and line breaks; anything else stays as it is."""
+    if len(name) > 2 and name[0] == name[-1] == "'":
+        name = name[1:-1]
     return " ".join(
         re.sub(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\ufeff]", " ", name).split()
     )

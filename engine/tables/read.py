@@ -1,22 +1,28 @@
-"""Reading a user's table: text or data frame in, checked numbers and plain sentences out."""
+"""Reading a user's table: file or data frame in, checked numbers and plain sentences out."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 from scant.errors import BadInput
 from scant.tables import column_matching
-from scant.tables.assembly import assemble, suggest_mapping
-from scant.tables.cells import Cells, comma_cell, comma_style, from_series, from_text
+from scant.tables.assembly import assemble, suggested
+from scant.tables.cells import Cells, from_series, from_texts
 from scant.tables.checks import Diagnostics
-from scant.tables.csv_parser import RawTable, parse
-from scant.tables.encoding import LIMIT_BYTES, decode, load
-from scant.tables.schema import ColumnPreview, Preview, Table, TableSchema, counts
+from scant.tables.csv_parser import parse
+from scant.tables.encoding import LIMIT_BYTES
+from scant.tables.formats import files
+from scant.tables.number_style import number_style
+from scant.tables.profile import profile
+from scant.tables.questions import decimal_question, missing_question, part_question
+from scant.tables.schema import Preview, Question, Table, TableSchema, counts
+from scant.tables.wide import long_form
 
 MOST_PROBLEMS = 20
 _HEAD = 8  # rows of a preview
@@ -31,14 +37,18 @@ class Reading(TypedDict, total=False):
         target: The target column where the schema leaves it to a setting.
         purpose: "fit", or "predict": then no target is needed, no row or column is dropped.
         features: For "predict": the columns that the model was trained on.
-        missing_codes: Numbers that mean "not measured", such as -99.
+        missing_codes: Numbers that mean "not measured", such as -99; in all columns, or by header.
+        part: Which sheet of a workbook, file of a ZIP or table of an HDF5 file; the first.
+        decimal: "." or ",": the decimal mark of numbers in text; None: as the file shows.
     """
 
     mapping: Mapping[str, str] | None
     target: str | None
     purpose: str
     features: Sequence[str] | None
-    missing_codes: Sequence[float]
+    missing_codes: Sequence[float] | Mapping[str, Sequence[float]]
+    part: str
+    decimal: str | None
 
 
 def read_table(
@@ -49,7 +59,7 @@ def read_table(
     limit_bytes: int = LIMIT_BYTES,
     **reading: Unpack[Reading],
 ) -> Table:
-    """A CSV file as a table that can be fitted, or predicted.
+    """A file of any known format as a table that can be fitted, or predicted.
 
     Args:
         source: A path or the file's bytes.
@@ -62,10 +72,9 @@ def read_table(
         BadInput: The first problem, and how many more there are.
     """
     file = name or (source.name if isinstance(source, Path) else "file.csv")
-    raw, cells, findings = _open(source, file, schema, limit_bytes)
-    findings.rows = raw.rows
-    table = assemble(cells, schema, findings, **reading)
-    _raise(findings)
+    opened = _open(source, file, schema, limit_bytes, reading)
+    table = assemble(opened.cells, schema, opened.findings, **_assembling(reading))
+    _raise(opened.findings)
     return table
 
 
@@ -81,20 +90,11 @@ def read_frame(
     Raises:
         BadInput: The first problem, and how many more there are.
     """
-    names = [str(c) for c in frame.columns]
-    if not len(frame) or not names:
-        raise BadInput(f"{name} has {len(frame)} rows and {len(names)} columns; give data.")
-    twice = [n for n in names if names.count(n) > 1] if len(set(names)) < len(names) else []
-    if twice:
-        raise BadInput(f"{name} has the column {twice[0]!r} twice; rename one of them.")
-    if len(names) > schema.maximum_columns:
-        raise BadInput(
-            f"{name} has {len(names):,} columns and the limit is {schema.maximum_columns:,}; "
-            "keep the columns you need."
-        )
-    cells = {n: from_series(n, frame.iloc[:, i]) for i, n in enumerate(names)}
+    cells = _columns_of(frame, name, schema)
     findings = Diagnostics(name, np.arange(len(frame)))
-    table = assemble(cells, schema, findings, **reading)
+    _note_empty(cells, findings)
+    cells = _turned(cells, findings, schema, reading)
+    table = assemble(cells, schema, findings, **_assembling(reading))
     _raise(findings)
     return table
 
@@ -109,74 +109,142 @@ def inspect_table(
 ) -> Preview:
     """What the upload wizard shows: never raises for a bad file, says what is wrong instead.
 
-    Arguments are those of `read_table`.
+    Unsure guesses are taken, each with a question. Arguments are those of `read_table`.
     """
     file = name or (source.name if isinstance(source, Path) else "file.csv")
     try:
-        raw, cells, findings = _open(source, file, schema, limit_bytes)
+        opened = _open(source, file, schema, limit_bytes, reading)
     except BadInput as error:
         return Preview(problems=(str(error),))
+    cells, findings, questions = opened.cells, opened.findings, list(opened.questions)
     aimed, mapping = schema.with_target(reading.get("target")), reading.get("mapping")
-    suggested = (
-        suggest_mapping(cells, aimed, reading.get("purpose", "fit"))
-        if mapping is None
-        else dict(mapping)
-    )
-    rival = column_matching.rival_target(raw.names, aimed) if mapping is None else None
-    if rival is not None:  # what is suggested is on show, and can be agreed to
-        reading["mapping"] = suggested
-        findings.notes.append(
-            f"{file} has both {aimed.targets[0]!r}, which looks like a magnitude, and {rival!r}: "
-            f"{rival!r} is taken for the target; choose another column where it is not."
-        )
-    table = assemble(cells, schema, findings, **reading)
-    head = [[str(v) for v in column[:_HEAD].to_pylist()] for column in raw.columns]
+    columns, suggestion = {n: profile(c) for n, c in cells.items()}, None
+    if mapping is None:
+        suggestion = suggested(columns, aimed, reading.get("purpose", "fit"))
+        mapping, guesses = suggestion[0], suggestion[1]
+        questions += guesses.questions
+        rival = column_matching.rival_target(list(cells), aimed)
+        if rival is not None:
+            findings.notes.append(
+                f"{file} has both {aimed.targets[0]!r}, which looks like a magnitude, and "
+                f"{rival!r}: {rival!r} is taken for the target; choose another column where it is "
+                "not."
+            )
+        if rival is not None or guesses.unsure:  # what is on show can be agreed to
+            mapping |= guesses.unsure
+            reading["mapping"] = mapping
+    if "missing_codes" not in reading:
+        questions += missing_question(cells, mapping)
+    table = assemble(cells, schema, findings, suggestion=suggestion, **_assembling(reading))
+    head = [[c.shown(i) for i in range(min(_HEAD, len(c.values)))] for c in cells.values()]
     return Preview(
-        names=raw.names,
+        names=tuple(cells),
         head=tuple(zip(*head)),
-        columns=tuple(_column_preview(c) for c in cells.values()),
-        n_rows=len(raw.rows),
-        mapping=suggested,
+        columns=tuple(columns.values()),
+        n_rows=len(findings.rows),
+        mapping=dict(mapping),
         problems=tuple(findings.problems[:MOST_PROBLEMS]),
         warnings=tuple(findings.notes),
         absent=tuple(findings.absent),
         features=table.features,
         counts=counts(table.frame, aimed),
+        questions=tuple(questions),
     )
+
+
+@dataclass
+class _Opened:
+    """The columns of a file, what is wrong with them, and what cannot be known."""
+
+    cells: dict[str, Cells]
+    findings: Diagnostics
+    questions: list[Question]
 
 
 def _open(
-    source: Path | bytes, file: str, schema: TableSchema, limit_bytes: int
-) -> tuple[RawTable, dict[str, Cells], Diagnostics]:
-    text, notes = decode(load(source, file, limit_bytes), file)
-    raw = parse(text, file, schema.maximum_columns)
-    del text
-    pa.default_memory_pool().release_unused()  # what the parser had, several times the file
-    commas, message = comma_style(raw.columns, raw.delimiter)
-    findings = Diagnostics(
-        file, raw.rows, notes=[*notes, *raw.notes, *([message] if message else [])]
-    )
-    style = "" if commas == "unclear" else commas
-    cells = {n: from_text(n, c, style) for n, c in zip(raw.names, raw.columns)}
-    if commas == "unclear":
-        name, at = next((n, i) for n, c in cells.items() if (i := comma_cell(c.text)) is not None)
-        findings.problems.append(
-            f"{file}, column {name!r}, row {raw.rows[at]}: got {cells[name].shown(at)!r}, and "
-            "nothing tells whether its comma is a decimal point; write numbers without commas."
+    source: Path | bytes, file: str, schema: TableSchema, limit_bytes: int, reading: Reading
+) -> _Opened:
+    content = files.read(source, file, part=reading.get("part", ""), limit_bytes=limit_bytes)
+    questions = [part_question(content)] if content.parts else []
+    notes = list(content.notes)
+    if isinstance(content.table, pd.DataFrame):
+        cells = _columns_of(content.table, file, schema)
+        findings = Diagnostics(file, np.arange(2, len(content.table) + 2), notes=notes)
+    else:
+        assert isinstance(content.table, str)
+        raw = parse(content.table, file, schema.maximum_columns)
+        del content
+        pa.default_memory_pool().release_unused()  # what the parser had, several times the file
+        texts = dict(zip(raw.names, raw.columns))
+        style = number_style(texts, raw.delimiter, reading.get("decimal"))
+        findings = Diagnostics(file, raw.rows, notes=[*notes, *raw.notes])
+        if style.note:
+            findings.notes.append(style.note)
+        cells = from_texts(texts, style)
+        if style.unsure is not None:
+            column, at = style.unsure
+            cell = cells[column].shown(at)
+            if style.mixed:
+                findings.problems.append(
+                    f"{file}, column {column!r}, row {raw.rows[at]}: got {cell!r}, and nothing "
+                    "tells whether its comma is a decimal point; write numbers without commas."
+                )
+            else:
+                questions.append(decimal_question(column, cell, style.decimal))
+    _note_empty(cells, findings)
+    cells = _turned(cells, findings, schema, reading)
+    return _Opened(cells, findings, questions)
+
+
+def _columns_of(frame: pd.DataFrame, name: str, schema: TableSchema) -> dict[str, Cells]:
+    """The columns of a data frame.
+
+    Raises:
+        BadInput: No data, too many columns, or a name that is there twice.
+    """
+    names = [str(c) for c in frame.columns]
+    if not len(frame) or not names:
+        raise BadInput(f"{name} has {len(frame)} rows and {len(names)} columns; give data.")
+    twice = [n for n in names if names.count(n) > 1] if len(set(names)) < len(names) else []
+    if twice:
+        raise BadInput(f"{name} has the column {twice[0]!r} twice; rename one of them.")
+    if len(names) > schema.maximum_columns:
+        raise BadInput(
+            f"{name} has {len(names):,} columns and the limit is {schema.maximum_columns:,}; "
+            "keep the columns you need."
         )
-    return raw, cells, findings
+    return {n: from_series(n, frame.iloc[:, i]) for i, n in enumerate(names)}
 
 
-def _column_preview(cells: Cells) -> ColumnPreview:
-    observed = cells.values[~np.isnan(cells.values)]
-    missing = int(cells.empty.sum())
-    if cells.empty.all():
-        return ColumnPreview(cells.name, "empty", missing)
-    if cells.is_text:
-        return ColumnPreview(cells.name, "text", missing, levels=cells.levels)
-    return ColumnPreview(
-        cells.name, "number", missing, float(observed.min()), float(observed.max())
-    )
+def _turned(
+    cells: dict[str, Cells], findings: Diagnostics, schema: TableSchema, reading: Reading
+) -> dict[str, Cells]:
+    """The columns of a wide table turned long, where the study takes replicas; others as they are.
+
+    A mapping of the file's own columns says that it is long already.
+    """
+    long = set(reading.get("mapping") or ()) & set(cells)
+    if not schema.replicas or reading.get("purpose", "fit") != "fit" or long:
+        return cells
+    turned = long_form(cells, findings.rows, schema)
+    if turned is None:
+        return cells
+    cells, findings.rows, message = turned
+    findings.notes.append(f"{findings.file}: {message}.")
+    return cells
+
+
+def _note_empty(cells: Mapping[str, Cells], findings: Diagnostics) -> None:
+    """Say which unusual words were read as empty cells."""
+    odd = sorted({word for column in cells.values() for word in column.odd_words()})
+    if odd:
+        named = ", ".join(map(repr, odd))
+        findings.notes.append(f"{findings.file}: {named} was read as an empty cell.")
+
+
+def _assembling(reading: Reading) -> dict[str, Any]:
+    """What of it is for columns, and not for the file."""
+    return {k: v for k, v in reading.items() if k not in ("part", "decimal")}
 
 
 def _raise(findings: Diagnostics) -> None:

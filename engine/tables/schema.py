@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -31,6 +32,9 @@ class Column:
         synonyms: Other words for levels, in lower case, each with the level that it means.
         note: What is worth knowing of a table that has the column.
         without: What is worth knowing of a table to fit that lacks it.
+        default: The label of every row where a table lacks the column.
+        dates: Whether dates in it are days, and times hours.
+        guessed: Whether a column of another name may be taken for it, with a question.
     """
 
     name: str
@@ -47,6 +51,9 @@ class Column:
     synonyms: tuple[tuple[str, str], ...] = ()
     note: str = ""
     without: str = ""
+    default: str = ""
+    dates: bool = False
+    guessed: bool = True
 
 
 @dataclass(frozen=True)
@@ -70,6 +77,9 @@ class TableSchema:
         cut: Whether images are photographs, which are cut into patches, a row each, in place of
             being brought to one size.
         rates: Whether birth rates as the Human Fertility Database has them are taken as they are.
+        replicas: Whether wide tables of outputs in replicas, with a column for each sample or for
+            each output, are turned long.
+        views: Whether features come in views, `<view>.<feature>`.
         maximum_columns: More are refused before they are read.
     """
 
@@ -85,13 +95,16 @@ class TableSchema:
     turned: bool = True
     cut: bool = False
     rates: bool = False
-    maximum_columns: int = 4096
+    replicas: bool = False
+    views: bool = False
+    maximum_columns: int = 25_000
 
     def with_target(self, name: str | None) -> TableSchema:
         """This schema with its target flagged, and called `name` where the user may choose it."""
         if not self.target_setting or not self.columns:
             return self
-        first = replace(self.columns[0], name=name or self.columns[0].name, target=True)
+        own = self.columns[0].name
+        first = replace(self.columns[0], name=name or own, target=True, guessed=name in (None, own))
         return replace(self, columns=(first, *self.columns[1:]))
 
     @property
@@ -124,14 +137,53 @@ class Table:
 
 @dataclass(frozen=True)
 class ColumnPreview:
-    """A column of an upload: what it holds, before anything is decided."""
+    """A column of an upload: what it holds, before anything is decided.
+
+    Attributes:
+        name: Its header.
+        kind: "number", "date", "text" or "empty".
+        missing: Empty cells.
+        minimum: Of numbers.
+        maximum: Of numbers.
+        levels: Different values.
+        distinct: Whether no two rows have the same one.
+        whole: Whether all numbers are whole.
+        counts_rows: Whether each number is by one greater than that of the row above.
+        samples: Whether its words name samples taken at several times ("24h_rep1").
+        unit: What the header has in brackets.
+    """
 
     name: str
-    kind: str  # "number", "text", "empty"
+    kind: str
     missing: int
     minimum: float | None = None
     maximum: float | None = None
-    levels: int = 0  # different texts
+    levels: int = 0
+    distinct: bool = False
+    whole: bool = False
+    counts_rows: bool = False
+    samples: bool = False
+    unit: str = ""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a reader cannot know, with its own guess.
+
+    Attributes:
+        about: The keyword of `Reading` that takes the answer: "part", "decimal", "missing_codes";
+            or "mapping", and then the answer is a header, and what it is mapped to is `column`.
+        text: The question.
+        options: Answers, each with what it means.
+        guess: The answer that is taken for the preview.
+        column: Of the schema, where `about` is "mapping".
+    """
+
+    about: str
+    text: str
+    options: tuple[tuple[Any, str], ...]
+    guess: Any
+    column: str = ""
 
 
 @dataclass(frozen=True)
@@ -149,6 +201,8 @@ class Preview:
         absent: Names that the table must have and lacks; the first problem then says so.
         features: Columns that would be learned from, by their names in the schema.
         counts: What `counts` says of the table, as far as it could be read.
+        questions: What is unsure, at most one question each on the part of the file, the style of
+            its numbers, codes for missing values, and columns.
     """
 
     names: tuple[str, ...] = ()
@@ -161,6 +215,7 @@ class Preview:
     absent: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
     counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    questions: tuple[Question, ...] = ()
 
 
 def counts(frame: pd.DataFrame, schema: TableSchema) -> dict[str, dict[str, int]]:

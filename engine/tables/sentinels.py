@@ -36,10 +36,11 @@ def sentinels(values: Float[np.ndarray, " n"]) -> list[Sentinel]:
         values: The column; NaN where a cell is empty.
     """
     observed = values[~np.isnan(values)]
-    present = [code for code in CODES if (observed == code).any()] if len(observed) else []
+    hit = np.isin(observed, CODES)
+    present = np.unique(observed[hit]).tolist()
     if not present:
         return []
-    rest = observed[~np.isin(observed, CODES)]
+    rest = observed[~hit]
     if len(np.unique(rest[:100_000])) < _LEVELS:
         return []
     low, high = np.quantile(rest, [0.25, 0.75])

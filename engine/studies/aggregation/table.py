@@ -27,6 +27,8 @@ TABLE = TableSchema(
         Column(
             "task",
             "label",
+            required=False,
+            default="all",
             doc="which quantity or instrument the row is of",
             aliases=("output", "series", "sensor", "instrument", "station", "site"),
         ),

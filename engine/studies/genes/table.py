@@ -30,6 +30,8 @@ TABLE = TableSchema(
         Column(
             "output",
             "label",
+            required=False,
+            default="all",
             doc="what was measured: a gene, a channel, a sensor",
             aliases=("gene", "channel", "sensor", "series", "probe", "task"),
         ),
@@ -43,6 +45,7 @@ TABLE = TableSchema(
         ),
         Column(
             "x",
+            dates=True,
             doc="the input, such as a time; replicas need not share theirs",
             aliases=("time", "time_h", "time_s", "hour", "hours", "frame", "t", "age"),
         ),
@@ -63,6 +66,7 @@ TABLE = TableSchema(
             aliases=("held_out", "heldout"),
         ),
     ),
+    replicas=True,
     minimum_rows=4,
 )
 

@@ -43,7 +43,6 @@ TABLE = TableSchema(
     images=True,
     turned=False,
     minimum_rows=8,
-    maximum_columns=12_000,
 )
 
 

@@ -97,6 +97,7 @@ TABLE = TableSchema(
     ),
     features=True,
     one_target=True,
+    views=True,
     minimum_rows=12,
 )
 

@@ -29,6 +29,8 @@ TABLE = TableSchema(
         Column(
             "output",
             "label",
+            required=False,
+            default="all",
             doc="what has classes of its own: an alphabet, a building",
             aliases=("alphabet", "building", "script", "task"),
         ),
@@ -44,7 +46,6 @@ TABLE = TableSchema(
     features=True,
     images=True,
     minimum_rows=4,
-    maximum_columns=12_000,  # 105 x 105 pixels, and a few more columns
 )
 
 

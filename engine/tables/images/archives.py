@@ -7,18 +7,20 @@ import stat
 import struct
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
 from PIL import Image
 from scant.errors import BadInput
+from scant.tables.column_matching import listed
 from scant.tables.encoding import LIMIT_BYTES, load
 
-_IMAGES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff"})
+ENDINGS = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff"})
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF")
 # What zipfile and Pillow raise on damaged bytes (UnidentifiedImageError is an OSError).
 BROKEN = (
@@ -34,7 +36,9 @@ BROKEN = (
 )
 
 
-IMAGE_LIMIT_BYTES = 2 * LIMIT_BYTES  # of one archive; images are packed already
+Read = TypeVar("Read")
+Member = tuple[zipfile.ZipInfo, PurePosixPath]
+IMAGE_LIMIT_BYTES = LIMIT_BYTES  # of one archive
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,7 @@ def read_images(
     source: Path | bytes,
     *,
     levels: Sequence[str] = ("output", "label"),
+    outer: int = 0,
     inner: Sequence[str] = (),
     size: tuple[int, int] = (28, 28),
     name: str | None = None,
@@ -64,6 +69,7 @@ def read_images(
         source: A path or the archive's bytes.
         levels: What the folders above an image mean, outermost first; a folder around
             everything is allowed.
+        outer: How many of the first levels may be absent: where images lie in fewer folders.
         inner: What further folders inside mean, where every image lies in as many.
         size: Width and height in pixels to which every image is brought.
         name: What messages call the file.
@@ -72,10 +78,11 @@ def read_images(
 
     Returns:
         A row an image in order of path: the levels as text, then `p0 … p{w*h-1}`, gray values in
-        [0, 1] row by row.
+        [0, 1] row by row. Images that cannot be read are passed over; `attrs["notes"]` lists them.
 
     Raises:
-        BadInput: Not a ZIP, encrypted, too much inside, paths that lead out, links, broken images.
+        BadInput: Not a ZIP, encrypted, too much inside, paths that lead out, links, no image that
+            can be read.
     """
     file = name or (source.name if isinstance(source, Path) else "file.zip")
     with opened(source, file, limit_bytes) as archive:
@@ -87,9 +94,11 @@ def read_images(
                 f"{values / 1e6:,.0f} million values and the limit is {most / 1e6:,.0f} million; "
                 "choose a smaller size or keep fewer images."
             )
-        rows = [
-            _pixels(archive, m, file, size, limits or ArchiveLimits()).ravel() for m, _ in members
-        ]
+        members, rows, notes = readable(
+            members, file, lambda m: _pixels(archive, m, file, size, limits or ArchiveLimits())
+        )
+    fewest = min(len(path.parts) for _, path in members) - 1
+    levels = levels[min(max(len(levels) - fewest, 0), outer) :]
     for member, path in members:
         if len(path.parts) <= len(levels):
             raise BadInput(
@@ -101,8 +110,37 @@ def read_images(
         level: [path.parts[i - len(levels) - 1] for _, path in members]
         for i, level in enumerate(levels)
     }
-    pixels = pd.DataFrame(np.array(rows), columns=[f"p{i}" for i in range(size[0] * size[1])])
-    return pd.concat([pd.DataFrame(above), pixels], axis=1)
+    values_of = np.array(rows).reshape(len(rows), -1)
+    pixels = pd.DataFrame(values_of, columns=[f"p{i}" for i in range(size[0] * size[1])])
+    frame = pd.concat([pd.DataFrame(above), pixels], axis=1)
+    frame.attrs["notes"] = notes
+    return frame
+
+
+def readable(
+    members: Sequence[Member], file: str, read: Callable[[zipfile.ZipInfo], Read]
+) -> tuple[list[Member], list[Read], list[str]]:
+    """The members that can be read, what they hold, and a note on those that cannot.
+
+    Raises:
+        BadInput: There is none, or one is refused for another reason than damage.
+    """
+    kept, made, lost = [], [], []
+    for member, path in members:
+        try:
+            made.append(read(member))
+            kept.append((member, path))
+        except BadInput:
+            raise
+        except BROKEN:
+            lost.append(member.filename[:80])
+    if not kept:
+        raise BadInput(f"{file}, {lost[0]!r} is not an image that can be read; replace it.")
+    notes = [
+        f"{file}: {len(lost):,} image{'s' * (len(lost) > 1)} cannot be read and "
+        f"{'were' if len(lost) > 1 else 'was'} passed over: {listed(lost)}."
+    ]
+    return kept, made, notes if lost else []
 
 
 def _deeper(paths: Sequence[PurePosixPath], levels: int) -> int:
@@ -147,7 +185,7 @@ def checked(
     for member in members:
         path = _harmless(member, file, limits)
         hidden = any(part.startswith((".", "__MACOSX")) for part in path.parts)
-        if not member.is_dir() and not hidden and path.suffix.lower() in _IMAGES:
+        if not member.is_dir() and not hidden and path.suffix.lower() in ENDINGS:
             images.append((member, path))
     if not images:
         raise BadInput(f"{file} holds no images (PNG, JPEG, BMP, GIF or TIFF); add some.")
@@ -180,11 +218,7 @@ def _pixels(
     limits: ArchiveLimits,
 ) -> Float[np.ndarray, "h w"]:
     where = f"{file}, {member.filename[:80]!r}"
-    try:
-        content = archive.read(member)
-    except BROKEN:
-        raise BadInput(f"{where} is not an image that can be read; replace it.") from None
-    return read_image(content, name=where, size=size, limits=limits)
+    return _gray(archive.read(member), where, size, limits.pixels)
 
 
 def read_image(
@@ -201,17 +235,19 @@ def read_image(
     Raises:
         BadInput: It is no image, a damaged one, or too large.
     """
-    most = (limits or ArchiveLimits()).pixels
     try:
-        with Image.open(io.BytesIO(content), formats=FORMATS) as image:
-            if image.width * image.height > most:
-                raise BadInput(
-                    f"{name} has {image.width:,} x {image.height:,} pixels and the limit is "
-                    f"{most:,}; make it smaller."
-                )
-            gray = image.convert("L").resize(size, Image.Resampling.BOX)
-    except BadInput:
-        raise
+        return _gray(content, name, size, (limits or ArchiveLimits()).pixels)
     except BROKEN:
         raise BadInput(f"{name} is not an image that can be read; replace it.") from None
+
+
+def _gray(content: bytes, name: str, size: tuple[int, int], most: int) -> Float[np.ndarray, "h w"]:
+    """As `read_image`; damage raises one of `BROKEN`."""
+    with Image.open(io.BytesIO(content), formats=FORMATS) as image:
+        if image.width * image.height > most:
+            raise BadInput(
+                f"{name} has {image.width:,} x {image.height:,} pixels and the limit is "
+                f"{most:,}; make it smaller."
+            )
+        gray = image.convert("L").resize(size, Image.Resampling.BOX)
     return np.asarray(gray, dtype=np.float32) / np.float32(255)

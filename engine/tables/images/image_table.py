@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from scant.tables.assembly import noted
-from scant.tables.images.archives import IMAGE_LIMIT_BYTES, read_images
+from scant.tables.formats.files import by_ending
+from scant.tables.images.archives import ENDINGS, IMAGE_LIMIT_BYTES, read_images
 from scant.tables.images.photographs import read_photographs
 from scant.tables.read import read_frame
 from scant.tables.schema import Table, TableSchema
@@ -17,11 +20,27 @@ SIDE = 20  # of an image, where nothing is said
 PIXEL = "p"  # p0, p1, ... are the columns of an image, row by row
 
 
-def is_archive(name: str, content: bytes) -> bool:
-    """Whether a file is meant to be a ZIP of images (a workbook of Excel's is a ZIP, too)."""
+def is_archive(name: str, content: bytes | Path) -> bool:
+    """Whether a file is meant to be a ZIP of images; workbooks and packed tables are ZIPs too."""
     ending = Path(name).suffix.lower()
-    workbook = ending in (".xlsx", ".ods") or b"xl/" in content[:65536]
-    return ending == ".zip" or (content[:4] == b"PK\x03\x04" and not workbook)
+    if ending in (".xlsx", ".xlsm", ".ods"):
+        return False
+    try:
+        with zipfile.ZipFile(
+            io.BytesIO(content) if isinstance(content, bytes) else content
+        ) as zipped:
+            inside = zipped.namelist()
+    except (zipfile.BadZipFile, OSError, ValueError):
+        return ending == ".zip"
+    if any(Path(member).suffix.lower() in ENDINGS for member in inside):
+        return not any(member.startswith("xl/") for member in inside)
+    return not any(by_ending(member) or member.startswith("xl/") for member in inside)
+
+
+def folders(schema: TableSchema) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What folders above an image mean, outermost first, and those further inside, if any."""
+    levels = tuple(c.name for c in schema.columns if c.required or c.default)
+    return levels, tuple(c.name for c in schema.columns if c.name not in levels)
 
 
 def read_image_table(
@@ -41,7 +60,8 @@ def read_image_table(
     Args:
         source: A path or the archive's bytes.
         schema: What the study takes; its named columns are what the folders mean, outermost first.
-            One that is not required may be absent: its folders are further inside.
+            One with a default may be absent; so may others that are not required, whose folders
+            are further inside.
         size: Side in pixels to which every image is brought, by box average.
         name: What messages call the file.
         purpose: "fit" or "predict", as of `read_table`.
@@ -58,14 +78,16 @@ def read_image_table(
     if schema.cut:
         return read_photographs(source, name=name, purpose=purpose, limit_bytes=limit_bytes)
     file = name or (source.name if isinstance(source, Path) else "file.zip")
-    levels = tuple(column.name for column in schema.columns if column.required)
-    inner = tuple(column.name for column in schema.columns if not column.required)
+    levels, inner = folders(schema)
+    outer = sum(bool(column.default) for column in schema.columns)
     frame = read_images(
-        source, levels=levels, inner=inner, size=(size, size), name=file, limit_bytes=limit_bytes
-    )
+        source, levels=levels, outer=outer, inner=inner, size=(size, size), name=file,
+        limit_bytes=limit_bytes,
+    )  # fmt: skip
     pixels = [f"{PIXEL}{i}" for i in range(size * size)]
     ink = frame[pixels].to_numpy(np.float32)
     notes = [f"{file}: every image was brought to {size} x {size} pixels."]
+    notes += frame.attrs.pop("notes")
     if schema.turned and ink.mean() > 0.5:
         ink = 1 - ink
         notes.append(f"{file}: images are light on the whole; what is dark was taken as ink.")

@@ -12,12 +12,12 @@ from scant.errors import BadInput
 from scant.studies.clamp.table import SIDE, TABLE, bring, cut, table_of
 from scant.tables.assembly import noted
 from scant.tables.images.archives import (
-    BROKEN,
     FORMATS,
     IMAGE_LIMIT_BYTES,
     ArchiveLimits,
     checked,
     opened,
+    readable,
 )
 from scant.tables.read import read_frame
 from scant.tables.schema import Table
@@ -48,7 +48,8 @@ def read_photographs(
         clamp is mostly of something else, and a note says so.
 
     Raises:
-        BadInput: Not a ZIP, encrypted, too much inside, paths that lead out, links, broken images.
+        BadInput: Not a ZIP, encrypted, too much inside, paths that lead out, links, no
+            image that can be read.
     """
     file = name or (source.name if isinstance(source, Path) else "file.zip")
     cuts, folders, stretched = [], set(), 0
@@ -59,15 +60,18 @@ def read_photographs(
                 f"{file} holds {len(members):,} photographs and the limit is {MOST_PICTURES:,}; "
                 "keep fewer."
             )
-        for member, path in members:
-            image, wide = _picture(archive, member, f"{file}, {member.filename[:80]!r}", limits)
+        members, pictures, lost = readable(
+            members, file, lambda m: _picture(archive, m, f"{file}, {m.filename[:80]!r}", limits)
+        )
+        for (_, path), (image, wide) in zip(members, pictures):
             stretched += wide
             folders.add(str(path.parent))
             cuts += cut(np.asarray(image), str(path))
     read = read_frame(table_of(cuts), TABLE, name=file, purpose=purpose)
     notes = [
         f"{file}: {len(members):,} photographs were cut into {len(cuts):,} patches of {SIDE} x "
-        f"{SIDE} pixels, half a patch apart."
+        f"{SIDE} pixels, half a patch apart.",
+        *lost,
     ]
     if stretched:
         notes.append(f"{stretched:,} photographs of another shape were stretched to 16 : 9.")
@@ -85,15 +89,10 @@ def read_photographs(
 def _picture(
     archive: zipfile.ZipFile, member: zipfile.ZipInfo, where: str, limits: ArchiveLimits
 ) -> tuple[Image.Image, bool]:
-    try:
-        with Image.open(io.BytesIO(archive.read(member)), formats=FORMATS) as image:
-            if image.width * image.height > limits.pixels:
-                raise BadInput(
-                    f"{where} has {image.width:,} x {image.height:,} pixels and the limit is "
-                    f"{limits.pixels:,}; make it smaller."
-                )
-            return bring(image)
-    except BadInput:
-        raise
-    except BROKEN:
-        raise BadInput(f"{where} is not an image that can be read; replace it.") from None
+    with Image.open(io.BytesIO(archive.read(member)), formats=FORMATS) as image:
+        if image.width * image.height > limits.pixels:
+            raise BadInput(
+                f"{where} has {image.width:,} x {image.height:,} pixels and the limit is "
+                f"{limits.pixels:,}; make it smaller."
+            )
+        return bring(image)

@@ -137,14 +137,10 @@ def test_latin_1(study: str, tmp_path: Path) -> None:
 
 
 @every_study
-def test_ten_thousand_columns(study: str, tmp_path: Path) -> None:
-    head = ",".join(f"c{i}" for i in range(10_000)).encode()
-    row = b",".join([b"1.5"] * 10_000)
-    limited = entry(study).table.maximum_columns < 10_000
-    sentence = "10,000 columns" if limited else "has no column"
-    refused(b"\n".join([head, row, row]), study, tmp_path, sentence)
-    wide = ",".join(f"c{i}" for i in range(12_001)).encode() + b"\n1"
-    refused(wide, study, tmp_path, "12,001 columns")
+def test_too_many_columns(study: str, tmp_path: Path) -> None:
+    head = ",".join(f"c{i}" for i in range(25_001)).encode()
+    row = b",".join([b"1.5"] * 25_001)
+    refused(b"\n".join([head, row, row]), study, tmp_path, "25,001 columns")
 
 
 @every_study
@@ -227,12 +223,12 @@ def test_markup_in_a_name_is_a_name(study: str, tmp_path: Path) -> None:
 
 
 @each_kind_of_file
-def test_two_hundred_megabytes(study: str, tmp_path: Path) -> None:
+def test_three_hundred_megabytes(study: str, tmp_path: Path) -> None:
     large = tmp_path / "mine.csv"
     with large.open("wb") as out:
-        out.truncate(200_000_001)  # sparse: takes no room
+        out.truncate(300_000_000)  # sparse: takes no room
     result = entry(study)
-    with pytest.raises(BadInput, match=r"mine\.csv has 200 MB and the limit is 100 MB"):
+    with pytest.raises(BadInput, match=r"mine\.csv has 300 MB and the limit is 200 MB"):
         open_table(result, large, result.settings())
 
 
@@ -265,7 +261,7 @@ def test_no_csv_at_all(study: str, data: bytes, kind: str, tmp_path: Path) -> No
         ("a/b/c.png", bytes(20_000_000), "times its size"),
         ("../../a/b.png", b"x", "leads out of the archive"),
         ("/etc/a/b.png", b"x", "leads out of the archive"),
-        ("a/b/readme.txt", b"x", "no images"),
+        ("a/b/readme.md", b"x", "no images"),
     ],
 )
 def test_archives_that_do_harm(

@@ -223,11 +223,11 @@ def test_more_lines_than_any_study_fits_are_refused_before_they_are_read() -> No
 def test_packed_rows_are_counted_before_they_are_unpacked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from scant.data_sources import open as sources
+    from scant.tables.formats import registry
 
     file = tmp_path / "mine.parquet"
     pd.DataFrame({"g": np.zeros(2000), "z": np.zeros(2000)}).to_parquet(file)
-    monkeypatch.setattr(sources, "MOST_LINES", 1000)
+    monkeypatch.setattr(registry, "MOST_LINES", 1000)
     result = entry("redshift")
     with pytest.raises(BadInput, match=r"2,000 rows and the limit is 1,000"):
         open_table(result, file, result.settings())

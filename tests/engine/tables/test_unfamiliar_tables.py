@@ -76,13 +76,16 @@ def test_alive_and_dead_are_understood_and_an_unknown_word_is_not() -> None:
 
 def test_all_columns_that_are_not_there_are_one_sentence_without_an_empty_setting() -> None:
     preview = inspect_table(csv(columns("a", "b")), entry("genes").table, name="mine.csv")
-    assert preview.absent == ("output", "replica", "x", "y")
-    assert preview.problems == (
-        "mine.csv has no columns 'output', 'replica', 'x' and 'y'; it has a, b: rename those that "
-        "they are.",
+    assert preview.absent == ("replica",)
+    assert [(q.column, q.guess) for q in preview.questions] == [("x", "a"), ("y", "b")]
+    with pytest.raises(BadInput) as caught:
+        read_table(csv(columns("a", "b")), entry("genes").table, name="mine.csv")
+    assert str(caught.value).startswith(
+        "mine.csv has no columns 'replica', 'x' and 'y'; it has a, b: rename those that they are "
+        "('a' may be 'x'; 'b' may be 'y')."
     )
-    lost = inspect_table(csv(columns("a", "b")), entry("redshift").table, name="mine.csv")
-    assert lost.problems[0].endswith("or name another column in the setting 'target'.")
+    with pytest.raises(BadInput, match=r"in the setting 'target' \('b' may be 'z'\)"):
+        read_table(csv(columns("a", "b")), entry("redshift").table, name="mine.csv")
 
 
 def test_a_bad_cell_is_named_by_the_header_of_the_file() -> None:
@@ -98,9 +101,12 @@ def test_dates_and_identifiers_are_left_out_and_dates_are_called_dates() -> None
     read = read_table(csv(frame), entry("mitosis").table)
     assert read.features == ("radius [µm]",)
     assert any("'day': it holds dates" in note for note in read.notes)
-    boxed = columns("y").assign(task="a", t_lo="2024-01-01", t_hi="2024-01-02")
+    boxed = columns("y").assign(task="a", t_lo="2024-01-01", t_hi="2024-01-02 06:00")
+    days = read_table(csv(boxed), entry("aggregation").table).frame[["t_lo", "t_hi"]]
+    assert days.iloc[0].tolist() == [19723.0, 19724.25]  # since 1970-01-01
+    dated = columns("z", "u").assign(z="2024-01-01")
     with pytest.raises(BadInput, match=r"which is a date .*; write a number for it, such as"):
-        read_table(csv(boxed), entry("aggregation").table)
+        read_table(csv(dated), entry("redshift").table)
 
 
 def test_padding_rows_are_passed_over_and_rows_keep_their_numbers() -> None:
@@ -149,9 +155,8 @@ def test_a_label_that_need_not_be_is_not_guessed_of_many_words() -> None:
     names = [f"place {i},{i}.5,{i % 7}" for i in range(40)]
     assert suggested("multiview", "outcome,a.f1,b.f1", *names)["outcome"] == "outcome"
     both = [f"w{i % 2},v{i % 2},{i}.5" for i in range(40)]
-    assert suggested("multiview", "one,other,a.f1", *both) == {
-        n: n for n in ("one", "other", "a.f1")
-    }
+    with pytest.raises(BadInput, match="none of the columns label, y and time"):
+        read_table("\n".join(["one,other,a.f1", *both]).encode(), entry("multiview").table)
 
 
 def test_what_is_left_beside_boxes_is_task_and_value() -> None:
@@ -169,7 +174,7 @@ def test_what_is_left_beside_boxes_is_task_and_value() -> None:
     gaps = suggested("aggregation", "Region,age from,age to,births,remark", *gap)
     assert (gaps["births"], gaps["remark"]) == ("y", "remark")
     points = suggested("aggregation", "Region,lat,lon,births", *rows)
-    assert points["births"] == "births"  # three numbers, of which any may be it
+    assert points == {"Region": "task", "lat": "lat", "lon": "lon", "births": "y"}
 
 
 def test_a_table_to_predict_is_asked_for_no_label() -> None:

@@ -20,8 +20,13 @@ def table(names: str, label: str, other: str) -> bytes:
 
 def test_a_table_of_views_says_what_is_learnt_before_the_fit() -> None:
     brought = table("what,where,sound.a,sound.b", "fire,east", "quiet,west")
-    (message,) = inspect_table(brought, VIEWS, name="views.csv").problems
-    assert "none of the columns label, y and time" in message
+    with pytest.raises(BadInput, match="none of the columns label, y and time"):
+        read_table(brought, VIEWS)
+    (question,) = inspect_table(brought, VIEWS, name="views.csv").questions
+    assert (question.column, [o for o, _ in question.options]) == (
+        "label",
+        ["what", "where", "sound.b"],
+    )
     mapped = {"what": "label"}
     assert not inspect_table(brought, VIEWS, mapping=mapped).problems
     read_table(brought, VIEWS, purpose="predict")  # where nothing is learned, nothing is asked
@@ -45,4 +50,4 @@ def test_a_workbook_under_another_name_is_no_archive_of_images() -> None:
         archive.writestr("xl/workbook.xml", "<workbook/>")
     assert not is_archive("cells.csv", file.getvalue())
     (message,) = inspect_table(file.getvalue(), CELLS, name="cells.csv").problems
-    assert "an Excel workbook" in message
+    assert "Excel workbook" in message

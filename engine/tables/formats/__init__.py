@@ -1,0 +1,1 @@
+"""Formats of files that hold tables: how each is recognized, read and written."""

@@ -1,0 +1,129 @@
+"""Parquet, Feather and JSON lines, through Arrow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import feather, json, parquet
+from scant.errors import BadInput
+from scant.tables.encoding import LIMIT_BYTES
+from scant.tables.formats.registry import Content, Format, check_size
+
+_OBJECT = re.compile(rb"\s*\{\s*\"")
+
+
+def _read_parquet(data: bytes, file: str, part: str) -> Content:
+    try:
+        opened = parquet.ParquetFile(pa.BufferReader(data))
+        _check(opened.schema_arrow, opened.metadata.num_rows, file)
+        words = [f.name for f in opened.schema_arrow if _is_text(f.type)]
+        # As dictionaries, so that a word that fills a page is in memory once and not in each row.
+        opened = parquet.ParquetFile(pa.BufferReader(data), read_dictionary=words)
+        return _frame(opened.read(use_threads=False), file)
+    except BadInput:
+        raise
+    except Exception as error:  # Arrow raises many kinds
+        raise _damaged(file, "Parquet", error) from error
+
+
+def _read_feather(data: bytes, file: str, part: str) -> Content:
+    try:
+        if data.startswith(b"ARROW1"):
+            with pa.ipc.open_file(pa.BufferReader(data)) as opened:
+                rows = sum(opened.get_batch(i).num_rows for i in range(opened.num_record_batches))
+                _check(opened.schema, rows, file)
+                return _frame(opened.read_all(), file)
+        table = feather.read_table(pa.BufferReader(data), use_threads=False)
+        _check(table.schema, table.num_rows, file)
+        return _frame(table, file)
+    except BadInput:
+        raise
+    except Exception as error:
+        raise _damaged(file, "Feather", error) from error
+
+
+def _read_lines(data: bytes, file: str, part: str) -> Content:
+    try:
+        block = min(max(1 << 24, 4 * (data.find(b"\n") + 1)), 1 << 30)
+        table = json.read_json(
+            pa.BufferReader(data), read_options=json.ReadOptions(False, block_size=block)
+        )
+    except Exception as error:
+        raise _damaged(file, "JSON lines (an object each)", error) from error
+    _check(table.schema, table.num_rows, file)
+    return _frame(table, file)
+
+
+def _damaged(file: str, kind: str, error: Exception) -> BadInput:
+    reason = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
+    return BadInput(f"{file} cannot be read as {kind} ({reason}); write it again.")
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _check(schema: pa.Schema, rows: int, file: str) -> None:
+    """Refuse what is no plain table, before its cells are unpacked."""
+    check_size(file, rows, len(schema))
+    for column in schema:
+        kind = column.type
+        if pa.types.is_dictionary(kind):
+            kind = kind.value_type
+        if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+            raise BadInput(
+                f"{file}, column {column.name!r}: its cells are of the type {str(kind)[:60]}, not "
+                "numbers or words; leave the column out or give each value a column of its own."
+            )
+
+
+def _frame(table: pa.Table, file: str) -> Content:
+    """The data frame of a table, whose words are measured first."""
+    size = 0
+    for column in table.columns:
+        for piece in column.chunks:
+            if isinstance(piece, pa.DictionaryArray) and _is_text(piece.type.value_type):
+                lengths = pc.binary_length(piece.dictionary)
+                size += pc.sum(pc.take(lengths, piece.indices)).as_py() or 0
+            elif _is_text(piece.type):
+                size += piece.nbytes
+    if size > 2 * LIMIT_BYTES:
+        raise BadInput(
+            f"{file} unpacks to {size / 1e6:,.0f} MB of words and the limit is "
+            f"{2 * LIMIT_BYTES / 1e6:,.0f} MB; keep fewer rows or columns."
+        )
+    return Content(table.to_pandas(split_blocks=True, self_destruct=True))
+
+
+def _write_parquet(frames: Iterator[pd.DataFrame], path: Path) -> None:
+    first = next(frames)
+    schema = pa.Schema.from_pandas(first, preserve_index=False)
+    with parquet.ParquetWriter(path, schema) as out:
+        out.write_table(pa.Table.from_pandas(first, schema, preserve_index=False))
+        for frame in frames:
+            out.write_table(pa.Table.from_pandas(frame, schema, preserve_index=False))
+
+
+def _write_feather(frames: Iterator[pd.DataFrame], path: Path) -> None:
+    pd.concat(frames, ignore_index=True).to_feather(path)
+
+
+def _write_lines(frames: Iterator[pd.DataFrame], path: Path) -> None:
+    with path.open("w", encoding="utf-8") as out:
+        for frame in frames:
+            frame.to_json(out, orient="records", lines=True, force_ascii=False, double_precision=15)
+
+
+FORMATS = (
+    Format("JSON lines", (".jsonl", ".ndjson"), _read_lines,
+           lambda data: _OBJECT.match(data[:2000]) is not None, _write_lines),
+    Format("Feather", (".feather", ".arrow"), _read_feather,
+           lambda data: data.startswith((b"ARROW1", b"FEA1")), _write_feather),
+    Format("Parquet", (".parquet", ".pq"), _read_parquet,
+           lambda data: data.startswith(b"PAR1"), _write_parquet),
+)  # fmt: skip

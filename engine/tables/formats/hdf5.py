@@ -1,0 +1,192 @@
+"""HDF5 by h5py: one table of a file, in any of the forms in which tables are stored.
+
+These are a compound dataset (PyTables, `to_hdf(format="table", data_columns=True)`), a group of
+columns of one length, a matrix, and pandas' own fixed form of numbers. pandas' reader is not used:
+it unpickles what a file holds, and runs whatever code that contains.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scant.errors import BadInput
+from scant.tables.encoding import LIMIT_BYTES
+from scant.tables.formats.registry import Content, Format, check_size, chosen
+
+_MOST_OBJECTS = 50_000  # groups and datasets
+
+
+def _read(data: bytes, file: str, part: str) -> Content:
+    import h5py
+
+    try:
+        with h5py.File(io.BytesIO(data), "r") as opened:
+            tables = _tables(opened, file)
+            if not tables:
+                raise BadInput(
+                    f"{file} holds no table: no dataset with fields, no columns of one length and "
+                    "no matrix; write one."
+                )
+            parts = tuple(tables)
+            name = chosen(parts, part, file, "table")
+            frame = pd.DataFrame(_columns(tables[name], file))
+    except BadInput:
+        raise
+    except Exception as error:  # HDF5 raises many kinds
+        raise BadInput(
+            f"{file} cannot be read as HDF5 ({type(error).__name__}); write it again."
+        ) from error
+    if not len(frame):
+        raise BadInput(f"{file}, table {name!r} has no rows; add data.")
+    notes = ()
+    if len(parts) > 1 and not part:
+        notes = (f"{file} holds {len(parts)} tables; {name!r} was read.",)
+    return Content(frame, notes, parts if len(parts) > 1 else (), name)
+
+
+def _tables(opened: Any, file: str) -> dict[str, Any]:
+    """What can be read as a table, by its path: datasets, and groups of datasets of one length."""
+    import h5py
+
+    made: dict[str, Any] = {}
+    waiting, count = [opened], 0
+    while waiting:
+        group = waiting.pop(0)
+        plain: dict[str, Any] = {}
+        for name in group:
+            count += 1
+            if count > _MOST_OBJECTS:
+                raise BadInput(f"{file} has more than {_MOST_OBJECTS:,} datasets; keep the table.")
+            if not isinstance(group.get(name, getlink=True), h5py.HardLink):
+                continue  # it leads elsewhere, perhaps to another file of this machine
+            child = group[name]
+            if isinstance(child, h5py.Dataset):
+                if child.dtype.names or (child.ndim == 2 and child.dtype.kind in "iufb"):
+                    made[child.name.strip("/")] = child
+                plain[name] = child
+            elif count < _MOST_OBJECTS:
+                waiting.append(child)
+        fixed = _pandas_fixed(group, plain)
+        if fixed or _even(plain):
+            path = group.name.strip("/") or "/"
+            own = {d.name.strip("/") for d in plain.values()}
+            made = {n: d for n, d in made.items() if not fixed or n not in own}
+            made[path] = fixed or plain
+    return made
+
+
+def _even(plain: dict[str, Any]) -> bool:
+    """Are these datasets columns of one length?"""
+    shapes = {d.shape for d in plain.values()}
+    return len(plain) > 1 and len(shapes) == 1 and len(shapes.pop()) == 1
+
+
+def _pandas_fixed(group: Any, plain: dict[str, Any]) -> dict[str, Any]:
+    """The blocks of a data frame that pandas wrote in its fixed form: names to (matrix, column)."""
+    made: dict[str, Any] = {}
+    for i in range(len(plain)):
+        values, items = plain.get(f"block{i}_values"), plain.get(f"block{i}_items")
+        if values is None or items is None or items.dtype.kind != "S" or values.ndim != 2:
+            break
+        for column, item in enumerate(items[:]):
+            made[item.decode("utf-8", errors="replace")] = (values, column)
+    return made
+
+
+def _columns(table: Any, file: str) -> dict[str, Any]:
+    """The columns of a dataset, or of a group of them."""
+    made: dict[str, Any] = {}
+    if isinstance(table, dict):
+        first = next(iter(table.values()))
+        rows = (first[0] if isinstance(first, tuple) else first).shape[0]
+        check_size(file, rows, len(table))
+        blocks: dict[str, Any] = {}
+        for name, column in table.items():
+            if isinstance(column, tuple):
+                values, at = column
+                if values.name not in blocks:
+                    blocks[values.name] = _cells(values, file)
+                made[name] = blocks[values.name][:, at]
+            else:
+                made[name] = _cells(column, file)
+        return made
+    if table.dtype.names:
+        cells = _cells(table, file)
+        for name in table.dtype.names:
+            if cells[name].ndim != 1:
+                raise BadInput(
+                    f"{file}, table {table.name!r}: the field {name!r} holds several values a row; "
+                    "write it with a column for each (in pandas: data_columns=True)."
+                )
+            made[name] = cells[name]
+        if list(made)[:1] == ["index"] and "CLASS" in table.attrs:  # PyTables, as pandas writes
+            del made["index"]
+    else:
+        cells = _cells(table, file)
+        made = {f"column {i + 1}": cells[:, i] for i in range(cells.shape[1])}
+    return {n: _text(c) for n, c in made.items()}
+
+
+def _cells(dataset: Any, file: str) -> np.ndarray:
+    """A dataset in memory, once it is known that it fits and lies in this very file."""
+    import h5py
+
+    if dataset.external or dataset.is_virtual:
+        raise BadInput(f"{file}, {dataset.name!r}: the data lie in another file; write one file.")
+    kind, fields = dataset.dtype, len(dataset.dtype.names or ()) or 1
+    check_size(file, dataset.shape[0], int(np.prod(dataset.shape[1:])) * fields)
+    if dataset.nbytes > 4 * LIMIT_BYTES:
+        raise BadInput(f"{file} unpacks to {dataset.nbytes / 1e6:,.0f} MB; keep fewer rows.")
+    if not kind.hasobject:
+        return _text(dataset[()])
+    if kind.names or dataset.ndim != 1 or h5py.check_string_dtype(kind) is None:
+        raise BadInput(
+            f"{file}, {dataset.name!r}: its cells are neither numbers nor words; write plain ones."
+        )
+    # Many rows may share a long word: by pieces, so that no piece outgrows the limit.
+    step, size, made = max(1, LIMIT_BYTES // dataset.file.id.get_filesize()), 0, []
+    for start in range(0, len(dataset), step):
+        made += dataset.asstr(errors="replace")[start : start + step].tolist()
+        size += sum(map(len, made[start:]))
+        if size > LIMIT_BYTES:
+            raise BadInput(f"{file} holds more than {LIMIT_BYTES / 1e6:,.0f} MB of words.")
+    return np.array(made, dtype=object)
+
+
+def _text(cells: np.ndarray) -> np.ndarray:
+    """Words of fixed length as text; other cells as they are."""
+    if cells.dtype.kind == "S":
+        return np.char.decode(cells, "utf-8", errors="replace").astype(object)
+    return cells
+
+
+def _write(frames: Iterator[pd.DataFrame], path: Path) -> None:
+    import h5py
+
+    frame = pd.concat(frames, ignore_index=True)
+    with h5py.File(path, "w", track_order=True) as out:
+        group = out.create_group("table", track_order=True)
+        for name in frame:
+            number = pd.api.types.is_numeric_dtype(frame[name])
+            cells = (
+                frame[name].to_numpy(dtype=np.float64, na_value=np.nan)
+                if number
+                else frame[name].fillna("").astype(str).to_numpy(dtype=object)
+            )
+            group.create_dataset(
+                str(name).replace("/", "∕"),
+                data=cells,
+                dtype=None if number else h5py.string_dtype(),
+            )
+
+
+FORMATS = (
+    Format(
+        "HDF5", (".h5", ".hdf5", ".hdf"), _read, lambda data: data.startswith(b"\x89HDF"), _write
+    ),
+)

@@ -1,0 +1,38 @@
+"""Tables of text: CSV and TSV, and columns lined up by spaces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pandas as pd
+from scant.tables.csv_safety import safe_for_spreadsheet
+from scant.tables.encoding import decode
+from scant.tables.formats.registry import Content, Format
+
+
+def _read(data: bytes, file: str, part: str) -> Content:
+    text, notes = decode(data, file)
+    return Content(text, tuple(notes))
+
+
+def _write(delimiter: str, frames: Iterator[pd.DataFrame], path: Path) -> None:
+    with path.open("w", encoding="utf-8", newline="") as out:
+        for i, frame in enumerate(frames):
+            safe_for_spreadsheet(frame).to_csv(out, sep=delimiter, index=False, header=not i)
+
+
+def _write_fixed(frames: Iterator[pd.DataFrame], path: Path) -> None:
+    frame = pd.concat(frames, ignore_index=True)
+    with path.open("w", encoding="utf-8") as out:
+        frame.to_string(out, index=False, na_rep="NA")
+        out.write("\n")
+
+
+FORMATS = (
+    Format("fixed-width text", (".fwf", ".prn"), _read, write=_write_fixed),
+    Format("text", (".txt", ".dat"), _read, write=partial(_write, "\t")),
+    Format("TSV", (".tsv", ".tab"), _read, write=partial(_write, "\t")),
+    Format("CSV", (".csv",), _read, write=partial(_write, ",")),
+)

@@ -1,0 +1,46 @@
+"""What only the user can know of a file, asked once: its part, its decimal mark, missing values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from scant.tables.cells import Cells
+from scant.tables.column_matching import listed
+from scant.tables.formats.registry import Content
+from scant.tables.schema import Question
+from scant.tables.sentinels import sentinels
+
+
+def part_question(content: Content) -> Question:
+    """Which sheet, file or group, where there are several."""
+    options = tuple((part, part) for part in content.parts)
+    return Question("part", "Which of its tables is it?", options, content.part)
+
+
+def decimal_question(column: str, cell: str, guess: str) -> Question:
+    """Whether a mark inside a number is a decimal point, where all have three digits after it."""
+    mark = "," if "," in cell else "."
+    whole, point = cell.replace(mark, ""), cell.replace(",", ".")
+    meanings = {mark: f"decimals: {point}", "," if mark == "." else ".": f"thousands: {whole}"}
+    text = f"In the column “{column}” there is {cell}. What does the mark separate?"
+    return Question("decimal", text, tuple(meanings.items()), guess)
+
+
+def missing_question(cells: Mapping[str, Cells], mapping: Mapping[str, str]) -> list[Question]:
+    """Whether numbers far from all others, such as -99, mean "not measured"; none where none is.
+
+    An answer is a mapping from headers to codes, as `missing_codes` takes it.
+    """
+    suspects = {
+        name: tuple(s.code for s in sentinels(c.values))
+        for name, c in cells.items()
+        if mapping.get(name, name) and not c.is_text
+    }
+    suspects = {name: codes for name, codes in suspects.items() if codes}
+    if not suspects:
+        return []
+    codes = listed([f"{code:g}" for code in sorted({c for s in suspects.values() for c in s})])
+    where = listed([f"“{name}”" for name in suspects], 4)
+    text = f"{codes} stands far from the other numbers of {where}. Does it mean “not measured”?"
+    options = ((suspects, "Yes, those cells are empty"), ({}, "No, it is a number"))
+    return [Question("missing_codes", text, options, suspects)]
