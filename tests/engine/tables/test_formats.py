@@ -1,0 +1,196 @@
+"""Every format of files: the same table from each, written and read; and hostile files."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import h5py
+import numpy as np
+import openpyxl
+import pandas as pd
+import pytest
+from scant.data_sources.open import open_table
+from scant.errors import BadInput
+from scant.studies import entry
+from scant.tables.formats import files, packed, registry
+from scant.tables.read import inspect_table, read_table
+
+ENTRY = entry("redshift")
+
+
+@pytest.fixture
+def frame() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    numbers = pd.DataFrame(rng.normal(size=(70, 3)).round(3), columns=["u", "g [mag]", "z"])
+    numbers.loc[3, "u"] = np.nan
+    return numbers.assign(word=[f"w{i}" for i in range(70)])
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [
+        "csv",
+        "tsv",
+        "txt",
+        "fwf",
+        "xlsx",
+        "parquet",
+        "feather",
+        "h5",
+        "jsonl",
+        "csv.gz",
+        "csv.zst",
+        "tsv.bz2",
+        "csv.zip",
+        "parquet.gz",
+    ],
+)
+def test_what_is_written_is_read(ending: str, frame: pd.DataFrame, tmp_path: Path) -> None:
+    path = tmp_path / f"mine.{ending}"
+    files.write(frame, path)
+    read = open_table(ENTRY, path, ENTRY.settings())
+    pd.testing.assert_frame_equal(read, frame[["u", "g [mag]", "z"]], check_exact=False)
+    assert [p.name for p in tmp_path.iterdir()] == [path.name]
+    assert inspect_table(path.read_bytes(), ENTRY.table, name="mine").n_rows == 70  # by its bytes
+
+
+def test_pieces_are_written_one_after_another(frame: pd.DataFrame, tmp_path: Path) -> None:
+    for ending in ("csv", "parquet", "jsonl", "xlsx"):
+        path = tmp_path / f"mine.{ending}"
+        files.write((frame[i : i + 30] for i in range(0, 70, 30)), path)
+        assert len(read_table(path, ENTRY.table).frame) == 70
+    with pytest.raises(BadInput, match=r"mine\.sav: no table is written with this ending"):
+        files.write(frame, tmp_path / "mine.sav")
+
+    def broken() -> object:
+        yield frame
+        raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        files.write(broken(), tmp_path / "half.csv")  # type: ignore[arg-type]
+    assert not (tmp_path / "half.csv").exists()
+
+
+def test_sheets_members_and_groups_are_chosen(frame: pd.DataFrame, tmp_path: Path) -> None:
+    book, archive, group = (tmp_path / name for name in ("b.xlsx", "b.zip", "b.h5"))
+    with pd.ExcelWriter(book) as writer:
+        for name, rows in (("few", 65), ("many", 70)):
+            frame[:rows].to_excel(writer, sheet_name=name, index=False)
+    with zipfile.ZipFile(archive, "w") as out:
+        for name, rows in (("few.csv", 65), ("many.csv", 70)):
+            out.writestr(name, frame[:rows].to_csv(index=False))
+    with h5py.File(group, "w") as made:
+        for name, rows in (("few", 65), ("many", 70)):
+            for column in ("u", "z"):
+                made[f"{name}/{column}"] = frame[column].to_numpy()[:rows]
+    for path, part in ((book, "many"), (archive, "many.csv"), (group, "many")):
+        preview = inspect_table(path, ENTRY.table)
+        (question,) = [q for q in preview.questions if q.about == "part"]
+        assert len(question.options) == 2
+        assert question.guess.startswith("few")
+        assert preview.n_rows == 65
+        assert len(read_table(path, ENTRY.table, part=part).frame) == 70
+        assert len(open_table(ENTRY, f"{path}#{part}", ENTRY.settings())) == 70
+        with pytest.raises(BadInput, match=r"has no .* 'other'; it has few"):
+            read_table(path, ENTRY.table, part="other")
+
+
+def test_hdf5_of_other_programs(frame: pd.DataFrame) -> None:
+    for store in (
+        lambda f: f.create_dataset("t", data=frame[["u", "z"]].to_records(index=False)),
+        lambda f: f.create_dataset("m", data=frame[["u", "z"]].to_numpy()),
+        lambda f: (
+            f.create_dataset("d/block0_items", data=np.array([b"u", b"z"])),
+            f.create_dataset("d/block0_values", data=frame[["u", "z"]].to_numpy()),
+            f.create_dataset("d/axis0", data=np.array([b"u", b"z"])),
+        ),
+    ):
+        content = registry.read(_hdf5(store), "mine.h5")
+        assert isinstance(content.table, pd.DataFrame)
+        np.testing.assert_array_equal(content.table.to_numpy(), frame[["u", "z"]].to_numpy())
+
+
+def test_an_address_is_refused_and_nothing_is_fetched() -> None:
+    for word in ("https://example.org/a.csv", "s3://bucket/a.parquet", "file:///etc/passwd"):
+        with pytest.raises(BadInput, match="is an address, and nothing is fetched from one"):
+            open_table(ENTRY, word, ENTRY.settings())
+
+
+def _hdf5(store: Callable[[h5py.File], object]) -> bytes:
+    out = io.BytesIO()
+    with h5py.File(out, "w") as opened:
+        store(opened)
+    return out.getvalue()
+
+
+def _parquet(frame: pd.DataFrame) -> bytes:
+    out = io.BytesIO()
+    frame.to_parquet(out)
+    return out.getvalue()
+
+
+def _workbook(*rows: list[object]) -> bytes:
+    book, out = openpyxl.Workbook(), io.BytesIO()
+    for row in rows:
+        book.active.append(row)
+    book.save(out)
+    return out.getvalue()
+
+
+def _zip(**members: bytes) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name.replace("_", "."), content)
+    return out.getvalue()
+
+
+def _linked(f: h5py.File) -> None:
+    f["a"] = h5py.ExternalLink("/etc/passwd", "/x")
+    f["b"] = h5py.SoftLink("/a")
+
+
+def _external(f: h5py.File) -> None:
+    f.create_dataset("t", (10, 2), "f8", external=[("/etc/passwd", 0, 160)])
+
+
+ROWS = b"u,z\n" + b"1,2\n3,4\n" * 40
+HOSTILE = {
+    "gzip cut off": (gzip.compress(ROWS)[:-12], "damaged or cut off"),
+    "gzip of nothing": (gzip.compress(b""), "an empty file"),
+    "gzip bomb": (gzip.compress(b"1,2\n" * 50_000), "unpacks to more than"),
+    "zip bomb": (_zip(a_csv=b"1,2\n" * 50_000), "unpacks to more than"),
+    "zip cut off": (_zip(a_csv=ROWS)[:60], "damaged ZIP"),
+    "packed too often": (gzip.compress(gzip.compress(gzip.compress(ROWS))), "more than 2 times"),
+    "a formula": (_workbook(["u", "z"], [1, 2], ["=A2*2", 3]), "row 3, column 1: a formula"),
+    "an empty sheet": (_workbook(), "is empty"),
+    "a workbook cut off": (_workbook(["u", "z"], [1, 2])[:900], "cannot be read|damaged"),
+    "nested Parquet": (_parquet(pd.DataFrame({"a": [[1], [2]]})), "column 'a': .*list"),
+    "Parquet cut off": (_parquet(pd.DataFrame({"a": [1.0]}))[:80], "cannot be read as Parquet"),
+    "Parquet of one long word": (
+        _parquet(pd.DataFrame({"a": pd.Categorical(["x" * 1000] * 3000)})), "MB of words"),
+    "HDF5 without a table": (_hdf5(lambda f: f.create_dataset("a", data=3)), "holds no table"),
+    "HDF5 of links": (_hdf5(_linked), "holds no table"),
+    "HDF5 of another file": (_hdf5(_external), "lie in another file"),
+    "HDF5 without bytes": (
+        _hdf5(lambda f: f.create_dataset("a", (4_000_000, 100), "f8", chunks=True)), "cells"),
+    "JSON lines of lists": (b'{"a": [1]}\n{"a": [2]}\n', "column 'a'"),
+    "JSON lines of two kinds": (b'{"a": 1}\n{"a": "x"}\n', "cannot be read as JSON lines"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_hostile_files_end_in_a_sentence(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, sentence = HOSTILE[kind]
+    monkeypatch.setattr(packed, "LIMIT_BYTES", 100_000)
+    monkeypatch.setattr(files.columnar, "LIMIT_BYTES", 1_000_000)
+    with pytest.raises(BadInput, match=sentence) as caught:
+        read_table(data, ENTRY.table, name="mine.bin")
+    assert "mine.bin" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    (problem,) = inspect_table(data, ENTRY.table, name="mine.bin").problems
+    assert problem in str(caught.value)
