@@ -80,7 +80,7 @@ def _frame(columns: Mapping[str, np.ndarray], index: pd.Index) -> pd.DataFrame:
     numbers = {n: v for n, v in columns.items() if v.dtype == np.float64}
     if len(numbers) < _MANY:
         return pd.DataFrame(columns, index=index, copy=False)
-    frame = pd.DataFrame(np.column_stack(list(numbers.values())), index, list(numbers))
+    frame = pd.DataFrame(np.array(list(numbers.values())).T, index, list(numbers))
     for place, (name, values) in enumerate(columns.items()):
         if name not in numbers:
             frame.insert(place, name, values)

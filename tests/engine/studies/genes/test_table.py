@@ -142,7 +142,7 @@ def test_files_that_cannot_be_fitted(tmp_path: Path) -> None:
     refused(csv(GOOD.assign(y=0.5)), "'y': every value is 0.5; choose a target that varies")
     refused(csv(GOOD.assign(y="")), "'y': every cell is empty")
     refused(csv(GOOD.assign(x="")), "'x': every cell is empty")
-    refused(("," * 9_999 + "\n" + "1," * 9_999 + "1\n").encode(), "10,000 columns", "4,096")
+    refused(("," * 25_000 + "\n" + "1," * 25_000 + "1\n").encode(), "25,001 columns", "25,000")
     refused(bytes(range(256)) * 40, "mine.csv")
     archive = BytesIO()
     with zipfile.ZipFile(archive, "w") as out:
@@ -150,8 +150,8 @@ def test_files_that_cannot_be_fitted(tmp_path: Path) -> None:
     refused(archive.getvalue(), "mine.csv")
     large = tmp_path / "mine.csv"
     with large.open("wb") as file:
-        file.truncate(200_000_000)  # sparse: takes no room
-    with pytest.raises(BadInput, match=r"mine\.csv has 200 MB and the limit is 100 MB"):
+        file.truncate(300_000_000)  # sparse: takes no room
+    with pytest.raises(BadInput, match=r"mine\.csv has 300 MB and the limit is 200 MB"):
         read_table(large, TABLE)
 
 

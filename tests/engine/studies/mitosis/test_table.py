@@ -85,7 +85,7 @@ def test_names_as_people_give_them(table: pd.DataFrame) -> None:
 
 
 def wide() -> pd.DataFrame:
-    return pd.DataFrame(np.zeros((8, 12_000)), columns=[f"c{i}" for i in range(12_000)])
+    return pd.DataFrame(np.zeros((8, 25_000)), columns=[f"c{i}" for i in range(25_000)])
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def wide() -> pd.DataFrame:
         (lambda t: t[:7], "7 usable rows and at least 8"),
         (lambda t: t[:0], "no rows"),
         (lambda t: t.drop(columns="p5"), "up to 'p8' but no column 'p5'"),
-        (lambda t: t.join(wide()), "limit is 12,000"),
+        (lambda t: t.join(wide()), "limit is 25,000"),
     ],
 )
 def test_what_cannot_be_learnt_from_is_a_sentence(

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 from scant.errors import BadInput
+from scant.studies.omniglot.table import TABLE as CHARACTERS
 from scant.tables.images.image_table import is_archive, read_image_table
 from scant.tables.schema import Column, TableSchema
 
@@ -67,3 +68,25 @@ def test_what_is_taken_for_an_archive() -> None:
     assert is_archive("mine", content)
     assert not is_archive("book.xlsx", content)
     assert not is_archive("table.csv", b"output,label,p0\n")
+
+
+def test_a_damaged_image_is_passed_over_and_listed() -> None:
+    out = io.BytesIO(archive(255, 0))
+    with zipfile.ZipFile(out, "a") as packed:
+        packed.writestr("Greek/beta/cut.jpg", b"\xff\xd8\xff\xe0 cut off")
+    table = read_image_table(out.getvalue(), TABLE, size=8, name="mine.zip")
+    assert len(table.frame) == 4
+    (note,) = [note for note in table.notes if "cannot be read" in note]
+    assert "1 image cannot be read and was passed over: Greek/beta/cut.jpg" in note
+
+
+def test_class_folders_need_no_folder_around() -> None:
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(archive(255, 0))) as old, zipfile.ZipFile(out, "w") as new:
+        for name in old.namelist():
+            new.writestr(name.removeprefix("Greek/"), old.read(name))
+    around = read_image_table(archive(255, 0), CHARACTERS, size=8)
+    alone = read_image_table(out.getvalue(), CHARACTERS, size=8)
+    assert set(around.frame["output"]) == {"Greek"}
+    assert set(alone.frame["output"]) == {"all"}
+    assert alone.frame["label"].tolist() == around.frame["label"].tolist()

@@ -1,0 +1,93 @@
+"""One style of numbers for a whole file, dates as numbers, and words for missing values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from scant.studies import entry
+from scant.tables.cells import from_text
+from scant.tables.dates import are_dates, as_numbers
+from scant.tables.number_style import number_style
+from scant.tables.read import inspect_table, read_table
+
+SCHEMA = entry("redshift").table
+
+
+@pytest.mark.parametrize(
+    ("delimiter", "cells", "values", "unsure"),
+    [
+        (";", ["52.345", "1.234.567"], [52345, 1234567], False),
+        (";", ["52.345", "7,5"], [52345, 7.5], False),
+        (";", ["52.345", "7.5"], [52.345, 7.5], False),
+        (";", ["52.345", "0.123"], [52.345, 0.123], False),
+        (";", ["52.345", "987"], [52345, 987], True),
+        (";", ["52.345", "61.234"], [52.345, 61.234], True),
+        (",", ["52.345", "61.234"], [52.345, 61.234], False),
+        (",", ["53,862", "1.5"], [53862, 1.5], False),
+        (",", ["53,862", "1,234,567"], [53862, 1234567], False),
+        (",", ["53,862", "120"], [53862, 120], True),
+        (";", ["53,862", "1,5"], [53.862, 1.5], False),
+        ("\t", ["1.234,5", "2"], [1234.5, 2], False),
+        (",", ["1 234 567", "1'234.5"], [1234567, 1234.5], False),
+        (",", ["−3", "+1e3"], [-3, 1000], False),
+    ],
+)
+def test_what_a_mark_is(
+    delimiter: str, cells: list[str], values: list[float], unsure: bool
+) -> None:
+    text = pa.array(cells)
+    style = number_style({"a": text}, delimiter)
+    np.testing.assert_array_equal(from_text("a", text, style).values, values)
+    assert (style.unsure is not None) == unsure
+
+
+def test_an_answer_decides() -> None:
+    rows = "".join(f"{i}.{100 + i};{i % 9}\n" for i in range(1, 90))
+    data = f"u;z\n{rows}".encode()
+    (question,) = inspect_table(data, SCHEMA).questions
+    assert (question.about, question.guess) == ("decimal", ".")
+    assert dict(question.options) == {".": "decimals: 1.101", ",": "thousands: 1101"}
+    assert read_table(data, SCHEMA, decimal=".").frame["u"][0] == 1.101
+    answered = inspect_table(data, SCHEMA, decimal=",")
+    assert answered.questions == ()
+    assert answered.columns[0].minimum == 1101
+
+
+def test_codes_are_asked_about_once_and_emptied_where_they_are_meant() -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.uniform(1, 9, (80, 3)).round(3), columns=["u", "g", "z"])
+    frame.loc[:9, "u"], frame.loc[5:9, "g"] = -99, -9999
+    data = frame.to_csv(index=False).encode()
+    (question,) = inspect_table(data, SCHEMA).questions
+    assert question.guess == {"u": (-99.0,), "g": (-9999.0,)}
+    read = read_table(data, SCHEMA, missing_codes=question.guess).frame
+    assert read[["u", "g"]].isna().sum().tolist() == [10, 5]
+    words = frame.astype(object)
+    words.loc[:2, "u"] = ["(X)", ".", "*"]
+    notes = read_table(words.to_csv(index=False).encode(), SCHEMA).notes
+    assert any("'(X)', '*', '.' was read as an empty cell" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("cells", "values"),
+    [
+        (["1970-01-02", "1970-01-03 12:00"], [1, 2.5]),
+        (["13.01.1970", "1.2.1970"], [12, 31]),  # the day comes first, as in all of the column
+        (["5/6/1970", "5/13/1970"], [125, 132]),
+        (["Jan 2, 1970", "Feb-1-1970"], [1, 31]),
+        (["06:30", "18:15:00"], [6.5, 18.25]),
+    ],
+)
+def test_dates_and_times_are_numbers(cells: list[str], values: list[float]) -> None:
+    column = from_text("day", pa.array([*cells, ""]))
+    assert are_dates(column)
+    read, _ = as_numbers(column)
+    np.testing.assert_allclose(read.values, [*values, np.nan])
+    assert not read.bad.any()
+
+
+def test_words_and_versions_are_no_dates() -> None:
+    for cells in (["a", "b"], ["1.5", "2.5"], ["march", "may"], ["1-2", "3-4"]):
+        assert not are_dates(from_text("x", pa.array(cells)))
