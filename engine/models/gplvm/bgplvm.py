@@ -40,6 +40,7 @@ from scant.models.gplvm.collapsed_bound import (
 )
 from scant.models.gplvm.collapsed_bound import posterior as optimal_posterior
 from scant.models.gplvm.latent_inference import LatentPosterior, divergence, place
+from scant.models.hyperprior import log_hyperprior
 from torch import Tensor, nn
 
 JITTER = 1e-6  # of the kernel's variance
@@ -156,9 +157,9 @@ class BGPLVM(TargetModel):
         return scaled - divergence(self.mean, (2 * self.log_std).exp()).sum()
 
     def elbo(self) -> Float[Tensor, ""]:
-        """`bound`; NaN where kernel matrices have no factor."""
+        """`bound` and registered priors; NaN where kernel matrices have no factor."""
         try:
-            return self.bound()
+            return self.bound() + log_hyperprior(self)
         except (NanError, NotPSDError):
             return self.log_noise * torch.nan
 
