@@ -20,6 +20,10 @@ TONES = {
 }
 
 
+# A state as the page calls it, where its stored name says too little.
+NAMES = {State.HIT_LIMIT: "step limit reached"}
+
+
 class StatusLine(JSComponent):
     """State, reason and progress of the run on show.
 
@@ -81,12 +85,13 @@ def reading(run: RunState | None) -> dict[str, Any]:
 
 def sentence(run: RunState) -> str:
     """State and reason in words; begins with the state."""
-    sentence = run.state.value + (" (recorded run)" if run.recorded else "")
+    named = NAMES.get(run.state, run.state.value)
+    sentence = named + (" (recorded run)" if run.recorded else "")
     if run.state is State.QUEUED:
         if run.place is not None:
             sentence += f", place {run.place}"
         if run.wait is not None:
-            sentence += f", starts in about {duration(run.wait)}"
+            sentence += f", starts within about {duration(run.wait)}"
         if run.place is None and not run.reason:
             sentence += ": waiting for a worker"  # the first seconds of a server, mostly
     elif run.state is State.STARTING:
@@ -108,9 +113,9 @@ def _facts(run: RunState) -> list[list[str]]:
         return []
     facts = [["step", f"{run.step:,} of {run.total_steps:,}".replace(",", "\u202f")]]
     if math.isfinite(run.pace):
-        facts.append(["a step", duration(run.pace)])
+        facts.append(["time per step", duration(run.pace)])
         if run.state is State.RUNNING:
-            facts.append(["left at most", duration(run.remaining)])
+            facts.append(["at most left", duration(run.remaining)])
     if len(run.trace):
         facts.append(["objective now", number(run.trace.elbo[-1])])
         best = run.trace.best[-1]
