@@ -30,10 +30,12 @@ class StatusLine(JSComponent):
     The status region holds the state and a sentence and changes rarely; figures that change with
     every step stand beside it, so that a screen reader is not made to read numbers for a minute.
     A button that was pressed is answered in the browser, by its event `scant-pressed`: the server's
-    own answer may have to wait for a page that is being drawn.
+    own answer may have to wait for a page that is being drawn. The browser's tab names the state
+    and the study.
     """
 
     shown = param.Dict(default={})
+    page = param.String("")  # the study's title
 
     _esm = """
     export function render({model, el}) {
@@ -47,6 +49,7 @@ class StatusLine(JSComponent):
       const facts = root.querySelector('dl')
       const draw = () => {
         const s = model.shown
+        if (model.page) document.title = [s.state, model.page, 'Scant'].filter(Boolean).join(' · ')
         if (s.text !== undefined && status.textContent !== s.text) status.textContent = s.text
         root.dataset.tone = s.tone || 'calm'
         facts.replaceChildren(...(s.facts || []).map(([name, value]) => {
@@ -72,6 +75,7 @@ def reading(run: RunState | None) -> dict[str, Any]:
         return {"text": "no run yet: press Train", "tone": "calm", "facts": [], "fraction": 0}
     live = run.state in (State.STARTING, State.RUNNING, State.PAUSING, State.STOPPING)
     return {
+        "state": "" if run.recorded else NAMES.get(run.state, run.state.value),
         "text": sentence(run),
         "tone": TONES.get(run.state, "live" if live else "calm"),
         "facts": _facts(run),
