@@ -178,8 +178,8 @@ class _Loop:
             return State.CONVERGED, study.reason
         if study.scheduled and self.at.step == study.restarts * study.max_steps:
             return State.CONVERGED, (
-                f"The learning rate has come to rest after {study.max_steps} steps; more of them "
-                "let it fall more slowly."
+                f"All {study.max_steps} steps of the learning-rate schedule are done; a higher "
+                "limit lowers the rate more slowly and may fit better."
             )
         if all(e is State.CONVERGED for e in self.endings):
             return State.CONVERGED, (
@@ -187,8 +187,8 @@ class _Loop:
                 f"in {study.patience} steps."
             )
         return State.HIT_LIMIT, (
-            f"Not converged within the limit of {study.max_steps} steps; the best so far is kept. "
-            "Raise the limit to go further."
+            f"Not converged after {study.max_steps} steps; the best step is kept. A higher limit "
+            "may fit better."
         )
 
     def diverge(self, elbo: float) -> Iterator[Event]:
