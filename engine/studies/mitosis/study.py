@@ -23,7 +23,7 @@ from scant.studies.mitosis.preprocessing import Columns
 from scant.studies.mitosis.settings import MODELS, MitosisSettings
 from scant.studies.mitosis.splits import Split
 from scant.studies.mitosis.table import LabeledImages
-from scant.studies.protocol import Tensors, arrays, part, required
+from scant.studies.protocol import Tensors, arrays, part, required, roles
 from scant.studies.trained import TrainedStudy
 
 
@@ -48,6 +48,8 @@ class Study(TrainedStudy):
             messages.append(f"DGPLVM learns from {MOST:,} of {len(split.learnt):,} rows.")
             kept = rows.some(np.random.default_rng(s.seed), cells, split.learnt, MOST)
             split = Split(split.pool, kept, split.validation, split.test)
+        own = {"train": split.learnt, "validation": split.validation, "test": split.test}
+        self.roles = roles(len(table), **{word: places[at] for word, at in own.items()})
         columns = Columns.of(x[split.learnt], s.n_components, image is not None)
         methods = [MODELS[s.model]]
         if s.baselines:
@@ -205,6 +207,10 @@ class Study(TrainedStudy):
         return study
 
     # --- questions ------------------------------------------------------------------------------
+
+    @property
+    def inputs(self) -> list[str]:
+        return [] if self.data.image else list(self.metadata["features"])
 
     def predict(self, table: pd.DataFrame) -> pd.DataFrame:
         """The table with the class that each row is taken for, its probability, and all others'.

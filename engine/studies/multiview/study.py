@@ -20,7 +20,7 @@ from scant.studies.multiview.fitted import FittedMultiview, Prepared
 from scant.studies.multiview.models import rests
 from scant.studies.multiview.preprocessing import ViewTransforms
 from scant.studies.multiview.table import MultiviewData, of
-from scant.studies.protocol import Tensors, required
+from scant.studies.protocol import Tensors, required, roles
 from scant.studies.trained import TrainedStudy
 
 ROWS = "x"  # in a model's state: the rows that it has learned from, as it sees them
@@ -42,6 +42,7 @@ class Study(TrainedStudy):
         observed = whole.take(places)
         settings = rows.settled(settings, observed)
         train, test = rows.split(settings, observed)
+        self.roles = roles(len(whole), train=places[train], test=places[test])
         transforms = ViewTransforms.at(
             observed, rows.views_of(settings, observed), train, settings.n_components
         )
@@ -150,6 +151,15 @@ class Study(TrainedStudy):
         return study
 
     # --- questions ------------------------------------------------------------------------------
+
+    @property
+    def inputs(self) -> list[str]:
+        return list(self.data.observed.features)
+
+    @property
+    def together(self) -> str:
+        """A patient's rows are averaged."""
+        return "patient" if self.data.observed.task == "survival" else ""
 
     def predict(self, table: pd.DataFrame) -> pd.DataFrame:
         """The table with predictions (see `explore.predictions`).
