@@ -11,11 +11,17 @@ from scant.dashboard.frame.template import text
 from scant.dashboard.plots.base import NOTHING, DataView, View
 from scant.dashboard.plots.metric_glossary import PERCENT, explained
 from scant.events import Metric
+from scant.verdict import best
 
 # A table too wide for its place scrolls, with the keys as well.
 SCROLL = "<div class='scroll' tabindex='0' role='group' aria-label='Figures'>"
 LONG = 20  # characters of a name that would stand a word a line on a narrow screen
-GROUPS = {"run": "This run", "baseline": "Baselines, same rows", "published": "Published"}
+GROUPS = {
+    "run": "This run",
+    "baseline": "Baselines, same rows",
+    "rival": "General tools, same rows",
+    "published": "Published",
+}
 
 
 class MetricsTable(View):
@@ -76,10 +82,10 @@ def table(metrics: Sequence[Metric]) -> str:
 
 
 def reading_of(metrics: Sequence[Metric]) -> str:
-    """The first two metrics that the run shares with a baseline, side by side; else its own."""
+    """The first two metrics that the run shares with others, beside the best; else its own."""
     messages = []
     for own in (m for m in metrics if m.source == "run"):
-        other = next((m for m in metrics if m.source == "baseline" and m.name == own.name), None)
+        other = best(metrics, own.name)
         if other is not None:
             messages.append(f"{own.name} {figure(own)} against {figure(other)} of {other.method}")
     messages = messages or [f"{m.name} {figure(m)}" for m in metrics if m.source == "run"]

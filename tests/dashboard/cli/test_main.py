@@ -33,7 +33,10 @@ TINY = {
     "max_steps": 4,
     "restarts": 1,
 }
-FILES = {"settings.json", "metrics.json", "trace.csv", "model.safetensors"}
+FILES = {
+    "settings.json", "metrics.json", "trace.csv", "model.safetensors",
+    "model_card.md", "model_card.html",
+}  # fmt: skip
 
 
 def command(*arguments: object) -> Result:
