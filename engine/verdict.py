@@ -52,7 +52,7 @@ class Contest:
         rival: Who is best of the others.
         theirs: Its score.
         low: Lower end of the 90% interval of what this run is better by, in the score's unit, by
-            bootstrap over the held-out rows; None where the rows of a method are not known.
+            bootstrap over the held-out rows; None where not even this run's rows are known.
         high: Its upper end.
     """
 
@@ -81,7 +81,10 @@ class Contest:
         """Both values, the difference's interval, and what follows."""
         text = f"{self.score}: this run {shown(self.ours)}, {self.rival} {shown(self.theirs)}"
         if self.low is not None and self.high is not None:
-            text += f" (this run better by {shown(self.low)} to {shown(self.high)}, 90% interval)"
+            ends, better = (self.low, self.high), OURS
+            if self.high < 0:
+                ends, better = (-self.high, -self.low), self.rival
+            text += f" ({better} better by {shown(ends[0])} to {shown(ends[1])}, 90% interval)"
         else:
             return text + (": within 2%." if self.winner == NOBODY else " (no interval).")
         return text + (": no difference beyond chance." if self.winner == NOBODY else ".")
@@ -137,6 +140,8 @@ class Verdict:
         if not self.contests:
             return ""
         if self.take_another:
+            if self.other.low is None:
+                return f"{self.other.rival} scores better; whether beyond chance is not known."
             return f"Take another tool: {self.other.rival} is better on these data."
         winners = {c.winner for c in self.contests}
         if winners == {OURS}:

@@ -6,11 +6,12 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from html import escape
+from typing import Any
 
 from scant.dashboard.frame.template import text
 from scant.dashboard.plots.base import NOTHING, DataView, View
 from scant.dashboard.plots.metric_glossary import PERCENT, explained
-from scant.events import Metric
+from scant.events import Metric, Report
 from scant.verdict import best
 
 # A table too wide for its place scrolls, with the keys as well.
@@ -45,9 +46,17 @@ class MetricsTable(View):
 
 
 def figures(*notes: str) -> DataView:
-    """The table of a report's metrics as a view of a page; `notes` stand below the report's own."""
+    """The table of a report's metrics as a view of a page; `notes` stand below the report's own.
+
+    They are on publications' data, and so left out of what was fitted to an own table.
+    """
     shown = MetricsTable()
-    return DataView(shown, lambda data, metadata: shown.show(data.metrics, (*data.notes, *notes)))
+
+    def feed(data: Report, metadata: Mapping[str, Any]) -> None:
+        own = any(m.source == "rival" for m in data.metrics)
+        shown.show(data.metrics, (*data.notes, *(() if own else notes)))
+
+    return DataView(shown, feed)
 
 
 def table(metrics: Sequence[Metric]) -> str:

@@ -65,8 +65,8 @@ def compared(
     for kind, scores in (("point", verdict.POINT), ("density", verdict.DENSITY)):
         names = [n for n in order if n in scores] or list(scores)
         contest = verdict.contest(report.metrics, names)
-        if contest is not None and comparison is not None and contest.rival in found:
-            contest, spread = _interval(comparison, found[contest.rival], contest, seed)
+        if usable and contest is not None and comparison is not None and contest.score in SCORES:
+            contest, spread = _interval(comparison, found.get(contest.rival), contest, seed)
             report = replace(report, metrics=_spread(report.metrics, contest.score, spread))
         result = replace(result, **{kind: contest})
     if result.contests:
@@ -202,19 +202,29 @@ def _some(rows: Int[ndarray, " n"]) -> Int[ndarray, " m"]:
 
 
 def _interval(
-    c: Comparison, rival: Prediction, contest: Contest, seed: int
+    c: Comparison, rival: Prediction | None, contest: Contest, seed: int
 ) -> tuple[Contest, float]:
-    """The contest with the interval of its difference, and the deviation of this run's score."""
+    """The contest with the interval of its difference, and the deviation of this run's score.
+
+    Of a rival whose rows are not known (None) the score is taken to vary as this run's, and
+    independently of it: a wider interval than that of paired rows.
+    """
     n, score = len(c.y_test), SCORES[contest.score]
     generator = np.random.default_rng(seed)
     draws = [generator.integers(n, size=n) for _ in range(max(40, min(DRAWS, 10**6 // n)))]
-    pairs = np.array([[score(c, p, at) for p in (c.own, rival)] for at in draws])
-    pairs = pairs[np.isfinite(pairs).all(1)]
-    if not len(pairs):
+    methods = [c.own] if rival is None else [c.own, rival]
+    values = np.array([[score(c, p, at) for p in methods] for at in draws])
+    values = values[np.isfinite(values).all(1)]
+    if not len(values):
         return contest, float("nan")
-    sign = 1 if verdict.LARGER.get(contest.score, True) else -1
-    low, high = np.percentile(sign * (pairs[:, 0] - pairs[:, 1]), (5, 95))
-    return replace(contest, low=float(low), high=float(high)), float(pairs[:, 0].std())
+    spread = float(values[:, 0].std())
+    if rival is None:
+        half = 1.645 * 2**0.5 * spread
+        low, high = contest.gain - half, contest.gain + half
+    else:
+        sign = 1 if verdict.LARGER.get(contest.score, True) else -1
+        low, high = np.percentile(sign * (values[:, 0] - values[:, 1]), (5, 95))
+    return replace(contest, low=float(low), high=float(high)), spread
 
 
 def _spread(metrics: Iterable[Metric], name: str, spread: float) -> tuple[Metric, ...]:
