@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from numpy import ndarray
 from scant import metrics
 from sklearn.metrics import average_precision_score, f1_score, recall_score
@@ -22,13 +22,15 @@ class Prediction(NamedTuple):
         value: The mean; of classes, the class that is named.
         log_density: Log density or log probability of the truth, nats; None: it has none.
         chance: Probability of the rare class, where there is one.
-        sure: Probability of the class that is named.
+        sure: Probability of the most probable class.
+        right: Whether that is the true one.
     """
 
     value: Float[ndarray, " t"]
     log_density: Float[ndarray, " t"] | None = None
     chance: Float[ndarray, " t"] | None = None
     sure: Float[ndarray, " t"] | None = None
+    right: Bool[ndarray, " t"] | None = None
 
 
 @dataclass(frozen=True)
@@ -118,7 +120,7 @@ def of_classes(
     row = np.arange(len(p))
     truth = np.maximum(p[row, label.astype(int)], SURE)
     chance = None if rare is None else p[:, rare]
-    return Prediction(value, np.log(truth), chance, p.max(1))
+    return Prediction(value, np.log(truth), chance, p.max(1), p.argmax(1) == label)
 
 
 def _density(c: Comparison, p: Prediction, at: Int[ndarray, " b"]) -> float:
@@ -153,10 +155,9 @@ def _average_precision(c: Comparison, p: Prediction, at: Int[ndarray, " b"]) -> 
 
 
 def _calibration(c: Comparison, p: Prediction, at: Int[ndarray, " b"]) -> float:
-    if p.sure is None:
+    if p.sure is None or p.right is None:
         return float("nan")
-    named = p.value[at] == c.y_test[at]
-    return metrics.expected_calibration_error(p.sure[at], named.astype(float))
+    return metrics.expected_calibration_error(p.sure[at], p.right[at].astype(float))
 
 
 Score = Callable[[Comparison, Prediction, Int[ndarray, " b"]], float]

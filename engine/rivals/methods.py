@@ -34,7 +34,7 @@ from sklearn.preprocessing import StandardScaler
 FOREST_ROWS = 5_000  # rows that a tree is grown on: more only make it slow
 CROSS_ROWS = 10_000  # up to which residuals are cross-validated; of more, those of a fifth
 GP_ROWS = 2_000  # of an exact GP
-SEARCH_ROWS = 300  # of its rows, those that choose its hyperparameters
+SEARCH_ROWS = 200  # of its rows, those that choose its hyperparameters
 ARD = 20  # columns up to which each has its own lengthscale
 GPC_COST = 500_000  # rows squared times classes of a GP by Laplace's approximation
 BOOSTING_COST = 3e7  # rows times columns times classes

@@ -21,7 +21,7 @@ def comparison(fitted: FittedClamp, report: Report) -> Comparison | None:
         x_test=fitted.data.rows.x[report.arrays["test_row"]],
         y_test=label,
         own=of_classes(label, np.stack([1 - p, p], 1), 1, (p >= 0.5).astype(int)),
-        scores=("F1", "recall", "average precision", "mean log probability (nats)", "ECE"),
+        scores=("F1", "recall", "average precision", "mean log probability (nats)"),
         classes=2,
         rare=1,
     )

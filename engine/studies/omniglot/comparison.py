@@ -26,7 +26,13 @@ def comparison(data: Prepared, report: Report) -> Comparison | None:
         y=observed.number[train],
         x_test=observed.x[test],
         y_test=observed.number[test],
-        own=Prediction(arrays["test_predicted"], sure, None, arrays["test_confidence"]),
+        own=Prediction(
+            arrays["test_predicted"],
+            sure,
+            None,
+            arrays["test_confidence"],
+            arrays["test_right"] > 0,
+        ),  # fmt: skip
         scores=("F1", "recall", "mean log probability (nats)", "ECE"),
         classes=classes,
         part=observed.output[train],
