@@ -32,7 +32,7 @@ def comparison(data: Prepared, report: Report) -> Comparison | None:
             None,
             arrays["test_confidence"],
             arrays["test_right"] > 0,
-        ),  # fmt: skip
+        ),
         scores=("F1", "recall", "mean log probability (nats)", "ECE"),
         classes=classes,
         part=observed.output[train],
