@@ -241,6 +241,11 @@ class StudentT(GP):
         mean = (along @ cross) * self.scale + self.centre
         return mean, variance * factor * self.scale.square(), float(df)
 
+    @property
+    def noise_variance(self) -> Float[Tensor, ""]:
+        """The part of the variance of `predict` that is noise, in the square of the unit of y."""
+        return self.noise * self._misfit(self._solved()[1])[0] * self.scale.square()
+
     def forward(self, X: Float[Tensor, "k d"]) -> MultivariateNormal:
         """Mean and covariance of f, which is multivariate t, in the unit of the targets.
 

@@ -101,7 +101,8 @@ class LogEvidence:
         centres, precision = self.model.centres, self.model.precision()
         made = []
         for observed, _ in self._observed:
-            forms = kernel_forms(centres[:, observed], observed_precision(precision, observed))
+            z = centres if bool(observed.all()) else centres[:, observed]
+            forms = kernel_forms(z, observed_precision(precision, observed))
             n_missing = float((~observed).sum())
             made.append(log_basis_weights(forms._replace(c=forms.c + n_missing * math.log(2.0))))
         return tuple(made)
