@@ -8,7 +8,7 @@ import math
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -60,7 +60,7 @@ def write(
     end: Finished,
     steps: Sequence[Progress],
     model: bytes | None,
-    predictions: pd.DataFrame | None = None,
+    further: Iterable[Path] = (),
 ) -> None:
     """Write a fit's folder, all of it or nothing; an earlier result there is replaced.
 
@@ -70,7 +70,7 @@ def write(
         end: The last event of the fit.
         steps: Its curve.
         model: The blob of its `Fitted` event, None where it left none.
-        predictions: The table of --predict with its columns added.
+        further: Files that are moved into it, such as predictions.
     """
     check_folder(out)
     out = out.resolve()
@@ -87,8 +87,8 @@ def write(
         trace.to_csv(making / "trace.csv", index=False)
         if model is not None:
             (making / MODEL).write_bytes(model)
-        if predictions is not None:
-            predictions.to_csv(making / "predictions.csv", index=False)
+        for file in further:
+            shutil.move(file, making / file.name)
         if out.is_dir():
             shutil.rmtree(out)
         making.rename(out)

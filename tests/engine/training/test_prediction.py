@@ -136,7 +136,9 @@ def test_what_cannot_be_predicted_is_one_sentence(galaxies: FittedStudy, tmp_pat
 
 def test_an_upload_comes_back_as_a_zip_in_its_own_format(galaxies: FittedStudy) -> None:
     content = table().to_csv(index=False).encode()
-    with zipfile.ZipFile(io.BytesIO(predict_upload(galaxies, "../../a\\..x.csv", content))) as made:
+    answer = predict_upload(galaxies, "../../a\\..x.csv", content)
+    assert answer.rows == len(table())
+    with zipfile.ZipFile(io.BytesIO(answer.content)) as made:
         assert made.namelist() == ["predictions.csv", "columns.md"]
         told = pd.read_csv(made.open("predictions.csv"), dtype={"objid": str})
     assert told["objid"].tolist() == table()["objid"].tolist()
