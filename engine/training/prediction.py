@@ -29,6 +29,7 @@ from scant.tables.encoding import regular
 from scant.tables.images.image_table import SIDE, is_archive, read_image_table
 from scant.tables.pieces import Piece, Style, ending, pieces, write
 
+UPLOADED_ROWS = 1_000_000  # that a page has predicted at once; packed, they may take no room
 COLUMNS, HEADING = "columns.md", "# Columns of these predictions"
 
 
@@ -225,6 +226,14 @@ def predict_upload(study: FittedStudy, name: str, content: bytes) -> FilePredict
     Raises:
         BadInput: As `predict_file`.
     """
+
+    def bounded(share: float, rows: int) -> None:
+        if rows > UPLOADED_ROWS:
+            raise BadInput(
+                f"{name} has over {UPLOADED_ROWS:,} rows; `scant predict` takes any number on your "
+                "own machine, or send it in parts."
+            )
+
     with tempfile.TemporaryDirectory(prefix="scant-") as folder:
         given = Path(name.replace("\\", "/")).name[-100:].lstrip(".") or "table.csv"
         source = Path(folder) / "given" / given
@@ -234,7 +243,7 @@ def predict_upload(study: FittedStudy, name: str, content: bytes) -> FilePredict
         if images and source.suffix.lower() != ".zip":
             source = source.rename(source.with_suffix(".zip"))
         out = Path(folder) / result_name(source)
-        made = predict_file(study, source, out)
+        made = predict_file(study, source, out, bounded)
         files = {out.name: out.read_bytes(), COLUMNS: made.dictionary.read_bytes()}
         return FilePrediction(_zipped(files), made.rows, made.outside, made.notes)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,9 +24,9 @@ TABLE = b"mag_u,id\n1,a\n2,b\n3,c\n"
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Iterator[Site]:
+def site(tmp_path: Path) -> Site:
     service = FakeService(Store.open(f"sqlite:///{tmp_path / 'runs.db'}"))
-    yield Site(service, tmp_path, "k" * 40)
+    return Site(service, tmp_path, "k" * 40)
 
 
 def opened(site: Site, *states: State) -> tuple[StudyPage, list[str]]:
