@@ -4,7 +4,7 @@ A page supplies a `views.PageViews` and is given a `context.PageContext`; both s
 
 The keep section calls `scant.dashboard.export`, each function given the run's `live.RunState`
 (record, settings, report, trace, metadata): `notebook(run) -> bytes`, `script(run) -> str`,
-`metrics_csv(run) -> str`, `predictions_csv(run, entry) -> str`, `settings_json(run) -> str`,
+`metrics_csv(run) -> str`, `settings_json(run) -> str`,
 `figures_html(run, views) -> str`. A function that raises `BadInput` shows its sentence.
 """
 
