@@ -191,7 +191,7 @@ class _Loop:
             )
         return State.HIT_LIMIT, (
             f"The score still rose after {study.max_steps} steps; the best so far is kept. Raise "
-            "'max_steps' to go further."
+            f"{'max_steps' if hasattr(study.settings, 'max_steps') else 'the limit'} to go further."
         )
 
     def diverge(self, elbo: float) -> Iterator[Event]:
