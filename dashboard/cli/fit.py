@@ -43,7 +43,7 @@ def fit(
             raise BadInput("--predict writes predictions.csv into a folder; name it with --out.")
         if out is not None:
             result_folder.check_folder(out)
-        parsed = entry(study).settings.parse(_parse(settings or []))
+        parsed = entry(study).parse(data, _parse(settings or []))
         run = _begin(study, data, device, parsed)
         query = _table_to_predict(study, predict, parsed) if predict is not None else None
         for text in query.attrs.pop("notes", ()) if query is not None else ():

@@ -60,6 +60,10 @@ class LaidOut(Protocol):
         """What a run would cost."""
 
     @property
+    def everything(self) -> Panelled:
+        """The offer to fit on all rows."""
+
+    @property
     def replay(self) -> Panelled:
         """The run from its first step on."""
 
@@ -104,7 +108,9 @@ class Layout:
             "Result": (column(css=style("figures")), views.result),
             "Explore": (column(css=style("figures")), views.explore),
         }
-        self._result = section("Result", self._late["Result"][0], visible=False)
+        self._result = section(
+            "Result", self._late["Result"][0], page.everything.panel, visible=False
+        )
         self._explore = section("Explore", self._asking, self._late["Explore"][0], visible=False)
         controls = [] if page.present else self._controls()
         self.panel = column(

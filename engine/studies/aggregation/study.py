@@ -27,6 +27,7 @@ from scant.studies.aggregation.table import of
 from scant.studies.aggregation.thinning import scarce as made_scarce
 from scant.studies.predicted_table import checked
 from scant.studies.protocol import Tensors, part, required
+from scant.studies.split import EVERYTHING
 from scant.studies.trained import WHOLE_EVERY, TrainedStudy
 
 KEPT_ROWS = 5000  # rows that stay with the model, for the curve over fine observations
@@ -43,9 +44,12 @@ class Study(TrainedStudy):
     ) -> None:
         table = required("aggregation", table)
         self._configure(settings, device)
+        unmarked = space.read(table)
+        scarce = space.wanted(settings, unmarked)
+        table = space.divided(settings, table, unmarked, scarce)
         whole = space.read(table)
-        scarce = space.wanted(settings, whole)
-        self.table = made_scarce(table, scarce, settings.fine_rows, settings.seed)
+        wanted = 0 if settings.refit == EVERYTHING else settings.fine_rows
+        self.table = made_scarce(table, scarce, wanted, settings.seed)
         self.whole = whole
         self.observed = of(self.table, dims=whole.dims, tasks=whole.tasks)
         self.rows = space.training_rows(settings, self.observed, scarce)

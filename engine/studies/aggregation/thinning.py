@@ -8,7 +8,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import pandas as pd
 from scant.errors import BadInput
-from scant.studies.aggregation.table import TEST, of
+from scant.studies.aggregation.table import of
+from scant.studies.split import TEST
 
 
 def coarsen(
@@ -67,7 +68,12 @@ def coarsen(
 
 
 def scarce(table: pd.DataFrame, task: str, n: int, seed: int = 0) -> pd.DataFrame:
-    """The table with only n of a task's training rows; those of a smaller n are among them."""
+    """The table with only n of a task's training rows; those of a smaller n are among them.
+
+    None are dropped where n is 0.
+    """
+    if not n:
+        return table
     held = (table["split"] == TEST) if "split" in table else pd.Series(False, table.index)
     mine = np.flatnonzero(((table["task"] == task) & ~held).to_numpy())
     dropped = np.random.default_rng(seed).permutation(mine)[n:]
@@ -86,4 +92,4 @@ def thinned(table: pd.DataFrame, rows: int | None) -> pd.DataFrame:
 class Seeded(Protocol):
     """What a demonstration of this page needs of the settings."""
 
-    seed: int
+    data_seed: int

@@ -24,6 +24,7 @@ from scant.studies.genes.report import write_report
 from scant.studies.genes.table import Replicas, of
 from scant.studies.predicted_table import checked
 from scant.studies.protocol import Tensors, arrays, part, required
+from scant.studies.split import groups
 from scant.studies.trained import WHOLE_EVERY, TrainedStudy
 from scant.tables.column_matching import listed
 
@@ -40,7 +41,7 @@ class Study(TrainedStudy):
     ) -> None:
         table = required("genes", table)
         observed = of(table)
-        train, test = rows.split(settings, observed)
+        train, test = rows.split(settings, observed, groups(table, settings.split_by))
         self._set_data(settings, observed, train, test, device)
         self.metadata = rows.metadata_of(settings, observed, train, test)
         self.notes += models.check(settings, self.data)
