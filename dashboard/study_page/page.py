@@ -32,6 +32,7 @@ from scant.dashboard.controls.replay import Replay
 from scant.dashboard.controls.run_bar import RunBar
 from scant.dashboard.controls.run_list import RunList
 from scant.dashboard.controls.settings_form import SettingsForm
+from scant.dashboard.controls.verdict_card import card
 from scant.dashboard.frame.session import SessionContext
 from scant.dashboard.frame.template import PageContent
 from scant.dashboard.live.hub import Update
@@ -87,7 +88,12 @@ class StudyPage:
         self._start = study.start()
         self.data.watch(self._data_chosen)
         self.estimate = Estimate(self)
-        self.bar = RunBar(self._train, self._pause, self._resume, self._stop)
+        beside = {"Use your own data": self.data.upload.open,
+                  "Try it on the demonstration": self._try_demonstration}  # fmt: skip
+        self.bar = RunBar(
+            self._train, self._pause, self._resume, self._stop,
+            beside={} if self.lesson.hides("Data") else beside, page=study.title,
+        )  # fmt: skip
         self.replay = Replay(visit.doc, self._show_recorded)
         self.everything = FitEverything(self)
         self.keep = ExportPanel(self)
@@ -255,6 +261,7 @@ class StudyPage:
                 result.update(run.report, run.metadata)
             for explore in self.views.shown(run, self.views.explore):
                 explore.open(run)
+            self.layout.judge(card(run.report))
             self.layout.reveal(True)
             self.list.refresh()
         self.everything.show(run)
@@ -343,6 +350,12 @@ class StudyPage:
             self._submitted,
             refused=lambda sentence: self.bar.say(f"not started: {sentence}", "bad"),
         )
+
+    def _try_demonstration(self) -> None:
+        """Train the demonstration with the settings that it has of itself."""
+        self.data.try_demonstration()
+        self.form.fill({})
+        self._train()
 
     def submit(self, values: Mapping[str, Any], data: str) -> Coroutine[Any, Any, str]:
         """A new run of the visitor's own on this study, from where and what they opened."""

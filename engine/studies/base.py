@@ -7,6 +7,7 @@ import re
 import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -212,6 +213,7 @@ class Entry:
         sources: The data sets it offers; the first is the demonstration.
         snapshot: The arrays of its `Snapshot` events.
         report: The arrays of its `Report`.
+        predicted: The columns that its `predict` adds to a table (`predicted_columns`).
         explore: What its `explore` answers, by question: name to the arrays of the answer.
         presets: Named settings: name to the values that differ from the defaults.
         citations: The publications behind it.
@@ -234,6 +236,7 @@ class Entry:
     sources: tuple[Source, ...]
     snapshot: tuple[ArraySpec, ...] = ()
     report: tuple[ArraySpec, ...] = ()
+    predicted: tuple[ArraySpec, ...] = ()
     explore: Mapping[str, tuple[ArraySpec, ...]] = field(default_factory=dict)
     presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     citations: tuple[Citation, ...] = ()
@@ -253,9 +256,13 @@ class Entry:
         Args:
             data: As `scant.fit` or a run takes it; None: the demonstration.
         """
-        names = [source.name for source in self.sources]
-        own = data is not None and not (isinstance(data, str) and data in names)
-        return {} if own else self.presets.get("demo", {})
+        return self.presets.get("demo", {}) if self.offers(data) else {}
+
+    def offers(self, data: object) -> bool:
+        """Whether this data is one of the study's sets (None: the first of them)."""
+        return data is None or (
+            isinstance(data, str | Path) and str(data) in {s.name for s in self.sources}
+        )
 
     def link(self, data: object, settings: Settings) -> dict[str, Any]:
         """What a link to a fit to this data says: what is not as it starts, and the seeds."""

@@ -43,6 +43,7 @@ class Fit(Iterator[Event]):
         control: Control,
         checkpoint: bytes | None,
         table: pd.DataFrame | None = None,
+        own: bool = False,
         refit: Callable[[], Study] | None = None,
     ) -> None:
         self.study = study
@@ -52,7 +53,9 @@ class Fit(Iterator[Event]):
         self.steps: list[Progress] = []
         self.report: Report | None = None
         self._metadata: Mapping[str, Any] = {}
-        self._events = train(study, control, checkpoint, again=self._again if refit else None)
+        self._events = train(
+            study, control, checkpoint, own=own, again=self._again if refit else None
+        )
 
     def _again(self) -> Study:
         assert self._refit is not None
@@ -91,6 +94,7 @@ def fit(
     control: Control | None = None,
     checkpoint: bytes | None = None,
     settings: Settings | None = None,
+    own: bool | None = None,
     **values: Any,
 ) -> Fit:
     """Fit a study here and now.
@@ -103,6 +107,8 @@ def fit(
         control: To pause or stop it from elsewhere.
         checkpoint: The blob of an earlier `Checkpoint` event, to go on from there.
         settings: A settings object, in place of `values`.
+        own: Whether the report compares the model with general tools (`scant.rivals`) and leaves
+            published figures out; None: where `data` is none of the study's data sets.
         **values: Settings by name.
 
     Raises:
@@ -116,10 +122,12 @@ def fit(
     made = make(once(settings), table, place)
     counts = counts_of(made.metadata, len(table))
     made.notes = [*([str(counts)] if counts else []), *notes, *made.notes]
+    if own is None:
+        own = not spec.offers(data)
     again = None
     if getattr(settings, "refit", "") == EVERYTHING:
         again = partial(make, on_everything(settings), table, place)
-    return Fit(made, control or Control(), checkpoint, table, again)
+    return Fit(made, control or Control(), checkpoint, table, own, again)
 
 
 def _notes(table: pd.DataFrame) -> list[str]:

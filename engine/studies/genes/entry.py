@@ -13,6 +13,7 @@ from scant.studies.base import (
     until_rest,
 )
 from scant.studies.genes.table import SPLITS, TABLE
+from scant.studies.predicted_columns import of_values
 from scant.studies.split import SplitCounts, SplitSettings
 
 # Of ten draws the one of median error (0 was the second best: NMSE 0.05, the median 0.26).
@@ -246,6 +247,17 @@ ENTRY = Entry(
                 models, in the order of the word `compared`
             compare_std (k r g) [y] deviations of a new measurement by each
         """),
+    ),
+    predicted=of_values(
+        "y",
+        """
+            mean (n) [y] predictive mean of the replica's curve
+            std (n) [y] deviation of the curve
+            std_y (n) [y] deviation of a new measurement of it
+            std_model (n) [y] the part of that which more data would remove: `std` again
+            std_noise (n) [y] the part that stays
+        """,
+        "a new measurement",
     ),
     explore={
         "curves": (

@@ -6,6 +6,7 @@ from scant.studies.base import Citation, Entry, Source, array_specs
 from scant.studies.mitosis.cost import MOST_DGPLVM, estimate, parts
 from scant.studies.mitosis.settings import MitosisSettings
 from scant.studies.mitosis.table import TABLE
+from scant.studies.predicted_columns import of_classes
 
 DEMO = {"imbalance": 10.0, "test_share": 0.4}
 
@@ -111,6 +112,7 @@ ENTRY = Entry(
                 confidence, accuracy and number of rows of each bin
         """),
     ),
+    predicted=of_classes(doubt=False),
     explore={
         "decode": array_specs("""
             image (h w) [grey] what the model expects at a latent position; features, `1 d`, where
