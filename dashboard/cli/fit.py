@@ -48,7 +48,7 @@ def fit(
             raise BadInput("--predict writes predictions.csv into a folder; name it with --out.")
         if out is not None:
             result_folder.check_folder(out)
-        parsed = entry(study).settings.parse(_parse(settings or []))
+        parsed = entry(study).parse(data, _parse(settings or []))
         run = _begin(study, data, device, parsed)
         if predict is not None:  # before the training, so that a bad file costs no waiting
             for text in check_file(parsed, predict):
