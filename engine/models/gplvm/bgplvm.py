@@ -40,6 +40,7 @@ from scant.models.gplvm.collapsed_bound import (
 )
 from scant.models.gplvm.collapsed_bound import posterior as optimal_posterior
 from scant.models.gplvm.latent_inference import LatentPosterior, place
+from scant.models.hyperprior import log_hyperprior
 from torch import Tensor, nn
 
 JITTER = 1e-6  # of the kernel's variance
@@ -159,9 +160,9 @@ class BGPLVM(TargetModel):
         return (2 * self.log_std).exp()
 
     def elbo(self) -> Float[Tensor, ""]:
-        """`bound`; NaN where kernel matrices have no factor."""
+        """`bound` and registered priors; NaN where kernel matrices have no factor."""
         try:
-            return self.bound()
+            return self.bound() + log_hyperprior(self)
         except (NanError, NotPSDError):
             return self.log_noise * torch.nan
 
