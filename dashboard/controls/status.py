@@ -12,7 +12,9 @@ from scant.events import State
 
 TONES = {
     State.CONVERGED: "good",
+    State.FINISHED: "good",
     State.HIT_LIMIT: "warn",
+    State.LEARNED_NOTHING: "bad",
     State.STOPPED: "calm",
     State.PAUSED: "calm",
     State.DIVERGED: "bad",

@@ -134,7 +134,8 @@ class Layout:
             "Result": (column(css=style("figures")), views.result),
             "Explore": (column(css=style("figures")), views.explore),
         }
-        self._result = section("Result", self._late["Result"][0], visible=False)
+        self._verdict = text("", visible=False)
+        self._result = section("Result", self._verdict, self._late["Result"][0], visible=False)
         self._explore = section("Explore", self._asking, self._late["Explore"][0], visible=False)
         controls = [] if page.present else self._controls()
         self.panel = column(
@@ -178,6 +179,10 @@ class Layout:
             if part.visible and name not in self._placed:
                 self._placed.add(name)
                 self._later.fill(grid, [self._page.figures[id(v)].panel for v in views])
+
+    def judge(self, markup: str) -> None:
+        """Show the card on who wins, or none."""
+        self._verdict.object, self._verdict.visible = markup, bool(markup)
 
     def asking(self, busy: bool) -> None:
         """Mark that the model is being asked."""

@@ -32,6 +32,7 @@ from scant.dashboard.controls.replay import Replay
 from scant.dashboard.controls.run_bar import SAY_EVERY, RunBar
 from scant.dashboard.controls.run_list import RunList
 from scant.dashboard.controls.settings_form import SettingsForm
+from scant.dashboard.controls.verdict_card import card
 from scant.dashboard.frame.session import SessionContext
 from scant.dashboard.frame.template import PageContent
 from scant.dashboard.live.hub import Update
@@ -258,6 +259,7 @@ class StudyPage:
                 result.update(run.report, run.metadata)
             for explore in self.views.shown(run, self.views.explore):
                 explore.open(run)
+            self.layout.judge(card(run.report))
             self.layout.reveal(True)
             self.list.refresh()
         if run.state.final:

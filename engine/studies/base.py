@@ -206,6 +206,7 @@ class Entry:
         sources: The data sets it offers; the first is the demonstration.
         snapshot: The arrays of its `Snapshot` events.
         report: The arrays of its `Report`.
+        predicted: The columns that its `predict` adds to a table (`predicted_columns`).
         explore: What its `explore` answers, by question: name to the arrays of the answer.
         presets: Named settings: name to the values that differ from the defaults.
         citations: The publications behind it.
@@ -226,6 +227,7 @@ class Entry:
     sources: tuple[Source, ...]
     snapshot: tuple[ArraySpec, ...] = ()
     report: tuple[ArraySpec, ...] = ()
+    predicted: tuple[ArraySpec, ...] = ()
     explore: Mapping[str, tuple[ArraySpec, ...]] = field(default_factory=dict)
     presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     citations: tuple[Citation, ...] = ()

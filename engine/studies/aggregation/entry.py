@@ -5,6 +5,7 @@ from __future__ import annotations
 import param
 from scant.studies.aggregation.table import TABLE
 from scant.studies.base import Citation, Counts, Entry, Settings, Source, array_specs, until_rest
+from scant.studies.predicted_columns import of_values
 
 MOST_LATENT = 8  # functions that many tasks share, where nobody says how many
 
@@ -201,6 +202,16 @@ ENTRY = Entry(
                 posterior average over its box, deviation of a new observation, 1 where the 95%
                 interval contains the value
         """),
+    ),
+    predicted=of_values(
+        "y",
+        """
+            mean (n) [y] predictive mean: of the average over the row's box
+            std (n) [y] deviation of that average
+            std_y (n) [y] deviation of a new observation of it
+            std_model (n) [y] the part of that which more data would remove: `std` again
+            std_noise (n) [y] the part that stays
+        """,
     ),
     explore={
         "box": array_specs("""

@@ -14,6 +14,7 @@ from scant.kernels.box_average.support import boxes
 from scant.models.mtgpa.prior import Data
 from scant.studies.aggregation.entry import MOST_LATENT, AggregationSettings
 from scant.studies.aggregation.table import Supports, check_values, of
+from scant.studies.predicted_table import words
 from scant.tables.column_matching import listed
 from torch import Tensor
 
@@ -293,5 +294,4 @@ def read(table: pd.DataFrame, metadata: dict[str, Any] | None = None) -> Support
     """
     if metadata is None:
         return of(table)
-    rows = range(2, len(table) + 2)  # as a spreadsheet counts
-    return of(table, dims=metadata["dims"], tasks=metadata["tasks"], rows=rows)
+    return of(table, dims=metadata["dims"], tasks=metadata["tasks"], **words(table))

@@ -7,6 +7,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Int
 from scant.errors import BadInput
 from scant.studies.aggregation.table import TEST, of
 
@@ -68,10 +69,15 @@ def coarsen(
 
 def scarce(table: pd.DataFrame, task: str, n: int, seed: int = 0) -> pd.DataFrame:
     """The table with only n of a task's training rows; those of a smaller n are among them."""
+    return table.iloc[scarce_places(table, task, n, seed)].reset_index(drop=True)
+
+
+def scarce_places(table: pd.DataFrame, task: str, n: int, seed: int = 0) -> Int[np.ndarray, " m"]:
+    """The places in the table of the rows that `scarce` keeps."""
     held = (table["split"] == TEST) if "split" in table else pd.Series(False, table.index)
     mine = np.flatnonzero(((table["task"] == task) & ~held).to_numpy())
     dropped = np.random.default_rng(seed).permutation(mine)[n:]
-    return table.drop(index=table.index[dropped]).reset_index(drop=True)
+    return np.delete(np.arange(len(table)), dropped)
 
 
 def thinned(table: pd.DataFrame, rows: int | None) -> pd.DataFrame:

@@ -6,6 +6,7 @@ import param
 from scant.errors import BadInput
 from scant.studies.base import ArraySpec, Citation, Counts, Entry, Settings, Source, array_specs
 from scant.studies.clamp.table import TABLE
+from scant.studies.predicted_columns import of_classes
 
 EXPERTS = ["simulated", "you"]
 ACQUISITIONS = ["band", "least confident", "entropy", "BALD", "random"]
@@ -224,6 +225,7 @@ ENTRY = Entry(
             test_label (t) [1] their labels
         """),
     ),
+    predicted=of_classes(),
     explore={
         "ask": array_specs("""
             queue (k) [1] rows to be asked about next, in this order

@@ -14,6 +14,7 @@ from scant.studies.base import (
     until_rest,
 )
 from scant.studies.genes.table import SPLITS, TABLE
+from scant.studies.predicted_columns import of_values
 
 MOST_EXACT = 1500  # rows regressed together for comparison, where a step costs their cube
 KERNELS = ["matern32", "rbf", "matern12", "matern52"]
@@ -227,6 +228,17 @@ ENTRY = Entry(
                 models, in the order of the word `compared`
             compare_std (k r g) [y] deviations of a new measurement by each
         """),
+    ),
+    predicted=of_values(
+        "y",
+        """
+            mean (n) [y] predictive mean of the replica's curve
+            std (n) [y] deviation of the curve
+            std_y (n) [y] deviation of a new measurement of it
+            std_model (n) [y] the part of that which more data would remove: `std` again
+            std_noise (n) [y] the part that stays
+        """,
+        "a new measurement",
     ),
     explore={
         "curves": (

@@ -6,6 +6,7 @@ from scant.studies.base import Citation, Entry, Source, array_specs
 from scant.studies.mitosis.cost import MOST_DGPLVM, estimate
 from scant.studies.mitosis.settings import MitosisSettings
 from scant.studies.mitosis.table import TABLE
+from scant.studies.predicted_columns import of_classes
 
 OTHERS = ("weighted SVM", "weighted logistic regression")  # on principal components
 SHOWN = 300  # rows whose latent positions travel to the page
@@ -109,6 +110,7 @@ ENTRY = Entry(
                 confidence, accuracy and number of rows of each bin
         """),
     ),
+    predicted=of_classes(doubt=False),
     explore={
         "decode": array_specs("""
             image (h w) [grey] what the model expects at a latent position; features, `1 d`, where

@@ -6,6 +6,7 @@ import param
 from scant.errors import BadInput
 from scant.studies.base import Citation, Counts, Entry, Settings, Source, array_specs
 from scant.studies.multiview.table import TABLE
+from scant.studies.predicted_columns import of_classes, of_values
 
 TASKS = ["auto", "classification", "regression", "survival"]
 MODELS = {
@@ -279,6 +280,22 @@ ENTRY = Entry(
     ),
     snapshot=_MODEL,
     report=(*_MODEL, *_TEST),
+    predicted=(
+        *of_classes(),
+        *of_values(
+            "y or time",
+            """
+                mean (n) [y] predictive mean; of times that of a patient's rows
+                std (n) [y] deviation of a new value
+                median (n) [y] of a patient's time
+                low (n) [y] lower end of the 95 % interval from two moments
+                high (n) [y] its upper end
+                std_model (n) [y] the part of the deviation that more data would remove
+                std_noise (n) [y] the part that stays
+            """,
+            "a new value",
+        )[:-1],
+    ),
     explore={
         "views": array_specs("""
             on (v) [1] 1 for each view (word `views`) that is looked through

@@ -6,6 +6,7 @@ import param
 from scant.errors import BadInput
 from scant.studies.base import Citation, Counts, Entry, Settings, Source, array_specs, until_rest
 from scant.studies.omniglot.table import TABLE
+from scant.studies.predicted_columns import of_classes
 
 MODELS = {
     "mogp-ar": "MOGPs-AR",
@@ -270,6 +271,7 @@ ENTRY = Entry(
                 order of their metrics; NaN where one is left out
         """),
     ),
+    predicted=of_classes(),
     explore={
         "draw": _DRAWN,
         "response": _DRAWN,

@@ -14,6 +14,7 @@ from scant.studies.base import (
     array_specs,
     until_rest,
 )
+from scant.studies.predicted_columns import of_values
 from scant.tables.schema import Column, TableSchema
 
 
@@ -212,6 +213,16 @@ ENTRY = Entry(
             missing (3 5) [target] 0 to 4 bands removed at random: how many, RMSE of this model,
                 RMSE of the forest with mean imputation
         """),
+    ),
+    predicted=of_values(
+        "target",
+        """
+            mean (n) [y] predictive mean
+            std (n) [y] deviation of a new value: of all its parts
+            std_model (n) [y] the part of it that more data would remove
+            std_noise (n) [y] the part that better features would remove
+            std_input (n) [y] the part that comes from noisy or missing inputs
+        """,
     ),
     explore={
         "without": (

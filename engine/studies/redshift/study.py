@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,8 +26,11 @@ from scant.models.gpz.row_sums import LocalRows, Pattern, RowSums
 from scant.models.gpz.training import GPzTrainer
 from scant.models.gpz.weights import balanced_weights, normal_weights, normalized_weights
 from scant.random import restart_generator
-from scant.studies.predicted_table import checked
-from scant.studies.protocol import Step, Tensors, required
+from scant.rivals.comparison import Comparison
+from scant.studies import intervals
+from scant.studies.learned_region import LearnedRegion
+from scant.studies.predicted_table import checked, with_columns
+from scant.studies.protocol import Step, Tensors, required, roles
 from scant.studies.redshift.ensemble import Members, Target
 from scant.studies.redshift.entry import RedshiftSettings
 from scant.studies.redshift.explore import answer
@@ -39,6 +43,7 @@ from torch import Tensor
 if TYPE_CHECKING:
     from scant.models.gpz.distributed import Processes
 
+KNOWN = 1000  # learned rows that stay with the model, to tell rows that lie outside
 SHOWN_LIVE = 600  # test rows in a snapshot: enough to see, cheap to send
 WEIGHTS = {
     "normal": normal_weights,
@@ -91,6 +96,7 @@ class Study(TrainedStudy):
         """Rows to learn from (training and validation together), and test rows; by the seed."""
         s = self.settings
         order = np.random.default_rng(s.seed).permutation(len(table))
+        table = table.reset_index(drop=True)
         learnable = np.isfinite(table[s.target].to_numpy(float))
         if s.log_target and (table[s.target] <= 0).any():
             row = int(np.flatnonzero(table[s.target].to_numpy() <= 0)[0])
@@ -117,6 +123,12 @@ class Study(TrainedStudy):
                 "Bring more rows, or set incomplete=use to learn from rows with missing values."
             )
         self.n_validation = min(n_validation, len(learn) // 4)
+        self.roles = roles(
+            len(table),
+            train=learn.index[self.n_validation :],
+            validation=learn.index[: self.n_validation],
+            test=held.index,
+        )
         short = s.training_size - (len(learn) - self.n_validation)
         if short > 0:
             self.notes.append(
@@ -247,13 +259,21 @@ class Study(TrainedStudy):
             models.append(in_coordinates(self.model, self.T))
         x = self.features.inputs(self.learn).to(self.device)
         self.members = Members.of(models, x)
+        self.known = x[:: -(-len(x) // KNOWN)].contiguous()
         return write_report(self.posterior, self.learn)
+
+    def comparison(self, report: Report) -> Comparison | None:
+        """The problem as a matrix (see `comparison.py` beside this file)."""
+        from scant.studies.redshift.comparison import comparison
+
+        return comparison(self.posterior, self.learn)
 
     def fitted(self) -> tuple[Tensors, dict[str, Any]]:
         posterior = self.posterior
         shown = posterior.shown.select_dtypes("number")
         tensors = posterior.members.tensors()
         tensors["shown"] = torch.tensor(shown.to_numpy(float))
+        tensors["known"] = self.known
         meta = {
             "features": self.features.fingerprint(),
             "target": self.target._asdict(),
@@ -278,36 +298,63 @@ class Study(TrainedStudy):
         study.target = Target(**meta["target"])
         study.held = pd.DataFrame(tensors["shown"].cpu().numpy(), columns=meta["columns"])
         study.members = Members.restore(tensors, meta["members"], settings, device)
+        # Models of before it was kept have rows that were held out of the same table.
+        study.known = tensors["known"] if "known" in tensors else study.features.inputs(study.held)
         return study
+
+    @cached_property
+    def region(self) -> LearnedRegion:
+        return LearnedRegion(self.known.cpu().numpy())
 
     @property
     def posterior(self) -> FittedGPz:
         """What was fitted, as report and answers take it."""
         assert self.members is not None, "finalize comes first"
         return FittedGPz(
-            self.settings, self.features, self.target, self.members, self.held, self.device
+            self.settings,
+            self.features,
+            self.target,
+            self.members,
+            self.held,
+            self.region,
+            self.device,
         )
 
+    @property
+    def inputs(self) -> list[str]:
+        return [*self.features.bands, *(f"{b}_err" for b in self.features.errors)]
+
     def predict(self, table: pd.DataFrame) -> pd.DataFrame:
-        """The table with `mean`, `std`, `std_model`, `std_noise` and `std_input` added.
+        """The table with the columns of the catalog added.
+
+        Intervals are of the mixture of the averaged models and, where values are missing, of what
+        the missing ones may be: no Gaussian of the same two moments.
 
         Raises:
             BadInput: None of the features is there.
         """
-        bands, errors = self.features.bands, [f"{b}_err" for b in self.features.errors]
-        table = checked(table, gaps=[*bands, *errors])
-        if not any(b in table for b in bands):
+        query = checked(table, gaps=self.inputs)
+        if not any(b in query for b in self.features.bands):
             raise BadInput(
-                f"The table has none of the features {', '.join(bands)}; "
+                f"The table has none of the features {', '.join(self.features.bands)}; "
                 "rename its columns to those of the training table."
             )
-        prediction = self.posterior.ask(table)
-        return table.assign(
-            mean=prediction.mean.numpy(),
-            std=prediction.variance.sqrt().numpy(),
-            std_model=prediction.model_variance.sqrt().numpy(),
-            std_noise=prediction.noise_variance.sqrt().numpy(),
-            std_input=prediction.input_variance.sqrt().numpy(),
+        posterior = self.posterior
+        prediction = posterior.ask(query)
+        told = {
+            "mean": prediction.mean,
+            "std": prediction.variance.sqrt(),
+            "std_model": prediction.model_variance.sqrt(),
+            "std_noise": prediction.noise_variance.sqrt(),
+            "std_input": prediction.input_variance.sqrt(),
+        }
+        return with_columns(
+            table,
+            {
+                **{name: values.numpy() for name, values in told.items()},
+                **intervals.columns(posterior.ends(query)),
+                "outside": posterior.outside(query),
+            },
         )
 
     def explore(self, question: str, **query: Any) -> dict[str, np.ndarray]:

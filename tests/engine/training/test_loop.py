@@ -172,7 +172,7 @@ def test_converged_and_hit_limit_are_told_apart_in_words() -> None:
 def test_a_schedule_that_has_come_to_rest_is_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(study_class("toy"), "scheduled", True)
     rest = list(scant.fit("toy", max_steps=8, restarts=2))[-1]
-    assert rest.state is State.CONVERGED
+    assert rest.state is State.FINISHED
     assert "All 8 steps of the learning-rate schedule are done" in rest.reason
     early = list(scant.fit("toy", max_steps=5000, patience=20))[-1]
     assert early.state is State.CONVERGED
