@@ -7,6 +7,7 @@ single figure are made in the browser by its own tools (`plots.theme`), here and
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ from scant.dashboard.live.run_state import RunState
 from scant.dashboard.study_page.views import PageViews
 from scant.errors import BadInput
 from scant.studies import entry
+from scant.training.model_card import Card, markdown
 
 NEEDS = (
     "It needs `pip install scant-gp` (until it is published, a wheel that `pip wheel --no-deps .` "
@@ -47,6 +49,36 @@ def metrics_csv(run: RunState) -> str:
         BadInput: The run has not ended with a report.
     """
     return _csv(pd.DataFrame([vars(m) for m in _report(run).metrics]))
+
+
+def model_card(run: RunState, table: pd.DataFrame | None, model: bytes | None) -> str:
+    """The run's model card in Markdown (`training.model_card`).
+
+    Args:
+        run: It must have ended.
+        table: What it was fitted to, where the store has it.
+        model: Its fitted model.
+
+    Raises:
+        BadInput: The run has not ended with a report.
+    """
+    record = run.record
+    return markdown(
+        Card(
+            entry=entry(record.study),
+            settings=record.settings,
+            data=TABLE if record.data.startswith("upload:") else record.data,
+            report=_report(run),
+            state=run.state.value,
+            reason=run.reason,
+            metadata=run.metadata,
+            table=table,
+            table_hash=record.data_hash,
+            model_hash=hashlib.sha256(model).hexdigest() if model else "",
+            scant_version=record.version,
+            device=run.device,
+        )
+    )
 
 
 def table_csv(frame: pd.DataFrame) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import signal
 import sys
@@ -77,7 +78,8 @@ def fit(
             if out is not None:
                 record = result_folder.settings_record(study, parsed.values(), data)
                 with output(out):
-                    result_folder.write(out, record, end, steps, model, made)
+                    card = _card(study, run, data, end, model)
+                    result_folder.write(out, record, end, steps, model, made, card)
         if refused:
             _report(end, as_json)
             raise BadInput(
@@ -137,6 +139,31 @@ def _beside(out: Path) -> TemporaryDirectory[str]:
     return TemporaryDirectory(prefix=".scant-", dir=out.parent)
 
 
+def _card(name: str, run: Fit, data: str, end: Finished, model: bytes | None) -> str:
+    """The run's model card in Markdown."""
+    from scant import __version__
+    from scant.tables.digest import table_hash
+    from scant.training.model_card import Card, markdown
+
+    study = run.study
+    return markdown(
+        Card(
+            entry=entry(name),
+            settings=study.settings.values(),
+            data=data,
+            report=end.report,
+            state=end.state.value,
+            reason=end.reason,
+            metadata=study.metadata,
+            table=run.table,
+            table_hash=table_hash(run.table),
+            model_hash=hashlib.sha256(model).hexdigest() if model else "",
+            scant_version=__version__,
+            device=study.device.type,
+        )
+    )
+
+
 def _report(end: Finished, as_json: bool) -> None:
     from scant.training.result_folder import metrics_record
 
@@ -148,3 +175,8 @@ def _report(end: Finished, as_json: bool) -> None:
         spread = "" if metric.spread is None else f" ± {metric.spread:.4g}"
         source = "" if metric.source == "run" else f"  ({metric.source})"
         typer.echo(f"{metric.method:20} {metric.name:32} {metric.value:.4g}{spread}{source}")
+    made = end.report.verdict
+    for line in made.sentences() if made is not None else ():
+        typer.echo(line)
+    if made is not None and made.take_another and made.code:
+        typer.echo(made.code)

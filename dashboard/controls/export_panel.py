@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 
 import panel as pn
 import panel_material_ui as pmui
@@ -15,6 +17,11 @@ from scant.dashboard.frame.template import text
 from scant.dashboard.live.run_state import RunState
 from scant.dashboard.study_page.context import ControlsContext
 from scant.dashboard.study_page.widgets import column
+from scant.errors import NotFound
+from scant.training.model_card import page as as_page
+from scant.training.result_folder import CARD
+
+CARDS = (f"{CARD}.html", f"{CARD}.md")
 
 _BESIDE = """
 :host { display: grid !important; grid-template-columns: minmax(0, 1fr) auto; gap: 10px; }
@@ -41,6 +48,8 @@ class ExportPanel:
             self._file("Metrics", "metrics.csv", export.metrics_csv),
             download(page, "Predictions", "predictions.zip", self._predictions),
             download(page, "Table", export.TABLE, self._table, visible=False),
+            download(page, "Model card", CARDS[0], partial(self._card, page=True)),
+            download(page, "Model card (Markdown)", CARDS[1], partial(self._card, page=False)),
             self._file("Notebook", "run.ipynb", export.notebook),
             self._file("Script", "run.py", export.script),
             self._file(
@@ -72,7 +81,7 @@ class ExportPanel:
         for file in self._files:
             if file.filename == export.TABLE:
                 file.visible = run.record.data.startswith("upload:")
-            needs_report = file.filename in ("metrics.csv", "predictions.zip")
+            needs_report = file.filename in ("metrics.csv", "predictions.zip", *CARDS)
             off = needs_report and run.report is None
             if file.disabled != off:
                 file.disabled = off
@@ -91,6 +100,20 @@ class ExportPanel:
         upload = self._on_show().record.data.removeprefix("upload:")
         store = self._page.service.store
         return await asyncio.to_thread(lambda: export.table_csv(store.upload_table(upload)))
+
+    async def _card(self, page: bool) -> str:
+        """The run's model card, as a page of HTML or as Markdown; read off the event loop."""
+        run, store = self._on_show(), self._page.service.store
+
+        def made() -> str:
+            table, data = None, run.record.data
+            if data.startswith("upload:"):
+                with suppress(NotFound):  # the visitor has deleted it; the card is of the run
+                    table = store.upload_table(data.removeprefix("upload:"))
+            card = export.model_card(run, table, store.model(run.id))
+            return as_page(card) if page else card
+
+        return await asyncio.to_thread(made)
 
     def _file(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import panel as pn
@@ -27,7 +27,13 @@ SAY_EVERY = 1.0  # seconds; forty watchers' servers have better things to do tha
 class RunBar:
     """The bar at the top of a study's page.
 
-    The four callbacks are called without arguments, on the session's document.
+    Args:
+        train: Called without arguments, on the session's document, as are the other three.
+        pause: Pauses the run on show.
+        resume: Lets it go on.
+        stop: Ends it.
+        beside: Further buttons by their labels, offered where Train is.
+        page: The study's title, for the browser's tab.
     """
 
     def __init__(
@@ -36,9 +42,12 @@ class RunBar:
         pause: Callable[[], None],
         resume: Callable[[], None],
         stop: Callable[[], None],
+        beside: Mapping[str, Callable[[], None]] | None = None,
+        page: str = "",
     ) -> None:
         self._said_at = 0.0
         self.status = StatusLine(
+            page=page,
             shown=reading(None),
             stylesheets=[style("status")],
             sizing_mode="stretch_width",
@@ -50,8 +59,12 @@ class RunBar:
             "Resume": _button("Resume", resume, "queued", "contained"),
             "Stop": _button("Stop", stop, "stopping"),
         }
-        buttons = pn.Row(*self.buttons.values(), margin=0, stylesheets=[":host { gap: 10px; }"])
-        self.panel = column(buttons, self.status, css=_BAR)
+        self.beside = {label: _plain(label, act) for label, act in (beside or {}).items()}
+        buttons = pn.FlexBox(
+            *self.buttons.values(), *self.beside.values(), margin=0, gap="8px 10px",
+            sizing_mode=None,
+        )  # fmt: skip
+        self.panel = column(buttons, self.status, name="steered", css=_BAR)
         self.show(None, may_steer=False)
 
     def show(self, run: RunState | None, may_steer: bool) -> None:
@@ -81,6 +94,15 @@ class RunBar:
         for name, button in self.buttons.items():
             if button.visible != offered[name]:
                 button.visible = offered[name]
+        for button in self.beside.values():
+            if button.visible != offered["Train"]:
+                button.visible = offered["Train"]
+
+
+def _plain(label: str, act: Callable[[], None]) -> pmui.Button:
+    """A button that needs no answer in the status line."""
+    return pmui.Button(label=label, on_click=lambda _: act(), variant="outlined", color="primary",
+                       size="medium", margin=0, sx={"whiteSpace": "nowrap"})  # fmt: skip
 
 
 def _button(

@@ -8,6 +8,7 @@ from typing import Any
 import param
 from panel.custom import JSComponent
 from scant.dashboard.controls.compare import MOST, Comparison, name
+from scant.dashboard.controls.status import NAMES
 from scant.dashboard.frame.template import style
 from scant.dashboard.study_page.context import ControlsContext
 from scant.dashboard.study_page.widgets import column
@@ -92,7 +93,7 @@ class RunList:
             "id": run.id,
             "href": f"./{run.study}?run={run.id}",
             "name": name(run),
-            "state": run.state.value,
+            "state": NAMES.get(run.state, run.state.value),
             "differs": differs(self._page.entry.settings, run.settings),
         }
 

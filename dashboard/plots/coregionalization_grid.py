@@ -203,7 +203,7 @@ class HintonGrid(Tiled):
 def reading_of(
     matrices: Matrices, heads: Sequence[str], names: Sequence[str], groups: Sequence[str]
 ) -> str:
-    """How many matrices of how many classes, the greatest entry, within groups against between."""
+    """How many matrices of how many classes, the largest entry, within groups against between."""
     q, c = matrices.shape[:2]
     many = "A matrix" if q == 1 else f"{q} matrices"
     size = np.abs(np.where(np.isfinite(matrices), matrices, 0.0))
@@ -214,7 +214,7 @@ def reading_of(
     own = np.eye(c, dtype=bool)
     k, i, j = np.unravel_index(int(np.argmax(size)), size.shape)
     reading = (
-        f"{many} of {c} classes; the greatest entry is {matrices[k, i, j]:.3g}, in "
+        f"{many} of {c} classes; the largest entry is {matrices[k, i, j]:.3g}, in "
         f"{heads[int(k)]}: {names[int(i)]}"
         + (f" with {names[int(j)]}" if i != j else " with itself")
     )

@@ -82,8 +82,8 @@ class IntervalPlot(Plot):
         name_drawn(self.figures[0])
         widest = int(np.argmax(std_f))
         reading = (
-            f"Mean between {mean.min():.3g} and {mean.max():.3g}; most uncertain at "
-            f"{x[widest]:.4g}, within ± {1.96 * std_f[widest]:.2g}"
+            f"Mean between {mean.min():.3g} and {mean.max():.3g}; the widest 95% interval, "
+            f"± {1.96 * std_f[widest]:.2g}, is at {x[widest]:.4g}"
         )
         if np.isfinite(truth).any():
             reading += f"; RMSE against the truth {np.sqrt(np.nanmean((mean - truth) ** 2)):.3g}"

@@ -31,6 +31,7 @@ from scant.dashboard.controls.replay import Replay
 from scant.dashboard.controls.run_bar import RunBar
 from scant.dashboard.controls.run_list import RunList
 from scant.dashboard.controls.settings_form import SettingsForm
+from scant.dashboard.controls.verdict_card import card
 from scant.dashboard.frame.session import SessionContext
 from scant.dashboard.frame.template import PageContent
 from scant.dashboard.live.hub import Update
@@ -84,7 +85,12 @@ class StudyPage:
         self.form = SettingsForm(study.settings, study.presets)
         self.data = DataPanel(self)
         self.estimate = Estimate(self)
-        self.bar = RunBar(self._train, self._pause, self._resume, self._stop)
+        beside = {"Use your own data": self.data.upload.open,
+                  "Try it on the demonstration": self._try_demonstration}  # fmt: skip
+        self.bar = RunBar(
+            self._train, self._pause, self._resume, self._stop,
+            beside={} if self.lesson.hides("Data") else beside, page=study.title,
+        )  # fmt: skip
         self.replay = Replay(visit.doc, self._show_recorded)
         self.keep = ExportPanel(self)
         self.list = RunList(self)
@@ -251,6 +257,7 @@ class StudyPage:
                 result.update(run.report, run.metadata)
             for explore in self.views.shown(run, self.views.explore):
                 explore.open(run)
+            self.layout.judge(card(run.report))
             self.layout.reveal(True)
             self.list.refresh()
         if run.state.final:
@@ -331,6 +338,12 @@ class StudyPage:
             self._submitted,
             refused=lambda sentence: self.bar.say(f"not started: {sentence}", "bad"),
         )
+
+    def _try_demonstration(self) -> None:
+        """Train the demonstration with the settings that it has of itself."""
+        self.data.try_demonstration()
+        self.form.fill({})
+        self._train()
 
     def submit(self, values: Mapping[str, Any], data: str) -> Coroutine[Any, Any, str]:
         """A new run of the visitor's own on this study, from where and what they opened."""

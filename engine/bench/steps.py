@@ -191,8 +191,7 @@ def gpytorch_gplvm(n: int, m: int, device: torch.device, dtype: torch.dtype = ou
 
 def student_t(inputs: int) -> Callable[..., Step]:
     def step(n: int, device: torch.device) -> Step:
-        model = ours.student_t(n, inputs, device)
-        return ours.gradient_of(model, model.log_density)
+        return ours.gradient_of(ours.student_t(n, inputs, device))
 
     return step
 

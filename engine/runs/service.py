@@ -300,4 +300,4 @@ class RunService:
         if act != "resume" or record.state is not State.PAUSED or self.owns(run):
             await self.steering.acts[act](run)
         elif await promptly(self.policy.readmit, record):
-            await self.care.requeue(ActiveRun.of(record))
+            await self.care.resume(record)

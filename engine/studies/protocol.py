@@ -14,6 +14,7 @@ import torch
 from scant.errors import BadInput
 from scant.events import Report
 from scant.optim.state import with_prefix as part
+from scant.rivals.comparison import Comparison
 from scant.studies import Settings, entry
 from torch import Tensor
 
@@ -63,6 +64,8 @@ class Study(FittedStudy, Protocol):
       generator, for the loop takes snapshots by the clock.
     - `finalize(kept)` gets (score, parameters) of every restart that took a step, chooses or
       combines, computes metrics and baselines, and leaves the study fitted.
+    - `comparison(report)` is the problem as a matrix and the answer to it, for rivals; None where
+      nothing is held out or rows are no table.
     - `fitted()` is the model as tensors and JSON-able metadata; `restore` is its inverse and needs
       no training table.
     - `predict(table)` keeps the table's rows, order and columns as they are, in front, and adds
@@ -95,6 +98,7 @@ class Study(FittedStudy, Protocol):
     def load(self, parameters: Tensors, state: Tensors) -> None: ...
 
     def finalize(self, restarts: list[tuple[float, Tensors]]) -> Report: ...
+    def comparison(self, report: Report) -> Comparison | None: ...
     def fitted(self) -> tuple[Tensors, dict[str, Any]]: ...
     @classmethod
     def restore(

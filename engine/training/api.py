@@ -39,6 +39,7 @@ class Fit(Iterator[Event]):
         control: Control,
         checkpoint: bytes | None,
         table: pd.DataFrame | None = None,
+        own: bool = False,
     ) -> None:
         self.study = study
         self.table = table
@@ -46,7 +47,7 @@ class Fit(Iterator[Event]):
         self.steps: list[Progress] = []
         self.report: Report | None = None
         self._metadata: Mapping[str, Any] = {}
-        self._events = train(study, control, checkpoint)
+        self._events = train(study, control, checkpoint, own=own)
 
     def __next__(self) -> Event:
         event = next(self._events)
@@ -78,6 +79,7 @@ def fit(
     control: Control | None = None,
     checkpoint: bytes | None = None,
     settings: Settings | None = None,
+    own: bool | None = None,
     **values: Any,
 ) -> Fit:
     """Fit a study here and now.
@@ -90,6 +92,8 @@ def fit(
         control: To pause or stop it from elsewhere.
         checkpoint: The blob of an earlier `Checkpoint` event, to go on from there.
         settings: A settings object, in place of `values`.
+        own: Whether the report compares the model with general tools (`scant.rivals`) and leaves
+            published figures out; None: where `data` is none of the study's data sets.
         **values: Settings by name.
 
     Raises:
@@ -102,7 +106,12 @@ def fit(
     notes = _notes(table)
     made = study_class(study)(settings, table, choose_device(device))
     made.notes = [*notes, *made.notes]
-    return Fit(made, control or Control(), checkpoint, table)
+    if own is None:
+        named = data is None or (
+            not isinstance(data, pd.DataFrame) and str(data) in [s.name for s in spec.sources]
+        )
+        own = not named
+    return Fit(made, control or Control(), checkpoint, table, own)
 
 
 def _notes(table: pd.DataFrame) -> list[str]:

@@ -29,6 +29,7 @@ from scant.events import (
     Started,
     State,
 )
+from scant.rivals.compare import compared
 from scant.studies.protocol import Study, Tensors, part
 from scant.training.control import Control
 
@@ -56,6 +57,7 @@ def train(
     control: Control | None = None,
     checkpoint: bytes | None = None,
     clock: Callable[[], float] = time.monotonic,
+    own: bool = False,
 ) -> Iterator[Event]:
     """Train a study, saying what happens; the last event is `Finished`.
 
@@ -65,9 +67,10 @@ def train(
         checkpoint: The blob of a `Checkpoint` of the same study, settings and table. On a CPU the
             run then ends bit by bit where an uninterrupted one ends.
         clock: Seconds; only decides when snapshots and checkpoints are taken.
+        own: Whether the table is the user's own: it then has rivals and no published figures.
     """
     control = control or Control()
-    loop = _Loop(study, clock)
+    loop = _Loop(study, clock, own)
     if checkpoint is not None:
         loop.resume(checkpoint)
     total = study.restarts * study.max_steps
@@ -78,8 +81,8 @@ def train(
 
 
 class _Loop:
-    def __init__(self, study: Study, clock: Callable[[], float]) -> None:
-        self.study = study
+    def __init__(self, study: Study, clock: Callable[[], float], own: bool) -> None:
+        self.study, self.own = study, own
         self.clock = clock
         self.at = Position()
         self.kept: list[tuple[float, Tensors]] = []  # best of each restart, the present one last
@@ -152,7 +155,7 @@ class _Loop:
             return State.CONVERGED
         if at.since_start < study.max_steps * (at.stage + 1) // study.stages:
             return None
-        return State.CONVERGED if study.scheduled else State.HIT_LIMIT
+        return State.FINISHED if study.scheduled else State.HIT_LIMIT
 
     def move_on(self, ending: State) -> None:
         """From the end of a stage to the next one, or to the next restart."""
@@ -174,21 +177,21 @@ class _Loop:
 
     def verdict(self) -> tuple[State, str]:
         study = self.study
+        if study.scheduled and self.at.step == study.restarts * study.max_steps:
+            return State.FINISHED, study.reason or (
+                f"All {study.max_steps} steps of the learning-rate schedule are done; a higher "
+                "limit lowers the rate more slowly and may fit better."
+            )
         if study.reason:
             return State.CONVERGED, study.reason
-        if study.scheduled and self.at.step == study.restarts * study.max_steps:
-            return State.CONVERGED, (
-                f"The learning rate has come to rest after {study.max_steps} steps; more of them "
-                "let it fall more slowly."
-            )
         if all(e is State.CONVERGED for e in self.endings):
             return State.CONVERGED, (
                 f"The score has not risen by more than {study.tolerance:g} "
                 f"in {study.patience} steps."
             )
         return State.HIT_LIMIT, (
-            f"Not converged within the limit of {study.max_steps} steps; the best so far is kept. "
-            "Raise the limit to go further."
+            f"Not converged after {study.max_steps} steps; the best step is kept. A higher limit "
+            "may fit better."
         )
 
     def diverge(self, elbo: float) -> Iterator[Event]:
@@ -205,7 +208,20 @@ class _Loop:
         if not self.kept:
             yield Finished(state, "No step was taken, so there is no model.", Report())
             return
-        report = self.study.finalize(self.kept)
+        study = self.study
+        report = study.finalize(self.kept)
+        report = compared(
+            report,
+            study.comparison(report),
+            self.at.seconds,
+            own=self.own,
+            rivals=self.own and getattr(study.settings, "baselines", True),
+            seed=study.settings.seed,
+        )
+        done = state in (State.CONVERGED, State.FINISHED)
+        if done and report.verdict is not None and report.verdict.nothing:
+            nothing = report.verdict.nothing
+            state, reason = State.LEARNED_NOTHING, nothing[0].upper() + nothing[1:]
         yield Snapshot(self.at.step, self.study.snapshot())
         yield Fitted(blob(*self.study.fitted()))
         yield Finished(state, reason, report)

@@ -17,9 +17,11 @@ import pandas as pd
 from scant import __version__
 from scant.errors import BadInput, NotFound
 from scant.events import Finished, Progress
+from scant.training.model_card import page
 from scant.training.output_folder import check_writable, output
+from scant.verdict import Verdict
 
-SETTINGS, MODEL = "settings.json", "model.safetensors"
+SETTINGS, MODEL, CARD = "settings.json", "model.safetensors", "model_card"
 DIGEST = "model_sha256"  # in settings.json, by which a damaged model is known
 
 
@@ -35,7 +37,13 @@ def metrics_record(end: Finished) -> dict[str, Any]:
         "reason": end.reason,
         "metrics": [_finite(asdict(metric)) for metric in end.report.metrics],
         "notes": list(end.report.notes),
+        "verdict": verdict_record(end.report.verdict),
     }
+
+
+def verdict_record(made: Verdict | None) -> dict[str, Any] | None:
+    """The verdict with its sentences; None where there is none."""
+    return made and {**asdict(made), "sentences": made.sentences()}
 
 
 def check_folder(out: Path) -> None:
@@ -61,6 +69,7 @@ def write(
     steps: Sequence[Progress],
     model: bytes | None,
     further: Iterable[Path] = (),
+    card: str = "",
 ) -> None:
     """Write a fit's folder, all of it or nothing; an earlier result there is replaced.
 
@@ -71,6 +80,7 @@ def write(
         steps: Its curve.
         model: The blob of its `Fitted` event, None where it left none.
         further: Files that are moved into it, such as predictions.
+        card: The run's model card in Markdown (see `training.model_card`).
     """
     check_folder(out)
     out = out.resolve()
@@ -89,6 +99,9 @@ def write(
             (making / MODEL).write_bytes(model)
         for file in further:
             shutil.move(file, making / file.name)
+        if card:
+            (making / f"{CARD}.md").write_text(card, encoding="utf-8")
+            (making / f"{CARD}.html").write_text(page(card), encoding="utf-8")
         if out.is_dir():
             shutil.rmtree(out)
         making.rename(out)

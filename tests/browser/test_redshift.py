@@ -42,7 +42,7 @@ def redshift(visit: Callable[[str], Page]) -> Page:
 
 
 def test_it_opens_alive_and_every_figure_says_what_it_shows(redshift: Page) -> None:
-    expect(status(redshift)).to_contain_text(re.compile("^converged|^hit limit"))
+    expect(status(redshift)).to_contain_text(re.compile("^converged|^finished|^step limit"))
     for title in (
         "Where the uncertainty comes from", "Features that matter", "Probability integral",
         "Coverage of intervals", "What more data", "Bands missing", "Bin by bin",
@@ -75,7 +75,9 @@ def test_training_is_seen_from_the_first_step_to_the_result(page: Page, app_url:
     button(page, "Train").click()
     expect(page).to_have_url(re.compile("[?&]run="), timeout=PATIENCE)
     expect(status(page)).not_to_contain_text("recorded")
-    expect(status(page)).to_contain_text(re.compile("^converged|^hit limit"), timeout=PATIENCE)
+    expect(status(page)).to_contain_text(
+        re.compile("^converged|^finished|^step limit"), timeout=PATIENCE
+    )
     expect(reading(page, "Objective")).to_contain_text(re.compile(r"^Step \d+:"))
     expect(reading(page, "Prediction against truth")).to_contain_text("120 rows")
     expect(page.get_by_role("row", name="this run")).to_be_visible(timeout=PATIENCE)
@@ -256,11 +258,10 @@ def test_an_own_table_is_mapped_trained_on_and_deleted(page: Page, app_url: str)
     page.goto(f"{app_url}/redshift?{SMALL}")
     expect(status(page)).to_contain_text("recorded", timeout=PATIENCE)
     drop(page, "mine.csv", survey("blue,green,red,distance"))
-    missing = page.get_by_text("Still to say: which column is “z”?")
+    missing = page.get_by_text("Which column is “z”?")
     expect(missing).to_be_visible(timeout=PATIENCE)
     expect(button(page, "Use this table")).to_be_hidden()
-    page.get_by_role("combobox", name="Column of “z”").click()
-    page.get_by_role("menuitem", name="distance").click()
+    page.get_by_label("Use distance as").select_option("z")
     expect(missing).to_be_hidden(timeout=PATIENCE)
     use_and_train(page, "mine.csv: 450 rows, 4 columns")
     come_to(page, "What if a band")

@@ -100,6 +100,9 @@ class Study:
         self.mean = best["mean"].detach()
         return Report((Metric("toy", "score", score),), self.snapshot(), ("It ended.",))
 
+    def comparison(self, report: Report) -> None:
+        return None
+
     def fitted(self) -> tuple[Tensors, dict[str, Any]]:
         return {"mean": self.mean}, {"toy": True}
 

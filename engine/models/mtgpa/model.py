@@ -36,6 +36,7 @@ from jaxtyping import Float
 from linear_operator import to_linear_operator
 from linear_operator.operators import KroneckerProductLinearOperator
 from scant.errors import BadInput
+from scant.models.hyperprior import log_hyperprior
 from scant.models.mtgpa.initialization import check, inducing_points, signs, spacing
 from scant.models.mtgpa.likelihoods import Likelihood, Moments, MTGPAPrediction, likelihood
 from scant.models.mtgpa.prior import Coregionalisation, Data, mass
@@ -234,7 +235,7 @@ class MTGPA(GP):
         return total
 
     def elbo(self, data: Data, weight: Float[Tensor, " n"] | None = None) -> Float[Tensor, ""]:
-        """The bound 5.10, in nats, summed over the rows and not divided by their number.
+        """The bound 5.10 and registered priors, in nats, summed over the rows, not divided by them.
 
         Args:
             data: All rows, or a minibatch.
@@ -242,7 +243,8 @@ class MTGPA(GP):
         """
         with self._held():
             values, kl = self.expected_log_likelihood(data), self.kl_divergence()
-        return (values if weight is None else weight * values).sum() - kl  # (5.10)
+        total = (values if weight is None else weight * values).sum() - kl  # (5.10)
+        return total + log_hyperprior(self)
 
     @torch.no_grad()
     def predict(

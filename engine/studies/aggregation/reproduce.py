@@ -115,7 +115,7 @@ def _dust(seed: int, folder: Path | None) -> Iterator[Case]:
 
 def _run(table: pd.DataFrame, values: dict[str, Any], more: bool) -> list[Metric]:
     """Figures of a run and of its baselines; with `more`, of dependent GPs as well."""
-    run = fit("aggregation", table, **values)
+    run = fit("aggregation", table, own=False, **values)
     *_, last = run
     assert isinstance(last, Finished)
     study: Any = run.study

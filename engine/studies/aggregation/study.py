@@ -19,6 +19,7 @@ from scant.events import Report
 from scant.models.mtgpa.model import MTGPA
 from scant.models.mtgpa.training import MTGPATrainer
 from scant.random import restart_generator
+from scant.rivals.comparison import Comparison
 from scant.studies.aggregation import preprocessing as space
 from scant.studies.aggregation.entry import AggregationSettings
 from scant.studies.aggregation.explore import answer
@@ -145,6 +146,12 @@ class Study(TrainedStudy):
     def train(self) -> TrainingData:
         """The rows of this run."""
         return TrainingData(self.observed, self.rows, self.data)
+
+    def comparison(self, report: Report) -> Comparison | None:
+        """The problem as a matrix (see `comparison.py` beside this file)."""
+        from scant.studies.aggregation.comparison import comparison
+
+        return comparison(self.posterior, self.train)
 
     def fitted(self) -> tuple[Tensors, dict[str, Any]]:
         tensors = {f"model.{k}": v for k, v in self.model.state_dict().items()}

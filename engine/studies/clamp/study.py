@@ -15,6 +15,7 @@ import pandas as pd
 import torch
 from scant.events import Report
 from scant.models.laplace import stopping
+from scant.rivals.comparison import Comparison
 from scant.studies.clamp import pictures
 from scant.studies.clamp import splits as rows_of
 from scant.studies.clamp.active_learner import ActiveLearner
@@ -34,7 +35,6 @@ class Study:
 
     restarts = 1
     stages = 1
-    scheduled = False
     tolerance = TOLERANCE
 
     def __init__(
@@ -57,6 +57,7 @@ class Study:
         self.random: list[ActiveLearner] = []
         self.measured: dict[str, list[Any]] = {name: [] for name in (*HISTORY, *METHODS)}
         self.chunk = s.batch_size
+        self.scheduled = s.expert == "you"  # a person's session has one step, and then waits
         if s.expert == "you":
             self.max_steps = 1
             return
@@ -75,7 +76,7 @@ class Study:
     def patience(self) -> int:
         """Steps without a better F1: they count once predictions have settled as well."""
         if self.settings.expert == "you":
-            return 1  # the run has done its part
+            return 0
         steps = self.settings.patience * -(-self.settings.batch_size // self.chunk)
         return steps if steps and self.advice().stop else 0
 
@@ -83,7 +84,7 @@ class Study:
     def reason(self) -> str:
         """Why the session is over, for now or by the advice."""
         if self.settings.expert == "you":
-            return "It waits for your labels."
+            return "The pool is prepared; it waits for your labels."
         result = self.advice()
         return result.text if result.stop else ""
 
@@ -229,6 +230,12 @@ class Study:
             self.load(max(restarts, key=lambda pair: pair[0])[1], {})
         text = () if self.settings.expert == "you" else (self.advice().text,)
         return write_report(self.present, self.snapshot(), self.measured, text)
+
+    def comparison(self, report: Report) -> Comparison | None:
+        """The problem as a matrix (see `comparison.py` beside this file)."""
+        from scant.studies.clamp.comparison import comparison
+
+        return comparison(self.present, report)
 
     def fitted(self) -> tuple[Tensors, dict[str, Any]]:
         return self.present.tensors()

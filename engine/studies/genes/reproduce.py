@@ -95,6 +95,6 @@ def _cases(
 
 def run(table: pd.DataFrame, values: dict[str, Any]) -> Report:
     """HMOGP-LV trained on a table as the settings say, and the other models beside it."""
-    *_, last = fit("genes", table, **values)
+    *_, last = fit("genes", table, own=False, **values)
     assert isinstance(last, Finished)
     return last.report

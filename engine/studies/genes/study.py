@@ -15,6 +15,7 @@ import torch
 from scant.events import Report
 from scant.models.replicated.data import Data, Scale
 from scant.random import restart_generator
+from scant.rivals.comparison import Comparison
 from scant.studies import intervals
 from scant.studies.genes import models
 from scant.studies.genes import preprocessing as rows
@@ -100,6 +101,12 @@ class Study(TrainedStudy):
     def finalize(self, restarts: list[tuple[float, Tensors]]) -> Report:
         score = self._start_from_best(restarts)
         return write_report(self.posterior, score)
+
+    def comparison(self, report: Report) -> Comparison | None:
+        """The problem as a matrix (see `comparison.py` beside this file)."""
+        from scant.studies.genes.comparison import comparison
+
+        return comparison(self.posterior, report)
 
     def fitted(self) -> tuple[Tensors, dict[str, Any]]:
         tensors = {f"model.{k}": v for k, v in self.model.state_dict().items()}

@@ -14,6 +14,7 @@ import pandas as pd
 import torch
 from scant.events import Report
 from scant.random import restart_generator
+from scant.rivals.comparison import Comparison
 from scant.studies.mitosis import covariances, models
 from scant.studies.mitosis import splits as rows
 from scant.studies.mitosis.cost import MOST_DGPLVM as MOST
@@ -145,6 +146,12 @@ class Study(TrainedStudy):
         score = self._start_from_best(restarts)
         self.reader, self.chances, self.how = settle(self.data, self.model, self.data.train)
         return write_report(self.present, self.snapshot(), score)
+
+    def comparison(self, report: Report) -> Comparison | None:
+        """The problem as a matrix (see `comparison.py` beside this file)."""
+        from scant.studies.mitosis.comparison import comparison
+
+        return comparison(self.present, report)
 
     def fitted(self) -> tuple[Tensors, dict[str, Any]]:
         chances = self.chances

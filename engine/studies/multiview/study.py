@@ -14,6 +14,7 @@ import pandas as pd
 import torch
 from scant.events import Report
 from scant.random import restart_generator
+from scant.rivals.comparison import Comparison
 from scant.studies.multiview import splits as rows
 from scant.studies.multiview.entry import MultiviewSettings
 from scant.studies.multiview.fitted import FittedMultiview, Prepared
@@ -107,6 +108,12 @@ class Study(TrainedStudy):
 
         score = self._start_from_best(restarts)
         return write_report(self.present, self.snapshot(), score)
+
+    def comparison(self, report: Report) -> Comparison | None:
+        """The problem as a matrix (see `comparison.py` beside this file)."""
+        from scant.studies.multiview.comparison import comparison
+
+        return comparison(self.present)
 
     def fitted(self) -> tuple[Tensors, dict[str, Any]]:
         tensors = {f"model.{k}": v for k, v in self.parameters().items()}

@@ -16,6 +16,7 @@ from jaxtyping import Int
 from scant.events import Report
 from scant.models.mogp_ar.training import MOGPARTrainer
 from scant.random import restart_generator
+from scant.rivals.comparison import Comparison
 from scant.studies.omniglot import coregionalization as matrices
 from scant.studies.omniglot import models, temperature
 from scant.studies.omniglot import preprocessing as rows
@@ -174,6 +175,12 @@ class Study(TrainedStudy):
             self.temperature, message = temperature.find(self.data, self.model)
         report = write_report(self.present, self.snapshot(), score)
         return replace(report, notes=(message, *report.notes)) if message else report
+
+    def comparison(self, report: Report) -> Comparison | None:
+        """The problem as a matrix (see `comparison.py` beside this file)."""
+        from scant.studies.omniglot.comparison import comparison
+
+        return comparison(self.data, report)
 
     def fitted(self) -> tuple[Tensors, dict[str, Any]]:
         tensors = {f"model.{k}": v for k, v in self.model.state_dict().items()}

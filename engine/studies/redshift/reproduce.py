@@ -119,7 +119,7 @@ def _variants(quick: bool) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _run(data: pd.DataFrame | None, values: dict[str, Any]) -> Report:
-    *_, last = fit("redshift", data, **values)
+    *_, last = fit("redshift", data, own=False, **values)
     assert isinstance(last, Finished)
     return last.report
 

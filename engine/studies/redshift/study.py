@@ -26,6 +26,7 @@ from scant.models.gpz.row_sums import LocalRows, Pattern, RowSums
 from scant.models.gpz.training import GPzTrainer
 from scant.models.gpz.weights import balanced_weights, normal_weights, normalized_weights
 from scant.random import restart_generator
+from scant.rivals.comparison import Comparison
 from scant.studies import intervals
 from scant.studies.learned_region import LearnedRegion
 from scant.studies.predicted_table import checked, with_columns
@@ -260,6 +261,12 @@ class Study(TrainedStudy):
         self.members = Members.of(models, x)
         self.known = x[:: -(-len(x) // KNOWN)].contiguous()
         return write_report(self.posterior, self.learn)
+
+    def comparison(self, report: Report) -> Comparison | None:
+        """The problem as a matrix (see `comparison.py` beside this file)."""
+        from scant.studies.redshift.comparison import comparison
+
+        return comparison(self.posterior, self.learn)
 
     def fitted(self) -> tuple[Tensors, dict[str, Any]]:
         posterior = self.posterior

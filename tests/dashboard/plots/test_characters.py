@@ -28,7 +28,7 @@ def test_one_scale_over_all_matrices() -> None:
     side = np.reshape(plot.cells.data["side"], (2, 3, 3))
     value = np.reshape(plot.cells.data["value"], (2, 3, 3))
     assert (side / side.max()) ** 2 == pytest.approx(np.abs(value) / 4)
-    assert "the greatest entry is 4, in B1: Anu/b with itself" in plot.alt
+    assert "the largest entry is 4, in B1: Anu/b with itself" in plot.alt
     # within Anu |-0.5| and its quarter, between 0.25 and 0 and theirs
     assert "The mean size of entries between alphabets is 25% of the mean within one" in plot.alt
 
