@@ -210,12 +210,15 @@ class _Loop:
             return
         study = self.study
         report = study.finalize(self.kept)
+        rivals = self.own and getattr(study.settings, "baselines", True)
+        if rivals:
+            yield Note("Training has ended; general tools are fitted to the same rows beside it.")
         report = compared(
             report,
             study.comparison(report),
             self.at.seconds,
             own=self.own,
-            rivals=self.own and getattr(study.settings, "baselines", True),
+            rivals=rivals,
             seed=study.settings.seed,
         )
         done = state in (State.CONVERGED, State.FINISHED)
