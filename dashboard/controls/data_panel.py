@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 
 import panel_material_ui as pmui
+from panel.viewable import Viewable
 from scant.dashboard.controls.fetch import FetchButton
 from scant.dashboard.controls.upload import Upload
 from scant.dashboard.frame.template import text
 from scant.dashboard.study_page.context import ControlsContext
 from scant.dashboard.study_page.widgets import column
 from scant.errors import NotFound
+from scant.store import UploadRecord
 from scant.store.trouble import StoreTrouble
-
-OWN = "upload"  # the choice that opens the wizard
-
-NO_TABLE = (
-    "no table is selected yet; upload one and press Use this table, or choose another source."
-)
 
 
 class DataPanel:
-    """A choice of sources, and the upload wizard where the visitor has a table of their own."""
+    """A choice of sources, the visitor's own tables among them; the wizard adds to these."""
 
     def __init__(self, page: ControlsContext) -> None:
         self._page = page
@@ -47,13 +44,18 @@ class DataPanel:
 
     @property
     def value(self) -> str:
-        """The chosen data: "demo", a fetched data set's name, "upload:<id>", or "" for none."""
-        return "" if self._choice.value == OWN else str(self._choice.value)
+        """The chosen data: "demo", a fetched data set's name, or "upload:<id>"."""
+        return str(self._choice.value)
 
     @property
     def wanting(self) -> str:
         """Why nothing can be trained on what is chosen, in a sentence; "" if nothing is wanting."""
-        return NO_TABLE if self._choice.value == OWN else self.fetch.wanting
+        return self.fetch.wanting
+
+    @property
+    def wizard(self) -> Sequence[Viewable]:
+        """The upload wizard, and what listens for files on the whole page."""
+        return [self.upload.dialog, self.upload.intake]
 
     def watch(self, changed: Callable[[], None]) -> None:
         """Have `changed()` called when other data are chosen, or have come."""
@@ -82,16 +84,16 @@ class DataPanel:
             if self._choice.options:
                 return  # the choice stays as it was; the page says what the matter is
             uploads = []
-        own = {
-            f"{u.name} ({u.rows} rows)": f"upload:{u.id}"
-            for u in uploads
-            if u.study == self._page.entry.name
-        }
+        own = _named([u for u in uploads if u.study == self._page.entry.name])
         foreign = {k: v for k, v in self._foreign.items() if v not in own.values()}
         sources = {source.title: source.name for source in self._page.entry.sources}
-        options = {**sources, **own, **foreign, "Upload a table…": OWN}
+        options = {**sources, **own, **foreign}
         value = kept if kept in options.values() else next(iter(sources.values()))
         self._choice.param.update(options=options, value=value)
+
+    def try_demonstration(self) -> None:
+        """Choose the demonstration's data."""
+        self._choice.value = self._page.entry.sources[0].name
 
     def _uploaded(self, upload: str) -> None:
         self.refresh()
@@ -99,7 +101,6 @@ class DataPanel:
 
     def _chosen(self) -> None:
         value = self._choice.value
-        self.upload.panel.visible = value == OWN or str(value).startswith("upload:")
         self.upload.show(str(value))
         source = next((s for s in self._page.entry.sources if s.name == value), None)
         self.fetch.show(source.name if source is not None and source.kind == "fetched" else "")
@@ -113,3 +114,17 @@ class DataPanel:
         """What is chosen, or what is known of it, is not what it was."""
         for changed in self._listeners:
             changed()
+
+
+def _named(uploads: Sequence[UploadRecord]) -> dict[str, str]:
+    """The visitor's tables by names that tell them apart: when, where two have the same."""
+    named: dict[str, str] = {}
+    plain = [f"{u.name} ({u.rows:,} rows)" for u in uploads]
+    for upload, label in zip(uploads, plain):
+        if plain.count(label) > 1:
+            at = time.strftime("%d %b, %H:%M:%S", time.localtime(upload.created))
+            label = f"{upload.name} ({upload.rows:,} rows, {at})"
+        while label in named:
+            label += " again"
+        named[label] = f"upload:{upload.id}"
+    return named

@@ -74,7 +74,7 @@ class LaplaceGPClassifier(GPClassifier):
         label, inputs = self._learn_classes(y), self._scale_to(x)
         prior = Prior() if self.prior else None
         model = LaplaceGPC.build(inputs, label, self.link, self.ard, prior)
-        trainer = AdamLBFGS(model, lambda: model.log_evidence() + model.log_prior(), 1, adam=0)
+        trainer = AdamLBFGS(model, model.elbo, 1, adam=0)
         self.n_iter_ = self._climb(trainer, len(inputs)).steps
         with torch.no_grad():
             self.elbo_ = float(model.log_evidence())

@@ -19,11 +19,12 @@ from scant.rivals.comparison import Comparison
 from scant.studies.clamp import pictures
 from scant.studies.clamp import splits as rows_of
 from scant.studies.clamp.active_learner import ActiveLearner
-from scant.studies.clamp.entry import COMPARED, METHODS, QUEUE, ClampSettings
+from scant.studies.clamp.entry import COMPARED, METHODS, QUEUE, ROLES, ClampSettings
 from scant.studies.clamp.fitted import TOLERANCE, FittedClamp, Prepared
 from scant.studies.clamp.splits import Rows
 from scant.studies.clamp.table import PatchPool, pixels
-from scant.studies.protocol import Step, Tensors, arrays, part, required
+from scant.studies.protocol import Step, Tensors, arrays, part, required, roles
+from scant.studies.split import marks
 
 TURN = 0.25  # seconds at most that a simulated expert who takes his time keeps the run waiting
 HISTORY = ("labels", "validation_f1", "evidence", "flips", "expected")
@@ -41,9 +42,12 @@ class Study:
         self, settings: ClampSettings, table: pd.DataFrame | None, device: torch.device
     ) -> None:
         table = required("clamp", table)
-        rows = rows_of.prepare(settings, PatchPool.of(table, positive=settings.positive_class))
+        pool = PatchPool.of(table, positive=settings.positive_class)
+        rows = rows_of.prepare(settings, pool, marks(table))
         self._set_data(Prepared(settings, metadata_of(settings, rows), rows, None, device))
         self.notes += rows_of.notes(settings, rows, len(table))
+        own = {word: rows.row[rows.role == i] for i, word in enumerate(ROLES)}
+        self.roles = roles(len(table), **own)
         if settings.expert == "you":
             self.notes.append("Waiting for your labels: the first patches are drawn at random.")
 
@@ -260,6 +264,10 @@ class Study:
         own = part(tensors, "active.")
         study.active.load(own)
         return study
+
+    @property
+    def inputs(self) -> list[str]:
+        return list(self.data.rows.pool.features) if self.data.rows.given == "columns" else []
 
     def predict(self, table: pd.DataFrame) -> pd.DataFrame:
         """The table with the class that each row is taken for, and its probability.

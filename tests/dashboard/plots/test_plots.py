@@ -138,14 +138,14 @@ def test_kept_reads_the_metrics_at_the_slider() -> None:
     plot = KeptPlot()
     plot.show(np.array([[0.5, 1.0], [0.1, 0.2], [2, 1], [100, 90], [95, 80], [0, 0.01]], float))
     plot.at(0.75)
-    assert "75% most confident: RMSE 0.1500, mean log-likelihood 1.5000" in plot.alt
+    assert "The 75% most confident rows: RMSE 0.1500, mean log-likelihood 1.5000" in plot.alt
     assert all(mark.location == 0.75 for mark in plot.marks)
 
 
 def test_bins_leave_out_empty_ones() -> None:
     plot = BinsPlot()
     plot.show(np.array([[0, 0.5], [0.5, 1], [0.1, np.nan], [0.01, np.nan], [0, np.nan], [5, 0.0]]))
-    assert plot.alt.startswith("1 bins")
+    assert plot.alt.startswith("1 bin,")
     assert len(plot.rows.data["left"]) == 1
 
 

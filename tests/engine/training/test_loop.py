@@ -161,7 +161,8 @@ def test_divergence_at_once_leaves_no_model() -> None:
 def test_converged_and_hit_limit_are_told_apart_in_words() -> None:
     limit = list(scant.fit("toy", max_steps=8))[-1]
     assert limit.state is State.HIT_LIMIT
-    assert "still rose after 8 steps" in limit.reason
+    assert "after 8 steps" in limit.reason
+    assert "Not converged" in limit.reason
     events = list(scant.fit("toy", max_steps=5000, patience=20))
     assert events[-1].state is State.CONVERGED
     assert "20 steps" in events[-1].reason
@@ -172,7 +173,7 @@ def test_a_schedule_that_has_come_to_rest_is_an_end(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(study_class("toy"), "scheduled", True)
     rest = list(scant.fit("toy", max_steps=8, restarts=2))[-1]
     assert rest.state is State.FINISHED
-    assert rest.reason.startswith("All 8 steps are done")
+    assert "All 8 steps of the learning-rate schedule are done" in rest.reason
     early = list(scant.fit("toy", max_steps=5000, patience=20))[-1]
     assert early.state is State.CONVERGED
     assert "20 steps" in early.reason
