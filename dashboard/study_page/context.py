@@ -117,6 +117,9 @@ class FormWords(Protocol):
     def watch(self, changed: Callable[[], None]) -> None:
         """Have `changed()` called whenever a setting changes."""
 
+    def say_rows(self, rows: int | None) -> None:
+        """Tell how many rows the chosen data have."""
+
 
 class ChosenData(Protocol):
     """The table that a run would use."""

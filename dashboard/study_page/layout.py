@@ -69,6 +69,10 @@ class LaidOut(Protocol):
         """What a run would cost."""
 
     @property
+    def everything(self) -> Panelled:
+        """The offer to fit on all rows."""
+
+    @property
     def replay(self) -> Panelled:
         """The run from its first step on."""
 
@@ -135,7 +139,8 @@ class Layout:
             "Explore": (column(css=style("figures")), views.explore),
         }
         self._verdict = text("", visible=False)
-        self._result = section("Result", self._verdict, self._late["Result"][0], visible=False)
+        result, everything = self._late["Result"][0], page.everything.panel
+        self._result = section("Result", self._verdict, result, everything, visible=False)
         self._explore = section("Explore", self._asking, self._late["Explore"][0], visible=False)
         controls = [] if page.present else self._controls()
         self.panel = column(

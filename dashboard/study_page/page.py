@@ -4,7 +4,7 @@ A page supplies a `views.PageViews` and is given a `context.PageContext`; both s
 
 The keep section calls `scant.dashboard.export`, each function given the run's `live.RunState`
 (record, settings, report, trace, metadata): `notebook(run) -> bytes`, `script(run) -> str`,
-`metrics_csv(run) -> str`, `predictions_csv(run, entry) -> str`, `settings_json(run) -> str`,
+`metrics_csv(run) -> str`, `settings_json(run) -> str`,
 `figures_html(run, views) -> str`. A function that raises `BadInput` shows its sentence.
 """
 
@@ -24,9 +24,10 @@ from urllib.parse import urlencode
 
 import numpy as np
 import panel as pn
-from scant.dashboard.controls.data_panel import DataPanel
+from scant.dashboard.controls.data_panel import OWN, DataPanel
 from scant.dashboard.controls.estimate import Estimate
 from scant.dashboard.controls.export_panel import ExportPanel
+from scant.dashboard.controls.fit_everything import FitEverything
 from scant.dashboard.controls.health_banner import HealthBanner
 from scant.dashboard.controls.replay import Replay
 from scant.dashboard.controls.run_bar import SAY_EVERY, RunBar
@@ -86,6 +87,8 @@ class StudyPage:
         self.figures = {id(v): self._figure(v) for v in self.views.every()}
         self.form = SettingsForm(study.settings, study.presets)
         self.data = DataPanel(self)
+        self._start = study.start()
+        self.data.watch(self._data_chosen)
         self.estimate = Estimate(self)
         beside = {"Use your own data": self.data.upload.open,
                   "Try it on the demonstration": self._try_demonstration}  # fmt: skip
@@ -94,6 +97,7 @@ class StudyPage:
             beside={} if self.lesson.hides("Data") else beside, page=study.title,
         )  # fmt: skip
         self.replay = Replay(visit.doc, self._show_recorded)
+        self.everything = FitEverything(self)
         self.keep = ExportPanel(self)
         self.list = RunList(self)
         self.trouble = HealthBanner(visit.site, visit.doc)
@@ -230,8 +234,8 @@ class StudyPage:
         self._turns.clear()
         for view in self.views.every():
             view.clear(history)
-        self.form.fill(history.record.settings)
         self.data.show(history.record.data)
+        self.form.fill(history.record.settings)
         self.keep.open(history)
         self.replay.close()
         self.layout.reveal(False)
@@ -262,6 +266,7 @@ class StudyPage:
             self.layout.judge(card(run.report))
             self.layout.reveal(True)
             self.list.refresh()
+        self.everything.show(run)
         if run.state.final:
             self.replay.offer(run, partial(self.service.store.snapshots, run.id))
             self.keep.open(run)
@@ -307,23 +312,30 @@ class StudyPage:
         try:
             self.open(wanted)
         except NotFound as error:
+            self.form.fill(self._start)
             self.bar.show(None, may_steer=False)
             if "run" in query or wanted in self.service.store.damaged:
                 self.say(str(error), "error")
         warnings = [*self.lesson.warnings]
+        if query.get("data") and "run" not in query:
+            self.data.show(query["data"])
         if self.lesson.preset or (settings and "run" not in query):
-            start = self.entry.presets.get(self.lesson.preset, {})
+            start = self.entry.presets.get(self.lesson.preset, self._start)
             warnings += self.form.fill_from_query(settings, start)
         self.layout.warn(warnings)
         if query.get("compare"):
             self.list.tick(query["compare"].split(","))
-        if "data" in query and "run" not in query:
-            self.data.show(query["data"])
 
     def _up(self) -> None:
         self.watcher.up = True
         self.watcher.schedule_update()
         self.service.prefetch_demo(self.entry.name)
+
+    def _data_chosen(self) -> None:
+        """Settings that nobody has changed follow the data: an own table is used wholly."""
+        start = self.entry.start(self.data.value or OWN)
+        self.form.start_from(self._start, start)
+        self._start = start
 
     def _train(self) -> None:
         if self.visit.site.fault:
@@ -382,7 +394,7 @@ class StudyPage:
     def address(self) -> None:
         if pn.state.location is not None and self.run is not None:
             settings = self.entry.settings.parse(self.run.record.settings)
-            parameters = {"run": self.run.id, **settings.changed(), "seed": settings.seed}
+            parameters = {"run": self.run.id, **self.entry.link(self.run.record.data, settings)}
             parameters |= self.lesson.query()
             if self.present:
                 parameters["present"] = "1"

@@ -144,7 +144,7 @@ def estimate(
     s = settings
     images = columns <= COLUMNS
     making = rows * (0.01 if images else 0.0) * (12 if s.feature_extractor == "InceptionV3" else 1)
-    if not counts and s.seed == 0 and s.feature_extractor in (FEATURES[0], FEATURES[2]):
+    if not counts and s.data_seed == 0 and s.feature_extractor in (FEATURES[0], FEATURES[2]):
         making = 0.0  # of what we draw ourselves they are shipped
     held = 500e6 + rows * (200e3 if images else 200)
     if s.expert == "you":

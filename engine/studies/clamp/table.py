@@ -20,6 +20,7 @@ import pandas as pd
 from jaxtyping import Float, Int, UInt8
 from PIL import Image
 from scant.errors import BadInput
+from scant.studies.split import SPLIT
 from scant.tables.as_finite import finite
 from scant.tables.column_matching import listed
 from scant.tables.schema import Column, RowNumbers, TableSchema
@@ -63,6 +64,7 @@ TABLE = TableSchema(
             doc="the patch as a JPEG or PNG file in base64",
             aliases=("patch", "jpeg", "png"),
         ),
+        SPLIT,
     ),
     features=True,
     images=True,
