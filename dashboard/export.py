@@ -81,8 +81,6 @@ def model_card(run: RunState, table: pd.DataFrame | None, model: bytes | None) -
     )
 
 
-
-
 def table_csv(frame: pd.DataFrame) -> bytes:
     """A visitor's table as it was learned from, which notebook and script read.
 
