@@ -14,7 +14,7 @@ from scant.tables.number_style import POINTS, NumberStyle
 
 # Words for "not measured": of people, of statistical packages and offices, of spreadsheets.
 _PLAIN = ("", "na", "n/a", "#n/a", "nan", "null", "none", "-", "--", "?")
-_ODD = (".", "..", "*", "**", "n.a.", "<na>", "(x)", "(d)", "(s)", "(z)", "(na)")
+_ODD: tuple[str, ...] = (".", "..", "*", "**", "n.a.", "<na>", "(x)", "(d)", "(s)", "(z)", "(na)")
 _ODD += ("#div/0!", "#value!", "#ref!", "#num!", "#name?")
 EMPTY = pa.array([*_PLAIN, *_ODD])
 NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"

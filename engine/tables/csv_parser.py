@@ -37,8 +37,14 @@ class RawTable:
     notes: tuple[str, ...]
 
 
-def parse(text: str, name: str, maximum_columns: int) -> RawTable:
+def parse(text: str, name: str, maximum_columns: int, *, ends: bool = True) -> RawTable:
     """Columns of text.
+
+    Args:
+        text: Of the file.
+        name: What messages call it.
+        maximum_columns: More are refused.
+        ends: Whether its last lines may be totals or footnotes; not where a file is cut.
 
     Raises:
         BadInput: Header only, too many rows or columns, unclear delimiter, ragged rows, names that
@@ -83,7 +89,7 @@ def parse(text: str, name: str, maximum_columns: int) -> RawTable:
         names = [f"column {i}" for i in range(1, len(header) + 1)]
         body, blank = f"{delimiter.join(names)}\n{body}", blank - 1
         notes.append(f"{name} has no header; its columns are called {names[0]!r} and so on.")
-    cells, uneven = _cells(body, delimiter, len(header), name)
+    cells, uneven = _cells(body, delimiter, len(header), name, ends)
     if uneven.ragged:
         row, expected, got = uneven.first
         more = f" (and {uneven.ragged - 1:,} more rows)" if uneven.ragged > 1 else ""
@@ -111,7 +117,7 @@ def parse(text: str, name: str, maximum_columns: int) -> RawTable:
         rows = rows[filled[1:]]
         filled[0] = False
         columns = [c.filter(pa.array(filled)) for c in columns]
-    if count := margins.footnotes(columns):
+    if ends and (count := margins.footnotes(columns)):
         what = columns[0][len(rows) - count].as_py()[:40]
         notes.append(
             f"{name}: row {rows[-count]} ({what!r}) is no row of the table and was left out."
@@ -147,7 +153,9 @@ def _lines(body: str) -> Iterator[str]:
     return (line[0] for line in _LINE.finditer(body))
 
 
-def _cells(body: str, delimiter: str, width: int, name: str) -> tuple[pa.Table, _Uneven]:
+def _cells(
+    body: str, delimiter: str, width: int, name: str, ends: bool
+) -> tuple[pa.Table, _Uneven]:
     """All records as text, the header among them, and what was wrong with others."""
     uneven = _Uneven()
 
@@ -187,7 +195,7 @@ def _cells(body: str, delimiter: str, width: int, name: str) -> tuple[pa.Table, 
         raise BadInput(f"{name} cannot be read as CSV ({reason}); save it as CSV again.") from None
     end = table.num_rows + len(uneven.padding) + uneven.ragged
     last = all(number > end - _FOOTNOTES for number in uneven.short)
-    if last and uneven.ragged == len(uneven.short) and table.num_rows > 4:
+    if ends and last and uneven.ragged == len(uneven.short) and table.num_rows > 4:
         uneven.padding = sorted(uneven.padding + uneven.short)
         uneven.ragged = 0
     return table, uneven

@@ -43,8 +43,8 @@ def as_numbers(cells: Cells) -> tuple[Cells, str]:
         moments = pd.to_datetime(
             known, format="mixed", dayfirst=day_first, errors="coerce", utc=True
         )
-        numbers = (moments - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)
-        numbers = numbers.to_numpy(dtype=np.float64)
+        days = (moments - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)
+        numbers = np.asarray(days, dtype=np.float64)
         note = "its dates were read as days since 1970-01-01"
     values = np.asarray(numbers, dtype=np.float64)[encoded.indices.to_numpy()]
     values = np.where(cells.empty, np.nan, values)

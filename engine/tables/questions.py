@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from scant.tables.cells import Cells
 from scant.tables.column_matching import listed
@@ -42,5 +43,8 @@ def missing_question(cells: Mapping[str, Cells], mapping: Mapping[str, str]) -> 
     codes = listed([f"{code:g}" for code in sorted({c for s in suspects.values() for c in s})])
     where = listed([f"“{name}”" for name in suspects], 4)
     text = f"{codes} stands far from the other numbers of {where}. Does it mean “not measured”?"
-    options = ((suspects, "Yes, those cells are empty"), ({}, "No, it is a number"))
+    options: tuple[tuple[Any, str], ...] = (
+        (suspects, "Yes, those cells are empty"),
+        ({}, "No, it is a number"),
+    )
     return [Question("missing_codes", text, options, suspects)]

@@ -139,9 +139,9 @@ def _stacked(
     rows: Int[np.ndarray, " m"],
     note: str,
 ) -> tuple[dict[str, Cells], Int[np.ndarray, " m"], str]:
-    joined = [
+    numbers, empty, bad = (
         np.concatenate([getattr(c, part) for c in values]) for part in ("values", "empty", "bad")
-    ]
+    )
     texts = [c.text for c in values]
     text = None if any(t is None for t in texts) else pa.concat_arrays(texts)
     nothing = np.zeros(len(x), dtype=bool)
@@ -149,7 +149,7 @@ def _stacked(
         "output": from_text("output", output.fill_null("")),
         "replica": from_text("replica", replica),
         "x": Cells("x", x, np.isnan(x), nothing),
-        "y": Cells("y", *joined, text),
+        "y": Cells("y", numbers, empty, bad, text),
     }
     return made, rows, f"it has {note}; it was turned long, one value a row"
 

@@ -53,7 +53,7 @@ def _read(data: bytes, file: str, part: str) -> Content:
         ) from error
     if not text.strip(",\r\n"):
         raise BadInput(f"{file}, sheet {name!r} is empty; choose another sheet or fill it.")
-    notes = ()
+    notes: tuple[str, ...] = ()
     if len(sheets) > 1 and not part:
         notes = (f"{file} has {len(sheets)} sheets; {name!r} was read.",)
     return Content(text, notes, sheets if len(sheets) > 1 else (), name)

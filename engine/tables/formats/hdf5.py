@@ -43,7 +43,7 @@ def _read(data: bytes, file: str, part: str) -> Content:
         ) from error
     if not len(frame):
         raise BadInput(f"{file}, table {name!r} has no rows; add data.")
-    notes = ()
+    notes: tuple[str, ...] = ()
     if len(parts) > 1 and not part:
         notes = (f"{file} holds {len(parts)} tables; {name!r} was read.",)
     return Content(frame, notes, parts if len(parts) > 1 else (), name)

@@ -66,7 +66,7 @@ def _unzip(data: bytes, file: str, part: str) -> Content:
         raise
     except _DAMAGED:
         raise BadInput(f"{file} is a damaged ZIP archive; pack it again.") from None
-    notes = ()
+    notes: tuple[str, ...] = ()
     if len(parts) > 1 and not part:
         notes = (f"{file} holds {len(parts)} tables; {name} was read.",)
     return Content(_small(inside, file), notes, parts if len(parts) > 1 else (), name, inside=name)
