@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -48,7 +49,7 @@ def fit(
             raise BadInput("--predict writes predictions.csv into a folder; name it with --out.")
         if out is not None:
             result_folder.check_folder(out)
-        parsed = entry(study).settings.parse(_parse(settings or []))
+        parsed = entry(study).parse(data, _parse(settings or []))
         run = _begin(study, data, device, parsed)
         if predict is not None:  # before the training, so that a bad file costs no waiting
             for text in check_file(parsed, predict):
@@ -104,7 +105,12 @@ def _parse(settings: list[str]) -> dict[str, str]:
 def _begin(study: str, data: str, device: str, settings: Settings) -> Fit:
     if device not in ("auto", "cpu", "cuda"):
         raise BadInput(f"--device must be auto, cpu or cuda; got {device!r}.")
+    import torch
+    from scant.hardware import default_threads
     from scant.training.api import fit as fit_study
+
+    if "OMP_NUM_THREADS" not in os.environ:
+        torch.set_num_threads(default_threads())
 
     return fit_study(study, data, device=device, settings=settings)
 

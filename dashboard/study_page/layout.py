@@ -69,6 +69,10 @@ class LaidOut(Protocol):
         """What a run would cost."""
 
     @property
+    def everything(self) -> Panelled:
+        """The offer to fit on all rows."""
+
+    @property
     def replay(self) -> Panelled:
         """The run from its first step on."""
 
@@ -110,8 +114,10 @@ BAR = """
 :host { display: flex !important; flex-flow: row wrap !important; align-items: center;
   gap: 4px 20px; }
 :host > * { flex: 1 1 100% !important; width: auto !important; }
-:host > .steered { flex: 1 1 60% !important; order: -2; }
-:host > .replay:not(.playing) { flex: 0 0 auto !important; order: -1; }
+@media (min-width: 700px) {
+  :host > .steered { flex: 1 1 60% !important; order: -2; }
+  :host > .replay:not(.playing) { flex: 0 0 auto !important; order: -1; }
+}
 """
 BRIEF = "dl div:last-child:not(:first-child) { display: none; }"
 
@@ -133,7 +139,8 @@ class Layout:
             "Explore": (column(css=style("figures")), views.explore),
         }
         self._verdict = text("", visible=False)
-        self._result = section("Result", self._verdict, self._late["Result"][0], visible=False)
+        result, everything = self._late["Result"][0], page.everything.panel
+        self._result = section("Result", self._verdict, result, everything, visible=False)
         self._explore = section("Explore", self._asking, self._late["Explore"][0], visible=False)
         controls = [] if page.present else self._controls()
         self.panel = column(

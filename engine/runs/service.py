@@ -155,7 +155,7 @@ class RunService:
             Unavailable: The disk has no room for what a run writes.
         """
         promptly, spec = self._journal.writer.promptly, entry(study)
-        settings = spec.settings.parse(values)
+        settings = spec.parse(data, values)
         names = [source.name for source in spec.sources]
         if data.startswith("upload:"):
             upload = await self._journal.writer.promptly(

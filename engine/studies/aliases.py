@@ -55,6 +55,13 @@ def current_settings(study: str, values: Mapping[str, Any]) -> dict[str, Any]:
     return {**renamed, **{name: value for name, value in values.items() if name not in former}}
 
 
+def recorded_settings(study: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The same of a link or a stored run: one without a `data_seed` is of a version in which the
+    seed of a fit drew the demonstration's data as well."""
+    current = current_settings(study, values)
+    return {**({"data_seed": current["seed"]} if "seed" in current else {}), **current}
+
+
 def current_run(run_id: str) -> str:
     """Today's id of a demonstration, whose id names its study; any other id unchanged."""
     prefix, _, study = run_id.partition("-")

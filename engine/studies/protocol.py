@@ -112,9 +112,12 @@ def arrays(tensors: Tensors, prefix: str) -> dict[str, Any]:
 
 
 def roles(rows: int, **places: Any) -> np.ndarray:
-    """The word of each row of a table, by the places of the rows that a word is of."""
+    """The word of each row of a table, by the places of the rows that a word is of.
+
+    A row that is trained on is called so, whatever else it is for (as in a fit on everything).
+    """
     result = np.full(rows, "", dtype=object)
-    for word, at in places.items():
+    for word, at in sorted(places.items(), key=lambda place: place[0] == "train"):
         result[at] = word
     return result
 

@@ -11,7 +11,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import torch
@@ -32,6 +32,7 @@ from scant.events import (
 from scant.rivals.compare import compared
 from scant.studies.protocol import Study, Tensors, part
 from scant.training.control import Control
+from scant.training.everything import refitted
 
 SNAPSHOT_SECONDS = 0.4  # a posterior that visibly moves; more often only costs training time
 FORMAT = 2  # of checkpoints; 2 since all trainers give their ELBO of the whole data set
@@ -58,6 +59,7 @@ def train(
     checkpoint: bytes | None = None,
     clock: Callable[[], float] = time.monotonic,
     own: bool = False,
+    again: Callable[[], Study] | None = None,
 ) -> Iterator[Event]:
     """Train a study, saying what happens; the last event is `Finished`.
 
@@ -68,22 +70,32 @@ def train(
             run then ends bit by bit where an uninterrupted one ends.
         clock: Seconds; only decides when snapshots and checkpoints are taken.
         own: Whether the table is the user's own: it then has rivals and no published figures.
+        again: Makes the study of a second fit, on everything, once the first has its report.
     """
     control = control or Control()
-    loop = _Loop(study, clock, own)
+    loop = _Loop(study, clock, own, again)
     if checkpoint is not None:
         loop.resume(checkpoint)
-    total = study.restarts * study.max_steps
-    yield Started(study.device.type, total, loop.at.step, study.metadata)
+    total = study.restarts * study.max_steps * (2 if again else 1)
+    metadata = {**study.metadata, "threads": torch.get_num_threads()}
+    yield Started(study.device.type, total, loop.at.step, metadata)
     for text in study.notes:
         yield Note(text)
     yield from loop.run(control)
 
 
 class _Loop:
-    def __init__(self, study: Study, clock: Callable[[], float], own: bool) -> None:
-        self.study, self.own = study, own
+    def __init__(
+        self,
+        study: Study,
+        clock: Callable[[], float],
+        own: bool = False,
+        again: Callable[[], Study] | None = None,
+        scored: bool = True,
+    ) -> None:
+        self.study, self.own, self.scored = study, own, scored
         self.clock = clock
+        self.again = again
         self.at = Position()
         self.kept: list[tuple[float, Tensors]] = []  # best of each restart, the present one last
         self.endings: list[State] = []
@@ -128,7 +140,29 @@ class _Loop:
                 yield self.checkpoint()
                 saved = self.clock()
         control.heeded = True  # nothing is left to stop
-        yield from self.finalize(*self.verdict())
+        for event in self.finalize(*self.verdict()):
+            if self.again is None or not isinstance(event, Finished):
+                yield event
+            else:
+                yield from self.on_everything(self.again(), control, event)
+
+    def on_everything(self, study: Study, control: Control, end: Finished) -> Iterator[Event]:
+        """A second fit, by a study that holds nothing out; the first one ended as `end` says.
+
+        A checkpoint of it is one of the first fit's end, from where its report is made anew.
+        """
+        yield self.checkpoint()
+        events, at = _Loop(study, self.clock, scored=False).run(control), self.at
+        rows = int(study.metadata["rows"]["training"])
+        for event in refitted(events, rows, at.step, at.restart, at.seconds, end.report):
+            match event:
+                case Finished(state=State.PAUSED):
+                    yield self.checkpoint()
+                    yield event
+                case Finished():
+                    yield replace(event, state=end.state, reason=end.reason)
+                case _:
+                    yield event
 
     def judge(self, elbo: float, score: float) -> None:
         """Count the step; keep the parameters where the score is the restart's best."""
@@ -210,14 +244,18 @@ class _Loop:
             return
         study = self.study
         report = study.finalize(self.kept)
-        report = compared(
-            report,
-            study.comparison(report),
-            self.at.seconds,
-            own=self.own,
-            rivals=self.own and getattr(study.settings, "baselines", True),
-            seed=study.settings.seed,
-        )
+        if self.scored:
+            rivals = self.own and getattr(study.settings, "baselines", True)
+            if rivals:
+                yield Note("Training has ended; general tools are fitted to the same rows.")
+            report = compared(
+                report,
+                study.comparison(report),
+                self.at.seconds,
+                own=self.own,
+                rivals=rivals,
+                seed=study.settings.seed,
+            )
         done = state in (State.CONVERGED, State.FINISHED)
         if done and report.verdict is not None and report.verdict.nothing:
             nothing = report.verdict.nothing

@@ -31,6 +31,7 @@ from scant.studies.aggregation.thinning import scarce_places
 from scant.studies.learned_region import LearnedRegion
 from scant.studies.predicted_table import checked, with_columns
 from scant.studies.protocol import Tensors, part, required, roles
+from scant.studies.split import EVERYTHING
 from scant.studies.trained import WHOLE_EVERY, TrainedStudy
 
 KEPT_ROWS = 5000  # rows that stay with the model, for the curve over fine observations
@@ -47,9 +48,12 @@ class Study(TrainedStudy):
     ) -> None:
         table = required("aggregation", table)
         self._configure(settings, device)
+        unmarked = space.read(table)
+        scarce = space.wanted(settings, unmarked)
+        table = space.divided(settings, table, unmarked, scarce)
         whole = space.read(table)
-        scarce = space.wanted(settings, whole)
-        kept = scarce_places(table, scarce, settings.fine_rows, settings.seed)
+        wanted = 0 if settings.refit == EVERYTHING else settings.fine_rows
+        kept = scarce_places(table, scarce, wanted, settings.seed)
         self.table = table.iloc[kept].reset_index(drop=True)
         self.whole = whole
         self.observed = of(self.table, dims=whole.dims, tasks=whole.tasks)

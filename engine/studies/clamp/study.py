@@ -24,6 +24,7 @@ from scant.studies.clamp.fitted import TOLERANCE, FittedClamp, Prepared
 from scant.studies.clamp.splits import Rows
 from scant.studies.clamp.table import PatchPool, pixels
 from scant.studies.protocol import Step, Tensors, arrays, part, required, roles
+from scant.studies.split import marks
 
 TURN = 0.25  # seconds at most that a simulated expert who takes his time keeps the run waiting
 HISTORY = ("labels", "validation_f1", "evidence", "flips", "expected")
@@ -41,7 +42,8 @@ class Study:
         self, settings: ClampSettings, table: pd.DataFrame | None, device: torch.device
     ) -> None:
         table = required("clamp", table)
-        rows = rows_of.prepare(settings, PatchPool.of(table, positive=settings.positive_class))
+        pool = PatchPool.of(table, positive=settings.positive_class)
+        rows = rows_of.prepare(settings, pool, marks(table))
         self._set_data(Prepared(settings, metadata_of(settings, rows), rows, None, device))
         self.notes += rows_of.notes(settings, rows, len(table))
         own = {word: rows.row[rows.role == i] for i, word in enumerate(ROLES)}

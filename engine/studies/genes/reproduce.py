@@ -83,7 +83,8 @@ def _cases(
     if folder is not None:
         genes, name, source = read_folder(folder / "gene_kalinka2010"), "four genes", KALINKA
     for split in (HALF, REPLICA):
-        yield f"{name}, {split}", source, genes, {"n_inducing_inputs": 40, "split": split}
+        few = {"n_inducing_outputs": 4, "n_inducing_inputs": 40}
+        yield f"{name}, {split}", source, genes, {**few, "split": split}
     if folder is None or quick:
         return
     for name, (file, joints, trials, source) in MOTION.items():

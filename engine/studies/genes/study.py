@@ -28,6 +28,7 @@ from scant.studies.genes.table import Replicas, of
 from scant.studies.learned_region import LearnedRegion
 from scant.studies.predicted_table import checked, with_columns, words
 from scant.studies.protocol import Tensors, arrays, part, required, roles
+from scant.studies.split import groups
 from scant.studies.trained import WHOLE_EVERY, TrainedStudy
 from scant.tables.column_matching import listed
 
@@ -44,7 +45,7 @@ class Study(TrainedStudy):
     ) -> None:
         table = required("genes", table)
         observed = of(table)
-        train, test = rows.split(settings, observed)
+        train, test = rows.split(settings, observed, groups(table, settings.split_by))
         self._set_data(settings, observed, train, test, device)
         self.roles = roles(len(observed), train=train, test=test)
         self.metadata = rows.metadata_of(settings, observed, train, test)

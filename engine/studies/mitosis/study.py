@@ -25,6 +25,7 @@ from scant.studies.mitosis.settings import MODELS, MitosisSettings
 from scant.studies.mitosis.splits import Split
 from scant.studies.mitosis.table import LabeledImages
 from scant.studies.protocol import Tensors, arrays, part, required, roles
+from scant.studies.split import groups, marks
 from scant.studies.trained import TrainedStudy
 
 
@@ -40,11 +41,15 @@ class Study(TrainedStudy):
         self, settings: MitosisSettings, table: pd.DataFrame | None, device: torch.device
     ) -> None:
         table = required("mitosis", table)
-        s, images = settings, LabeledImages.of(table)
+        s = settings
+        group = groups(table, s.split_by)
+        if s.split_by and group is not None:
+            table = table.assign(group=group.astype(str))
+        images = LabeledImages.of(table)
         cells, places = rows.chosen(s, images)
         drawn = rows.shape(s, cells)
         x, image = rows.model_inputs(s, cells, drawn)
-        split, messages = rows.split(s, cells)
+        split, messages = rows.split(s, cells, marks(table)[places])
         if s.model == "dgplvm" and len(split.learnt) > MOST:
             messages.append(f"DGPLVM learns from {MOST:,} of {len(split.learnt):,} rows.")
             kept = rows.some(np.random.default_rng(s.seed), cells, split.learnt, MOST)

@@ -22,6 +22,7 @@ from scant.studies.multiview.models import rests
 from scant.studies.multiview.preprocessing import ViewTransforms
 from scant.studies.multiview.table import MultiviewData, of
 from scant.studies.protocol import Tensors, required, roles
+from scant.studies.split import TEST, groups, marks
 from scant.studies.trained import TrainedStudy
 
 ROWS = "x"  # in a model's state: the rows that it has learned from, as it sees them
@@ -38,16 +39,22 @@ class Study(TrainedStudy):
         self, settings: MultiviewSettings, table: pd.DataFrame | None, device: torch.device
     ) -> None:
         table = required("multiview", table)
+        group = groups(table, settings.split_by)
+        if settings.split_by and group is not None:
+            table = table.assign(group=group.astype(str))
         whole = of(table, settings.task, settings.positive_class)
         places = rows.known(whole)
+        marked = marks(table)[places]
         observed = whole.take(places)
         settings = rows.settled(settings, observed)
-        train, test = rows.split(settings, observed)
+        train, test = rows.split(settings, observed, marked=marked)
         self.roles = roles(len(whole), train=places[train], test=places[test])
         transforms = ViewTransforms.at(
             observed, rows.views_of(settings, observed), train, settings.n_components
         )
         metadata = rows.metadata_of(settings, observed, train, test)
+        if (marked == TEST).any():
+            metadata["marked"] = True
         self._set_data(
             Prepared(settings, metadata, observed, train, test, places, transforms, device)
         )

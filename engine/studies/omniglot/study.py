@@ -24,6 +24,7 @@ from scant.studies.omniglot.entry import OmniglotSettings
 from scant.studies.omniglot.fitted import FittedOmniglot, Prepared
 from scant.studies.omniglot.table import Characters, of
 from scant.studies.protocol import Tensors, arrays, part, required, roles
+from scant.studies.split import groups, marks
 from scant.studies.trained import WHOLE_EVERY, TrainedStudy
 
 MOST_SCORED = 2000  # rows of such a bound; of more, these stand for all
@@ -52,7 +53,10 @@ class Study(TrainedStudy):
         observed = Characters(
             observed.outputs, observed.classes, observed.output, observed.label, x, names
         )
-        train, test = rows.split(settings, observed)
+        group = groups(table, settings.split_by)
+        train, test = rows.split(
+            settings, observed, marks(table)[places], None if group is None else group[places]
+        )
         self.roles = roles(len(table), train=places[train], test=places[test])
         self._set_data(
             Prepared(

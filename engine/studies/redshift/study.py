@@ -32,11 +32,12 @@ from scant.studies.learned_region import LearnedRegion
 from scant.studies.predicted_table import checked, with_columns
 from scant.studies.protocol import Step, Tensors, required, roles
 from scant.studies.redshift.ensemble import Members, Target
-from scant.studies.redshift.entry import RedshiftSettings
+from scant.studies.redshift.entry import RedshiftSettings, learned, test_rows
 from scant.studies.redshift.explore import answer
 from scant.studies.redshift.fitted import FittedGPz
 from scant.studies.redshift.preprocessing import Features
 from scant.studies.redshift.report import write_report
+from scant.studies.split import EVERYTHING, UNUSED, divide, groups, marks
 from scant.studies.trained import TrainedStudy
 from torch import Tensor
 
@@ -93,49 +94,57 @@ class Study(TrainedStudy):
     # --- rows -----------------------------------------------------------------------------------
 
     def _split(self, table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """Rows to learn from (training and validation together), and test rows; by the seed."""
+        """Rows to learn from (validation first, then training), and test rows."""
         s = self.settings
-        order = np.random.default_rng(s.seed).permutation(len(table))
-        table = table.reset_index(drop=True)
-        learnable = np.isfinite(table[s.target].to_numpy(float))
         if s.log_target and (table[s.target] <= 0).any():
             row = int(np.flatnonzero(table[s.target].to_numpy() <= 0)[0])
             raise BadInput(
                 f"Column {s.target!r} holds {table[s.target].iloc[row]:g} in row {row + 2}, but "
                 "the setting 'log_target' needs values above zero; switch it off or drop the row."
             )
-        order = order[learnable[order]]
-        spare = len(order) - s.training_size - s.validation_size
-        n_test = min(s.test_size, max(spare, len(order) // 3))
-        held, rest = table.iloc[order[:n_test]], table.iloc[order[n_test:]]
-        incomplete = rest[bands_of(table, s.target)].isna().any(axis=1)
-        if s.incomplete == "leave out" and incomplete.any():
-            rest = rest[~incomplete]
+        known = np.isfinite(table[s.target].to_numpy(float))
+        complete = np.ones(len(table), dtype=bool)
+        if s.incomplete == "leave out":
+            complete = table[bands_of(table, s.target)].notna().all(axis=1).to_numpy()
+        rows = divide(
+            len(table),
+            s.seed,
+            test=test_rows(s, int(known.sum())),
+            validation=lambda n: learned(s, n)[1],
+            marked=np.where(known, marks(table), UNUSED),
+            group=groups(table, s.split_by),
+            learnable=complete,
+            everything=s.refit == EVERYTHING,
+        )
+        dropped = int((known & ~complete).sum() - (~complete[rows.test]).sum())
+        if dropped:
             self.notes.append(
-                f"{int(incomplete.sum())} rows with a missing value were left out of training; "
+                f"{dropped} rows with a missing value were left out of training; "
                 "predictions use such rows all the same."
             )
-        n_validation = min(s.validation_size, len(rest) // 4)
-        learn = rest.iloc[: n_validation + s.training_size]
-        if len(learn) < 30:
+        train, wanted = rows.train, 0 if s.refit == EVERYTHING else s.training_size
+        if wanted:
+            train = train[: learned(s, len(train) + len(rows.validation))[0]]
+        if len(train) + len(rows.validation) < 30:
             raise BadInput(
-                f"Only {len(learn)} rows are left to learn from; at least 30 are needed. "
-                "Bring more rows, or set incomplete=use to learn from rows with missing values."
+                f"Only {len(train) + len(rows.validation)} rows are left to learn from; at least "
+                "30 are needed. Bring more rows, or set incomplete=use to learn from rows with "
+                "missing values."
             )
-        self.n_validation = min(n_validation, len(learn) // 4)
-        self.roles = roles(
-            len(table),
-            train=learn.index[self.n_validation :],
-            validation=learn.index[: self.n_validation],
-            test=held.index,
-        )
-        short = s.training_size - (len(learn) - self.n_validation)
-        if short > 0:
+        if len(train) < wanted:
             self.notes.append(
-                f"The table has {len(learn) - self.n_validation} rows to train on, "
-                f"{short} fewer than training_size asks for."
+                f"The table has {len(train)} rows to train on, "
+                f"{wanted - len(train)} fewer than training_size asks for."
             )
-        return learn.reset_index(drop=True), held.reset_index(drop=True)
+        if len(rows.test) < 2:
+            raise BadInput(
+                f"{len(rows.test)} rows are held out, and at least 2 are needed for the scores; "
+                "raise 'test_share', or mark more rows 'test' in the column 'split'."
+            )
+        self.n_validation = len(rows.validation)
+        self.roles = roles(len(table), train=train, validation=rows.validation, test=rows.test)
+        learn = table.iloc[np.concatenate([rows.validation, train])]
+        return learn.reset_index(drop=True), table.iloc[rows.test].reset_index(drop=True)
 
     def _counts(self) -> tuple[int, int]:
         return len(self.learn) - self.n_validation, self.n_validation
