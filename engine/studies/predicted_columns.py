@@ -25,7 +25,7 @@ OUTSIDE = ArraySpec(
 )  # fmt: skip
 _ROLE = ArraySpec(
     ROLE, "n", "word", "what the row was for in this run: train, validation or test; pool: the "
-    "expert could be asked about it; empty: nothing",
+    "expert could be asked about it; empty: nothing. After a fit on everything all are train",
 )  # fmt: skip
 
 

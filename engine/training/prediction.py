@@ -9,7 +9,6 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -254,9 +253,7 @@ def predict_upload(study: FittedStudy, name: str, content: bytes) -> FilePredict
         return FilePrediction(_zipped(files), made.rows, made.outside, made.notes)
 
 
-def predict_own(
-    study: FittedStudy, data: str, table: bytes | None, values: Mapping[str, Any]
-) -> bytes:
+def predict_own(study: FittedStudy, data: str, table: bytes | None) -> bytes:
     """The table that a run was trained on, predicted: a ZIP with what each row was for.
 
     Columns are those of the table without pixels and pictures, `role`, and the study's own. A study
@@ -266,13 +263,12 @@ def predict_own(
         study: Of the run, fitted.
         data: The run's data set.
         table: An upload as Parquet; None: the data set is opened by its name.
-        values: Settings of the run.
 
     Raises:
         BadInput: The table is gone, or cannot be used any more.
     """
     spec = entry(study.settings.study)
-    settings = spec.settings.parse(values)
+    settings = study.settings
     frame = open_table(
         spec, data if table is None else pd.read_parquet(io.BytesIO(table)), settings
     )
