@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -104,7 +105,12 @@ def _parse(settings: list[str]) -> dict[str, str]:
 def _begin(study: str, data: str, device: str, settings: Settings) -> Fit:
     if device not in ("auto", "cpu", "cuda"):
         raise BadInput(f"--device must be auto, cpu or cuda; got {device!r}.")
+    import torch
+    from scant.hardware import default_threads
     from scant.training.api import fit as fit_study
+
+    if "OMP_NUM_THREADS" not in os.environ:
+        torch.set_num_threads(default_threads())
 
     return fit_study(study, data, device=device, settings=settings)
 

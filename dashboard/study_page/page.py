@@ -361,7 +361,7 @@ class StudyPage:
     def _try_demonstration(self) -> None:
         """Train the demonstration with the settings that it has of itself."""
         self.data.try_demonstration()
-        self.form.fill({})
+        self.form.fill(self.entry.start())
         self._train()
 
     def submit(self, values: Mapping[str, Any], data: str) -> Coroutine[Any, Any, str]:

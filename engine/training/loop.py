@@ -77,7 +77,8 @@ def train(
     if checkpoint is not None:
         loop.resume(checkpoint)
     total = study.restarts * study.max_steps * (2 if again else 1)
-    yield Started(study.device.type, total, loop.at.step, study.metadata)
+    metadata = {**study.metadata, "threads": torch.get_num_threads()}
+    yield Started(study.device.type, total, loop.at.step, metadata)
     for text in study.notes:
         yield Note(text)
     yield from loop.run(control)

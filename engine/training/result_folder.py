@@ -26,8 +26,14 @@ DIGEST = "model_sha256"  # in settings.json, by which a damaged model is known
 
 
 def settings_record(study: str, settings: Mapping[str, Any], data: str) -> dict[str, Any]:
-    """The content of settings.json: all that is needed to run the same fit again."""
-    return {"study": study, "settings": dict(settings), "data": data, "version": __version__}
+    """The content of settings.json: all that is needed to run the same fit again.
+
+    `threads` is how many torch uses in this process: the last digits depend on it.
+    """
+    import torch
+
+    about = {"data": data, "version": __version__, "threads": torch.get_num_threads()}
+    return {"study": study, "settings": dict(settings), **about}
 
 
 def metrics_record(end: Finished) -> dict[str, Any]:
