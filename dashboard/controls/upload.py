@@ -31,7 +31,7 @@ from scant.tables.schema import Preview, Table, TableSchema
 PROBLEMS = 5  # shown at once
 LIMIT_BYTES = 100_000_000  # of one file
 MOST_SIDE = 105  # pixels of an image
-DROP_HEIGHT = 96  # pixels; a file's name and how much of it has come
+DROP_HEIGHT = 120  # pixels; a file's name and how much of it has come
 HEAD = """
 :host { display: grid !important; grid-template-columns: minmax(0, 1fr) auto; gap: 16px;
   align-items: center; }
