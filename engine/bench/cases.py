@@ -35,6 +35,7 @@ class Case:
     cuda: bool = True
     double: str = ""
     needs: str = ""
+    workers: int = 1
 
     def refused(self, dtype: torch.dtype = DOUBLE) -> str:
         """Why it cannot be measured here in this precision, a sentence; nothing where it can."""
@@ -61,6 +62,7 @@ class Sweep:
         cuda: Whether it can run there.
         double: Why it is measured in double precision alone; empty: it is not.
         needs: A package of the extra `peers`.
+        workers: Processes that share its work; of several the clock alone tells the time.
     """
 
     model: str
@@ -72,13 +74,14 @@ class Sweep:
     cuda: bool = True
     double: str = ""
     needs: str = ""
+    workers: int = 1
 
     def cases(self, quick: bool = False) -> list[Case]:
         """The base, then each size's others; `quick`: the first of these alone."""
         points = [(BASE, self.base)]
         for name, values in self.over.items():
             points += [(name, {**self.base, name: v}) for v in values[: 1 if quick else None]]
-        own = self.build, self.cuda, self.double, self.needs
+        own = self.build, self.cuda, self.double, self.needs, self.workers
         return [Case(self.model, self.method, self.work, *point, *own) for point in points]
 
 
@@ -116,6 +119,19 @@ SWEEPS = (
     Sweep("gpz", "Scant VC", LBFGS, steps.gpz("VC"), GALAXIES, OVER_GPZ),
     Sweep("gpz", "Scant VD", LBFGS, steps.gpz("VD"), GALAXIES, {"m": (100,)}),
     Sweep("gpz", "Scant VL", LBFGS, steps.gpz("VL"), GALAXIES, {"m": (100,)}),
+    *(
+        Sweep(
+            "gpz",
+            f"Scant VC, {workers} worker{'s'[: workers - 1]}",
+            GRADIENT,
+            steps.many_rows(workers),
+            {"n": 500_000, "m": 25},
+            cuda=False,
+            double="" if workers == 1 else "Several processes are compared in double precision.",
+            workers=workers,
+        )
+        for workers in (1, 2)
+    ),
     Sweep("gpz", "Scant VC, bands missing", "predict", steps.missing_bands, GALAXIES),
     Sweep("gpz", "GPyTorch SVGP", ADAM, steps.galaxies_sparse, GALAXIES, OVER_GPZ),
     *(

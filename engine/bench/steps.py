@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import torch
@@ -15,6 +16,9 @@ from scant.bench import builders as ours
 from scant.bench import rows, stock
 from scant.bench.rows import On
 from scant.bench.timing import Step
+from scant.models.gpz.distributed import DistributedRows, Processes
+from scant.models.gpz.log_evidence import LogEvidence
+from scant.models.gpz.row_sums import LocalRows
 from scant.models.svgp import SVGPTrainer
 
 
@@ -22,6 +26,20 @@ def gpz(covariance: str) -> Callable[..., Step]:
     def build(n: int, m: int, on: On) -> Step:
         x, y = map(on, rows.galaxies(n))
         return ours.gpz_training(ours.gpz(x, y, m, covariance), x, y).step
+
+    return build
+
+
+def many_rows(workers: int) -> Callable[..., Step]:
+    """The log evidence and its gradient, its rows in this process or shared by others."""
+
+    def build(n: int, m: int, on: On) -> Step:
+        x, y = map(on, rows.galaxies(n))
+        model = ours.gpz(x, y, m)
+        place: Any = LocalRows
+        if workers > 1:
+            place = partial(DistributedRows, processes=Processes(workers))
+        return ours.gradient_of(model, LogEvidence(model, x, y, place=place))
 
     return build
 

@@ -84,9 +84,9 @@ def predict_file(
     def told() -> Iterator[pd.DataFrame]:
         for piece in _whole(rows) if getattr(study, "together", "") else rows:
             frame = predicted(study, spec, piece, source.name, seen)
-            names[0][:], names[1][:] = list(piece.frame), list(frame)
+            names[0][:], names[1][:] = list(map(str, piece.frame)), list(map(str, frame))
             count[0] += len(frame)
-            flags = [c for c in frame if c not in names[0] and c.endswith("outside")]
+            flags = [c for c in names[1] if c not in names[0] and c.endswith("outside")]
             count[1] += int(frame[flags].to_numpy().sum())
             progress(piece.share, count[0])
             yield frame
@@ -124,7 +124,7 @@ def predicted(
         sentence = str(error)
         raise BadInput(sentence if file in sentence else f"{file}: {sentence}") from None
     added = told.iloc[:, query.shape[1] :]
-    return with_columns(piece.frame, {name: added[name].to_numpy() for name in added})
+    return with_columns(piece.frame, {str(name): added[name].to_numpy() for name in added})
 
 
 def check_file(settings: Settings, source: Path) -> tuple[str, ...]:
@@ -182,7 +182,7 @@ def _opened(settings: Settings, spec: Entry, source: Path) -> tuple[Style, Itera
     size = int(getattr(settings, "size", SIDE))
     table = read_image_table(source, spec.table, size=size, purpose="predict")
     frame = table.frame.set_axis(table.rows + 2 if table.rows[0] == 0 else table.rows)
-    own = {name: from_series(name, frame[name]) for name in frame}
+    own = {str(name): from_series(str(name), frame[name]) for name in frame}
     return Style(), iter([Piece(frame, own, 1.0, table.notes)])
 
 
@@ -277,10 +277,10 @@ def predict_own(
     columns = {ROLE: roles, **{str(name): added[name].to_numpy() for name in added}}
     whole = with_columns(frame[given], columns)
     files = {"predictions.csv": _csv(whole)}
-    every = list(whole)
+    every = [str(c) for c in whole]
     if hasattr(study, "map") and len(drawn := study.map()):
         files["map.csv"] = _csv(drawn)
-        every += [c for c in drawn if c not in every]
+        every += [str(c) for c in drawn if c not in every]
     return _zipped({**files, COLUMNS: data_dictionary(spec, given, every).encode()})
 
 

@@ -50,6 +50,8 @@ def test_it_opens_alive_and_every_figure_says_what_it_shows(redshift: Page) -> N
     ):  # fmt: skip
         expect(come_to(redshift, title)).to_contain_text(re.compile(r"\d"), timeout=PATIENCE)
     expect(reading(redshift, "What if a band")).to_contain_text("Most likely", timeout=PATIENCE)
+    verdict = redshift.locator("[data-part=verdict]")
+    expect(verdict).to_contain_text(re.compile("RMSE: this run .* random forest .*"))
     labels = [f.get_attribute("aria-label") or "" for f in redshift.get_by_role("img").all()]
     plots = [label for label in labels if ". " in label]
     assert len(plots) >= 15

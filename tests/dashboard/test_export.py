@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import re
@@ -47,6 +48,18 @@ def run(data: str = "demo", report: Report | None = None, **metadata: Any) -> An
 
 def report(**arrays: np.ndarray) -> Report:
     return Report((Metric("this run", "RMSE", 0.05), Metric("=cmd|calc", "RMSE", 0.1)), arrays)
+
+
+def test_the_model_card_is_of_the_run_and_of_the_table_where_it_is_at_hand() -> None:
+    ended = run("upload:7", report(), rows={"training": 60})
+    vars(ended).update(reason="It converged.", device="cpu")
+    made = export.model_card(ended, pd.DataFrame({"g": [1.0, np.nan]}), b"model")
+    assert "Fitted to table.csv. 2 rows, 1 columns; 1 of 2 cells are missing." in made
+    assert "- SHA-256 of the table: ab12" in made
+    assert f"- SHA-256 of the model: {hashlib.sha256(b'model').hexdigest()}" in made
+    assert "- training: 60 rows" in made
+    with pytest.raises(BadInput, match="has no result yet"):
+        export.model_card(run(), None, None)
 
 
 @pytest.fixture(scope="module")

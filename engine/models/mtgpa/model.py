@@ -235,7 +235,7 @@ class MTGPA(GP):
             rows = (data.task == d).nonzero().squeeze(1)
             if len(rows):
                 own = data.at(rows)
-                seen = (v.index_select(1, rows) for v in (mean, variance))
+                seen = mean.index_select(1, rows), variance.index_select(1, rows)
                 q = self._mix(own.supports, *seen, d)
                 yield rows, lik.expected_log_prob(own.y, q, own.exposures())
 

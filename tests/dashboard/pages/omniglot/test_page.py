@@ -240,7 +240,7 @@ def test_the_curve_of_examples_grows_by_a_point_for_each_stop(model: Any) -> Non
     model.last()
     assert not view.alt.startswith("Working")
     assert view.alt.startswith("Recall of the 6 held-out rows, on average over the outputs")
-    assert "with 2 examples: 60.0% against 40.0% of the nearest neighbour" in view.alt
+    assert "with 2 examples: 60.0% against 40.0% of the nearest neighbor" in view.alt
     view._ask(2)
     assert len(model.asked) == 1  # known already
     view._ask(1)
