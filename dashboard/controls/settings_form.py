@@ -17,7 +17,7 @@ from scant.dashboard.frame.template import text
 from scant.dashboard.study_page.widgets import collapsible, column
 from scant.errors import BadInput
 from scant.studies import Settings
-from scant.studies.aliases import current_settings
+from scant.studies.aliases import ADDED, current_settings
 
 SCARCITY = "training_size"  # the setting that says how little data the model may learn from
 _LADDER = [10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000]
@@ -52,12 +52,12 @@ class SettingsForm:
     def fill_from_query(
         self, query: Mapping[str, str], start: Mapping[str, Any] | None = None
     ) -> list[str]:
-        """Show settings that came in a link, over those of `start` and the defaults.
+        """Show settings that came in a link, over those of a preset, `start`, and the defaults.
 
         Returns a warning for each that makes no sense.
         """
         warnings = []
-        good: dict[str, Any] = dict(start or {})
+        good: dict[str, Any] = dict(ADDED.get(self.settings.study, {}) if start is None else start)
         for name, word in current_settings(self.settings.study, query).items():
             try:
                 parsed = self.settings.parse({name: word})

@@ -298,7 +298,7 @@ class StudyPage:
                 self.say(str(error), "error")
         warnings = [*self.lesson.warnings]
         if self.lesson.preset or (settings and "run" not in query):
-            start = self.entry.presets.get(self.lesson.preset, {})
+            start = self.entry.presets.get(self.lesson.preset)
             warnings += self.form.fill_from_query(settings, start)
         self.layout.warn(warnings)
         if query.get("compare"):

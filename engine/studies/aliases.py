@@ -42,6 +42,9 @@ SETTINGS: dict[str, dict[str, str]] = {
     "redshift": {"positive": "log_target"},
 }
 
+# Settings of which links and stored runs say nothing that are older: how these were made.
+ADDED: dict[str, dict[str, Any]] = {"aggregation": {"inference": "variational"}}
+
 
 def current_study(name: str) -> str:
     """Today's name of a study."""
@@ -53,6 +56,11 @@ def current_settings(study: str, values: Mapping[str, Any]) -> dict[str, Any]:
     former = SETTINGS.get(current_study(study), {})
     renamed = {former[name]: value for name, value in values.items() if name in former}
     return {**renamed, **{name: value for name, value in values.items() if name not in former}}
+
+
+def stored_settings(study: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """`current_settings` of a stored run or a link, which may be older than some of them."""
+    return ADDED.get(current_study(study), {}) | current_settings(study, values)
 
 
 def current_run(run_id: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 import param
 from scant.errors import BadInput
-from scant.studies.aliases import current_settings
+from scant.studies.aliases import ADDED, current_settings
 from scant.tables.schema import TableSchema
 
 LONGEST = 10_000  # characters of a setting, such as a list of hidden replicas
@@ -68,8 +68,10 @@ class Settings(param.Parameterized):
         return {name: getattr(self, name) for name in self.names()}
 
     def changed(self) -> dict[str, Any]:
-        """The settings that differ from their defaults."""
-        return {n: v for n, v in self.values().items() if v != type(self).param[n].default}
+        """The settings that a link must name: those that are not what it means without them."""
+        without = ADDED.get(self.study, {})
+        default = type(self).param
+        return {n: v for n, v in self.values().items() if v != without.get(n, default[n].default)}
 
 
 def _cut(value: Any) -> str:

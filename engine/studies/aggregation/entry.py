@@ -6,6 +6,7 @@ import param
 from scant.studies.aggregation.table import TABLE
 from scant.studies.base import Citation, Counts, Entry, Settings, Source, array_specs, until_rest
 
+MOST_EXACT = 1500  # rows, whose exact posterior costs no more than a sparse one
 MOST_LATENT = 8  # functions that many tasks share, where nobody says how many
 
 
@@ -72,6 +73,12 @@ class AggregationSettings(Settings):
         doc="Initial noise, as a share of the values' variance. A low start finds more detail, a "
         "high start finds smoother functions.",
     )
+    inference = param.Selector(
+        objects=["auto", "variational", "exact"],
+        doc="variational: inducing points, for any likelihood and number of rows. exact: Gaussian "
+        "likelihoods only; the cost grows as the cube of the rows. auto: exact for Gaussian "
+        "likelihoods up to 1,500 rows, unless a batch size is set.",
+    )
     n_inducing = param.Integer(
         100,
         bounds=(2, 2000),
@@ -104,7 +111,8 @@ class AggregationSettings(Settings):
     patience = param.Integer(
         60,
         bounds=(0, 100_000),
-        doc="Stop after this number of steps without a better bound; 0: never.",
+        doc="Stop after this number of steps without a better bound, and after 5 at most if "
+        "inference is exact; 0: never.",
     )
 
 
@@ -222,8 +230,9 @@ ENTRY = Entry(
     },
     presets={
         "demo": {},
-        "quick": {"n_inducing": 40, "max_steps": 80},
+        "quick": {"inference": "variational", "n_inducing": 40, "max_steps": 80},
         "as published": {
+            "inference": "variational",
             "optimizer": "em",
             "batch_size": 50,
             "n_inducing": 100,

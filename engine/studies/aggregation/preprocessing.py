@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int
 from scant.errors import BadInput
 from scant.kernels.box_average.support import boxes
 from scant.models.mtgpa.prior import Data
-from scant.studies.aggregation.entry import MOST_LATENT, AggregationSettings
+from scant.studies.aggregation.entry import MOST_EXACT, MOST_LATENT, AggregationSettings
 from scant.studies.aggregation.table import Supports, check_values, of
 from scant.tables.column_matching import listed
 from torch import Tensor
@@ -108,6 +108,23 @@ def ranks(settings: AggregationSettings, tasks: int) -> tuple[int, ...]:
     function cannot serve (four tasks of births: SMSE 0.28 with one, 0.008 with two).
     """
     return (settings.rank,) * (settings.n_latent or min(-(-tasks // 2), MOST_LATENT))
+
+
+def exact(settings: AggregationSettings, kinds: list[str], rows: int) -> bool:
+    """Whether inference is exact; see the setting.
+
+    Raises:
+        BadInput: It is asked for where a likelihood or minibatches exclude it.
+    """
+    others = sorted({kind for kind in kinds if kind != "gaussian"})
+    if settings.inference == "exact" and (others or settings.batch_size):
+        why = f"a {others[0]} likelihood" if others else f"batch_size {settings.batch_size}"
+        raise BadInput(
+            "Setting 'inference' is exact, which takes Gaussian likelihoods and all rows at once; "
+            f"here it meets {why}. Choose auto or variational."
+        )
+    small = rows <= MOST_EXACT and not (others or settings.batch_size)
+    return settings.inference == "exact" or (settings.inference == "auto" and small)
 
 
 def named(text: str, observed: Supports) -> dict[str, str]:
