@@ -93,6 +93,10 @@ class SupportKernel(Kernel):
 class AveragedKernel(SupportKernel):
     """Any kernel over points, stationary or not, averaged over supports by quadrature.
 
+    A box becomes `nodes` ** d points, so that covariances of many boxes with each other take time
+    and room: those of 200 boxes of a plane are of 12,800 points. MTGPA's with few inducing points
+    do not.
+
     Args:
         base_kernel: Of points in d dimensions. Its error falls with the number of nodes a
             lengthscale; a box should not be much longer than `nodes` lengthscales.

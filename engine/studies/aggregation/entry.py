@@ -76,8 +76,8 @@ class AggregationSettings(Settings):
     inference = param.Selector(
         objects=["auto", "variational", "exact"],
         doc="variational: inducing points, for any likelihood and number of rows. exact: Gaussian "
-        "likelihoods only; the cost grows as the cube of the rows. auto: exact for Gaussian "
-        "likelihoods up to 1,500 rows, unless a batch size is set.",
+        "likelihoods and kernel eq only; the cost grows as the cube of the rows. auto: exact where "
+        "it can be, up to 1,500 rows and without a batch size.",
     )
     n_inducing = param.Integer(
         100,
@@ -145,7 +145,7 @@ def estimate(
     part = 0.0055 + 4.7e-5 * m + 9e-10 * m**3 + 2.7e-8 * n * m * (1 + dimensions)
     steps = until_rest(s.max_steps, s.patience, 0.6)
     sparse = 0.8 + steps * functions * part, 490e6 + 60 * n * m * dimensions * functions
-    small = n <= MOST_EXACT and not (s.batch_size or s.likelihoods)
+    small = n <= MOST_EXACT and s.kernel == "eq" and not (s.batch_size or s.likelihoods)
     if s.inference != "exact" and not (
         s.inference == "auto" and small and s.likelihood in ("auto", "gaussian")
     ):

@@ -116,15 +116,18 @@ def exact(settings: AggregationSettings, kinds: list[str], rows: int) -> bool:
     Raises:
         BadInput: It is asked for where a likelihood or minibatches exclude it.
     """
-    others = sorted({kind for kind in kinds if kind != "gaussian"})
-    if settings.inference == "exact" and (others or settings.batch_size):
-        why = f"a {others[0]} likelihood" if others else f"batch_size {settings.batch_size}"
+    met = [f"a {kind} likelihood" for kind in kinds if kind != "gaussian"]
+    if settings.batch_size:
+        met.append(f"batch_size {settings.batch_size}")
+    if settings.kernel != "eq":  # a box is many points, of which all pairs would be computed
+        met.append(f"kernel {settings.kernel}")
+    if settings.inference == "exact" and met:
         raise BadInput(
-            "Setting 'inference' is exact, which takes Gaussian likelihoods and all rows at once; "
-            f"here it meets {why}. Choose auto or variational."
+            "Setting 'inference' is exact, which takes Gaussian likelihoods, kernel eq and all "
+            f"rows at once; here it meets {met[0]}. Choose auto or variational."
         )
-    small = rows <= MOST_EXACT and not (others or settings.batch_size)
-    return settings.inference == "exact" or (settings.inference == "auto" and small)
+    quick = rows <= MOST_EXACT and not met
+    return settings.inference == "exact" or (settings.inference == "auto" and quick)
 
 
 def named(text: str, observed: Supports) -> dict[str, str]:

@@ -219,6 +219,7 @@ def test_an_exact_run_resumes_bit_by_bit(births: pd.DataFrame) -> None:
         ({"inference": "variational"}, False),
         ({"batch_size": 30}, False),
         ({"likelihood": "heteroscedastic"}, False),
+        ({"kernel": "matern32"}, False),
         ({"fine_rows": 1640}, False),
         ({"fine_rows": 1640, "inference": "exact"}, True),
     ],
@@ -236,6 +237,7 @@ def test_inference_is_exact_where_it_can_be_and_is_quick(
     [
         ({"batch_size": 30}, "here it meets batch_size 30. Choose auto or variational."),
         ({"likelihood": "heteroscedastic"}, "here it meets a heteroscedastic likelihood"),
+        ({"kernel": "matern32"}, "here it meets kernel matern32"),
     ],
 )
 def test_exact_inference_that_cannot_be_is_refused(
