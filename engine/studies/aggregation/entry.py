@@ -111,7 +111,7 @@ class AggregationSettings(Settings):
     patience = param.Integer(
         60,
         bounds=(0, 100_000),
-        doc="Stop after this number of steps without a better bound, and after 5 at most if "
+        doc="Stop after this number of steps without a better bound, and after 4 at most if "
         "inference is exact; 0: never.",
     )
 

@@ -32,7 +32,7 @@ from scant.studies.predicted_table import checked
 from scant.studies.protocol import Tensors, part, required
 from scant.studies.trained import WHOLE_EVERY, TrainedStudy
 
-EXACT_PATIENCE = 5  # steps of L-BFGS; the setting's are of Adam and natural gradients
+EXACT_PATIENCE = 4  # steps of L-BFGS; the setting's are of Adam and natural gradients
 KEPT_ROWS = 5000  # rows that stay with the model, for the curve over fine observations
 
 

@@ -261,22 +261,14 @@ def test_a_kernel_of_the_users_own_is_averaged(base):
     bag = torch.tensor([[[0.1, 0.2], [0.9, -0.3], [0.5, 0.5]]], dtype=torch.float64)
     x = join([boxes(lower, lower + side), weighted_points(bag)], 2)
     drawn = [
-        a + s * torch.rand(4000, 2, generator=g, dtype=torch.float64) for a, s in zip(lower, side)
+        a + s * torch.rand(12_000, 2, generator=g, dtype=torch.float64) for a, s in zip(lower, side)
     ]
-    drawn.append(bag[0].repeat(1000, 1))
+    drawn.append(bag[0].repeat(4000, 1))
     with torch.no_grad():
         found = kernel(x).to_dense()
-        expected = torch.stack(
-            [
-                torch.stack(
-                    [
-                        base(a, b[torch.randperm(len(b), generator=g)], diag=True).mean()
-                        for b in drawn
-                    ]
-                )
-                for a in drawn
-            ]
-        )
+        mixed = torch.randperm(12_000, generator=g)
+        expected = [[base(a, b[mixed], diag=True).mean() for b in drawn] for a in drawn]
+        expected = torch.tensor(expected, dtype=torch.float64)
         torch.testing.assert_close(found, expected, atol=0.03, rtol=0.03)
         torch.testing.assert_close(kernel(x, diag=True), found.diagonal())
         assert torch.linalg.eigvalsh(found).min().item() > -1e-10
@@ -292,3 +284,22 @@ def test_a_matern_kernel_of_gpytorch_is_the_one_by_name():
     torch.testing.assert_close(ours(x).to_dense(), theirs(x).to_dense())
     torch.testing.assert_close(theirs.lengthscale, ours.lengthscale)
     assert AveragedKernel(LinearKernel(), 2).lengthscale.isnan().all()
+
+
+def test_cells_of_a_grid_with_themselves_are_as_with_others():
+    """By the symmetry of averages over the same supports, gradients too."""
+    side = torch.arange(12, dtype=torch.float64) * torch.tensor([[1.0], [0.02]])
+    lower = torch.cartesian_prod(*side)
+    x = boxes(lower, lower + torch.tensor([1.0, 0.02]).double())
+    kernel, weight = IntervalKernel(2).double(), _weights(len(x))
+    found = []
+    for other in (x, torch.cat([x, x[:1]])):
+        kernel.zero_grad()
+        K = kernel.forward(x, other)[:, : len(x)]
+        (K * weight).sum().backward()
+        found.append((K.detach(), kernel.raw_lengthscale.grad.clone()))
+    torch.testing.assert_close(found[0], found[1])
+
+
+def _weights(n):
+    return torch.randn(n, n, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
