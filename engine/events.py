@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
+from scant.verdict import Verdict
+from scant.verdict import read as read_verdict
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -31,6 +33,8 @@ class State(StrEnum):
     STOPPING = "stopping"
     STOPPED = "stopped"
     CONVERGED = "converged"
+    FINISHED = "finished"  # all that it was to do is done; whether more steps help is not known
+    LEARNED_NOTHING = "learned nothing"
     HIT_LIMIT = "hit limit"
     DIVERGED = "diverged"
     FAILED = "failed"
@@ -48,10 +52,13 @@ class State(StrEnum):
     @property
     def usable(self) -> bool:
         """A final state that leaves a fitted model behind."""
-        return self in (State.STOPPED, State.CONVERGED, State.HIT_LIMIT)
+        return self in USABLE
 
 
-FINAL = frozenset({State.STOPPED, State.CONVERGED, State.HIT_LIMIT, State.DIVERGED, State.FAILED})
+USABLE = frozenset(
+    {State.STOPPED, State.CONVERGED, State.FINISHED, State.LEARNED_NOTHING, State.HIT_LIMIT}
+)
+FINAL = USABLE | {State.DIVERGED, State.FAILED}
 
 
 @dataclass(frozen=True)
@@ -144,7 +151,8 @@ class Fitted:
 class Metric:
     """One figure of a report: a method's value of a metric on a split, with its spread if known.
 
-    `source` is "run" (computed now), "baseline" (computed now, another method) or "published".
+    `source` is "run" (computed now), "baseline" (computed now, another method of the study),
+    "rival" (computed now, a general tool of `scant.rivals`) or "published".
     """
 
     method: str
@@ -156,11 +164,12 @@ class Metric:
 
 @dataclass(frozen=True)
 class Report:
-    """What a run came to: figures beside their baselines, arrays for the plots, notes."""
+    """What a run came to: figures beside their baselines, arrays for the plots, notes, who wins."""
 
     metrics: tuple[Metric, ...] = ()
     arrays: Arrays = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    verdict: Verdict | None = None  # None in reports made before there were any
 
 
 @dataclass(frozen=True)
@@ -219,6 +228,7 @@ def _lower(value: Any, name: str, tensors: dict[str, np.ndarray]) -> Any:
             "metrics": [dataclasses.asdict(m) for m in value.metrics],
             "arrays": _lower(value.arrays, f"{name}.arrays", tensors),
             "notes": list(value.notes),
+            "verdict": value.verdict and dataclasses.asdict(value.verdict),
         }
     if isinstance(value, Mapping) and name.endswith("arrays"):
         for key, array in value.items():
@@ -242,5 +252,6 @@ def _raise(row: dict[str, Any], i: int, tensors: dict[str, np.ndarray]) -> Event
             metrics=tuple(Metric(**m) for m in report["metrics"]),
             arrays={k: tensors[f"{i}.report.arrays.{k}"] for k in report["arrays"]},
             notes=tuple(report["notes"]),
+            verdict=read_verdict(report.get("verdict")),
         )
     return kind(**row)

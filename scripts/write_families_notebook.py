@@ -20,9 +20,9 @@ LINES = 15  # of a cell, blank ones not counted
 INTRODUCTION = """
 # Scant's models by GPyTorch's interface
 
-Every model is a `gpytorch.Module`. Its objective `elbo()` is in nats, `model(x)` is the
-distribution of f, and its likelihood that of y. Where the mathematics allows, a
-kernel of your own takes the place of the model's.
+Every model is a `gpytorch.Module`. Its objective `elbo()` is in nats and has registered priors
+(`register_prior`), `model(x)` is the distribution of f, and its likelihood that of y. Where the
+mathematics allows, a kernel of your own takes the place of the model's.
 """
 
 START = """
@@ -109,7 +109,7 @@ FAMILIES: tuple[tuple[str, str, str], ...] = (
         from scant.models.student_t import StudentT
 
         model = StudentT.build(x, y, kernel=ScaleKernel(RBFKernel()) * PeriodicKernel())
-        print("log density", train(model, model.log_density))
+        print("log density", train(model, model.elbo))
         with torch.no_grad():
             predicted = model.likelihood(model(new))
         print(predicted.df, predicted.mean, predicted.variance)
@@ -214,7 +214,7 @@ FAMILIES: tuple[tuple[str, str, str], ...] = (
 
         kernel = ScaleKernel(PeriodicKernel()) + ScaleKernel(RBFKernel())
         model = LaplaceGPC.build(x, (y > 3).long(), kernel=kernel.double())
-        print("log evidence", train(model, model.log_evidence))
+        print("log evidence", train(model, model.elbo))
         with torch.no_grad():
             f = model(new)
             predicted = model.likelihood(f)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import signal
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,7 +20,6 @@ from scant.studies import STUDIES, Settings, entry
 from scant.training.output_folder import output
 
 if TYPE_CHECKING:
-    import pandas as pd
     from scant.events import Finished, Progress
     from scant.training.api import Fit
 
@@ -29,7 +32,9 @@ def fit(
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting.")
     ] = None,
-    predict: Annotated[Path | None, typer.Option(help="A CSV or ZIP file to predict.")] = None,
+    predict: Annotated[
+        Path | None, typer.Option(help="A table to predict, or a ZIP of images.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder to write the result to.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print the metrics as JSON.")] = False,
@@ -37,17 +42,18 @@ def fit(
     """Fit a study in this process. Ctrl-C stops training and keeps the result so far."""
     from scant.events import Finished, Fitted, Note, Progress, State
     from scant.training import result_folder
+    from scant.training.prediction import check_file, predict_file, result_name
 
     with sentences():
         if predict is not None and out is None:
             raise BadInput("--predict writes predictions.csv into a folder; name it with --out.")
         if out is not None:
             result_folder.check_folder(out)
-        parsed = entry(study).settings.parse(_parse(settings or []))
+        parsed = entry(study).parse(data, _parse(settings or []))
         run = _begin(study, data, device, parsed)
-        query = _table_to_predict(study, predict, parsed) if predict is not None else None
-        for text in query.attrs.pop("notes", ()) if query is not None else ():
-            typer.echo(text, err=True)
+        if predict is not None:  # before the training, so that a bad file costs no waiting
+            for text in check_file(parsed, predict):
+                typer.echo(text, err=True)
         steps: list[Progress] = []
         model: bytes | None = None
         end: Finished | None = None
@@ -61,16 +67,20 @@ def fit(
             elif isinstance(event, Finished):
                 end = event
         assert end is not None
-        predictions, refused = None, ""
-        if query is not None and model:
-            try:
-                predictions = _predictions(run, query)
-            except BadInput as error:  # of what the model has learned, this table lacks something
-                refused = str(error)
-        if out is not None:
-            record = result_folder.settings_record(study, parsed.values(), data)
-            with output(out):
-                result_folder.write(out, record, end, steps, model, predictions)
+        refused, made = "", list[Path]()
+        with ExitStack() as stack:
+            if predict is not None and out is not None and model:
+                beside = Path(stack.enter_context(_beside(out)))
+                try:
+                    told = predict_file(run.study, predict, beside / result_name(predict))
+                    made = [told.path, told.dictionary]
+                except BadInput as error:  # of what was learned, this table lacks something
+                    refused = str(error)
+            if out is not None:
+                record = result_folder.settings_record(study, parsed.values(), data)
+                with output(out):
+                    card = _card(study, run, data, end, model)
+                    result_folder.write(out, record, end, steps, model, made, card)
         if refused:
             _report(end, as_json)
             raise BadInput(
@@ -95,7 +105,12 @@ def _parse(settings: list[str]) -> dict[str, str]:
 def _begin(study: str, data: str, device: str, settings: Settings) -> Fit:
     if device not in ("auto", "cpu", "cuda"):
         raise BadInput(f"--device must be auto, cpu or cuda; got {device!r}.")
+    import torch
+    from scant.hardware import default_threads
     from scant.training.api import fit as fit_study
+
+    if "OMP_NUM_THREADS" not in os.environ:
+        torch.set_num_threads(default_threads())
 
     return fit_study(study, data, device=device, settings=settings)
 
@@ -124,17 +139,35 @@ def _stop(run: Fit, before: Any) -> None:
     signal.signal(signal.SIGINT, before)  # a second Ctrl-C breaks off at once
 
 
-def _table_to_predict(study: str, file: Path, settings: Settings) -> pd.DataFrame:
-    """Read before the training, so that a bad file costs no waiting."""
-    from scant.data_sources.open import open_to_predict
+def _beside(out: Path) -> TemporaryDirectory[str]:
+    """A folder on the same disk, which goes again."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    return TemporaryDirectory(prefix=".scant-", dir=out.parent)
 
-    return open_to_predict(entry(study), file, settings)
 
+def _card(name: str, run: Fit, data: str, end: Finished, model: bytes | None) -> str:
+    """The run's model card in Markdown."""
+    from scant import __version__
+    from scant.tables.digest import table_hash
+    from scant.training.model_card import Card, markdown
 
-def _predictions(run: Fit, table: pd.DataFrame) -> pd.DataFrame:
-    from scant.tables.csv_safety import safe_for_spreadsheet
-
-    return safe_for_spreadsheet(run.study.predict(table))
+    study = run.study
+    return markdown(
+        Card(
+            entry=entry(name),
+            settings=study.settings.values(),
+            data=data,
+            report=end.report,
+            state=end.state.value,
+            reason=end.reason,
+            metadata=study.metadata,
+            table=run.table,
+            table_hash=table_hash(run.table),
+            model_hash=hashlib.sha256(model).hexdigest() if model else "",
+            scant_version=__version__,
+            device=study.device.type,
+        )
+    )
 
 
 def _report(end: Finished, as_json: bool) -> None:
@@ -148,3 +181,8 @@ def _report(end: Finished, as_json: bool) -> None:
         spread = "" if metric.spread is None else f" ± {metric.spread:.4g}"
         source = "" if metric.source == "run" else f"  ({metric.source})"
         typer.echo(f"{metric.method:20} {metric.name:32} {metric.value:.4g}{spread}{source}")
+    made = end.report.verdict
+    for line in made.sentences() if made is not None else ():
+        typer.echo(line)
+    if made is not None and made.take_another and made.code:
+        typer.echo(made.code)

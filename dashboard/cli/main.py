@@ -10,6 +10,7 @@ import typer
 from scant.dashboard.cli import data, runs, users
 from scant.dashboard.cli.bench import bench
 from scant.dashboard.cli.fit import fit
+from scant.dashboard.cli.predict import predict
 from scant.dashboard.cli.sentences import sentences
 from scant.dashboard.cli.serve import serve
 from scant.studies import STUDIES, entry
@@ -75,5 +76,5 @@ def reproduce(
 app.add_typer(data.app, name="data")
 app.add_typer(users.app, name="user")
 app.add_typer(runs.runs_app, name="runs")
-for command in (serve, studies, fit, reproduce, bench):
+for command in (serve, studies, fit, predict, reproduce, bench):
     app.command()(command)

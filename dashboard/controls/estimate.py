@@ -31,6 +31,7 @@ class Estimate:
         """Say what the form and the data come to by now."""
         result = self._size(self._page.data.value)
         message = self.of(*result) if result else ""
+        self._page.form.say_rows(result.rows if result else None)
         if message != self.panel.object:
             self.panel.param.update(object=message, visible=bool(message))
 
@@ -43,6 +44,7 @@ class Estimate:
             settings = entry.settings.parse(self._page.form.raw_values())
         except BadInput:
             return ""
+        parts = entry.parts(settings, rows, counted) if entry.parts else ""
         cost = cost_of(entry, settings, Size(rows, columns, counted))
         assert cost is not None, "this study has an estimate"
         limits = self._page.service.limits
@@ -53,8 +55,9 @@ class Estimate:
         allowed = f"; this server allows {hours_text(limits.hours * 3600)} a run"
         more = f" {STEERED}" if self._page.lesson.presenter else ""
         return (
-            f"<p class='quiet' role='note'>As set here, a fit takes about {duration(cost.seconds)} "
-            f"and {memory(cost.bytes)} on one core{allowed if limits.hours else ''}.{more}</p>"
+            f"<p class='quiet' role='note'>{parts} As set here, a fit takes about "
+            f"{duration(cost.seconds)} and {memory(cost.bytes)} on one core"
+            f"{allowed if limits.hours else ''}.{more}</p>"
         )
 
     def of_table(self, frame: pd.DataFrame) -> str:

@@ -112,14 +112,17 @@ class LessonLink:
         data = {} if page.data.value in ("demo", "", None) else {"data": page.data.value}
         for name in page.entry.presets:
             if chosen == _named(name):
-                return data | {"preset": name, "seed": str(page.form.raw_values().get("seed", ""))}
+                values = page.form.raw_values()
+                seeds = {n: str(values.get(n, "")) for n in ("data_seed", "seed")}
+                return data | {"preset": name} | seeds
         settings_type = page.entry.settings
         try:
             settings = settings_type.parse(page.form.raw_values())
         except BadInput as error:
             page.say(str(error), "error")
             return data
-        return data | {n: str(v) for n, v in {**settings.changed(), "seed": settings.seed}.items()}
+        link = page.entry.link(page.data.value, settings)
+        return data | {name: str(value) for name, value in link.items()}
 
     def _parts(self) -> dict[str, str]:
         figures = {view.title: slug(view.title) for view in self._page.views.every()}

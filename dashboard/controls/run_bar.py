@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import panel as pn
@@ -21,13 +21,19 @@ _BAR = """
 @media (max-width: 700px) { :host { grid-template-columns: minmax(0, 1fr); } }
 """
 GOING = (State.QUEUED, State.STARTING, State.RUNNING)
-SAY_EVERY = 1.0  # seconds; forty watchers' servers have better things to do than to count steps
+SAY_EVERY = 2.0  # seconds, so that figures can be read; captions change with them
 
 
 class RunBar:
     """The bar at the top of a study's page.
 
-    The four callbacks are called without arguments, on the session's document.
+    Args:
+        train: Called without arguments, on the session's document, as are the other three.
+        pause: Pauses the run on show.
+        resume: Lets it go on.
+        stop: Ends it.
+        beside: Further buttons by their labels, offered where Train is.
+        page: The study's title, for the browser's tab.
     """
 
     def __init__(
@@ -36,9 +42,12 @@ class RunBar:
         pause: Callable[[], None],
         resume: Callable[[], None],
         stop: Callable[[], None],
+        beside: Mapping[str, Callable[[], None]] | None = None,
+        page: str = "",
     ) -> None:
         self._said_at = 0.0
         self.status = StatusLine(
+            page=page,
             shown=reading(None),
             stylesheets=[style("status")],
             sizing_mode="stretch_width",
@@ -50,13 +59,21 @@ class RunBar:
             "Resume": _button("Resume", resume, "queued", "contained"),
             "Stop": _button("Stop", stop, "stopping"),
         }
-        buttons = pn.Row(*self.buttons.values(), margin=0, stylesheets=[":host { gap: 10px; }"])
-        self.panel = column(buttons, self.status, css=_BAR)
+        self.beside = {label: _plain(label, act) for label, act in (beside or {}).items()}
+        buttons = pn.FlexBox(
+            *self.buttons.values(), *self.beside.values(), margin=0, gap="8px 10px",
+            sizing_mode=None,
+        )  # fmt: skip
+        self.panel = column(buttons, self.status, name="steered", css=_BAR)
         self.show(None, may_steer=False)
 
-    def show(self, run: RunState | None, may_steer: bool) -> None:
-        """Show how `run` stands; who may not steer it is not offered to pause and stop it."""
-        self._say(reading(run))
+    def show(self, run: RunState | None, may_steer: bool) -> bool:
+        """Show how `run` stands; who may not steer it is not offered to pause and stop it.
+
+        Returns:
+            Whether its figures are shown as they are now: once in a while, and at a new state.
+        """
+        fresh = self._say(reading(run))
         state = run.state if run is not None and may_steer else None
         self._offer(
             Train=state not in (*GOING, State.PAUSING, State.STOPPING),
@@ -64,14 +81,16 @@ class RunBar:
             Resume=state is State.PAUSED,
             Stop=state in (*GOING, State.PAUSING, State.PAUSED),
         )
+        return fresh
 
-    def _say(self, shown: dict[str, Any]) -> None:
-        """Figures that change with every step are shown once a second, a new state at once."""
+    def _say(self, shown: dict[str, Any]) -> bool:
         same = all(shown[k] == self.status.shown.get(k) for k in ("text", "tone"))
         now = time.monotonic()
-        if not same or now - self._said_at >= SAY_EVERY:
-            self._said_at = now
-            self.status.shown = shown
+        if same and now - self._said_at < SAY_EVERY:
+            return False
+        self._said_at = now
+        self.status.shown = shown
+        return True
 
     def say(self, text: str, tone: str = "live") -> None:
         """Answer a click at once, before the run itself has said anything."""
@@ -81,6 +100,15 @@ class RunBar:
         for name, button in self.buttons.items():
             if button.visible != offered[name]:
                 button.visible = offered[name]
+        for button in self.beside.values():
+            if button.visible != offered["Train"]:
+                button.visible = offered["Train"]
+
+
+def _plain(label: str, act: Callable[[], None]) -> pmui.Button:
+    """A button that needs no answer in the status line."""
+    return pmui.Button(label=label, on_click=lambda _: act(), variant="outlined", color="primary",
+                       size="medium", margin=0, sx={"whiteSpace": "nowrap"})  # fmt: skip
 
 
 def _button(

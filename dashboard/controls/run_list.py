@@ -8,6 +8,7 @@ from typing import Any
 import param
 from panel.custom import JSComponent
 from scant.dashboard.controls.compare import MOST, Comparison, name
+from scant.dashboard.controls.status import NAMES
 from scant.dashboard.frame.template import style
 from scant.dashboard.study_page.context import ControlsContext
 from scant.dashboard.study_page.widgets import column
@@ -86,13 +87,14 @@ class RunList:
             return  # the list stays as it was; the page says what the matter is
         mine = [run for run in runs if run.study == self._page.entry.name]
         self.table.rows = [self._row(run) for run in mine[:SHOWN]]
+        self.comparison.show(self.table.chosen)  # one of them may have ended
 
     def _row(self, run: RunRecord) -> dict[str, Any]:
         return {
             "id": run.id,
             "href": f"./{run.study}?run={run.id}",
             "name": name(run),
-            "state": run.state.value,
+            "state": NAMES.get(run.state, run.state.value),
             "differs": differs(self._page.entry.settings, run.settings),
         }
 

@@ -17,9 +17,10 @@ from scant.dashboard.frame.template import text
 from scant.dashboard.study_page.widgets import collapsible, column
 from scant.errors import BadInput
 from scant.studies import Settings
-from scant.studies.aliases import ADDED, current_settings
+from scant.studies.aliases import recorded_settings
 
 SCARCITY = "training_size"  # the setting that says how little data the model may learn from
+SLIDER = "Scarcity: rows to learn from"
 _LADDER = [10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000]
 
 
@@ -49,6 +50,19 @@ class SettingsForm:
         self._changed()
         self.clear()
 
+    def start_from(self, before: Mapping[str, Any], start: Mapping[str, Any]) -> None:
+        """Change what still stands as it did at one start to how it stands at another."""
+        for name in {**before, **start}:
+            widget, default = self.widgets[name], self.settings.param[name].default
+            if str(widget.value) == str(before.get(name, default)):
+                value = start.get(name, default)
+                widget.value = value if _typed(widget) else str(value)
+
+    def say_rows(self, rows: int | None) -> None:
+        """Tell beside the slider how many rows the chosen data have."""
+        if self.scarcity is not None:
+            self.scarcity.label = SLIDER if rows is None else f"{SLIDER}, of {rows:,}"
+
     def fill_from_query(
         self, query: Mapping[str, str], start: Mapping[str, Any] | None = None
     ) -> list[str]:
@@ -57,8 +71,8 @@ class SettingsForm:
         Returns a warning for each that makes no sense.
         """
         warnings = []
-        good: dict[str, Any] = dict(ADDED.get(self.settings.study, {}) if start is None else start)
-        for name, word in current_settings(self.settings.study, query).items():
+        good: dict[str, Any] = dict(start or {})
+        for name, word in recorded_settings(self.settings.study, query).items():
             try:
                 parsed = self.settings.parse({name: word})
                 good[name] = getattr(parsed, name)
@@ -157,10 +171,10 @@ class SettingsForm:
             return None
         parameter, widget = self.settings.param[SCARCITY], self.widgets[SCARCITY]
         low, high = parameter.bounds
-        steps = sorted({n for n in _LADDER if low <= n <= high} | {parameter.default})
+        steps = sorted({n for n in _LADDER if low <= n <= high})
         slider = pmui.DiscreteSlider(
-            label="Scarcity: rows to learn from",
-            options={f"{n:,}".replace(",", "\u202f"): n for n in steps},
+            label=SLIDER,
+            options={**{f"{n:,}".replace(",", "\u202f"): n for n in steps}, "all": 0},
             value=parameter.default,
             sizing_mode="stretch_width",
             margin=(0, 8, 4, 8),
@@ -168,12 +182,13 @@ class SettingsForm:
 
         def nearest(event: Any) -> None:
             if event.new.strip().isdigit():
-                slider.value = min(steps, key=lambda n: abs(n - int(event.new)))
+                typed = int(event.new)
+                slider.value = min(steps, key=lambda n: abs(n - typed)) if typed else 0
 
         def pushed(event: Any) -> None:
             if widget.value.strip().isdigit():  # an exact number typed by hand stays as it is
                 typed = int(widget.value)
-                if min(steps, key=lambda n: abs(n - typed)) == event.new:
+                if typed and min(steps, key=lambda n: abs(n - typed)) == event.new:
                     return
             widget.value = str(event.new)
 

@@ -12,12 +12,18 @@ from scant.events import State
 
 TONES = {
     State.CONVERGED: "good",
+    State.FINISHED: "good",
     State.HIT_LIMIT: "warn",
+    State.LEARNED_NOTHING: "bad",
     State.STOPPED: "calm",
     State.PAUSED: "calm",
     State.DIVERGED: "bad",
     State.FAILED: "bad",
 }
+
+
+# A state as the page calls it, where its stored name says too little.
+NAMES = {State.HIT_LIMIT: "step limit reached"}
 
 
 class StatusLine(JSComponent):
@@ -26,10 +32,12 @@ class StatusLine(JSComponent):
     The status region holds the state and a sentence and changes rarely; figures that change with
     every step stand beside it, so that a screen reader is not made to read numbers for a minute.
     A button that was pressed is answered in the browser, by its event `scant-pressed`: the server's
-    own answer may have to wait for a page that is being drawn.
+    own answer may have to wait for a page that is being drawn. The browser's tab names the state
+    and the study.
     """
 
     shown = param.Dict(default={})
+    page = param.String("")  # the study's title
 
     _esm = """
     export function render({model, el}) {
@@ -43,6 +51,7 @@ class StatusLine(JSComponent):
       const facts = root.querySelector('dl')
       const draw = () => {
         const s = model.shown
+        if (model.page) document.title = [s.state, model.page, 'Scant'].filter(Boolean).join(' · ')
         if (s.text !== undefined && status.textContent !== s.text) status.textContent = s.text
         root.dataset.tone = s.tone || 'calm'
         facts.replaceChildren(...(s.facts || []).map(([name, value]) => {
@@ -68,6 +77,7 @@ def reading(run: RunState | None) -> dict[str, Any]:
         return {"text": "no run yet: press Train", "tone": "calm", "facts": [], "fraction": 0}
     live = run.state in (State.STARTING, State.RUNNING, State.PAUSING, State.STOPPING)
     return {
+        "state": "" if run.recorded else NAMES.get(run.state, run.state.value),
         "text": sentence(run),
         "tone": TONES.get(run.state, "live" if live else "calm"),
         "facts": _facts(run),
@@ -81,12 +91,13 @@ def reading(run: RunState | None) -> dict[str, Any]:
 
 def sentence(run: RunState) -> str:
     """State and reason in words; begins with the state."""
-    sentence = run.state.value + (" (recorded run)" if run.recorded else "")
+    named = NAMES.get(run.state, run.state.value)
+    sentence = named + (" (recorded run)" if run.recorded else "")
     if run.state is State.QUEUED:
         if run.place is not None:
             sentence += f", place {run.place}"
         if run.wait is not None:
-            sentence += f", starts in about {duration(run.wait)}"
+            sentence += f", starts within about {duration(run.wait)}"
         if run.place is None and not run.reason:
             sentence += ": waiting for a worker"  # the first seconds of a server, mostly
     elif run.state is State.STARTING:
@@ -108,15 +119,17 @@ def _facts(run: RunState) -> list[list[str]]:
         return []
     facts = [["step", f"{run.step:,} of {run.total_steps:,}".replace(",", "\u202f")]]
     if math.isfinite(run.pace):
-        facts.append(["a step", duration(run.pace)])
+        facts.append(["time per step", duration(run.pace)])
         if run.state is State.RUNNING:
-            facts.append(["left at most", duration(run.remaining)])
+            facts.append(["at most left", duration(run.remaining)])
     if len(run.trace):
         facts.append(["objective now", number(run.trace.elbo[-1])])
         best = run.trace.best[-1]
         facts.append(["best score", number(best) if math.isfinite(best) else "none yet"])
     if run.device:
-        facts.append(["device", run.device])
+        threads = int(run.metadata.get("threads", 0))
+        many = f", {threads} {'thread' if threads == 1 else 'threads'}" if threads else ""
+        facts.append(["device", run.device + many])
     return facts
 
 

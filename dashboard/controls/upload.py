@@ -1,4 +1,4 @@
-"""The upload wizard: drop a table, check it, map its columns, store it."""
+"""The upload wizard, a dialog over the page: drop a table, check it, say what its columns are."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import panel_material_ui as pmui
+from scant.dashboard.controls.column_table import AGAIN, AS_IS, OUT, ColumnTable
 from scant.dashboard.controls.file_dropper import BoundedDropper
 from scant.dashboard.controls.image_preview import pictured
+from scant.dashboard.controls.intake import Intake
 from scant.dashboard.frame.template import text
 from scant.dashboard.limits.client import Client
 from scant.dashboard.study_page.context import ControlsContext
@@ -20,7 +22,7 @@ from scant.data_sources.human_fertility import is_rates, read_births
 from scant.errors import NotFound
 from scant.runs.addresses import network
 from scant.store import UPLOAD_DAYS, StoreTrouble
-from scant.tables.column_matching import listed
+from scant.tables.column_matching import listed, schema_names
 from scant.tables.images.archives import IMAGE_LIMIT_BYTES
 from scant.tables.images.image_table import SIDE, is_archive, read_image_table
 from scant.tables.read import inspect_table, read_table
@@ -28,11 +30,13 @@ from scant.tables.schema import Preview, Table, TableSchema
 
 PROBLEMS = 5  # shown at once
 LIMIT_BYTES = 100_000_000  # of one file
-OFFERED = 200  # columns of numbers in a list
 MOST_SIDE = 105  # pixels of an image
-DROP_HEIGHT = 120  # pixels; a file's name and how much of it has come
-# The label of an empty choice, which a small field shows too low.
-LABEL = ".MuiInputLabel-outlined:not(.MuiInputLabel-shrink) { transform: translate(14px, 8px); }"
+DROP_HEIGHT = 96  # pixels; a file's name and how much of it has come
+HEAD = """
+:host { display: grid !important; grid-template-columns: minmax(0, 1fr) auto; gap: 16px;
+  align-items: center; }
+:host > * { width: auto !important; }
+"""
 RATES = ", or the file asfrRRbo.txt of the Human Fertility Database"
 
 
@@ -65,10 +69,10 @@ class Upload:
         )
         visit.doc.on_session_destroyed(lambda _: self._drop.release())
         self._drop.param.watch(lambda event: self._dropped(event.new), "value")
-        # Its script draws sixty times a second for as long as it is on a page, seen or not.
-        self._field = column()
         self._terms = text(
-            f"<p class='quiet'>A CSV file of at most {LIMIT_BYTES // 10**6} MB with a header row"
+            "<p class='quiet'>Drop a file here or anywhere on the page, choose one, or paste a "
+            "table from a spreadsheet. "
+            f"A CSV file of at most {LIMIT_BYTES // 10**6} MB with a header row"
             f"{_images(page.entry.table) if self._takes_images else ''}"
             f"{RATES if page.entry.table.rates else ''}. "
             "It goes to this server's data folder and nowhere else; only you, and whoever has the "
@@ -77,38 +81,61 @@ class Upload:
             "A template</a> shows the form.</p>"
         )
         self._head = text("", visible=False)
+        self._table = ColumnTable(self._assign)
         self._found = text("", visible=False)
-        self._columns = column(visible=False, css=":host { gap: 8px; }")
         self._use = pmui.Button(
-            label="Use this table", on_click=lambda _: self._store(), size="small", margin=0,
-            visible=False,
+            label="Use this table", on_click=lambda _: self._store(), margin=0, visible=False,
         )  # fmt: skip
         self._delete = pmui.Button(
             label="Delete this table", on_click=lambda _: self._remove(), variant="outlined",
             color="error", size="small", margin=0, visible=False,
         )  # fmt: skip
+        self._about = text("")
         self.panel = column(
-            self._field, self._terms, self._head, self._columns, self._found, self._use,
-            self._delete,
-            visible=False, css=":host { gap: 10px; }",
+            self._about, self._delete, visible=False, css=":host { gap: 10px; }"
         )  # fmt: skip
+        self.dialog = pmui.Dialog(
+            title="Use your own data", show_close_button=True, close_on_click=True,
+            width_option="xl", sizing_mode="stretch_width", margin=0,
+        )  # fmt: skip
+        self.dialog.param.watch(lambda event: self._opened(event.new), "open")
+        self.intake = Intake(self.open, self._refused)
+
+    def open(self) -> None:
+        """Open the wizard over the page."""
+        self.dialog.open = True
+
+    def _opened(self, opened: bool) -> None:
+        """Fill the dialog while it is open: its field redraws itself for as long as it is there."""
+        self.dialog.objects = [
+            column(
+                self._drop, self._terms, column(self._head, self._use, css=HEAD), self._table,
+                self._found,
+                css=":host { gap: 10px; padding-bottom: 12px; }",
+            )
+        ] if opened else []  # fmt: skip
+        if not opened:
+            self._let_go()
+            self._drop.release()
+            self._hide()
+
+    def _hide(self) -> None:
+        for part in (self._head, self._table, self._found, self._use):
+            part.visible = False
+        self._terms.visible = True
 
     def show(self, data: str) -> None:
-        """Show an upload's whereabouts ("upload:<id>"), or the empty wizard."""
+        """Show the whereabouts of an upload ("upload:<id>"); nothing of other data."""
         self._id = data.removeprefix("upload:") if data.startswith("upload:") else ""
-        self._field.objects = [self._drop] if self.panel.visible and not self._id else []
-        self._terms.visible = not self._id
-        self._head.visible = self._columns.visible = self._use.visible = False
-        self._found.visible = bool(self._id)
-        self._delete.visible = False
+        self.panel.visible, self._delete.visible = bool(self._id), False
         if self._id:
             try:
                 record = self._page.service.store.upload(self._id)
             except (NotFound, StoreTrouble) as error:
-                self._found.object = f"<p class='error'>{html.escape(str(error))}</p>"
+                self._about.object = f"<p class='error'>{html.escape(str(error))}</p>"
                 return
             self._delete.visible = record.owner == self._page.visit.owner and not record.deleted
-            self._found.object = _whereabouts(record)
+            self._about.object = _whereabouts(record)
 
     def _dropped(self, files: dict[str, bytes | str]) -> None:
         if not files:  # emptied below
@@ -117,7 +144,7 @@ class Upload:
         self._file = (name, content.encode() if isinstance(content, str) else content)
         self._drop.value = {}
         self._mapping, self._whole, self._preview = {}, None, None
-        self._head.visible = self._columns.visible = self._use.visible = False
+        self._hide()
         self._say(f"<p class='quiet' role='note'>Reading {html.escape(name)}…</p>")
         self._inspect()
 
@@ -165,13 +192,11 @@ class Upload:
     def _inspected(self, preview: Preview) -> None:
         if self._file is None:
             return
-        first = self._preview is None or self._preview.names != preview.names
         self._preview = preview
         self._mapping = self._mapping or dict(preview.mapping)
-        self._head.param.update(object=_head(preview), visible=bool(preview.names))
-        if first:
-            self._columns.objects = self._mappers(preview)
-        self._columns.visible = bool(preview.names)
+        self._head.param.update(object=_head(preview, self._file[0]), visible=bool(preview.names))
+        self._terms.visible = not preview.names
+        self._table.show(preview, self._mapping, self._page.entry.table.with_target(self._target()))
         # What is only not mapped yet is a question, and cells are judged once it is answered: a
         # gap in what turns out to be the target is no error.
         wrong = () if preview.absent else preview.problems
@@ -192,51 +217,24 @@ class Upload:
         )
         self._use.visible = not preview.problems and preview.n_rows > 0
 
-    def _mappers(self, preview: Preview) -> list[Any]:
-        """A choice of the file's column for each column that the study knows by name."""
-        table = self._page.entry.table.with_target(self._target())
-        widgets: list[Any] = [text("<p class='quiet'>What its columns are:</p>")]
-        for known in table.columns:
-            source = next((u for u, s in self._mapping.items() if s == known.name), "")
-            widget = pmui.Select(
-                label=f"Column of “{known.name}”{'' if known.required else ', if any'}",
-                description=known.doc or None,
-                options=_choices(preview, source),
-                value=source,
-                size="small",
-                sizing_mode="stretch_width",
-                margin=0,
-                stylesheets=[LABEL],
-            )
-            widget.param.watch(lambda e, name=known.name: self._map(name, e.new), "value")
-            widgets.append(widget)
-        if table.features and len(preview.names) <= OFFERED:
-            out = pmui.MultiChoice(
-                label="Columns to leave out",
-                options=list(preview.names),
-                value=[n for n in preview.names if self._mapping.get(n) == ""],
-                sizing_mode="stretch_width",
-                margin=0,
-            )
-            out.param.watch(lambda e: self._leave_out(e.new), "value")
-            widgets.append(out)
-        return widgets
-
     def _map(self, known: str, source: str) -> None:
+        """Take `source` for what the study knows as `known`; what was taken for it is left out."""
         for name, meaning in self._mapping.items():
             if meaning == known:
-                self._mapping[name] = ""
+                self._mapping[name] = OUT
         if source:
             self._mapping[source] = known
         self._inspect()
 
-    def _leave_out(self, names: Sequence[str]) -> None:
-        assert self._preview is not None
-        for name in self._preview.names:
-            if name in names:
-                self._mapping[name] = ""
-            elif self._mapping.get(name) == "":
-                self._mapping[name] = self._preview.mapping.get(name) or name
+    def _assign(self, names: Sequence[str], role: str) -> None:
+        """Use columns as the visitor chose in their heads."""
+        own = schema_names(self._page.entry.table.with_target(self._target()))
+        if role not in (AS_IS, OUT):
+            self._map(role, names[0])
+            return
+        for name in names:
+            as_is = name if name not in own else f"{name}{AGAIN}"
+            self._mapping[name] = as_is if role == AS_IS else OUT
         self._inspect()
 
     def _store(self) -> None:
@@ -245,21 +243,26 @@ class Upload:
         name, content = self._file
         page = self._page
 
-        whole, mapping, target = self._whole, self._mapping, self._target()
+        whole, mapping, target = self._whole, dict(self._mapping), self._target()
+        own = next((theirs for theirs, ours in mapping.items() if ours == target), target)
+        if target is not None and own is not None and whole is None:
+            mapping[own], target = own, own  # it keeps its name, which the setting then holds
 
         def keep() -> str:
             table = whole or read_table(
                 content, page.entry.table, name=name, mapping=mapping, target=target
             )
+            frame = table.frame
+            if target in frame:  # first, by which the list of sources knows it
+                frame = frame[[target, *(n for n in frame if n != target)]]
             made: str = page.service.store.add_upload(
-                table.frame, owner=page.visit.owner, name=name, study=page.entry.name,
+                frame, owner=page.visit.owner, name=name, study=page.entry.name,
                 sha256=table.sha256, notes=table.notes,
             )  # fmt: skip
             return made
 
         def kept(upload: str) -> None:
-            self._let_go()
-            self._drop.release()
+            self.dialog.open = False
             self._kept(upload)
 
         page.background(
@@ -321,36 +324,23 @@ def _whereabouts(record: Any) -> str:
     )
 
 
-def _head(preview: Preview) -> str:
+def _head(preview: Preview, file: str) -> str:
+    """How much the file holds."""
     if not preview.names:
         return ""
-    names, rows = preview.names[:12], [row[:12] for row in preview.head[:5]]
-    more = " (the first 12 are shown)" if len(preview.names) > 12 else ""
-    head = "".join(f"<th scope='col'>{html.escape(n)}</th>" for n in names)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in rows
-    )
+    gaps = sum(c.missing for c in preview.columns)
+    missing = f", {gaps:,} empty {'cell' if gaps == 1 else 'cells'}" if gaps else ""
     return (
-        f"<p class='quiet'>{preview.n_rows:,} rows, {len(preview.names):,} columns{more}; it "
-        f"begins:</p><div class='scroll'><table><thead><tr>{head}</tr></thead>"
-        f"<tbody>{body}</tbody></table></div>"
+        f"<p><strong>{html.escape(file)}</strong>: {preview.n_rows:,} rows, "
+        f"{len(preview.names):,} columns{missing}. Each column's head says what it is used as; "
+        "change it where the guess is wrong.</p>"
     )
-
-
-def _choices(preview: Preview, source: str) -> list[str]:
-    """Columns to choose from: of thousands of pixels the first, and whatever holds text."""
-    named = [
-        column.name
-        for i, column in enumerate(preview.columns)
-        if i < OFFERED or column.kind == "text" or column.name == source
-    ]
-    return ["", *named]
 
 
 def _ask(absent: Sequence[str]) -> str:
     names = [f"“{name}”" for name in absent]
     which = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-    return f"Still to say: which column is {which}? Choose above."
+    return f"Which column is {which}? Choose it in the heads of the table."
 
 
 def _learns(preview: Preview) -> str:

@@ -51,6 +51,7 @@ class SessionContext:
         base: The address of the gallery as the visitor's browser knows it.
         address: The network address that the visitor comes from; "" where it is not known.
         user: The name under which the visitor is logged in; "" where nobody logs in.
+        returning: Whether the visitor has used a page before.
     """
 
     site: Site
@@ -62,6 +63,7 @@ class SessionContext:
     base: str = "/"
     address: str = ""
     user: str = ""
+    returning: bool = False
     _restyle: list[Callable[[bool], None]] = field(default_factory=list)
 
     def on_theme(self, restyle: Callable[[bool], None]) -> None:
@@ -117,6 +119,7 @@ def _visit(site: Site) -> SessionContext:
         present="present" in query and query["present"] not in ("0", "false"),
         base=_base(request),
         user=user or "",
+        returning="scant_used" in pn.state.cookies,
         address=str(getattr(request, "remote_ip", None) or ""),
     )
 
@@ -129,9 +132,10 @@ def _base(request: Any) -> str:
 
 def _frame(visit: SessionContext, content: PageContent) -> pmui.Page:
     banner = StoreBanner(visit.site, visit.doc, text("", visible=False))
+    visit.doc.title = f"{content.title} · Scant" if content.title != "Scant" else "Scant"
     made = pmui.Page(
         title="",
-        meta_title=f"{content.title} · Scant" if content.title != "Scant" else "Scant",
+        meta_title=visit.doc.title,
         meta_description="Gaussian processes for scarce data, trained live in the browser",
         favicon=assets() / "icon.svg",
         header=[header(content.study, visit.present, visit.user)],

@@ -39,8 +39,8 @@ class BinsPlot(Plot):
             return
         worst = int(np.argmax(np.abs(bias)))
         self.describe(
-            f"{len(left)} bins, as wide as their lines; the bias is largest between "
-            f"{left[worst]:.2f} and {right[worst]:.2f} ({bias[worst]:+.4f}, "
+            f"{len(left)} {'bin' if len(left) == 1 else 'bins'}, as wide as their lines; the bias "
+            f"is largest between {left[worst]:.2f} and {right[worst]:.2f} ({bias[worst]:+.4f}, "
             f"{int(count[worst])} rows); σ_MAD from {mad.min():.4f} to "
             f"{mad.max():.4f}; at most {outliers.max():.1%} outliers in a bin."
         )

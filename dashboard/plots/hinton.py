@@ -76,10 +76,15 @@ class HintonPlot(Plot):
         i, j = np.unravel_index(np.argmax(np.abs(finite)), matrix.shape)
         named = [self.names[k] if k < len(self.names) else str(k + 1) for k in (int(i), int(j))]
         signs = "White is positive, black negative" if finite.min() < 0 else "All are positive"
+        if i == j and self.row == self.column:
+            where = f"on the diagonal, for {self.row} {named[0]}"
+        elif self.row == self.column:
+            where = f"for {self.row}s {named[0]} and {named[1]}"
+        else:
+            where = f"for {self.row} {named[0]} and {self.column} {named[1]}"
         self.describe(
             f"A {rows} by {cols} matrix of {self.what}; the larger a square, the larger its entry. "
-            f"{signs}; the greatest entry is {finite[i, j]:.3g} in {self.row} {named[0]}, "
-            f"{self.column} {named[1]}."
+            f"{signs}; the largest entry is {finite[i, j]:.3g}, {where}."
         )
 
     def clear(self) -> None:

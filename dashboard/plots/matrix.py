@@ -22,8 +22,8 @@ from scant.dashboard.plots.theme import (
 from scant.dashboard.plots.tiles import Tiled
 
 LEVELS = 255
-COMMON = "covariance, share of the greatest"
-SIGNED = "covariance below and above what is in common, share of the greatest"
+COMMON = "covariance, share of the largest"
+SIGNED = "covariance beyond the common part, share of the largest"
 ONE_WAY, BOTH_WAYS = list(Cividis256), list(interp_palette((BLUE, PAPER, VERMILION), LEVELS + 1))
 HEAD = 20  # pixels of the words above an image
 STRIP, GAP = 0.035, 0.06  # of a tile's width: the classes' colors, the margin
@@ -33,7 +33,7 @@ class MatrixPlot(Tiled):
     """Images of matrices to one scale; strips show the class of each row.
 
     Yellow is large, where entries are not below zero; else red is above zero, and blue below.
-    Entries travel as bytes: shares of the greatest entry of all of them, to 1 in 255.
+    Entries travel as bytes: shares of the largest entry of all of them, to 1 in 255.
 
     Args:
         title: The heading.

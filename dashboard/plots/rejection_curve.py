@@ -52,4 +52,5 @@ class KeptPlot(Plot):
                 f"{name} {value:.1f}" if "%" in name else f"{name} {value:.4f}"
                 for name, value in zip(NAMES, values)
             )
-            self.describe(f"Keeping the {share:.0%} most confident: {readings}.")
+            rows = "All rows" if share >= 1 else f"The {share:.0%} most confident rows"
+            self.describe(f"{rows}: {readings}.")

@@ -245,9 +245,8 @@ class ReplicaGrid(Plot):
         scaled = spread / np.diff(self._y, axis=1)[:, :, None]  # rows may be in different units
         i, j, k = np.unravel_index(int(np.nanargmax(scaled)), scaled.shape)
         reading = (
-            f"{self._cell_reading()}; the most uncertain is {self.rows[i]}, "
-            f"{self.replicas[i][j]} at "
-            f"{grid[k]:.3g}, within ± {1.96 * spread[i, j, k]:.2g}"
+            f"{self._cell_reading()}; the widest 95% interval, ± {1.96 * spread[i, j, k]:.2g}, is "
+            f"that of {self.rows[i]}, {self.replicas[i][j]} at {grid[k]:.3g}"
         )
         x, y, row, replica, held = self._points
         query = np.flatnonzero(held & np.isfinite(y) & (replica >= 0))

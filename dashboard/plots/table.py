@@ -6,16 +6,23 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from html import escape
+from typing import Any
 
 from scant.dashboard.frame.template import text
 from scant.dashboard.plots.base import NOTHING, DataView, View
 from scant.dashboard.plots.metric_glossary import PERCENT, explained
-from scant.events import Metric
+from scant.events import Metric, Report
+from scant.verdict import best
 
 # A table too wide for its place scrolls, with the keys as well.
 SCROLL = "<div class='scroll' tabindex='0' role='group' aria-label='Figures'>"
 LONG = 20  # characters of a name that would stand a word a line on a narrow screen
-GROUPS = {"run": "This run", "baseline": "Baselines, same rows", "published": "Published"}
+GROUPS = {
+    "run": "This run",
+    "baseline": "Baselines, same rows",
+    "rival": "General tools, same rows",
+    "published": "Published",
+}
 
 
 class MetricsTable(View):
@@ -39,9 +46,17 @@ class MetricsTable(View):
 
 
 def figures(*notes: str) -> DataView:
-    """The table of a report's metrics as a view of a page; `notes` stand below the report's own."""
+    """The table of a report's metrics as a view of a page; `notes` stand below the report's own.
+
+    They are on publications' data, and so left out of what was fitted to an own table.
+    """
     shown = MetricsTable()
-    return DataView(shown, lambda data, metadata: shown.show(data.metrics, (*data.notes, *notes)))
+
+    def feed(data: Report, metadata: Mapping[str, Any]) -> None:
+        own = any(m.source == "rival" for m in data.metrics)
+        shown.show(data.metrics, (*data.notes, *(() if own else notes)))
+
+    return DataView(shown, feed)
 
 
 def table(metrics: Sequence[Metric]) -> str:
@@ -76,10 +91,10 @@ def table(metrics: Sequence[Metric]) -> str:
 
 
 def reading_of(metrics: Sequence[Metric]) -> str:
-    """The first two metrics that the run shares with a baseline, side by side; else its own."""
+    """The first two metrics that the run shares with others, beside the best; else its own."""
     messages = []
     for own in (m for m in metrics if m.source == "run"):
-        other = next((m for m in metrics if m.source == "baseline" and m.name == own.name), None)
+        other = best(metrics, own.name)
         if other is not None:
             messages.append(f"{own.name} {figure(own)} against {figure(other)} of {other.method}")
     messages = messages or [f"{m.name} {figure(m)}" for m in metrics if m.source == "run"]

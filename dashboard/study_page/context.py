@@ -99,6 +99,9 @@ class PageContext(Protocol):
     def submit(self, values: Mapping[str, Any], data: str) -> Coroutine[Any, Any, str]:
         """A new run of the visitor's own on this study; its id."""
 
+    def train_beside(self, changed: Mapping[str, Any]) -> None:
+        """Train the run on show again with settings changed, and lay both side by side."""
+
     def address(self) -> None:
         """Let the browser's address name the run on show, without loading anything."""
 
@@ -113,6 +116,9 @@ class FormWords(Protocol):
 
     def watch(self, changed: Callable[[], None]) -> None:
         """Have `changed()` called whenever a setting changes."""
+
+    def say_rows(self, rows: int | None) -> None:
+        """Tell how many rows the chosen data have."""
 
 
 class ChosenData(Protocol):

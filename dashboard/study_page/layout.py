@@ -19,6 +19,7 @@ from scant.dashboard.study_page.widgets import (
     DeferredRenderer,
     collapsible,
     column,
+    folded,
     markdown,
     section,
 )
@@ -31,6 +32,14 @@ class Panelled(Protocol):
     @property
     def panel(self) -> Viewable:
         """What is laid out."""
+
+
+class Sources(Panelled, Protocol):
+    """The choice of data, and the wizard that adds to it."""
+
+    @property
+    def wizard(self) -> Sequence[Viewable]:
+        """What lies over the page."""
 
 
 class LaidOut(Protocol):
@@ -48,7 +57,7 @@ class LaidOut(Protocol):
         """Whether controls are hidden and type is large."""
 
     @property
-    def data(self) -> Panelled:
+    def data(self) -> Sources:
         """The choice of data."""
 
     @property
@@ -58,6 +67,10 @@ class LaidOut(Protocol):
     @property
     def estimate(self) -> Panelled:
         """What a run would cost."""
+
+    @property
+    def everything(self) -> Panelled:
+        """The offer to fit on all rows."""
 
     @property
     def replay(self) -> Panelled:
@@ -85,6 +98,27 @@ LOW = """
 :host > .state { flex: 1 1 60% !important; order: -2; }
 :host > .replay:not(.playing) { flex: 0 0 auto !important; order: -1; }
 """
+# The story in columns, or two lines of it for who has used the page before.
+TITLE_ROW = """
+@media (min-width: 1000px) { :host > div { display: flex; align-items: baseline; gap: 12px 36px; }
+  h1 { flex: none; } p.lede { margin: 0; max-width: none; } }
+"""
+STORY = """
+:host > div { columns: 3 21rem; column-gap: 40px; }
+p { break-inside: avoid; max-width: none; }
+p:first-child { margin-top: 0; }
+"""
+FOLDED = ":host(.folded) { max-height: 3.2rem !important; overflow: hidden; }"
+# The replay stands beside the state until it plays.
+BAR = """
+:host { display: flex !important; flex-flow: row wrap !important; align-items: center;
+  gap: 4px 20px; }
+:host > * { flex: 1 1 100% !important; width: auto !important; }
+@media (min-width: 700px) {
+  :host > .steered { flex: 1 1 60% !important; order: -2; }
+  :host > .replay:not(.playing) { flex: 0 0 auto !important; order: -1; }
+}
+"""
 BRIEF = "dl div:last-child:not(:first-child) { display: none; }"
 
 
@@ -104,7 +138,9 @@ class Layout:
             "Result": (column(css=style("figures")), views.result),
             "Explore": (column(css=style("figures")), views.explore),
         }
-        self._result = section("Result", self._late["Result"][0], visible=False)
+        self._verdict = text("", visible=False)
+        result, everything = self._late["Result"][0], page.everything.panel
+        self._result = section("Result", self._verdict, result, everything, visible=False)
         self._explore = section("Explore", self._asking, self._late["Explore"][0], visible=False)
         controls = [] if page.present else self._controls()
         self.panel = column(
@@ -149,6 +185,10 @@ class Layout:
                 self._placed.add(name)
                 self._later.fill(grid, [self._page.figures[id(v)].panel for v in views])
 
+    def judge(self, markup: str) -> None:
+        """Show the card on who wins, or none."""
+        self._verdict.object, self._verdict.visible = markup, bool(markup)
+
     def asking(self, busy: bool) -> None:
         """Mark that the model is being asked."""
         self._asking.visible = busy
@@ -161,13 +201,16 @@ class Layout:
         title = text(
             f"<h1>{html.escape(study.title)}</h1><p class='lede'>{html.escape(study.question)}</p>"
         )
+        title.stylesheets = [*title.stylesheets, TITLE_ROW]
         above = [] if views.above is None else [column(views.above, name="above")]
         if self._page.present or self._page.lesson.hides("story"):
             return column(*above, title, name="head")
-        story: list[Any] = [*markdown(views.story)]
+        story: list[Any] = [*markdown(views.story, STORY)]
         if views.equations:
             story += collapsible("Equations", column(*markdown(views.equations)))
-        return column(*above, title, column(*story), name="head", css=style("head"))
+        told = column(*story, css=FOLDED)
+        shown = [*folded(told)] if self._page.visit.returning else [told]
+        return column(*above, title, *shown, name="head", css=style("head"))
 
     def _bar(self) -> Viewable:
         page = self._page
@@ -182,8 +225,9 @@ class Layout:
             self._warning,
             self._message,
             *replay,
+            *([] if page.present or page.lesson.hides("Data") else page.data.wizard),
             name="bar",
-            css=LOW if page.present else "",
+            css=LOW if page.present else BAR,
         )
 
     def _sections(self, *named: tuple[str, Sequence[Any]]) -> list[Viewable]:

@@ -4,7 +4,7 @@ A page supplies a `views.PageViews` and is given a `context.PageContext`; both s
 
 The keep section calls `scant.dashboard.export`, each function given the run's `live.RunState`
 (record, settings, report, trace, metadata): `notebook(run) -> bytes`, `script(run) -> str`,
-`metrics_csv(run) -> str`, `predictions_csv(run, entry) -> str`, `settings_json(run) -> str`,
+`metrics_csv(run) -> str`, `settings_json(run) -> str`,
 `figures_html(run, views) -> str`. A function that raises `BadInput` shows its sentence.
 """
 
@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import Callable, Coroutine, Mapping
 from contextvars import Context
 from functools import partial
@@ -26,11 +27,13 @@ import panel as pn
 from scant.dashboard.controls.data_panel import DataPanel
 from scant.dashboard.controls.estimate import Estimate
 from scant.dashboard.controls.export_panel import ExportPanel
+from scant.dashboard.controls.fit_everything import FitEverything
 from scant.dashboard.controls.health_banner import HealthBanner
 from scant.dashboard.controls.replay import Replay
-from scant.dashboard.controls.run_bar import RunBar
+from scant.dashboard.controls.run_bar import SAY_EVERY, RunBar
 from scant.dashboard.controls.run_list import RunList
 from scant.dashboard.controls.settings_form import SettingsForm
+from scant.dashboard.controls.verdict_card import card
 from scant.dashboard.frame.session import SessionContext
 from scant.dashboard.frame.template import PageContent
 from scant.dashboard.live.hub import Update
@@ -72,6 +75,7 @@ class StudyPage:
         self.run: RunState | None = None
         self.may_steer = False  # whether the visitor may pause and stop the run on show
         self._numbers = count(1)
+        self._read_at = 0.0
         self._turns: dict[str, int] = {}  # numbers of the answers that are still wanted
         self._asking = 0
         self._refused = False  # whether what is said is that a question had no answer
@@ -83,9 +87,17 @@ class StudyPage:
         self.figures = {id(v): self._figure(v) for v in self.views.every()}
         self.form = SettingsForm(study.settings, study.presets)
         self.data = DataPanel(self)
+        self._start = study.start()
+        self.data.watch(self._data_chosen)
         self.estimate = Estimate(self)
-        self.bar = RunBar(self._train, self._pause, self._resume, self._stop)
+        beside = {"Use your own data": self.data.upload.open,
+                  "Try it on the demonstration": self._try_demonstration}  # fmt: skip
+        self.bar = RunBar(
+            self._train, self._pause, self._resume, self._stop,
+            beside={} if self.lesson.hides("Data") else beside, page=study.title,
+        )  # fmt: skip
         self.replay = Replay(visit.doc, self._show_recorded)
+        self.everything = FitEverything(self)
         self.keep = ExportPanel(self)
         self.list = RunList(self)
         self.trouble = HealthBanner(visit.site, visit.doc)
@@ -222,8 +234,8 @@ class StudyPage:
         self._turns.clear()
         for view in self.views.every():
             view.clear(history)
-        self.form.fill(history.record.settings)
         self.data.show(history.record.data)
+        self.form.fill(history.record.settings)
         self.keep.open(history)
         self.replay.close()
         self.layout.reveal(False)
@@ -234,7 +246,7 @@ class StudyPage:
 
     def _show(self, update: Update) -> None:
         run = update.run
-        self.bar.show(run, self.may_steer)
+        fresh = self.bar.show(run, self.may_steer)
         concerned = self.views.shown(run)
         for figure in self.figures.values():
             title = figure.view.title
@@ -251,13 +263,17 @@ class StudyPage:
                 result.update(run.report, run.metadata)
             for explore in self.views.shown(run, self.views.explore):
                 explore.open(run)
+            self.layout.judge(card(run.report))
             self.layout.reveal(True)
             self.list.refresh()
+        self.everything.show(run)
         if run.state.final:
             self.replay.offer(run, partial(self.service.store.snapshots, run.id))
             self.keep.open(run)
         self.layout.note(run.notes)
-        self.read(at_once=run.state.still)
+        # With the bar's figures, so that one step is named all over the page.
+        if fresh or update.finished or run.state.still:
+            self.read(at_once=True)
 
     def _show_snapshot(self, snapshot: Snapshot) -> None:
         if self.run is not None:
@@ -280,8 +296,11 @@ class StudyPage:
         self.read(at_once=not self.replay.moving)
 
     def read(self, at_once: bool = False) -> None:
-        for figure in self.figures.values():
-            figure.read(at_once)
+        now = time.monotonic()
+        if at_once or now - self._read_at >= SAY_EVERY:
+            self._read_at = now
+            for figure in self.figures.values():
+                figure.read()
 
     # --- what the visitor does ---
 
@@ -293,23 +312,30 @@ class StudyPage:
         try:
             self.open(wanted)
         except NotFound as error:
+            self.form.fill(self._start)
             self.bar.show(None, may_steer=False)
             if "run" in query or wanted in self.service.store.damaged:
                 self.say(str(error), "error")
         warnings = [*self.lesson.warnings]
+        if query.get("data") and "run" not in query:
+            self.data.show(query["data"])
         if self.lesson.preset or (settings and "run" not in query):
-            start = self.entry.presets.get(self.lesson.preset)
+            start = self.entry.presets.get(self.lesson.preset, self._start)
             warnings += self.form.fill_from_query(settings, start)
         self.layout.warn(warnings)
         if query.get("compare"):
             self.list.tick(query["compare"].split(","))
-        if "data" in query and "run" not in query:
-            self.data.show(query["data"])
 
     def _up(self) -> None:
         self.watcher.up = True
         self.watcher.schedule_update()
         self.service.prefetch_demo(self.entry.name)
+
+    def _data_chosen(self) -> None:
+        """Settings that nobody has changed follow the data: an own table is used wholly."""
+        start = self.entry.start(self.data.value)
+        self.form.start_from(self._start, start)
+        self._start = start
 
     def _train(self) -> None:
         if self.visit.site.fault:
@@ -332,6 +358,12 @@ class StudyPage:
             refused=lambda sentence: self.bar.say(f"not started: {sentence}", "bad"),
         )
 
+    def _try_demonstration(self) -> None:
+        """Train the demonstration with the settings that it has of itself."""
+        self.data.try_demonstration()
+        self.form.fill(self.entry.start())
+        self._train()
+
     def submit(self, values: Mapping[str, Any], data: str) -> Coroutine[Any, Any, str]:
         """A new run of the visitor's own on this study, from where and what they opened."""
         visit = self.visit
@@ -339,6 +371,20 @@ class StudyPage:
             self.entry.name, values, data, visit.owner,
             address=visit.address, presenter=self.lesson.presenter,
         )  # fmt: skip
+
+    def train_beside(self, changed: Mapping[str, Any]) -> None:
+        before = self.run
+        if before is None:
+            return
+
+        def submitted(run: str) -> None:
+            self._submitted(run)
+            self.list.tick([before.id, run])
+            self.say("This run trains beside the one before; Runs, below, compares the two.")
+
+        self.background(
+            self.submit({**before.record.settings, **changed}, before.record.data), submitted
+        )
 
     def _submitted(self, run: str) -> None:
         self.open(run)
@@ -348,7 +394,7 @@ class StudyPage:
     def address(self) -> None:
         if pn.state.location is not None and self.run is not None:
             settings = self.entry.settings.parse(self.run.record.settings)
-            parameters = {"run": self.run.id, **settings.changed(), "seed": settings.seed}
+            parameters = {"run": self.run.id, **self.entry.link(self.run.record.data, settings)}
             parameters |= self.lesson.query()
             if self.present:
                 parameters["present"] = "1"

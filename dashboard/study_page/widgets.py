@@ -89,16 +89,21 @@ def section(title: str, *parts: Any, visible: bool = True) -> Viewable:
     return column(heading, *parts, css=":host { gap: 14px; }", visible=visible)
 
 
-def markdown(source: str) -> list[Viewable]:
-    """Words of ours in the page's typography; a paragraph that begins with $$ is an equation."""
+def markdown(source: str, css: str = "") -> list[Viewable]:
+    """Words of ours in the page's typography; a paragraph that holds $ is set by KaTeX."""
     parts: list[Viewable] = []
-    for mathematical, lines in groupby(source.strip().split("\n\n"), lambda p: p.startswith("$$")):
+    for mathematical, lines in groupby(source.strip().split("\n\n"), lambda p: "$" in p):
         pane = pn.pane.LaTeX if mathematical else pn.pane.Markdown
         parts += [
-            pane(lines_of, stylesheets=[style("text")], sizing_mode="stretch_width", margin=0)
-            for lines_of in (lines if mathematical else ["\n\n".join(lines)])
+            pane(lines_of, stylesheets=[style("text"), css], sizing_mode="stretch_width", margin=0)
+            for lines_of in (map(_inline, lines) if mathematical else ["\n\n".join(lines)])
         ]
     return parts
+
+
+def _inline(paragraph: str) -> str:
+    """A paragraph with formulas, its emphasized letters as formulas: KaTeX reads no Markdown."""
+    return paragraph if paragraph.startswith("$$") else re.sub(r"\*(\w+)\*", r"$\1$", paragraph)
 
 
 def collapsible(label: str, content: Viewable) -> list[Viewable]:
@@ -118,6 +123,20 @@ def collapsible(label: str, content: Viewable) -> list[Viewable]:
 
     button.on_click(toggle)
     return [button, content]
+
+
+def folded(content: pn.Column, label: str = "Read on") -> list[Viewable]:
+    """`content`, of which the class `folded` shows the beginning, and a button for the rest."""
+    content.css_classes = [*content.css_classes, "folded"]
+    button = pmui.Button(label=label, variant="text", size="small", margin=0,
+                         sx={"ml": "-5px", "width": "auto"})  # fmt: skip
+
+    def unfold(_: Any) -> None:
+        content.css_classes = [name for name in content.css_classes if name != "folded"]
+        button.visible = False
+
+    button.on_click(unfold)
+    return [content, button]
 
 
 def slug(title: str) -> str:

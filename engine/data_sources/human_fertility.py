@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from scant.errors import BadInput
 from scant.studies.aggregation.simulate.fertility import AGES, experiment
-from scant.studies.aggregation.table import TEST
+from scant.studies.split import TEST
 from scant.tables.assembly import noted
 from scant.tables.column_matching import listed
 from scant.tables.encoding import decode, load

@@ -82,7 +82,8 @@ def open_table(entry: Entry, data: pd.DataFrame | str | Path | None, settings: A
     """
     target = getattr(settings, entry.table.target_setting) if entry.table.target_setting else None
     if isinstance(data, pd.DataFrame):
-        return _read_again(data, read_frame(data, entry.table, target=target)).frame
+        read = _read_again(data, read_frame(data, entry.table, target=target))
+        return _with_groups(read, settings)
     source = _source(entry, data)
     if source is None:
         return _read_file(Path(str(data)), entry, settings, target)
@@ -128,7 +129,7 @@ def sample(entry: Entry, name: str | None, n: int, seed: int = 0) -> pd.DataFram
             f"The study {entry.name!r} generates no data set {name!r}; it generates "
             f"{', '.join(known) or 'none'}."
         )
-    frame: pd.DataFrame = _generator(source)(entry.settings(seed=seed), n)
+    frame: pd.DataFrame = _generator(source)(entry.settings(data_seed=seed), n)
     return frame
 
 
@@ -193,7 +194,7 @@ def _read_file(path: Path, entry: Entry, settings: Any, target: str | None) -> p
     if entry.table.rates and is_rates(_beginning(path)):
         return read_births(path, entry.table).frame
     if path.suffix.lower() != ".parquet":
-        return read_table(path, entry.table, target=target).frame
+        return _with_groups(read_table(path, entry.table, target=target), settings)
     try:
         rows = parquet.ParquetFile(path).metadata.num_rows
         if rows > MOST_LINES:  # packed, they may take no room in the file
@@ -208,4 +209,11 @@ def _read_file(path: Path, entry: Entry, settings: Any, target: str | None) -> p
         raise BadInput(
             f"{path.name} cannot be read as Parquet ({reason}); write it again."
         ) from error
-    return read_frame(frame, entry.table, name=path.name, target=target).frame
+    return _with_groups(read_frame(frame, entry.table, name=path.name, target=target), settings)
+
+
+def _with_groups(table: Table, settings: Any) -> pd.DataFrame:
+    """The frame, with the texts by which `split_by` divides it and which are no features."""
+    named = {word.strip() for word in getattr(settings, "split_by", "").split(",")}
+    texts = {str(name): table.ignored[name] for name in table.ignored if name in named}
+    return table.frame.assign(**texts) if texts else table.frame

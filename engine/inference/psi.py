@@ -92,13 +92,15 @@ class _Matrices(torch.autograd.Function):
         precision: Tensor,
         level: Tensor,
         weights: Tensor,
+        jitter: float,
     ) -> tuple[Tensor, Tensor, Tensor]:
         m, n = len(Z), len(mean)
         at = pairs(m, Z.device)
-        first, second = Z[at.i], Z[at.j]
+        first, second = Z.index_select(0, at.i), Z.index_select(0, at.j)
         gap = (first - second).square_()
         apart = (gap @ precision).mul_(-0.25)
         k = (2 * apart).add_(level).exp_()
+        k.addcmul_(k, 1 - at.share.to(k), value=2 * jitter)  # on the diagonal
         rows = _Rows.of(mean, variance, precision)
         one, two = rows.F
         H1 = _centers(Z, level.expand(m))
@@ -111,7 +113,7 @@ class _Matrices(torch.autograd.Function):
             total.addmm_(weights[r].T, E.exp2_())
         ctx.save_for_backward(mean, variance, Z, precision, weights, gap, k, psi1)
         ctx.rest = rows, H1, H2, kept
-        return k[at.of].view(m, m), psi1, total[:, at.of].view(-1, m, m)
+        return k.index_select(0, at.of).view(m, m), psi1, total[:, at.of].view(-1, m, m)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
@@ -125,7 +127,7 @@ class _Matrices(torch.autograd.Function):
         def paired(G: Tensor) -> Tensor:
             """Twice the gradient on the diagonal, whose pair stands for one entry alone."""
             flat = (G + G.mT).flatten(-2)
-            return flat[..., at.upper]
+            return flat.index_select(-1, at.upper)
 
         G2 = paired(of_psi2)
         G = G2 * share
@@ -151,10 +153,10 @@ class _Matrices(torch.autograd.Function):
         of_level = dH1[-1].sum() + (of_k + 2 * dH2[-1]).dot(share)
         of_apart = dH2[-1] + 2 * of_k
         of_precision -= 0.25 * (of_apart @ gap)  # nothing on the diagonal
-        full = of_apart[at.of].view(m, m)
+        full = of_apart.index_select(0, at.of).view(m, m)
         of_gap = precision * (Z * full.sum(1, keepdim=True) - full @ Z)
         of_Z = (dH1[:q] - H1[:q] * dH1[q : 2 * q]).add_(of_middle, alpha=0.5).T
-        return of_mean, of_variance, of_Z - 0.5 * of_gap, of_precision, of_level, None
+        return of_mean, of_variance, of_Z - 0.5 * of_gap, of_precision, of_level, None, None
 
 
 def _blocks(n: int, k: int) -> list[slice]:
@@ -169,10 +171,13 @@ def eq_matrices(
     precision: Float[Tensor, " q"],
     level: Float[Tensor, ""],
     weights: Float[Tensor, "n w"],
+    jitter: float = 0.0,
 ) -> tuple[Float[Tensor, "m m"], Float[Tensor, "n m"], Float[Tensor, "w m m"]]:
     """k among the centres, E[k(x, z)] of each row, and sums over the rows of weight E[k k'].
 
-    The kernel's height is exp(level). Differentiable once, but for the weights.
+    The kernel's height is exp(level); of k among the centres the diagonal is greater by the share
+    `jitter`. Differentiable once, but for the weights.
     """
-    K, psi1, psi2 = _Matrices.apply(mean, variance, Z, precision, level, weights)  # type: ignore[no-untyped-call]
+    given = mean, variance, Z, precision, level, weights, jitter
+    K, psi1, psi2 = _Matrices.apply(*given)  # type: ignore[no-untyped-call]
     return K, psi1, psi2

@@ -142,7 +142,7 @@ class ClassPrivateKernel(Kernel):
     def psi0(self) -> Float[Tensor, ""]:
         """k of any row with itself: a term of 3.27."""
         both = [part.variance for part in (self.shared, self.private) if part is not None]
-        return torch.stack(both).sum()  # (B.6), of one row
+        return sum(both[1:], start=both[0])  # (B.6), of one row
 
     def relevance(self) -> Float[Tensor, " q"]:
         """1 / lengthscale^2 of every dimension: about zero where none is needed."""
@@ -182,13 +182,18 @@ class ClassPrivateKernel(Kernel):
         Z: Float[Tensor, "m q"],
         Z_class: Int[Tensor, " m"],
         weights: Float[Tensor, "n w"],
+        jitter: float = 0.0,
     ) -> tuple[Float[Tensor, "m m"], Float[Tensor, "n m"], Float[Tensor, "w m m"]]:
-        """k among the centres, `psi1` and `psi2`, at once: what a bound needs of all rows."""
-        m, v, z = (t.split(self.split, 1) for t in (mean, variance, Z))
+        """k among the centres, `psi1` and `psi2`, at once: what a bound needs of all rows.
+
+        Of k the diagonal is greater by that share, `jitter`.
+        """
+        both = self.shared is not None and self.private is not None
+        m, v, z = (t.split(self.split, 1) if both else (t, t) for t in (mean, variance, Z))
         parts = []
         if self.shared is not None:
             parameters = self.shared.precision, self.shared.log_variance
-            parts.append(eq_matrices(m[0], v[0], z[0], *parameters, weights))
+            parts.append(eq_matrices(m[0], v[0], z[0], *parameters, weights, jitter))
         if self.private is not None:
             parameters, n, c = (
                 (self.private.precision, self.private.log_variance),
@@ -199,7 +204,7 @@ class ClassPrivateKernel(Kernel):
             for rows, centres in self._classes(label, Z_class, every=True):
                 at = centres.unsqueeze(1), centres
                 own = m[1][rows], v[1][rows], z[1][centres]
-                found = eq_matrices(*own, *parameters, weights[rows])
+                found = eq_matrices(*own, *parameters, weights[rows], jitter)
                 k[at], one[rows.unsqueeze(1), centres], two[:, *at] = found
             parts.append((k, one, two))
         if len(parts) == 1:

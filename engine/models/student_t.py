@@ -30,6 +30,7 @@ from scant.kernels.rbf import eq
 from scant.likelihoods.gaussian import GivenNoise
 from scant.models.constraints import LogPositive
 from scant.models.dfgp.hidden import ViewStack
+from scant.models.hyperprior import log_hyperprior
 from scant.optim.adam_lbfgs import AdamLBFGS
 from torch import Tensor, nn
 from torch.distributions import StudentT as StudentTDistribution
@@ -211,6 +212,10 @@ class StudentT(GP):
         value = log_density(along.square().sum(), lower.diagonal().log().sum(), len(along), self.df)
         return value - len(along) * self.scale.log()
 
+    def elbo(self) -> Float[Tensor, ""]:
+        """`log_density` and registered priors."""
+        return self.log_density() + log_hyperprior(self)
+
     def fit(self, steps: int = 100) -> list[float]:
         """Steps of L-BFGS until none goes higher; the log density after each."""
         trainer = StudentTTrainer(self)
@@ -236,6 +241,11 @@ class StudentT(GP):
         mean = (along @ cross) * self.scale + self.centre
         return mean, variance * factor * self.scale.square(), float(df)
 
+    @property
+    def noise_variance(self) -> Float[Tensor, ""]:
+        """The part of the variance of `predict` that is noise, in the square of the unit of y."""
+        return self.noise * self._misfit(self._solved()[1])[0] * self.scale.square()
+
     def forward(self, X: Float[Tensor, "k d"]) -> MultivariateNormal:
         """Mean and covariance of f, which is multivariate t, in the unit of the targets.
 
@@ -250,10 +260,10 @@ class StudentT(GP):
 
 
 class StudentTTrainer(AdamLBFGS):
-    """Steps of L-BFGS on `StudentT.log_density`."""
+    """Steps of L-BFGS on `StudentT.elbo`."""
 
     def __init__(self, model: StudentT) -> None:
-        super().__init__(model, model.log_density, len(model.y), adam=0)
+        super().__init__(model, model.elbo, len(model.y), adam=0)
 
 
 def log_density(

@@ -41,7 +41,7 @@ class Steering:
         """Let a run go on that rests, or that was asked to."""
         live, record = await self._find(run)
         if live is None and record.state is State.PAUSED:
-            await self._care.requeue(ActiveRun.of(record))
+            await self._care.resume(record)
         elif live is None:
             await self._pass_on(record, "resume")
         elif live.state is State.PAUSING:

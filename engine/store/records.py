@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
 from scant.events import State
-from scant.studies.aliases import current_study, stored_settings
+from scant.studies.aliases import current_study, recorded_settings
 
 
 def new_id() -> str:
@@ -65,7 +65,7 @@ class RunRecord:
         """From a row of the table; study and settings take today's names."""
         named = {
             "study": current_study(row["study"]),
-            "settings": stored_settings(row["study"], row["settings"]),
+            "settings": recorded_settings(row["study"], row["settings"]),
             "metadata": row["words"],
             "state": State(row["state"]),
         }

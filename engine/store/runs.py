@@ -9,7 +9,7 @@ from typing import Any
 
 from scant import __version__
 from scant.errors import NotFound
-from scant.events import State
+from scant.events import USABLE, State
 from scant.store.checkpoints import GENERATIONS
 from scant.store.records import RunRecord, new_id
 from scant.store.schema import (
@@ -111,7 +111,7 @@ class RunRepository:
         query = (
             select(RUNS.c.started, RUNS.c.finished)
             .where(RUNS.c.study == study, RUNS.c.attempt == 1, RUNS.c.finished.is_not(None))
-            .where(RUNS.c.state.in_([State.CONVERGED.value, State.HIT_LIMIT.value]))
+            .where(RUNS.c.state.in_([s.value for s in USABLE - {State.STOPPED}]))
             .order_by(RUNS.c.finished.desc())
             .limit(5)
         )

@@ -58,9 +58,12 @@ def current_settings(study: str, values: Mapping[str, Any]) -> dict[str, Any]:
     return {**renamed, **{name: value for name, value in values.items() if name not in former}}
 
 
-def stored_settings(study: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """`current_settings` of a stored run or a link, which may be older than some of them."""
-    return ADDED.get(current_study(study), {}) | current_settings(study, values)
+def recorded_settings(study: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The same of a link or a stored run: one without a `data_seed` is of a version in which the
+    seed of a fit drew the demonstration's data as well."""
+    current = current_settings(study, values)
+    drawn = {"data_seed": current["seed"]} if "seed" in current else {}
+    return {**ADDED.get(current_study(study), {}), **drawn, **current}
 
 
 def current_run(run_id: str) -> str:

@@ -7,6 +7,7 @@ import re
 import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -28,13 +29,17 @@ class Settings(param.Parameterized):
     study: ClassVar[str] = ""  # whose former names of settings are understood too
     essential: ClassVar[tuple[str, ...]] = ()
 
+    data_seed = param.Integer(
+        0, bounds=(0, 2**31 - 1), doc="Seed of the demonstration's data; own tables have none."
+    )
     seed = param.Integer(0, bounds=(0, 2**31 - 1), doc="Seed of every random choice of this run.")
 
     @classmethod
     def names(cls) -> list[str]:
-        """The settings' names, in the order in which they were declared, the seed last."""
-        own = [n for n in cls.param if n not in ("name", "seed") and not n.startswith("_")]
-        return [*own, "seed"]
+        """The settings' names, in the order in which they were declared, the seeds last."""
+        last = ("data_seed", "seed")
+        own = [n for n in cls.param if n not in ("name", *last) and not n.startswith("_")]
+        return [*own, *last]
 
     @classmethod
     def parse(cls, values: Mapping[str, Any]) -> Settings:
@@ -67,11 +72,12 @@ class Settings(param.Parameterized):
         """All settings, ready for JSON."""
         return {name: getattr(self, name) for name in self.names()}
 
-    def changed(self) -> dict[str, Any]:
-        """The settings that a link must name: those that are not what it means without them."""
-        without = ADDED.get(self.study, {})
-        default = type(self).param
-        return {n: v for n, v in self.values().items() if v != without.get(n, default[n].default)}
+    def changed(self, start: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """The settings that a link must name: those that differ from `start` (see `Entry.start`)
+        and, beyond it, from what a link means without them."""
+        usual = {n: type(self).param[n].default for n in self.names()}
+        usual |= {**ADDED.get(self.study, {}), **(start or {})}
+        return {n: v for n, v in self.values().items() if v != usual[n]}
 
 
 def _cut(value: Any) -> str:
@@ -208,6 +214,7 @@ class Entry:
         sources: The data sets it offers; the first is the demonstration.
         snapshot: The arrays of its `Snapshot` events.
         report: The arrays of its `Report`.
+        predicted: The columns that its `predict` adds to a table (`predicted_columns`).
         explore: What its `explore` answers, by question: name to the arrays of the answer.
         presets: Named settings: name to the values that differ from the defaults.
         citations: The publications behind it.
@@ -218,6 +225,8 @@ class Entry:
         estimate: Seconds and bytes that a fit takes on one core, of a worker that has its libraries
             in; for the page to say before it is begun. Of (settings, rows, columns, what
             `tables.counts` says of the table: empty where it was not read); None: nobody knows.
+        parts: The counts of rows to train, validate and test on (`scant.studies.split`), of
+            (settings, rows, what `tables.counts` says), before a fit; None: rows are not divided.
     """
 
     name: str
@@ -228,6 +237,7 @@ class Entry:
     sources: tuple[Source, ...]
     snapshot: tuple[ArraySpec, ...] = ()
     report: tuple[ArraySpec, ...] = ()
+    predicted: tuple[ArraySpec, ...] = ()
     explore: Mapping[str, tuple[ArraySpec, ...]] = field(default_factory=dict)
     presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     citations: tuple[Citation, ...] = ()
@@ -236,6 +246,38 @@ class Entry:
     score: str = "validation log-likelihood (nats a row)"
     tab_of: str = ""
     estimate: Callable[[Any, int, int, Counts], tuple[float, float]] | None = None
+    parts: Callable[[Any, int, Counts], Any] | None = None
+
+    def start(self, data: object = None) -> Mapping[str, Any]:
+        """The settings from which a fit to this data starts, where they are no defaults.
+
+        The study's own data sets start from the preset of the demonstration, whose sizes are fixed;
+        a table of one's own from the defaults, by which all of its rows are used.
+
+        Args:
+            data: As `scant.fit` or a run takes it; None: the demonstration.
+        """
+        return self.presets.get("demo", {}) if self.offers(data) else {}
+
+    def offers(self, data: object) -> bool:
+        """Whether this data is one of the study's sets (None: the first of them)."""
+        return data is None or (
+            isinstance(data, str | Path) and str(data) in {s.name for s in self.sources}
+        )
+
+    def link(self, data: object, settings: Settings) -> dict[str, Any]:
+        """What a link to a fit to this data says: what is not as it starts, and the seeds."""
+        seeds = {"data_seed": settings.data_seed, "seed": settings.seed}
+        return {**settings.changed(self.start(data)), **seeds}
+
+    def parse(self, data: object, values: Mapping[str, Any]) -> Settings:
+        """The settings of a fit to this data: `values` over those that it starts from.
+
+        Raises:
+            BadInput: An unknown name, or a value outside its bounds.
+        """
+        given = current_settings(self.settings.study, values)
+        return self.settings.parse({**self.start(data), **given})
 
 
 def until_rest(most: int, patience: int, share: float) -> float:

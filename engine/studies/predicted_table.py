@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
 from scant.errors import BadInput
 from scant.studies.omniglot.table import side
+from scant.studies.predicted_columns import added_names
 from scant.tables.cells import from_series
 from scant.tables.checks import Diagnostics
 from scant.tables.checks import numbers as check_numbers
 
 Rows = TypeVar("Rows")
 Shape = tuple[int, int]  # height and width
+FILE = (
+    "file"  # in a frame's `attrs`: the file that it is a part of; its index has the rows' numbers
+)
 
 
 @runtime_checkable
@@ -53,7 +57,7 @@ def checked(
         raise BadInput("The table has no rows; give those that are to be predicted.")
     if names != list(table.columns):
         table = table.set_axis(names, axis=1)
-    findings = Diagnostics("the table", np.arange(2, len(table) + 2))
+    findings = Diagnostics(*place(table))
     mended: dict[str, np.ndarray] = {}
     own = {**dict.fromkeys(numbers, False), **dict.fromkeys(gaps, True)}
     for name, may_be_empty in own.items():
@@ -67,11 +71,37 @@ def checked(
     return table.assign(**mended) if mended else table
 
 
+def place(table: pd.DataFrame) -> tuple[str, np.ndarray]:
+    """What sentences call a table, and the numbers of its rows as a spreadsheet counts them."""
+    if FILE in table.attrs:
+        return str(table.attrs[FILE]), table.index.to_numpy()
+    return "the table", np.arange(2, len(table) + 2)
+
+
+def words(table: pd.DataFrame) -> dict[str, Any]:
+    """The same, as the readers of the studies' tables take it."""
+    name, rows = place(table)
+    return {"name": name, "rows": rows}
+
+
+def with_columns(table: pd.DataFrame, added: Mapping[str, Any]) -> pd.DataFrame:
+    """The table as it was given, its columns in front, with others behind them.
+
+    A name that the table has already gets `predicted_` in front (`predicted_columns.added_names`):
+    no cell of the table is ever written over.
+    """
+    names = added_names(table.columns, added)
+    own = pd.DataFrame(dict(zip(names, added.values())), index=table.index)
+    frames: list[pd.DataFrame] = [table, own]
+    return pd.concat(frames, axis="columns")
+
+
 def with_classes(
     table: pd.DataFrame,
     name: Sequence[str],
     probability: Float[np.ndarray, " n"],
     each: Mapping[str, Float[np.ndarray, " n"]],
+    **further: np.ndarray,
 ) -> pd.DataFrame:
     """The table, its rows and order kept, with what was decided of each row.
 
@@ -80,14 +110,24 @@ def with_classes(
         name: The class of each row.
         probability: Of that class.
         each: Probabilities of classes by their names, for columns `p(name)`.
+        **further: Columns behind them.
     """
-    added = {
-        "predicted" if "label" in table else "label": list(name),
-        "probability": probability,
-        **{f"p({of})": p for of, p in each.items()},
-    }
-    frames: list[pd.DataFrame] = [table, pd.DataFrame(added, index=table.index)]
-    return pd.concat(frames, axis="columns")
+    probabilities = {f"p({of})": p for of, p in each.items()}
+    decided = {"label": list(name), "probability": probability}
+    return with_columns(table, {**decided, **probabilities, **further})
+
+
+def parts(
+    std: Float[np.ndarray, " n"], share: Float[np.ndarray, " n"] | None
+) -> dict[str, Float[np.ndarray, " n"]]:
+    """The part of a deviation that more data would remove, and the part that stays.
+
+    Args:
+        std: Of a new observation.
+        share: Of the first part in its variance; None: the model does not tell.
+    """
+    own = np.full(len(std), np.nan) if share is None else np.clip(share, 0, 1)
+    return {"std_model": std * np.sqrt(own), "std_noise": std * np.sqrt(1 - own)}
 
 
 def images(

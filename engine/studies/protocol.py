@@ -14,6 +14,7 @@ import torch
 from scant.errors import BadInput
 from scant.events import Report
 from scant.optim.state import with_prefix as part
+from scant.rivals.comparison import Comparison
 from scant.studies import Settings, entry
 from torch import Tensor
 
@@ -35,6 +36,10 @@ class FittedStudy(Protocol):
     device: torch.device
     metadata: dict[str, Any]  # names that label the arrays' axes, JSON-able (see `events.Started`)
 
+    @property
+    def inputs(self) -> list[str]:
+        """Columns of numbers that `predict` reads; none of images, whose pixels tell themselves."""
+
     def predict(self, table: pd.DataFrame) -> pd.DataFrame: ...
     def explore(self, question: str, **query: Any) -> dict[str, np.ndarray]: ...
 
@@ -45,6 +50,8 @@ class Study(FittedStudy, Protocol):
 
     A study is made from settings and a table (None: it generates its demonstration data), which
     fixes the split and the scaling. Then, in this order:
+
+    It then says what each row is for (`roles`), which a restored study does not know.
 
     - `start_restart(r, s, best)` sets up stage s of restart r. With several stages the model goes
       from coarse to fine; a later stage starts from `best`, the best parameters so far of this
@@ -57,13 +64,18 @@ class Study(FittedStudy, Protocol):
       generator, for the loop takes snapshots by the clock.
     - `finalize(kept)` gets (score, parameters) of every restart that took a step, chooses or
       combines, computes metrics and baselines, and leaves the study fitted.
+    - `comparison(report)` is the problem as a matrix and the answer to it, for rivals; None where
+      nothing is held out or rows are no table.
     - `fitted()` is the model as tensors and JSON-able metadata; `restore` is its inverse and needs
       no training table.
-    - `predict(table)` keeps rows and order and adds the columns that the catalog names.
+    - `predict(table)` keeps the table's rows, order and columns as they are, in front, and adds
+      the columns that the catalog names (`Entry.predicted`). A study whose rows depend on each
+      other names in `together` the column that says on which.
     - `explore(question, …)` answers the catalog's questions from the fitted model, no retraining.
     """
 
     notes: list[str]  # said as `Note` events, in order, once
+    roles: np.ndarray  # what each row of the table is for: train, validation, test, else empty
 
     restarts: int
     stages: int  # of one restart; 1 for most
@@ -86,6 +98,7 @@ class Study(FittedStudy, Protocol):
     def load(self, parameters: Tensors, state: Tensors) -> None: ...
 
     def finalize(self, restarts: list[tuple[float, Tensors]]) -> Report: ...
+    def comparison(self, report: Report) -> Comparison | None: ...
     def fitted(self) -> tuple[Tensors, dict[str, Any]]: ...
     @classmethod
     def restore(
@@ -96,6 +109,17 @@ class Study(FittedStudy, Protocol):
 def arrays(tensors: Tensors, prefix: str) -> dict[str, Any]:
     """`part` as NumPy arrays."""
     return {k: v.cpu().numpy() for k, v in part(tensors, prefix).items()}
+
+
+def roles(rows: int, **places: Any) -> np.ndarray:
+    """The word of each row of a table, by the places of the rows that a word is of.
+
+    A row that is trained on is called so, whatever else it is for (as in a fit on everything).
+    """
+    result = np.full(rows, "", dtype=object)
+    for word, at in sorted(places.items(), key=lambda place: place[0] == "train"):
+        result[at] = word
+    return result
 
 
 def required(study: str, table: pd.DataFrame | None) -> pd.DataFrame:

@@ -10,7 +10,7 @@ from scant.tables.schema import Column, TableSchema
 _ERROR_WORDS = {"err", "error", "e", "unc", "uncertainty", "sigma", "sig", "std", "sd"}
 _ERROR_END = re.compile(r"(.+?)_?(?:err|error|sigma|unc)$")
 _IDENTIFIERS = {"id", "objid", "objectid", "specobjid", "index", "row", "rownumber", "galaxyid"}
-_IDENTIFIERS |= {"sourceid", "sampleid", "no", "number", "unnamed0"}
+_IDENTIFIERS |= {"sourceid", "sampleid", "uid", "uuid", "guid", "no", "number", "unnamed0"}
 _UNIT = re.compile(r"\s*[\[(][^\[\]()]*[\])]\s*$")  # "flux [mJy]", "BMI (kg/m²)"
 _CLASSES = 30  # more different words are rather names than classes
 _ENDS = {"lo": "hi", "low": "high", "lower": "upper", "min": "max", "from": "to"}

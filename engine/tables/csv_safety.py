@@ -9,7 +9,7 @@ import pandas as pd
 
 # A cell that begins so is a formula to Excel, LibreOffice or Sheets (OWASP, CSV injection).
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_NUMBER = re.compile(r"[+-]?(\d[\d.,]*|[.,]\d+)([eE][+-]?\d+)?|--?")
 
 
 def safe_for_spreadsheet(frame: pd.DataFrame) -> pd.DataFrame:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,15 @@ import pandas as pd
 from safetensors.torch import load as load_tensors
 from scant.data_sources.open import open_table
 from scant.errors import BadInput, NotFound
-from scant.events import Event, Finished, Progress, Report, Started
+from scant.events import Event, Finished, Fitted, Progress, Report, Started
 from scant.hardware import keep_freed_memory
 from scant.plotting.run import figures, layout
 from scant.studies import Settings, entry
 from scant.studies.protocol import FittedStudy, Study, study_class
+from scant.studies.split import EVERYTHING, counts_of
 from scant.training import result_folder
 from scant.training.control import Control
+from scant.training.everything import on_everything, once
 from scant.training.loop import choose_device, header, train
 
 MOST_NOTES = 20  # on a table; a page of pixels may have one for each
@@ -26,7 +29,8 @@ class Fit(Iterator[Event]):
     """A fit in the caller's own process: iterate for its events, then ask its `study`.
 
     Attributes:
-        study: The study being trained; after the last event it is fitted.
+        study: The study being trained; after the last event it is fitted, on everything where the
+            setting `refit` says so.
         control: `control.stop()` and `control.pause()` work from another thread or between events.
         table: What it is trained on; None: the study makes its own.
         steps: The curve so far.
@@ -39,14 +43,24 @@ class Fit(Iterator[Event]):
         control: Control,
         checkpoint: bytes | None,
         table: pd.DataFrame | None = None,
+        own: bool = False,
+        refit: Callable[[], Study] | None = None,
     ) -> None:
         self.study = study
+        self._refit, self._everything = refit, study
         self.table = table
         self.control = control
         self.steps: list[Progress] = []
         self.report: Report | None = None
         self._metadata: Mapping[str, Any] = {}
-        self._events = train(study, control, checkpoint)
+        self._events = train(
+            study, control, checkpoint, own=own, again=self._again if refit else None
+        )
+
+    def _again(self) -> Study:
+        assert self._refit is not None
+        self._everything = self._refit()
+        return self._everything
 
     def __next__(self) -> Event:
         event = next(self._events)
@@ -55,6 +69,8 @@ class Fit(Iterator[Event]):
                 self._metadata = event.metadata
             case Progress():
                 self.steps.append(event)
+            case Fitted():
+                self.study = self._everything
             case Finished():
                 self.report = event.report
         return event
@@ -78,6 +94,7 @@ def fit(
     control: Control | None = None,
     checkpoint: bytes | None = None,
     settings: Settings | None = None,
+    own: bool | None = None,
     **values: Any,
 ) -> Fit:
     """Fit a study here and now.
@@ -90,6 +107,8 @@ def fit(
         control: To pause or stop it from elsewhere.
         checkpoint: The blob of an earlier `Checkpoint` event, to go on from there.
         settings: A settings object, in place of `values`.
+        own: Whether the report compares the model with general tools (`scant.rivals`) and leaves
+            published figures out; None: where `data` is none of the study's data sets.
         **values: Settings by name.
 
     Raises:
@@ -97,12 +116,18 @@ def fit(
     """
     keep_freed_memory()
     spec = entry(study)
-    settings = settings or spec.settings.parse(values)
+    settings = settings or spec.parse(data, values)
     table = open_table(spec, data, settings)
-    notes = _notes(table)
-    made = study_class(study)(settings, table, choose_device(device))
-    made.notes = [*notes, *made.notes]
-    return Fit(made, control or Control(), checkpoint, table)
+    notes, make, place = _notes(table), study_class(study), choose_device(device)
+    made = make(once(settings), table, place)
+    counts = counts_of(made.metadata, len(table))
+    made.notes = [*([str(counts)] if counts else []), *notes, *made.notes]
+    if own is None:
+        own = not spec.offers(data)
+    again = None
+    if getattr(settings, "refit", "") == EVERYTHING:
+        again = partial(make, on_everything(settings), table, place)
+    return Fit(made, control or Control(), checkpoint, table, own, again)
 
 
 def _notes(table: pd.DataFrame) -> list[str]:

@@ -11,7 +11,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import torch
@@ -29,8 +29,10 @@ from scant.events import (
     Started,
     State,
 )
+from scant.rivals.compare import compared
 from scant.studies.protocol import Study, Tensors, part
 from scant.training.control import Control
+from scant.training.everything import refitted
 
 SNAPSHOT_SECONDS = 0.4  # a posterior that visibly moves; more often only costs training time
 FORMAT = 2  # of checkpoints; 2 since all trainers give their ELBO of the whole data set
@@ -56,6 +58,8 @@ def train(
     control: Control | None = None,
     checkpoint: bytes | None = None,
     clock: Callable[[], float] = time.monotonic,
+    own: bool = False,
+    again: Callable[[], Study] | None = None,
 ) -> Iterator[Event]:
     """Train a study, saying what happens; the last event is `Finished`.
 
@@ -65,22 +69,33 @@ def train(
         checkpoint: The blob of a `Checkpoint` of the same study, settings and table. On a CPU the
             run then ends bit by bit where an uninterrupted one ends.
         clock: Seconds; only decides when snapshots and checkpoints are taken.
+        own: Whether the table is the user's own: it then has rivals and no published figures.
+        again: Makes the study of a second fit, on everything, once the first has its report.
     """
     control = control or Control()
-    loop = _Loop(study, clock)
+    loop = _Loop(study, clock, own, again)
     if checkpoint is not None:
         loop.resume(checkpoint)
-    total = study.restarts * study.max_steps
-    yield Started(study.device.type, total, loop.at.step, study.metadata)
+    total = study.restarts * study.max_steps * (2 if again else 1)
+    metadata = {**study.metadata, "threads": torch.get_num_threads()}
+    yield Started(study.device.type, total, loop.at.step, metadata)
     for text in study.notes:
         yield Note(text)
     yield from loop.run(control)
 
 
 class _Loop:
-    def __init__(self, study: Study, clock: Callable[[], float]) -> None:
-        self.study = study
+    def __init__(
+        self,
+        study: Study,
+        clock: Callable[[], float],
+        own: bool = False,
+        again: Callable[[], Study] | None = None,
+        scored: bool = True,
+    ) -> None:
+        self.study, self.own, self.scored = study, own, scored
         self.clock = clock
+        self.again = again
         self.at = Position()
         self.kept: list[tuple[float, Tensors]] = []  # best of each restart, the present one last
         self.endings: list[State] = []
@@ -125,7 +140,29 @@ class _Loop:
                 yield self.checkpoint()
                 saved = self.clock()
         control.heeded = True  # nothing is left to stop
-        yield from self.finalize(*self.verdict())
+        for event in self.finalize(*self.verdict()):
+            if self.again is None or not isinstance(event, Finished):
+                yield event
+            else:
+                yield from self.on_everything(self.again(), control, event)
+
+    def on_everything(self, study: Study, control: Control, end: Finished) -> Iterator[Event]:
+        """A second fit, by a study that holds nothing out; the first one ended as `end` says.
+
+        A checkpoint of it is one of the first fit's end, from where its report is made anew.
+        """
+        yield self.checkpoint()
+        events, at = _Loop(study, self.clock, scored=False).run(control), self.at
+        rows = int(study.metadata["rows"]["training"])
+        for event in refitted(events, rows, at.step, at.restart, at.seconds, end.report):
+            match event:
+                case Finished(state=State.PAUSED):
+                    yield self.checkpoint()
+                    yield event
+                case Finished():
+                    yield replace(event, state=end.state, reason=end.reason)
+                case _:
+                    yield event
 
     def judge(self, elbo: float, score: float) -> None:
         """Count the step; keep the parameters where the score is the restart's best."""
@@ -152,7 +189,7 @@ class _Loop:
             return State.CONVERGED
         if at.since_start < study.max_steps * (at.stage + 1) // study.stages:
             return None
-        return State.CONVERGED if study.scheduled else State.HIT_LIMIT
+        return State.FINISHED if study.scheduled else State.HIT_LIMIT
 
     def move_on(self, ending: State) -> None:
         """From the end of a stage to the next one, or to the next restart."""
@@ -174,21 +211,21 @@ class _Loop:
 
     def verdict(self) -> tuple[State, str]:
         study = self.study
+        if study.scheduled and self.at.step == study.restarts * study.max_steps:
+            return State.FINISHED, study.reason or (
+                f"All {study.max_steps} steps of the learning-rate schedule are done; a higher "
+                "limit lowers the rate more slowly and may fit better."
+            )
         if study.reason:
             return State.CONVERGED, study.reason
-        if study.scheduled and self.at.step == study.restarts * study.max_steps:
-            return State.CONVERGED, (
-                f"The learning rate has come to rest after {study.max_steps} steps; more of them "
-                "let it fall more slowly."
-            )
         if all(e is State.CONVERGED for e in self.endings):
             return State.CONVERGED, (
                 f"The score has not risen by more than {study.tolerance:g} "
                 f"in {study.patience} steps."
             )
         return State.HIT_LIMIT, (
-            f"Not converged within the limit of {study.max_steps} steps; the best so far is kept. "
-            "Raise the limit to go further."
+            f"Not converged after {study.max_steps} steps; the best step is kept. A higher limit "
+            "may fit better."
         )
 
     def diverge(self, elbo: float) -> Iterator[Event]:
@@ -205,7 +242,24 @@ class _Loop:
         if not self.kept:
             yield Finished(state, "No step was taken, so there is no model.", Report())
             return
-        report = self.study.finalize(self.kept)
+        study = self.study
+        report = study.finalize(self.kept)
+        if self.scored:
+            rivals = self.own and getattr(study.settings, "baselines", True)
+            if rivals:
+                yield Note("Training has ended; general tools are fitted to the same rows.")
+            report = compared(
+                report,
+                study.comparison(report),
+                self.at.seconds,
+                own=self.own,
+                rivals=rivals,
+                seed=study.settings.seed,
+            )
+        done = state in (State.CONVERGED, State.FINISHED)
+        if done and report.verdict is not None and report.verdict.nothing:
+            nothing = report.verdict.nothing
+            state, reason = State.LEARNED_NOTHING, nothing[0].upper() + nothing[1:]
         yield Snapshot(self.at.step, self.study.snapshot())
         yield Fitted(blob(*self.study.fitted()))
         yield Finished(state, reason, report)

@@ -68,7 +68,9 @@ def test_training_in_one_dimension_is_seen_and_a_task_can_be_left_out(
     page.goto(f"{app_url}/aggregation?{SMALL}&data=counts")
     button(page, "Train").click()
     expect(page).to_have_url(re.compile("[?&]run="), timeout=PATIENCE)
-    expect(status(page)).to_contain_text(re.compile("^converged|^hit limit"), timeout=PATIENCE)
+    expect(status(page)).to_contain_text(
+        re.compile("^converged|^finished|^step limit"), timeout=PATIENCE
+    )
     expect(reading(page, "Objective")).to_contain_text("Step 40", timeout=PATIENCE)
     expect(reading(page, PICTURE)).to_contain_text("most uncertain at", timeout=PATIENCE)
     expect(page.get_by_role("row", name="this run")).to_be_visible(timeout=PATIENCE)

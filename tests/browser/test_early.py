@@ -60,8 +60,7 @@ def test_folds_and_settings_and_the_source_follow_the_first_click(page: Page, ap
         ("button", "More settings +"),
         ("button", "Equations +"),
         ("button", "quick"),
-        ("[role=combobox]", "Simulated survey"),
-        ("[role=menuitem]", "Upload a table…"),
+        ("button", "Use your own data"),
     )
     expect(page.get_by_text("A CSV file of at most")).to_be_visible(timeout=PATIENCE)
     basis = page.get_by_role("textbox", name="Basis functions")

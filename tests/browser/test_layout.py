@@ -35,9 +35,12 @@ CHANGE = """async ([at, change]) => {
   const on = change.visible === undefined ? seen[at].model : heading
   on.setv(change, {sync: false})
   for (let turns = 0; turns < 12; turns++) await turn()
+  // Below the first plot: where the page is scrolled, the browser holds still what is in view.
+  const first = seen[0].el.getBoundingClientRect().top
   return seen.map((plot) => {
     const at = plot.el.getBoundingClientRect(), {left, top, width, height} = plot.frame.bbox
-    return {anew: plot.anew, top: at.top, height: at.height, frame: [left, top, width, height]}
+    const below = at.top - first
+    return {anew: plot.anew, top: below, height: at.height, frame: [left, top, width, height]}
   })
 }"""
 

@@ -71,11 +71,9 @@ def button(page: Page, name: str) -> Locator:
 
 def drop(page: Page, name: str, content: bytes) -> None:
     """Drop a file on the upload wizard, opening it first if need be."""
-    wizard = page.get_by_text("A CSV file of at most")
-    if not wizard.is_visible():
-        page.get_by_role("combobox", name="Source").click()
-        page.get_by_role("menuitem", name="Upload a table").click()
-    expect(wizard).to_be_visible(timeout=PATIENCE)
+    if not page.get_by_role("dialog").count():
+        press(page, "Use your own data")
+    expect(page.get_by_role("dialog")).to_be_visible(timeout=PATIENCE)
     kind = "application/zip" if name.endswith(".zip") else "text/csv"
     page.locator("input[type=file]").set_input_files(
         {"name": name, "mimeType": kind, "buffer": content}
@@ -102,7 +100,7 @@ def use_and_train(page: Page, said: str) -> None:
     button(page, "Train").click()
     expect(page).to_have_url(re.compile("[?&]run="), timeout=PATIENCE)
     expect(status(page)).not_to_contain_text("recorded", timeout=PATIENCE)
-    until(page, "converged|^hit limit")
+    until(page, "converged|^step limit")
 
 
 def until(page: Page, what: str) -> None:

@@ -53,8 +53,8 @@ def test_the_wizard_asks_for_what_it_cannot_tell_and_says_what_is_learnt_from(
 
     async def act(upload: Any) -> None:
         upload._drop.value = {"<b>.csv": file}
-        await until(lambda: "Still to say" in upload._found.object)
-        assert "which column is “y”? Choose above" in upload._found.object
+        await until(lambda: "Which column is" in upload._found.object)
+        assert "Which column is “y”? Choose it in the heads" in upload._found.object
         assert "role='alert'" not in upload._found.object
         assert not upload._use.visible
         upload._map("y", "PM2.5")

@@ -15,7 +15,7 @@ of the device raise a RuntimeError.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 from unittest import mock
@@ -24,8 +24,8 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
+from torch.utils._mode_utils import no_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves, tree_map
 
 DEVICE = torch.device("meta")
 CPU = torch.device("cpu")
@@ -64,12 +64,22 @@ def _is_there(device: Any) -> bool:
 
 
 def _held(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return type(value)(map(_held, value))
     return value.held if isinstance(value, Pretended) else value
+
+
+def _tensors(values: Iterable[Any]) -> Iterator[Tensor]:
+    for value in values:
+        if isinstance(value, Tensor):
+            yield value
+        elif isinstance(value, list | tuple):
+            yield from _tensors(value)
 
 
 def _computed(op: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     """The operation on the values, its results where a GPU would have them."""
-    given = [v for v in tree_leaves((args, kwargs)) if isinstance(v, Tensor)]
+    given = list(_tensors((*args, *kwargs.values())))
     ours = {id(v.held): v for v in given if isinstance(v, Pretended)}
     theirs = [v for v in given if not isinstance(v, Pretended)]
     asked = kwargs.get("device")
@@ -80,20 +90,25 @@ def _computed(op: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         raise RuntimeError(f"{op}: a generator of the processor for numbers of {DEVICE}")
     if asked is not None:
         kwargs = {**kwargs, "device": CPU}
-    out = op(*tree_map(_held, args), **tree_map(_held, kwargs))
+    out = op(*map(_held, args), **{k: _held(v) for k, v in kwargs.items()})
     if op is aten.copy_.default:
         return args[0]
+    if torch.Tag.inplace_view in op.tags and isinstance(args[0], Pretended):
+        with no_dispatch():  # a shape changed in place, as by squeeze_, is the wrapper's, too
+            op(*args, **kwargs)
     if op in MADE_EMPTY and out.is_floating_point():
         out.fill_(float("nan"))  # what nobody writes is seen each time, not by chance
     if not there:
         return out
 
     def put(value: Any) -> Any:
+        if isinstance(value, list | tuple):
+            return type(value)(map(put, value))
         if not isinstance(value, Tensor):
             return value
         return ours[id(value)] if id(value) in ours else Pretended(value)
 
-    return tree_map(put, out)
+    return put(out)
 
 
 def _refuse_mixture(op: Any, args: Any, theirs: list[Tensor]) -> None:

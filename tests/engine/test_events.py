@@ -101,7 +101,8 @@ def test_a_message_cut_short_is_refused(cut: int) -> None:
 
 
 def test_states_know_what_is_over_and_what_is_usable() -> None:
-    over = {State.STOPPED, State.CONVERGED, State.HIT_LIMIT, State.DIVERGED, State.FAILED}
+    told = {State.CONVERGED, State.FINISHED, State.LEARNED_NOTHING}
+    over = told | {State.STOPPED, State.HIT_LIMIT, State.DIVERGED, State.FAILED}
     assert {s for s in State if s.final} == over
     assert {s for s in State if s.usable} == over - {State.DIVERGED, State.FAILED}
     assert {s for s in State if s.still} == over | {State.PAUSED}

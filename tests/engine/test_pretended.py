@@ -64,3 +64,11 @@ def test_values_put_in_place_of_others_are_seen() -> None:
         assert x.isnan().all()
         x.data = torch.ones(3, dtype=torch.float64, device=device)
         assert x.tolist() == [1, 1, 1]
+
+
+def test_a_shape_changed_in_place_is_seen() -> None:
+    """As PyTorch does within a vector times a matrix."""
+    with pretended() as device:
+        x = torch.ones(1, 3, device=device).squeeze_(0)
+        assert x.shape == (3,)
+        assert (x @ torch.eye(3, device=device) @ x).item() == 3

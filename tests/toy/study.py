@@ -39,6 +39,7 @@ class Study:
         self.patience = settings.patience
         y = np.linspace(-1, 2, 50) if table is None else table["y"].to_numpy(float)
         self.y = torch.as_tensor(y, dtype=torch.float64)
+        self.roles = np.full(len(y), "train", dtype=object)
         self.mean = torch.zeros(3, dtype=torch.float64)
         self.held: list[torch.Tensor] = []
 
@@ -99,6 +100,9 @@ class Study:
         self.mean = best["mean"].detach()
         return Report((Metric("toy", "score", score),), self.snapshot(), ("It ended.",))
 
+    def comparison(self, report: Report) -> None:
+        return None
+
     def fitted(self) -> tuple[Tensors, dict[str, Any]]:
         return {"mean": self.mean}, {"toy": True}
 
@@ -109,6 +113,10 @@ class Study:
         study = cls(settings, None, device)
         study.mean = tensors["mean"]
         return study
+
+    @property
+    def inputs(self) -> list[str]:
+        return []
 
     def predict(self, table: pd.DataFrame) -> pd.DataFrame:
         if "y" not in table:

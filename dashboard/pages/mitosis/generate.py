@@ -158,7 +158,7 @@ class Generate(PlotView):
         pairs = np.stack([ink(real), ink(anew)], 1).reshape(-1, *real.shape[1:])
         self.anew.show(
             np.clip(pairs, 0, 1),
-            [w for one in captions for w in (one, ["anew"])],
+            [w for one in captions for w in (one, ["reconstruction"])],
             self._readings["anew"],
         )
 
@@ -170,7 +170,7 @@ class Generate(PlotView):
             n: [f"{m:.3g} ± {s:.2g}", f"{r:.3g}", f"{o:.2g}"]
             for n, m, s, r, o in zip(names, self._made.mean(0), spread, real.mean(0), off)
         }
-        heads = ["new rows", "real rows", "off, made anew"]
+        heads = ["new rows", "real rows", "error of the reconstruction"]
         self.numbers.object = comparison(rows, heads)
         self.numbers.visible = True
 

@@ -199,10 +199,10 @@ class Walk:
         worst = float(std.max()) or 1.0
         self.cell.show(
             np.stack([np.clip(ink(gray), 0, 1), std / worst]),
-            [["expected", f"a {self.of.value}"], ["how sure?", f"± {sure:.2f} of gray"]],
+            [["mean", f"a {self.of.value}"], ["standard deviation", f"{sure:.2f} on average"]],
             f"Expected image of {self.of.value} with {where}: gray from {gray.min():.2f} to "
-            f"{gray.max():.2f}, within ± {sure:.2f} (beside it the deviation, dark up to "
-            f"± {worst:.2f}).",
+            f"{gray.max():.2f}, standard deviation {sure:.2f} on average (the second image, dark "
+            f"where it reaches {worst:.2f}).",
         )
 
     def _list(self, mean: np.ndarray, std: np.ndarray, reading: str) -> None:
@@ -218,7 +218,7 @@ class Walk:
         }
         parts = [dict(list(rows.items())[:LISTED]), dict(list(rows.items())[LISTED:])]
         first, rest = (comparison(part, ["expected", "since the start"]) for part in parts)
-        message = "What the walk has changed most stands first" if np.any(gone) else "Walk to see"
+        message = "The features that changed most come first" if np.any(gone) else "Walk to see"
         message += "." if np.any(gone) else " which change."
         more = f"<details><summary>{len(parts[1])} more</summary>{rest}</details>"
         self.features.object = f"<p class='quiet'>{message}</p>{first}{more if parts[1] else ''}"

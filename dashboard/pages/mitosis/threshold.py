@@ -20,7 +20,9 @@ ASIDE = (
     "<p class='quiet'>Each method starts at its own threshold, fitted on validation rows; the "
     "slider sets one probability for all.</p>"
 )
-COUNTED = ("found", "false alarms", "missed", "left alone", "precision", "recall")
+COUNTED = (
+    "true positives", "false positives", "false negatives", "true negatives", "precision", "recall",
+)  # fmt: skip
 
 
 class Threshold(PlotView):
@@ -83,7 +85,7 @@ class Threshold(PlotView):
         self.plot.mark(
             marked,
             self._methods,
-            f"At the threshold {query[0]:.3g}, {self._methods[0]} finds {result} of "
+            f"At the threshold {query[0]:.3g}, {self._methods[0]} detects {result} of "
             f"{result + missed} rows of {self._rare}, with {alarms} false positives: "
             f"precision {_percent(marked[0, 1])}, recall {_percent(marked[0, 2])}.",
         )

@@ -38,7 +38,7 @@ class Patches(PlotView):
         k, h, w = patches.shape
         self.plot.show(
             patches,
-            [[f"influence {v / top:.0%} of the greatest"] for v in weight],
+            [[f"influence {v / top:.0%} of the largest"] for v in weight],
             f"The {k} inducing patches of {w} x {h} pixels with the largest influence, which the "
             f"bars show; {many} of them account for half of it. Dark is ink.",
             bars=weight / top,
@@ -58,7 +58,7 @@ class Examples(PlotView):
     def update(self, data: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
         """Show the examples of a snapshot."""
         a = data.arrays
-        if not len(a["examples"]):
+        if not a["examples"].size:
             self.plot.describe(NO_IMAGES)
             return
         names = names_of(metadata)

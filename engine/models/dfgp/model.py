@@ -49,6 +49,7 @@ from scant.models.dfgp.bounds import class_bound, optimal, target_bound, weight_
 from scant.models.dfgp.hidden import START_WIDTH, HiddenLayer, ViewStack
 from scant.models.dfgp.likelihoods import Likelihood, check, expected_likelihood
 from scant.models.dfgp.output import Expected, LinearOutput, Output, RBFOutput
+from scant.models.hyperprior import log_hyperprior
 from torch import Tensor, nn
 
 Bound = Literal["published", "closed", "stochastic"]
@@ -277,11 +278,16 @@ class DFGP(GP):
     def elbo(
         self, generator: torch.Generator | None = None, batch: int | None = None
     ) -> Float[Tensor, ""]:
-        """`bound`, or a draw of the stochastic one; NaN where kernel matrices have no factor."""
+        """`bound`, or a draw of the stochastic one, and registered priors.
+
+        NaN where kernel matrices have no factor.
+        """
         try:
             if self.kind == "stochastic" and generator is not None:
-                return self.stochastic_bound(generator, batch)
-            return self.bound()
+                bound = self.stochastic_bound(generator, batch)
+            else:
+                bound = self.bound()
+            return bound + log_hyperprior(self)
         except (NanError, NotPSDError, torch.linalg.LinAlgError):
             return self.log_noise * torch.nan
 

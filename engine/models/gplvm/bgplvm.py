@@ -39,7 +39,8 @@ from scant.models.gplvm.collapsed_bound import (
     collapsed,
 )
 from scant.models.gplvm.collapsed_bound import posterior as optimal_posterior
-from scant.models.gplvm.latent_inference import LatentPosterior, divergence, place
+from scant.models.gplvm.latent_inference import LatentPosterior, place
+from scant.models.hyperprior import log_hyperprior
 from torch import Tensor, nn
 
 JITTER = 1e-6  # of the kernel's variance
@@ -135,30 +136,33 @@ class BGPLVM(TargetModel):
         learned = [own - MatmulLinearOperator(cross @ part, cross.T) for part in spread]
         return self.outputs(cross @ W, learned)
 
-    def statistics(self) -> Statistics:
-        """What the bound needs of all rows."""
-        targets, variance = self.targets, (2 * self.log_std).exp()
-        Z = self.inducing, self.inducing_label
+    def statistics(self, variance: Float[Tensor, "n q"] | None = None) -> Statistics:
+        """What the bound needs of all rows; `variance` is that of q(X), where it is at hand."""
+        targets, variance = self.targets, self._variance() if variance is None else variance
         psi0 = self.kernel.psi0()  # of one row (3.18)
+        args = self.mean, variance, self.label, self.inducing, self.inducing_label
         # (3.19-3.20)
-        K, psi1, psi2 = self.kernel.matrices(self.mean, variance, self.label, *Z, targets.masks)
-        K = K + (JITTER * psi0).expand(len(K)).diag()
+        K, psi1, psi2 = self.kernel.matrices(*args, targets.masks, JITTER)
         with collect_numerical_warnings(self.notes):
             lower = psd_safe_cholesky(K.detach())
         return Statistics(K, lower, psi0, psi1.T @ targets.y, psi2, self.noise)
 
     def bound(self) -> Float[Tensor, ""]:
         """The bound on ln p(Y) (3.25), in nats of Y as given."""
-        targets = self.targets
-        values = (targets.masks.sum(0) * targets.columns).sum()
-        scaled = collapsed(self.statistics(), targets) - values * targets.scale.log()
-        # (3.25): the sum of 3.26 over the outputs, less KL(q(X) || p(X))
-        return scaled - divergence(self.mean, (2 * self.log_std).exp()).sum()
+        variance = self._variance()
+        # KL(q(X) || p(X))
+        squares = (self.mean.square() + variance).sum() - variance.numel()
+        divergence = 0.5 * squares - self.log_std.sum()
+        # (3.25): the sum of 3.26 over the outputs, less the divergence
+        return collapsed(self.statistics(variance), self.targets) - divergence
+
+    def _variance(self) -> Float[Tensor, "n q"]:
+        return (2 * self.log_std).exp()
 
     def elbo(self) -> Float[Tensor, ""]:
-        """`bound`; NaN where kernel matrices have no factor."""
+        """`bound` and registered priors; NaN where kernel matrices have no factor."""
         try:
-            return self.bound()
+            return self.bound() + log_hyperprior(self)
         except (NanError, NotPSDError):
             return self.log_noise * torch.nan
 
@@ -206,7 +210,7 @@ class BGPLVM(TargetModel):
         """
         if not bool((self.label == label).any()):
             raise BadInput(f"No row of class {label} was learned from.")
-        return place(self, Y.double(), label, max(restarts, 1), steps)
+        return place(self, Y.to(self.mean.dtype), label, max(restarts, 1), steps)
 
     @torch.no_grad()
     def decode(

@@ -185,7 +185,7 @@ class _Collapsed(torch.autograd.Function):
     In the coordinates of L, with v = B^-1 c of each output, the gradient in A is
     (columns / noise (I - B^-1) - sum v v' / noise^3) / 2, and that in K_uu follows from the same.
     Autograd would go through the gradients of the factors. With those of `scant.inference.psi` an
-    evaluation of 500 rows, 50 inducing inputs takes .74 of the time it took by autograd.
+    evaluation of 500 rows, 50 inducing inputs takes .71 of the time it took by autograd.
     """
 
     @staticmethod
@@ -203,7 +203,7 @@ class _Collapsed(torch.autograd.Function):
         ctx.save_for_backward(whiten, A, half, fitted, rows, left, square, noise)
         log_det = 2 * factor.diagonal(dim1=1, dim2=2).log().sum(1)  # ln |B|
         # (3.26): -2 ln of the determinants and (2 pi noise)^(N / 2), with the two trace terms
-        each = log_det + left / noise + rows * (2 * math.pi * noise).log()
+        each = log_det + left / noise + rows * (2 * math.pi * noise * targets.scale.square()).log()
         # (3.26): sum of y_j' W y_j, W = I / noise - psi1 (psi2 / noise + K_uu)^-1 psi1' / noise^2
         fit = targets.squares / noise - square / noise.square()
         return -0.5 * (targets.columns.dot(each) + fit)
@@ -242,7 +242,7 @@ class _Collapsed(torch.autograd.Function):
 
 
 def collapsed(s: Statistics, targets: Targets) -> Float[Tensor, ""]:
-    """Sum over the outputs of the bound 3.26, in nats on the scale of `Targets`."""
+    """Sum over the outputs of the bound 3.26, in nats of the outputs as given."""
     found: Tensor = _Collapsed.apply(  # type: ignore[no-untyped-call]
         targets, s.lower, s.K, s.psi0, s.projected, s.psi2, s.noise
     )

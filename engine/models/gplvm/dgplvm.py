@@ -31,6 +31,7 @@ from scant.kernels.shared_private import EQ
 from scant.models.gplvm.bgplvm import check, principal
 from scant.models.gplvm.collapsed_bound import TargetModel, Targets
 from scant.models.gplvm.latent_inference import Gradients, maximize
+from scant.models.hyperprior import log_hyperprior
 from torch import Tensor, nn
 
 MOST_ROWS = 1000
@@ -139,7 +140,7 @@ class DGPLVM(TargetModel):
     def elbo(self) -> Float[Tensor, ""]:
         """ln p(Y | X) p(X), the log posterior; NaN where a matrix has no factor or no inverse."""
         try:
-            return self.log_likelihood() + self.log_prior()
+            return self.log_likelihood() + self.log_prior() + log_hyperprior(self)
         except (NanError, NotPSDError, torch.linalg.LinAlgError):
             return self.log_noise * torch.nan
 

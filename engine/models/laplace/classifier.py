@@ -28,6 +28,7 @@ from gpytorch.models import GP
 from jaxtyping import Float, Int
 from linear_operator.operators import MatmulLinearOperator
 from scant.errors import BadInput
+from scant.models.hyperprior import log_hyperprior
 from scant.models.laplace.links import LIKELIHOODS, LINKS, Link, LinkDerivatives, probability
 from scant.optim.lbfgs import LBFGS
 from torch import Tensor
@@ -285,6 +286,10 @@ class LaplaceGPC(GP):
             return self.y.new_zeros(())
         return self.prior.log_prob(self.kernel, self.x.shape[1])
 
+    def elbo(self) -> Float[Tensor, ""]:
+        """`log_evidence`, `log_prior` and registered priors, nats: what training raises."""
+        return self.log_evidence() + self.log_prior() + log_hyperprior(self)
+
     def fit(self, steps: int = 100, tolerance: float = 1e-5) -> Float[Tensor, ""]:
         """The evidence (nats) after L-BFGS has raised it, until a step gains less than `tolerance`.
 
@@ -292,7 +297,7 @@ class LaplaceGPC(GP):
         learned: the evidence would have the prior sure.
         """
         if len(self.y.unique()) > 1:
-            optimizer = LBFGS(self.parameters(), lambda: -self.log_evidence() - self.log_prior())
+            optimizer = LBFGS(self.parameters(), lambda: -self.elbo())
             last = torch.inf
             for _ in range(steps):
                 value = optimizer.step()

@@ -24,6 +24,7 @@ from scant.errors import BadInput
 from scant.likelihoods import softmax_average
 from scant.likelihoods.augment_reduce import AugmentReduceLikelihood, grouped
 from scant.models.constraints import LogPositive
+from scant.models.hyperprior import log_hyperprior
 from scant.models.mogp_ar.kernels import Kernel, Rows
 from scant.models.mogp_ar.mixing import Coregionalised
 from scant.models.mogp_ar.model import MOGPAR
@@ -162,12 +163,12 @@ class Independent(Coregionalised, GP):  # type: ignore[misc]
         generator: torch.Generator,
         sampled: int = 1,
     ) -> Float[Tensor, ""]:
-        """The sum of the outputs' bounds, in nats."""
+        """The sum of the outputs' bounds and registered priors, in nats."""
         parts = [
-            model.elbo(rows[at], zero, label[at], n_total[d : d + 1], generator, sampled)
+            model.estimate(rows[at], zero, label[at], n_total[d : d + 1], generator, sampled)
             for d, model, at, zero in self._each(output)
         ]
-        return torch.stack(parts).sum()
+        return torch.stack(parts).sum() + log_hyperprior(self)
 
     def bound(
         self, rows: Rows, output: Int[Tensor, " n"], label: Int[Tensor, " n"]

@@ -22,6 +22,7 @@ from linear_operator.operators import MatmulLinearOperator
 from scant.errors import BadInput
 from scant.likelihoods import softmax_average
 from scant.likelihoods.augment_reduce import AugmentReduceLikelihood, Covariance
+from scant.models.hyperprior import log_hyperprior
 from scant.models.mogp_ar import whitening
 from scant.models.mogp_ar.kernels import Kernel, Ranks, Rows
 from scant.models.mogp_ar.mixing import Coregionalised
@@ -156,6 +157,19 @@ class MOGPAR(Coregionalised, GP):  # type: ignore[misc]
     # -- bounds ----------------------------------------------------------------------------------
 
     def elbo(
+        self,
+        rows: Rows,
+        output: Int[Tensor, " b"],
+        label: Int[Tensor, " b"],
+        n_total: Int[Tensor, " d"],
+        generator: torch.Generator,
+        sampled: int = 1,
+    ) -> Float[Tensor, ""]:
+        """`estimate` and registered priors: what training raises."""
+        bound = self.estimate(rows, output, label, n_total, generator, sampled)
+        return bound + log_hyperprior(self)
+
+    def estimate(
         self,
         rows: Rows,
         output: Int[Tensor, " b"],

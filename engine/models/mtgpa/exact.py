@@ -29,6 +29,7 @@ from scant.errors import BadInput
 from scant.inference.exact import LogDensity, whitened
 from scant.inference.expectations import LOG_2PI
 from scant.inference.numerical_warnings import collect_numerical_warnings
+from scant.models.hyperprior import log_hyperprior
 from scant.models.mtgpa.initialization import check, spacing
 from scant.models.mtgpa.likelihoods import Gaussian, Likelihood, Moments
 from scant.models.mtgpa.prior import Coregionalisation, Data, Prior
@@ -145,10 +146,10 @@ class ExactGP(TaskGP):
             self._known = None
 
     def elbo(self) -> Float[Tensor, ""]:
-        """ln p(y), in nats: the evidence itself."""
+        """ln p(y), the evidence itself, and registered priors, in nats."""
         with collect_numerical_warnings(self.notes):
             density: Tensor = LogDensity.apply(self._covariance(), self._residual())
-        return density - 0.5 * len(self.y) * LOG_2PI
+        return density - 0.5 * len(self.y) * LOG_2PI + log_hyperprior(self)
 
     def fit(self, steps: int = 50) -> float:
         """Steps of L-BFGS until none goes higher; the log evidence that they reached."""

@@ -25,6 +25,7 @@ from torch.distributions import Poisson as PoissonDistribution
 
 LEAST_NOISE = 1e-6  # variance, in squared units of y: below it a bound is all rounding
 NODES = 32
+HALVINGS = 40  # of a bracket of quantiles: 1e-12 of its width
 
 
 class Moments(NamedTuple):
@@ -135,6 +136,34 @@ class Likelihood(gpytorch.likelihoods.Likelihood):
     def predict(self, q: Moments, exposure: Float[Tensor, " n"]) -> MTGPAPrediction:
         raise NotImplementedError
 
+    def components(
+        self, q: Moments, exposure: Float[Tensor, " n"]
+    ) -> tuple[Float[Tensor, "s #n"], Float[Tensor, "s n"], Float[Tensor, "s n"]]:
+        """Weights, means and variances of the Gaussians of which p(y) is a mixture.
+
+        Of what are no mixtures of Gaussians `quantiles` is overridden.
+        """
+        told = self.predict(q, exposure)
+        mean, variance = told.mean.unsqueeze(0), (told.variance + told.noise).unsqueeze(0)
+        return torch.ones_like(mean), mean, variance
+
+    def quantiles(
+        self, q: Moments, exposure: Float[Tensor, " n"], p: Float[Tensor, " k"]
+    ) -> Float[Tensor, "k n"]:
+        """Of a new observation: the least y that is not exceeded with probability p.
+
+        Of a mixture by bisection: its quantile lies between those of the components.
+        """
+        weights, mean, variance = self.components(q, exposure)
+        std, z = variance.sqrt(), torch.special.ndtri(p)[:, None, None]
+        low, high = (mean + z * std).amin(1), (mean + z * std).amax(1)
+        for _ in range(HALVINGS if len(mean) > 1 else 0):
+            middle = (low + high) / 2
+            below = weights * torch.special.ndtr((middle.unsqueeze(1) - mean) / std)
+            less = below.sum(1) < p[:, None]
+            low, high = torch.where(less, middle, low), torch.where(less, high, middle)
+        return (low + high) / 2
+
 
 class Gaussian(Likelihood):
     """y ~ N(f, noise)."""
@@ -168,8 +197,8 @@ class Gaussian(Likelihood):
     def _expected(
         self, y: Float[Tensor, " n"], q: Moments, exposure: Float[Tensor, " n"]
     ) -> Float[Tensor, " n"]:
-        squares = (y - q.mean[0]).square() + q.covariance[0, 0]
-        return -0.5 * (LOG_2PI + self.noise().log() + squares / self.noise())
+        squares, noise = (y - q.mean[0]).square() + q.covariance[0, 0], self.noise()
+        return -0.5 * (LOG_2PI + noise.log() + squares / noise)
 
     def log_predictive(
         self, y: Float[Tensor, " n"], q: Moments, exposure: Float[Tensor, " n"]
@@ -210,17 +239,29 @@ class HeteroscedasticGaussian(Likelihood):
     def log_predictive(
         self, y: Float[Tensor, " n"], q: Moments, exposure: Float[Tensor, " n"]
     ) -> Float[Tensor, " n"]:
+        weights, mean, variance = self._given_noise(q)
+        error = y - mean
+        log_density = -0.5 * (LOG_2PI + variance.log() + error.square() / variance)
+        return (weights.log() + log_density).logsumexp(0)
+
+    def _given_noise(
+        self, q: Moments
+    ) -> tuple[Float[Tensor, "s #n"], Float[Tensor, "s n"], Float[Tensor, "s n"]]:
+        """Weight, mean and variance of y at each node of the log variance."""
         (f, g), (f_f, f_g, g_g) = q.mean, (q.covariance[i] for i in ((0, 0), (0, 1), (1, 1)))
         places, weights = _hermite(g, g_g)
         slope = f_g / g_g.clamp(min=1e-12)
         variance = (f_f - slope * f_g).clamp(min=0) + places.exp()
-        error = y - f - slope * (places - g)
-        log_density = -0.5 * (LOG_2PI + variance.log() + error.square() / variance)
-        return (weights.log() + log_density).logsumexp(0)
+        return weights, f + slope * (places - g), variance
 
     def predict(self, q: Moments, exposure: Float[Tensor, " n"]) -> MTGPAPrediction:
         noise = torch.exp(q.mean[1] + 0.5 * q.covariance[1, 1])
         return MTGPAPrediction(q.mean[0], q.covariance[0, 0], noise)
+
+    def components(
+        self, q: Moments, exposure: Float[Tensor, " n"]
+    ) -> tuple[Float[Tensor, "s #n"], Float[Tensor, "s n"], Float[Tensor, "s n"]]:
+        return self._given_noise(q)
 
 
 class Poisson(Likelihood):
@@ -258,6 +299,23 @@ class Poisson(Likelihood):
     def predict(self, q: Moments, exposure: Float[Tensor, " n"]) -> MTGPAPrediction:
         rate = exposure * torch.exp(q.mean[0] + 0.5 * q.covariance[0, 0])
         return MTGPAPrediction(rate, rate.square() * torch.expm1(q.covariance[0, 0]), rate)
+
+    def quantiles(
+        self, q: Moments, exposure: Float[Tensor, " n"], p: Float[Tensor, " k"]
+    ) -> Float[Tensor, "k n"]:
+        """Of a mixture of Poisson counts over the nodes of f, by bisection of whole numbers."""
+        places, weights = _hermite(q.mean[0], q.covariance[0, 0])
+        rates = exposure * places.exp()
+        top = rates.amax(0)
+        high = (top + 10 * top.sqrt() + 20).ceil().expand(len(p), -1)
+        low = torch.full_like(high, -1.0)
+        while bool((high - low > 1).any()):
+            middle = ((low + high) / 2).floor()
+            # P(y <= k) is the regularized upper incomplete gamma function of k + 1.
+            below = torch.special.gammaincc(middle.unsqueeze(1) + 1, rates.expand(len(p), -1, -1))
+            less = (weights * below).sum(1) < p[:, None]
+            low, high = torch.where(less, middle, low), torch.where(less, high, middle)
+        return high
 
 
 class Bernoulli(Likelihood):
@@ -297,6 +355,12 @@ class Bernoulli(Likelihood):
         mean = (weights * p).sum(0)
         variance = (weights * (p - mean).square()).sum(0)
         return MTGPAPrediction(mean, variance, mean * (1 - mean) - variance)
+
+    def quantiles(
+        self, q: Moments, exposure: Float[Tensor, " n"], p: Float[Tensor, " k"]
+    ) -> Float[Tensor, "k n"]:
+        """0 or 1."""
+        return (p[:, None] > 1 - self.predict(q, exposure).mean).to(q.mean)
 
 
 LIKELIHOODS: dict[str, type[Likelihood]] = {

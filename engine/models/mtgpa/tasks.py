@@ -108,6 +108,23 @@ class TaskGP(GP):
         return MTGPAPrediction(*(torch.cat(columns) for columns in zip(*parts)))
 
     @torch.no_grad()
+    def quantiles(
+        self,
+        supports: Float[Tensor, "n c"],
+        task: int,
+        p: Float[Tensor, " k"],
+        exposure: Float[Tensor, " n"] | None = None,
+    ) -> Float[Tensor, "k n"]:
+        """Of a new observation at supports, in the units of y (see `Likelihood.quantiles`)."""
+        lik = self.likelihoods[task]
+        given = supports.new_ones(len(supports)) if exposure is None else exposure
+        parts = self._in_chunks(
+            lambda rows: lik.quantiles(self.moments(supports[rows], task), given[rows], p),
+            len(supports),
+        )
+        return torch.cat([supports.new_zeros(len(p), 0), *parts], dim=1)
+
+    @torch.no_grad()
     def log_predictive(self, data: Data) -> Float[Tensor, " n"]:
         """Log density (or probability) of observations, given those trained on; in nats a row."""
         total = torch.zeros_like(data.y)

@@ -27,6 +27,7 @@ from scant.inference.expectations import LOG_2PI
 from scant.kernels.hierarchical import prior_variance
 from scant.likelihoods.gaussian import given_noise
 from scant.models.constraints import LogPositive
+from scant.models.hyperprior import log_hyperprior
 from scant.models.replicated.data import NEW, Data, ReplicatedPrediction
 from torch import Tensor, nn
 
@@ -192,9 +193,16 @@ class ReplicaGP(GP):
         return whitened(K, y.unsqueeze(-1))
 
     def elbo(self, data: Data | None = None) -> Float[Tensor, ""]:
-        """ln p(y) in nats, of the rows it is conditioned on or of others."""
-        if data is not None:
-            return self.on(data).elbo()
+        """ln p(y) or a bound on it, and registered priors, in nats.
+
+        Args:
+            data: Other rows than it is conditioned on.
+        """
+        model = self if data is None else self.on(data)
+        return model.log_density() + log_hyperprior(self)
+
+    def log_density(self) -> Float[Tensor, ""]:
+        """ln p(y) in nats, of the rows it is conditioned on."""
         density: Tensor = LogDensity.apply(*self._covariance())
         return density + self._within()
 

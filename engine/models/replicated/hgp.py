@@ -124,10 +124,8 @@ class HGPInd(HGP):
         half = torch.linalg.solve_triangular(precision, right.unsqueeze(-1), upper=False)
         return lower, precision, half, weights
 
-    def elbo(self, data: Data | None = None) -> Float[Tensor, ""]:
+    def log_density(self) -> Float[Tensor, ""]:
         """The collapsed bound on ln p(y), in nats (Titsias 2009, equation 9)."""
-        if data is not None:
-            return self.on(data).elbo()
         points, y, noise = self.observed()
         _, precision, half, weights = self._known()
         squares = (y.square() / noise).sum() - half.square().sum()
@@ -147,7 +145,7 @@ class HGPInd(HGP):
 class DHGP(ReplicaGP):
     """A three-level hierarchy of all outputs together; exact.
 
-    `elbo` makes use of what replicas have in common wherever that pays (`reduced`).
+    `log_density` makes use of what replicas have in common wherever that pays (`reduced`).
     """
 
     @classmethod
@@ -180,11 +178,10 @@ class DHGP(ReplicaGP):
         _, leaf = torch.stack([data.output, data.replica], 1).unique(dim=0, return_inverse=True)
         self.leaves = pack(leaf, int(leaf.max()) + 1)
 
-    def elbo(self, data: Data | None = None) -> Float[Tensor, ""]:
-        """ln p(y) in nats, of the rows it is conditioned on or of others."""
-        if data is not None:
-            return self.on(data).elbo()
-        return self.reduced() if len(self.places) < 0.8 * len(self.data.y) else super().elbo()
+    def log_density(self) -> Float[Tensor, ""]:
+        """ln p(y) in nats, of the rows it is conditioned on."""
+        few = len(self.places) < 0.8 * len(self.data.y)
+        return self.reduced() if few else super().log_density()
 
     def reduced(self) -> Float[Tensor, ""]:
         """ln p(y) at the cost of the distinct pairs of input and output, not of all rows.

@@ -30,6 +30,8 @@ class ActiveRun:
     wished: float = 0.0  # when the worker was last told the wish, by the monotonic clock
     heard: float = 0.0  # when the worker was last heard, by the monotonic clock
     since: float = field(default_factory=time.monotonic)  # when the attempt began
+    steps: int = 0  # of its training at most; 0 before it has begun
+    ends: float | None = None  # by the monotonic clock, at the pace of its steps so far
     announced: Queued | None = None  # place and wait as watchers know them
     address: str = ""  # the code of where it was submitted from
     resident: int = 0  # bytes that its worker held when it was last heard

@@ -41,6 +41,7 @@ class Assigner:
             live = care.live[care.queue.take()]
             live.assigned, live.started, live.worker, live.announced = True, False, None, None
             live.over, live.loss, live.backlog = False, "", Backlog()
+            live.steps, live.ends = 0, None
             live.since = time.monotonic()
             care.background.spawn(self._start(live))
 

@@ -15,6 +15,7 @@ from scant.runs.dispatch.turns import Turns
 from scant.runs.journal import Journal
 from scant.runs.memory import out_of_memory
 from scant.runs.workers.protocol import Workers
+from scant.store import RunRecord
 
 LOSSES = 3  # so many lost workers a run survives
 NEAR = 0.8  # of a worker's memory: one that held as much when it was lost had run out of it
@@ -144,6 +145,10 @@ class Lifecycle:
         else:
             self.let_go(live)
             await self.go_on(live, f"The worker was lost (loss {losses} of {LOSSES} allowed)")
+
+    async def resume(self, record: RunRecord) -> None:
+        """Queue a paused run before all others, unless it never had its turn."""
+        await self.requeue(ActiveRun.of(record), first=record.attempt > 0)
 
     async def requeue(self, live: ActiveRun, note: str = "", *, first: bool = False) -> None:
         """Let a run wait for a worker."""

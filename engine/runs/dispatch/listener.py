@@ -9,7 +9,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
 
-from scant.events import Changed, Event, Finished, Fitted, Started, State, decode
+from scant.events import Changed, Event, Finished, Fitted, Progress, Started, State, decode
 from scant.runs.backlog import make_room
 from scant.runs.dispatch.active_run import ActiveRun
 from scant.runs.dispatch.lifecycle import Lifecycle
@@ -82,6 +82,7 @@ class Listener:
             self._care.background.spawn(self._care.send_wish(live))
         events = decode(word.events)
         if events:
+            _estimate_end(live, events)
             live.over = isinstance(events[-1], Finished)
             live.backlog.add(events, word.data_hash)
             make_room([other.backlog for other in self._care.live.values()])
@@ -144,3 +145,14 @@ class Listener:
             await self._care.go_on(live, "")
         elif ended:
             self._care.live.pop(live.id, None)
+
+
+def _estimate_end(live: ActiveRun, events: Sequence[Event]) -> None:
+    """Note when training ends at the latest, at its pace so far."""
+    for event in events:
+        if isinstance(event, Started):
+            live.steps, live.ends = event.total_steps, None
+    last = next((e for e in reversed(events) if isinstance(e, Progress)), None)
+    if last is not None and last.step and live.steps:
+        left = last.seconds / last.step * (live.steps - last.step)
+        live.ends = time.monotonic() + left

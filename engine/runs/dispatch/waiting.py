@@ -36,12 +36,18 @@ class Places:
                 journal.publish(run, [queued])
 
     def _seconds_left(self, run: str) -> float | None:
+        """Of a run: until its last step at its pace, or else what runs of its study take.
+
+        None where it has taken longer than that already: nobody knows how long it still takes.
+        """
         live = self._care.live.get(run)
-        typical = self._typical.get(live.study) if live else None
-        if live is None or typical is None:
+        if live is None:
             return None
-        spent = time.monotonic() - live.since if live.assigned else 0.0
-        return max(typical - spent, 1.0)
+        now, typical = time.monotonic(), self._typical.get(live.study)
+        if not live.assigned:
+            return typical
+        ends = live.ends if live.ends is not None else live.since + (typical or 0.0)
+        return ends - now if ends > now else None
 
     def _forget(self, run: str, events: list[Event]) -> None:
         """A run that has ended is counted when its study is next asked for."""

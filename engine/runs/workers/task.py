@@ -5,7 +5,6 @@ The server imports this file to name its functions, so torch comes in only where
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 from collections.abc import Iterable
@@ -14,12 +13,12 @@ from typing import Any
 
 import pandas as pd
 from distributed import Worker, get_worker
-from pandas.util import hash_pandas_object
 from scant.errors import BadInput
 from scant.events import Event, Finished, Fitted, State, encode
 from scant.runs.memory import out_of_memory, ran_out, resident
 from scant.runs.workers.batcher import EventBatcher
 from scant.runs.workers.plugin import ScantWorkerPlugin, plugin_of
+from scant.tables.digest import table_hash
 from scant.training.control import Control
 
 TOPIC = "scant"  # one for all runs: Dask keeps the latest messages of every topic
@@ -87,20 +86,11 @@ def _attempt(
         checkpoint=checkpoint,
         **order["settings"],
     )
-    about["data_hash"] = _hash(run.table)
+    about["data_hash"] = table_hash(run.table)
     for event in run:
         if isinstance(event, Fitted):
             place.keep(order["run"], run.study)
         yield event
-
-
-def _hash(frame: pd.DataFrame | None) -> str:
-    """SHA-256 of a table's names and cells, so that two runs on the same data can be told."""
-    if frame is None:
-        return ""
-    digest = hashlib.sha256(json.dumps([str(c) for c in frame.columns]).encode())
-    digest.update(hash_pandas_object(frame, index=False).to_numpy().tobytes())
-    return digest.hexdigest()
 
 
 def tell(run: str, attempt: int, wish: str | None, dask_worker: Worker) -> bool:

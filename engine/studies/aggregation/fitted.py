@@ -12,6 +12,7 @@ from scant.errors import BadInput
 from scant.models.mtgpa.likelihoods import MTGPAPrediction
 from scant.models.mtgpa.prior import Data
 from scant.models.mtgpa.tasks import TaskGP
+from scant.studies import intervals
 from scant.studies.aggregation import preprocessing as space
 from scant.studies.aggregation.entry import AggregationSettings
 from scant.studies.aggregation.preprocessing import Scale
@@ -91,6 +92,30 @@ class FittedMTGPA:
             factor * (prediction.variance + prediction.noise).sqrt(),
         )
         return mean.cpu().numpy(), std.cpu().numpy(), new.cpu().numpy()
+
+    def ends(self, supports: Tensor, task: int, exposure: Tensor | None = None) -> intervals.Ends:
+        """Ends of the intervals of a new observation, in the task's unit."""
+        p = torch.as_tensor(intervals.PROBABILITIES).to(supports)
+        own = self.model.quantiles(supports, task, p, exposure).cpu().numpy()
+        return np.asarray(self.scale[task].offset + self.scale[task].factor * own)
+
+    def predictions(self, supports: Supports) -> dict[str, np.ndarray]:
+        """Moments and intervals of some rows by the names of the catalog (`Entry.predicted`)."""
+        out = np.full((3, len(supports)), np.nan)
+        ends = np.full((len(intervals.ENDS), len(supports)), np.nan)
+        for t in range(len(self.tasks)):
+            mine = supports.task == t
+            if mine.any():
+                exposure = torch.as_tensor(supports.exposure[mine]).to(self.device)
+                boxes = space.tensors_of(supports.lo[mine], supports.hi[mine], self.device)
+                out[:, mine] = np.stack(self.ask(boxes, t, exposure))
+                ends[:, mine] = self.ends(boxes, t, exposure)
+        mean, std, new = out
+        return {
+            **{"mean": mean, "std": std, "std_y": new, "std_model": std},
+            "std_noise": np.sqrt(np.maximum(new**2 - std**2, 0)),
+            **intervals.columns(ends),
+        }
 
     def field(self, task: str) -> dict[str, np.ndarray]:
         """A task's posterior on the cells of the picture; nothing where there is no picture."""

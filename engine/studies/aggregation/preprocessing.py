@@ -14,11 +14,14 @@ from scant.kernels.box_average.support import boxes
 from scant.models.mtgpa.prior import Data
 from scant.studies.aggregation.entry import MOST_EXACT, MOST_LATENT, AggregationSettings
 from scant.studies.aggregation.table import Supports, check_values, of
+from scant.studies.predicted_table import words
+from scant.studies.split import EVERYTHING, TEST, divide, groups, marks
 from scant.tables.column_matching import listed
 from torch import Tensor
 
 MOST_CELLS = {1: 700, 2: 3000}  # cells of a picture; wider ones where there would be more
 COUNTS = (5, 10, 20, 50, 100, 200, 500)  # fine rows on the curve of errors
+LEAST_TEST = 2  # rows that can be scored
 MOST_SHOWN = 1500  # observations that travel to the page
 
 
@@ -51,6 +54,21 @@ def wanted(settings: AggregationSettings, observed: Supports) -> str:
     return min(held or observed.tasks, key=lambda task: float(size[task]))
 
 
+def divided(
+    settings: AggregationSettings, table: pd.DataFrame, observed: Supports, scarce: str
+) -> pd.DataFrame:
+    """The table with rows of the scarce task marked `test`, where it has none that are marked."""
+    mine = np.flatnonzero((observed.task == observed.tasks.index(scarce)) & np.isfinite(observed.y))
+    wanted = min(max(LEAST_TEST, round(settings.test_share * len(mine))), len(mine) // 2)
+    if observed.test.any() or not settings.test_share or wanted < LEAST_TEST:
+        return table
+    group = groups(table, settings.split_by)
+    own = None if group is None else group[mine]
+    split = marks(table)
+    split[mine[divide(len(mine), settings.seed, test=wanted, group=own).test]] = TEST
+    return table.assign(split=split)
+
+
 def left_out(settings: AggregationSettings, observed: Supports, scarce: str) -> list[str]:
     """Tasks that are not learned from.
 
@@ -73,7 +91,9 @@ def training_rows(
     settings: AggregationSettings, observed: Supports, scarce: str
 ) -> Bool[np.ndarray, " n"]:
     """Which rows are learned from: known, not held out, of no task that is left out."""
-    rows = ~observed.test & np.isfinite(observed.y)
+    rows = np.isfinite(observed.y)
+    if settings.refit != EVERYTHING:
+        rows &= ~observed.test
     for task in left_out(settings, observed, scarce):
         rows &= observed.task != observed.tasks.index(task)
     return rows
@@ -313,5 +333,4 @@ def read(table: pd.DataFrame, metadata: dict[str, Any] | None = None) -> Support
     """
     if metadata is None:
         return of(table)
-    rows = range(2, len(table) + 2)  # as a spreadsheet counts
-    return of(table, dims=metadata["dims"], tasks=metadata["tasks"], rows=rows)
+    return of(table, dims=metadata["dims"], tasks=metadata["tasks"], **words(table))

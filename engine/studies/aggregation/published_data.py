@@ -20,8 +20,8 @@ from scant.studies.aggregation.simulate.particulates import (
     FILTER_HOURS,
     TRUTH_MINUTES,
 )
-from scant.studies.aggregation.table import TEST, TRAIN
 from scant.studies.aggregation.thinning import coarsen
+from scant.studies.split import TEST, TRAIN
 
 _COUNTER_START = "2019-03-19"  # of the hours in its file
 

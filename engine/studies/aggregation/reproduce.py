@@ -108,14 +108,14 @@ def _dust(seed: int, folder: Path | None) -> Iterator[Case]:
 
         table = kampala(folder / "pm25_kampala", start="2019-03-19")  # the counter's days
         source = "Kampala, 3 days, stand-in for the publication's 9"
-    values = {"likelihood": "gaussian", "lengthscale": 0.75, "n_inducing": 200}
+    values = {"fine_rows": 80, "likelihood": "gaussian", "lengthscale": 0.75, "n_inducing": 200}
     yield "PM2.5", source, "filter and counter", table, values
     yield "PM2.5", source, "filter alone", table, {**values, "leave_out": particulates.COUNTER}
 
 
 def _run(table: pd.DataFrame, values: dict[str, Any], more: bool) -> list[Metric]:
     """Figures of a run and of its baselines; with `more`, of dependent GPs as well."""
-    run = fit("aggregation", table, **values)
+    run = fit("aggregation", table, own=False, **values)
     *_, last = run
     assert isinstance(last, Finished)
     study: Any = run.study

@@ -7,11 +7,13 @@ picture, the aggregate check, and single-task and centroid baselines on the same
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
+from jaxtyping import Float
 from scant.errors import BadInput
 from scant.events import Report
 from scant.models.mtgpa.exact import ExactGP, ExactTrainer
@@ -20,16 +22,19 @@ from scant.models.mtgpa.model import MTGPA
 from scant.models.mtgpa.prior import Coregionalisation, Data
 from scant.models.mtgpa.training import MTGPATrainer
 from scant.random import restart_generator
+from scant.rivals.comparison import Comparison
 from scant.studies.aggregation import preprocessing as space
 from scant.studies.aggregation.entry import AggregationSettings
 from scant.studies.aggregation.explore import answer
 from scant.studies.aggregation.fitted import FittedMTGPA, TrainingData
 from scant.studies.aggregation.preprocessing import Scale
 from scant.studies.aggregation.report import write_report
-from scant.studies.aggregation.table import of
-from scant.studies.aggregation.thinning import scarce as made_scarce
-from scant.studies.predicted_table import checked
-from scant.studies.protocol import Tensors, part, required
+from scant.studies.aggregation.table import Supports, of
+from scant.studies.aggregation.thinning import scarce_places
+from scant.studies.learned_region import LearnedRegion
+from scant.studies.predicted_table import checked, with_columns
+from scant.studies.protocol import Tensors, part, required, roles
+from scant.studies.split import EVERYTHING
 from scant.studies.trained import WHOLE_EVERY, TrainedStudy
 
 EXACT_PATIENCE = 4  # steps of L-BFGS; the setting's are of Adam and natural gradients
@@ -47,12 +52,18 @@ class Study(TrainedStudy):
     ) -> None:
         table = required("aggregation", table)
         self._configure(settings, device)
+        unmarked = space.read(table)
+        scarce = space.wanted(settings, unmarked)
+        table = space.divided(settings, table, unmarked, scarce)
         whole = space.read(table)
-        scarce = space.wanted(settings, whole)
-        self.table = made_scarce(table, scarce, settings.fine_rows, settings.seed)
+        wanted = 0 if settings.refit == EVERYTHING else settings.fine_rows
+        kept = scarce_places(table, scarce, wanted, settings.seed)
+        self.table = table.iloc[kept].reset_index(drop=True)
         self.whole = whole
         self.observed = of(self.table, dims=whole.dims, tasks=whole.tasks)
         self.rows = space.training_rows(settings, self.observed, scarce)
+        held = whole.test & np.isfinite(whole.y)
+        self.roles = roles(len(table), test=held, train=kept[self.rows])
         if self.rows.sum() < 4:
             raise BadInput(
                 f"Only {int(self.rows.sum())} rows are left to learn from; at least 4 are needed. "
@@ -168,6 +179,12 @@ class Study(TrainedStudy):
         """The rows of this run."""
         return TrainingData(self.observed, self.rows, self.data)
 
+    def comparison(self, report: Report) -> Comparison | None:
+        """The problem as a matrix (see `comparison.py` beside this file)."""
+        from scant.studies.aggregation.comparison import comparison
+
+        return comparison(self.posterior, self.train)
+
     def fitted(self) -> tuple[Tensors, dict[str, Any]]:
         tensors = {f"model.{k}": v for k, v in self.model.state_dict().items()}
         keep = np.arange(len(self.whole))
@@ -223,24 +240,53 @@ class Study(TrainedStudy):
             **named,
         )
 
+    @property
+    def inputs(self) -> list[str]:
+        return [f"{dim}{end}" for dim in self.metadata["dims"] for end in ("", "_lo", "_hi")]
+
     def predict(self, table: pd.DataFrame) -> pd.DataFrame:
-        """The table with `mean`, `std` (of the average) and `std_y` (of a new observation) added.
+        """The table with the columns of the catalog added.
+
+        Intervals are of a new observation under its task's likelihood: of counts whole numbers.
 
         Raises:
             BadInput: An unknown task, a dimension that is absent, bounds upside down.
         """
-        ends = [f"{dim}{end}" for dim in self.metadata["dims"] for end in ("", "_lo", "_hi")]
-        table = checked(table, ends, gaps=["exposure"])
+        query = checked(table, self.inputs, gaps=["exposure"])
         unread = ["y", "y_err", "truth"]  # what is learned is not looked at, whatever it holds
-        query = space.read(table.drop(columns=unread, errors="ignore"), self.metadata)
-        out, posterior = np.full((3, len(query)), np.nan), self.posterior
-        for t in range(len(self.metadata["tasks"])):
-            mine = query.task == t
-            if mine.any():
-                exposure = torch.as_tensor(query.exposure[mine]).to(self.device)
-                supports = space.tensors_of(query.lo[mine], query.hi[mine], self.device)
-                out[:, mine] = np.stack(posterior.ask(supports, t, exposure))
-        return table.assign(mean=out[0], std=out[1], std_y=out[2])
+        supports = space.read(query.drop(columns=unread, errors="ignore"), self.metadata)
+        return self._predicted(table, supports)
+
+    def map(self) -> pd.DataFrame:
+        """Every task on the cells of the picture; no rows where there is no picture."""
+        sides = [np.asarray(side, float) for side in self.metadata["edges"]]
+        if not sides:
+            return pd.DataFrame()
+        low, high = space.cells(sides)
+        bounds = dict[str, np.ndarray]()
+        for d, dim in enumerate(self.metadata["dims"]):
+            bounds |= {f"{dim}_lo": low[:, d], f"{dim}_hi": high[:, d]}
+        tables = [pd.DataFrame({"task": task, **bounds}) for task in self.metadata["tasks"]]
+        cells = pd.concat(tables, ignore_index=True)
+        return self._predicted(cells, space.read(cells, self.metadata))
+
+    def _predicted(self, table: pd.DataFrame, supports: Supports) -> pd.DataFrame:
+        outside = self.region.outside(supports.lo / self._span, supports.hi / self._span)
+        told = self.posterior.predictions(supports)
+        return with_columns(table, {**told, "outside": outside.astype(np.int64)})
+
+    @cached_property
+    def region(self) -> LearnedRegion:
+        """The boxes that were learned from, of whatever task."""
+        kept = self.whole
+        rows = ~kept.test & np.isfinite(kept.y)
+        return LearnedRegion(kept.lo[rows] / self._span, kept.hi[rows] / self._span)
+
+    @property
+    def _span(self) -> Float[np.ndarray, " d"]:
+        """Of the dimensions, so that their distances count alike."""
+        low, high = np.array(self.metadata["range"]).T
+        return np.maximum(high - low, 1e-300)
 
     def explore(self, question: str, **query: Any) -> dict[str, np.ndarray]:
         """Answers "box", "field", "scarcity" and "retrain" (see the catalog)."""

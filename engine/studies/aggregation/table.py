@@ -16,11 +16,10 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 from scant.errors import BadInput
+from scant.studies.split import COLUMNS, TEST, TRAIN
 from scant.tables.as_finite import finite
 from scant.tables.column_matching import listed
 from scant.tables.schema import Column, RowNumbers, TableSchema
-
-TRAIN, TEST = "train", "test"
 
 TABLE = TableSchema(
     columns=(
@@ -55,14 +54,7 @@ TABLE = TableSchema(
             positive=True,
             doc="what the rate of a Poisson task is multiplied by; empty means 1",
         ),
-        Column(
-            "split",
-            "label",
-            required=False,
-            missing=True,
-            levels=(TRAIN, TEST),
-            doc="'test' keeps a row out of training, to be predicted and scored; empty: 'train'",
-        ),
+        *COLUMNS,
         Column(
             "truth",
             required=False,

@@ -7,8 +7,10 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Int
 from scant.errors import BadInput
-from scant.studies.aggregation.table import TEST, of
+from scant.studies.aggregation.table import of
+from scant.studies.split import TEST
 
 
 def coarsen(
@@ -67,11 +69,21 @@ def coarsen(
 
 
 def scarce(table: pd.DataFrame, task: str, n: int, seed: int = 0) -> pd.DataFrame:
-    """The table with only n of a task's training rows; those of a smaller n are among them."""
+    """The table with only n of a task's training rows; those of a smaller n are among them.
+
+    None are dropped where n is 0.
+    """
+    return table.iloc[scarce_places(table, task, n, seed)].reset_index(drop=True)
+
+
+def scarce_places(table: pd.DataFrame, task: str, n: int, seed: int = 0) -> Int[np.ndarray, " m"]:
+    """The places in the table of the rows that `scarce` keeps."""
+    if not n:
+        return np.arange(len(table))
     held = (table["split"] == TEST) if "split" in table else pd.Series(False, table.index)
     mine = np.flatnonzero(((table["task"] == task) & ~held).to_numpy())
     dropped = np.random.default_rng(seed).permutation(mine)[n:]
-    return table.drop(index=table.index[dropped]).reset_index(drop=True)
+    return np.delete(np.arange(len(table)), dropped)
 
 
 def thinned(table: pd.DataFrame, rows: int | None) -> pd.DataFrame:
@@ -86,4 +98,4 @@ def thinned(table: pd.DataFrame, rows: int | None) -> pd.DataFrame:
 class Seeded(Protocol):
     """What a demonstration of this page needs of the settings."""
 
-    seed: int
+    data_seed: int

@@ -6,6 +6,7 @@ import param
 from scant.errors import BadInput
 from scant.studies.base import ArraySpec, Citation, Counts, Entry, Settings, Source, array_specs
 from scant.studies.clamp.table import TABLE
+from scant.studies.predicted_columns import of_classes
 
 EXPERTS = ["simulated", "you"]
 ACQUISITIONS = ["band", "least confident", "entropy", "BALD", "random"]
@@ -35,7 +36,9 @@ class ClampSettings(Settings):
         doc="Labels per second of the simulated expert; 0: no limit.",
     )
     positive_class = param.String(
-        "", doc='The class of interest. Empty: "clamp" or "1", else the rarer class.'
+        "",
+        doc='The class of interest. Empty: "clamp" or "1", else the rarer class. It '
+        "names what you look for where no patch is labeled yet.",
     )
     acquisition = param.Selector(
         default="band",
@@ -141,7 +144,7 @@ def estimate(
     s = settings
     images = columns <= COLUMNS
     making = rows * (0.01 if images else 0.0) * (12 if s.feature_extractor == "InceptionV3" else 1)
-    if not counts and s.seed == 0 and s.feature_extractor in (FEATURES[0], FEATURES[2]):
+    if not counts and s.data_seed == 0 and s.feature_extractor in (FEATURES[0], FEATURES[2]):
         making = 0.0  # of what we draw ourselves they are shipped
     held = 500e6 + rows * (200e3 if images else 200)
     if s.expert == "you":
@@ -224,6 +227,7 @@ ENTRY = Entry(
             test_label (t) [1] their labels
         """),
     ),
+    predicted=of_classes(),
     explore={
         "ask": array_specs("""
             queue (k) [1] rows to be asked about next, in this order

@@ -10,8 +10,9 @@ import pandas as pd
 import torch
 from jaxtyping import Float
 from scant.errors import BadInput
-from scant.models.laplace import stopping
+from scant.models.laplace import acquisition, stopping
 from scant.models.laplace.classifier import LaplaceGPC
+from scant.models.laplace.links import probability
 from scant.studies.clamp import splits as rows_of
 from scant.studies.clamp.active_learner import ActiveLearner
 from scant.studies.clamp.entry import QUEUE
@@ -19,7 +20,7 @@ from scant.studies.clamp.fitted import TOLERANCE, FittedClamp, Prepared
 from scant.studies.clamp.patch_views import patches
 from scant.studies.clamp.splits import Rows
 from scant.studies.clamp.table import PLACE, PatchPool
-from scant.studies.predicted_table import checked, with_classes
+from scant.studies.predicted_table import checked, with_classes, words
 from scant.studies.query import whole
 from scant.tables.images.features import features
 from scant.training.loop import blob
@@ -210,18 +211,26 @@ def predictions(data: Prepared, session: ActiveLearner, table: pd.DataFrame) -> 
     if session.model is None:
         raise BadInput("Nothing has been labeled yet, so nothing can be predicted; label first.")
     train = rows.pool.features if rows.given == "columns" else ()
-    table = checked(table, [*PLACE, *train])
-    if rows.given != "columns" and "image" not in table:
+    own = checked(table, [*PLACE, *train])
+    if rows.given != "columns" and "image" not in own:
         raise BadInput("The model was trained on images, and the table has none; add them.")
     columns = rows.pool.features if rows.given == "columns" else []
-    at = range(2, len(table) + 2)
-    pool = PatchPool.of(table, classes=rows.pool.classes, features=columns, rows=at)
+    pool = PatchPool.of(own, classes=rows.pool.classes, features=columns, **words(table))
     x = pool.x if rows.given == "columns" else features(pool.images, rows.given)
-    p = session.model.probability(torch.as_tensor(rows.scaling.of(x)).to(data.x)).cpu().numpy()
+    z = torch.as_tensor(rows.scaling.of(x)).to(data.x)
+    mean, variance = session.model.latent(z)
+    told = probability(session.model.link_name, mean, variance)
+    candidates = acquisition.CandidatePool(told, mean, variance)
+    doubt = acquisition.entropy(told), acquisition.information(candidates, data.settings.link)
+    p, entropy, information = (v.cpu().numpy() for v in (told, *doubt))
     best = (p > 0.5).astype(int)
     classes = rows.pool.classes
     names = [classes[c] for c in best]
-    return with_classes(table, names, np.where(best == 1, p, 1 - p), {classes[1]: p})
+    return with_classes(
+        table, names, np.where(best == 1, p, 1 - p), {classes[1]: p, classes[0]: 1 - p},
+        entropy=entropy, information=information,
+        outside=data.region.outside(z.cpu().numpy()).astype(np.int64),
+    )  # fmt: skip
 
 
 def _labels(rows: Rows, sent: Any) -> list[tuple[int, int]]:

@@ -17,6 +17,7 @@ from scant.studies.clamp import splits as rows_of
 from scant.studies.clamp.active_learner import ActiveLearner, start_of
 from scant.studies.clamp.entry import ClampSettings
 from scant.studies.clamp.splits import Rows
+from scant.studies.learned_region import LearnedRegion
 from scant.studies.protocol import Tensors
 
 TOLERANCE = 0.005  # of F1: how much better a round must be to count
@@ -43,6 +44,11 @@ class Prepared:
     @cached_property
     def x(self) -> Float[torch.Tensor, "n q"]:
         return torch.as_tensor(self.rows.x, dtype=torch.float64).to(self.device)
+
+    @cached_property
+    def region(self) -> LearnedRegion:
+        """Where the patches of the pool lie: its labels are few."""
+        return LearnedRegion(self.rows.x)
 
     @cached_property
     def shown(self) -> pictures.Mosaics:

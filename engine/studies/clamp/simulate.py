@@ -58,12 +58,12 @@ def demo(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
     Returns:
         `label` (clamp, no clamp), `picture`, `left`, `top`, `size` (pixels), `image`.
     """
-    return thinned(kept(settings.seed, DEMO), rows)
+    return thinned(kept(settings.data_seed, DEMO), rows)
 
 
 def large(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
     """80 pictures: enough for one patch with a clamp among twenty without."""
-    return thinned(kept(settings.seed, LARGE), rows)
+    return thinned(kept(settings.data_seed, LARGE), rows)
 
 
 def kept(seed: int, count: int, folder: Path | None = None) -> pd.DataFrame:

@@ -14,6 +14,9 @@ from jaxtyping import Float, Int
 from scant.errors import BadInput
 from scant.studies.clamp.entry import FEATURES, ROLES, ClampSettings
 from scant.studies.clamp.table import UNKNOWN, PatchPool
+from scant.studies.split import TEST as HELD_OUT
+from scant.studies.split import TRAIN
+from scant.studies.split import VALIDATION as VALIDATED
 from scant.tables.images.features import features
 from sklearn.metrics import precision_recall_fscore_support
 
@@ -83,8 +86,13 @@ class Rows:
         return np.flatnonzero(self.role == VALIDATION)
 
 
-def prepare(settings: ClampSettings, pool: PatchPool) -> Rows:
+def prepare(settings: ClampSettings, pool: PatchPool, marked: np.ndarray | None = None) -> Rows:
     """The rows of a session on a table.
+
+    Args:
+        settings: Settings.
+        pool: The table.
+        marked: What its rows are marked for (`scant.studies.split.marks`).
 
     Raises:
         BadInput: No labels for a simulated expert, or of one class only; features that the table
@@ -100,7 +108,7 @@ def prepare(settings: ClampSettings, pool: PatchPool) -> Rows:
         )
     kept = thinned(settings, pool)
     own = taken(pool, kept)
-    role = roles(settings, own)
+    role = roles(settings, own, None if marked is None else marked[kept])
     given, x = looked_at(settings, own)
     scaling = scaled(x, settings.n_components)
     rows = Rows(own, kept, role, given, scaling, scaling.of(x))
@@ -139,14 +147,22 @@ def taken(pool: PatchPool, rows: Int[np.ndarray, " m"]) -> PatchPool:
     )
 
 
-def roles(settings: ClampSettings, pool: PatchPool) -> Int[np.ndarray, " n"]:
+def roles(
+    settings: ClampSettings, pool: PatchPool, marked: np.ndarray | None = None
+) -> Int[np.ndarray, " n"]:
     """Which rows are held out: labeled ones, by whole pictures, as many with what is looked for.
+
+    Rows that are marked are what they are marked for.
 
     A person who labels has rows held out only where the table has labels enough.
     """
     role = np.zeros(len(pool), dtype=np.int64)
     known = pool.label != UNKNOWN
     if settings.expert == "you" and known.sum() < ENOUGH:
+        return role
+    if marked is not None and (marked != TRAIN).any():
+        role[(marked == HELD_OUT) & known] = TEST
+        role[(marked == VALIDATED) & known] = VALIDATION
         return role
     rng = np.random.default_rng([settings.seed, 62])
     holding = np.unique(pool.picture[pool.label == 1])

@@ -15,14 +15,16 @@ import pandas as pd
 import torch
 from scant.events import Report
 from scant.models.laplace import stopping
+from scant.rivals.comparison import Comparison
 from scant.studies.clamp import pictures
 from scant.studies.clamp import splits as rows_of
 from scant.studies.clamp.active_learner import ActiveLearner
-from scant.studies.clamp.entry import COMPARED, METHODS, QUEUE, ClampSettings
+from scant.studies.clamp.entry import COMPARED, METHODS, QUEUE, ROLES, ClampSettings
 from scant.studies.clamp.fitted import TOLERANCE, FittedClamp, Prepared
 from scant.studies.clamp.splits import Rows
 from scant.studies.clamp.table import PatchPool, pixels
-from scant.studies.protocol import Step, Tensors, arrays, part, required
+from scant.studies.protocol import Step, Tensors, arrays, part, required, roles
+from scant.studies.split import marks
 
 TURN = 0.25  # seconds at most that a simulated expert who takes his time keeps the run waiting
 HISTORY = ("labels", "validation_f1", "evidence", "flips", "expected")
@@ -34,16 +36,18 @@ class Study:
 
     restarts = 1
     stages = 1
-    scheduled = False
     tolerance = TOLERANCE
 
     def __init__(
         self, settings: ClampSettings, table: pd.DataFrame | None, device: torch.device
     ) -> None:
         table = required("clamp", table)
-        rows = rows_of.prepare(settings, PatchPool.of(table, positive=settings.positive_class))
+        pool = PatchPool.of(table, positive=settings.positive_class)
+        rows = rows_of.prepare(settings, pool, marks(table))
         self._set_data(Prepared(settings, metadata_of(settings, rows), rows, None, device))
         self.notes += rows_of.notes(settings, rows, len(table))
+        own = {word: rows.row[rows.role == i] for i, word in enumerate(ROLES)}
+        self.roles = roles(len(table), **own)
         if settings.expert == "you":
             self.notes.append("Waiting for your labels: the first patches are drawn at random.")
 
@@ -55,6 +59,7 @@ class Study:
         self.random: list[ActiveLearner] = []
         self.measured: dict[str, list[Any]] = {name: [] for name in (*HISTORY, *METHODS)}
         self.chunk = s.batch_size
+        self.scheduled = s.expert == "you"  # a person's session has one step, and then waits
         if s.expert == "you":
             self.max_steps = 1
             return
@@ -73,7 +78,7 @@ class Study:
     def patience(self) -> int:
         """Steps without a better F1: they count once predictions have settled as well."""
         if self.settings.expert == "you":
-            return 1  # the run has done its part
+            return 0
         steps = self.settings.patience * -(-self.settings.batch_size // self.chunk)
         return steps if steps and self.advice().stop else 0
 
@@ -81,7 +86,7 @@ class Study:
     def reason(self) -> str:
         """Why the session is over, for now or by the advice."""
         if self.settings.expert == "you":
-            return "It waits for your labels."
+            return "The pool is prepared; it waits for your labels."
         result = self.advice()
         return result.text if result.stop else ""
 
@@ -228,6 +233,12 @@ class Study:
         text = () if self.settings.expert == "you" else (self.advice().text,)
         return write_report(self.present, self.snapshot(), self.measured, text)
 
+    def comparison(self, report: Report) -> Comparison | None:
+        """The problem as a matrix (see `comparison.py` beside this file)."""
+        from scant.studies.clamp.comparison import comparison
+
+        return comparison(self.present, report)
+
     def fitted(self) -> tuple[Tensors, dict[str, Any]]:
         return self.present.tensors()
 
@@ -253,6 +264,10 @@ class Study:
         own = part(tensors, "active.")
         study.active.load(own)
         return study
+
+    @property
+    def inputs(self) -> list[str]:
+        return list(self.data.rows.pool.features) if self.data.rows.given == "columns" else []
 
     def predict(self, table: pd.DataFrame) -> pd.DataFrame:
         """The table with the class that each row is taken for, and its probability.

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from scant.errors import BadInput
 from scant.models.replicated.data import Data
 from scant.studies.genes.entry import GenesSettings
-from scant.studies.genes.table import Replicas, held_out, hidden_rows, kept_share
+from scant.studies.genes.table import SPLITS, Replicas, held_out, hidden_rows, kept_share
+from scant.studies.split import EVERYTHING, divide
 
 SHOWN = 8  # outputs that a snapshot shows
 GRID = 64  # inputs of a curve
@@ -18,17 +19,30 @@ MOST_SAMPLES = 200  # names of replicas up to which every output may be asked fo
 
 
 def split(
-    s: GenesSettings, observed: Replicas
+    s: GenesSettings, observed: Replicas, group: Int[np.ndarray, " n"] | None = None
 ) -> tuple[Bool[np.ndarray, " n"], Bool[np.ndarray, " n"]]:
     """Which rows are learned from, and which are held out to be predicted.
+
+    Args:
+        s: Settings.
+        observed: The table.
+        group: Of each row (`scant.studies.split.groups`), where groups are held out whole.
 
     Raises:
         BadInput: A replica to hide that is not there, or too few rows to learn from.
     """
     known = np.isfinite(observed.y)
     test = held_out(observed, s.split, s.seed) | hidden_rows(observed, s.hidden, s.seed)
+    if not test.any() and s.test_share:
+        if group is None and min(map(len, observed.replicas)) > 2:
+            test = held_out(observed, SPLITS[2], s.seed)
+        else:
+            wanted = round(s.test_share * len(observed))
+            test[divide(len(observed), s.seed, test=wanted, group=group).test] = True
     train = known & ~test
-    if s.keep < 1:
+    if s.refit == EVERYTHING:
+        train = known
+    elif s.keep < 1:
         train = kept_share(observed, train, s.keep, s.seed)
     if train.sum() < 4:
         raise BadInput(

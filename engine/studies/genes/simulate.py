@@ -80,13 +80,15 @@ def synthetic(
 
 def first(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
     """Synthetic 1: 50 outputs × 3 replicas × 10 points, half of each replica held out."""
-    return _marked(synthetic(settings.seed, replicas=3), "half of the points", settings.seed, rows)
+    return _marked(
+        synthetic(settings.data_seed, replicas=3), "half of the points", settings.data_seed, rows
+    )
 
 
 def second(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
     """Synthetic 2: 50 outputs × 4 replicas × 10 points, one replica of each output held out."""
-    table = synthetic(settings.seed, replicas=4)
-    return _marked(table, "one replica of each output", settings.seed, rows)
+    table = synthetic(settings.data_seed, replicas=4)
+    return _marked(table, "one replica of each output", settings.data_seed, rows)
 
 
 def demo(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
@@ -95,7 +97,7 @@ def demo(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
     Returns:
         `output`, `replica`, `x` (hours), `y` (log expression), `test` (1 for what is missing).
     """
-    table = genes(settings.seed)
+    table = genes(settings.data_seed)
     table["test"] = [int(pair in MISSING) for pair in zip(table["output"], table["replica"])]
     return thinned(table, rows)
 

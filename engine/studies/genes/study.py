@@ -6,6 +6,7 @@ all of them, curves of every replica for the picture, and the other models on th
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ import torch
 from scant.events import Report
 from scant.models.replicated.data import Data, Scale
 from scant.random import restart_generator
+from scant.rivals.comparison import Comparison
+from scant.studies import intervals
 from scant.studies.genes import models
 from scant.studies.genes import preprocessing as rows
 from scant.studies.genes.entry import GenesSettings
@@ -22,8 +25,10 @@ from scant.studies.genes.fitted import FittedReplicas
 from scant.studies.genes.models import Model
 from scant.studies.genes.report import write_report
 from scant.studies.genes.table import Replicas, of
-from scant.studies.predicted_table import checked
-from scant.studies.protocol import Tensors, arrays, part, required
+from scant.studies.learned_region import LearnedRegion
+from scant.studies.predicted_table import checked, with_columns, words
+from scant.studies.protocol import Tensors, arrays, part, required, roles
+from scant.studies.split import groups
 from scant.studies.trained import WHOLE_EVERY, TrainedStudy
 from scant.tables.column_matching import listed
 
@@ -40,8 +45,9 @@ class Study(TrainedStudy):
     ) -> None:
         table = required("genes", table)
         observed = of(table)
-        train, test = rows.split(settings, observed)
+        train, test = rows.split(settings, observed, groups(table, settings.split_by))
         self._set_data(settings, observed, train, test, device)
+        self.roles = roles(len(observed), train=train, test=test)
         self.metadata = rows.metadata_of(settings, observed, train, test)
         self.notes += models.check(settings, self.data)
         bare = [
@@ -97,6 +103,12 @@ class Study(TrainedStudy):
         score = self._start_from_best(restarts)
         return write_report(self.posterior, score)
 
+    def comparison(self, report: Report) -> Comparison | None:
+        """The problem as a matrix (see `comparison.py` beside this file)."""
+        from scant.studies.genes.comparison import comparison
+
+        return comparison(self.posterior, report)
+
     def fitted(self) -> tuple[Tensors, dict[str, Any]]:
         tensors = {f"model.{k}": v for k, v in self.model.state_dict().items()}
         for name in ("output", "replica", "x", "y", "sample"):
@@ -133,23 +145,39 @@ class Study(TrainedStudy):
             self.settings, self.model, self.observed, self.train, self.test, self.scale, self.data
         )
 
+    @cached_property
+    def region(self) -> LearnedRegion:
+        """Inputs that were learned from, of whatever output."""
+        return LearnedRegion(self.observed.x[self.train, None])
+
+    @property
+    def inputs(self) -> list[str]:
+        return ["x"]
+
     def predict(self, table: pd.DataFrame) -> pd.DataFrame:
-        """The table with `mean`, `std` (of f) and `std_y` (of a new measurement) added.
+        """The table with the columns of the catalog added.
 
         A replica that training lacked is predicted as a new one of its output.
 
         Raises:
             BadInput: A column is absent, or an output that the model has not seen.
         """
-        table = checked(table, ["x"])
         query = of(
-            table.drop(columns=["y", "test"], errors="ignore"),
+            checked(table, self.inputs).drop(columns=["y", "test"], errors="ignore"),
             outputs=self.observed.outputs,
             replicas=self.replicas,
-            rows=range(2, len(table) + 2),  # as a spreadsheet counts
+            **words(table),
         )
         mean, std, std_y = self.posterior.ask(query.output, query.replica, query.x)
-        return table.assign(mean=mean, std=std, std_y=std_y)
+        return with_columns(
+            table,
+            {
+                **{"mean": mean, "std": std, "std_y": std_y, "std_model": std},
+                "std_noise": np.sqrt(np.maximum(std_y**2 - std**2, 0)),
+                **intervals.columns(intervals.gaussian(mean, std_y)),
+                "outside": self.region.outside(query.x[:, None]).astype(np.int64),
+            },
+        )
 
     def explore(self, question: str, **query: Any) -> dict[str, np.ndarray]:
         """Answers "curves", "hide" and "new" (see the catalog)."""

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 from scant.errors import BadInput
+from scant.studies.split import COLUMNS, TEST, marks
 from scant.tables.as_finite import finite
 from scant.tables.column_matching import listed
 from scant.tables.schema import Column, RowNumbers, TableSchema
@@ -62,6 +63,7 @@ TABLE = TableSchema(
             doc="1 keeps a row out of training, to be predicted and scored; empty: 0",
             aliases=("held_out", "heldout"),
         ),
+        *COLUMNS,
     ),
     minimum_rows=4,
 )
@@ -276,7 +278,7 @@ def _values(frame: pd.DataFrame) -> Float[np.ndarray, " n"]:
 
 def _marked(frame: pd.DataFrame, name: str, at: np.ndarray) -> Rows:
     if "test" not in frame:
-        return np.zeros(len(frame), dtype=bool)
+        return np.asarray(marks(frame) == TEST, dtype=bool)
     cells = ["0" if pd.isna(v) else str(v) for v in frame["test"]]
     for row, word in zip(at, cells):
         if word not in ("0", "1", "0.0", "1.0", "False", "True"):

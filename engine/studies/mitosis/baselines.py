@@ -17,7 +17,7 @@ from scant.studies.mitosis.preprocessing import Columns
 from scant.studies.mitosis.settings import MODELS
 from sklearn.linear_model import LogisticRegression
 
-LINEAR_STEPS = 500
+LEAST_STEPS, LINEAR_STEPS = 20, 500
 FALLBACK = 60  # components that classifiers are given where the model is given pixels
 
 
@@ -55,7 +55,7 @@ def compared(
             message = f"{method} is left out of the comparison: with {len(train):,} rows to learn "
             yield MethodResult(method, None, None, np.nan, message + "from it takes too long.")
             continue
-        steps = max(20, round(hurry * min(STEPS[name], data.settings.max_steps)))
+        steps = max(LEAST_STEPS, round(hurry * min(STEPS[name], data.settings.max_steps)))
         yield latent(data, name, train, query, steps)
     if set(OTHERS) & set(only):
         yield from plain(data, train, query)

@@ -4,12 +4,31 @@ from __future__ import annotations
 
 from scant.studies.base import Counts, until_rest
 from scant.studies.mitosis.settings import MitosisSettings
+from scant.studies.split import SplitCounts, planned
 
 STEPS = {"sclvm": 200, "bgplvm": 150, "dgplvm": 60}  # of models that are compared
 MOST_ROWS = 2500  # up to which latent variable models are compared
 MOST_DGPLVM = 1000  # rows, for its cost is cubic in them
+MOST_VALIDATION = 500
 MOST_TEST = 1000  # held-out rows that are scored, as published
 VALIDATION_SHARE = 0.25  # of what is not held out, for temperatures and thresholds
+
+
+def parts(s: MitosisSettings, rows: int, counts: Counts) -> SplitCounts:
+    """Rows that the fit divides a table into, labels that were not counted guessed."""
+    label = counts.get("label", {})
+    rare = label.get(s.positive_class, 0) or min(label.values(), default=max(2, rows // 12))
+    known = sum(label.values()) or rows
+    held = planned(s, known, counts)
+    spared = round(VALIDATION_SHARE * held.train) if s.tempered else 0
+    train = held.train - (held.validation or spared)
+    rare = min(round(rare * train / known), s.rare_rows or rare)
+    return SplitCounts(
+        min(train, round(rare * (1 + s.imbalance))) if s.imbalance else train,
+        min(held.validation or spared, MOST_VALIDATION),
+        min(held.test, MOST_TEST),
+        rows,
+    )
 
 
 def estimate(
@@ -24,14 +43,8 @@ def estimate(
     1,320; of BGPLVM 7 ms of 400.
     """
     s = settings
-    label = counts.get("label", {})
-    rare = label.get(s.positive_class, 0) or min(label.values(), default=max(2, rows // 12))
-    rare = min(rare, s.rare_rows or rare)
-    known = sum(label.values()) or rows
-    kept = (1 - s.test_share) * (1 - VALIDATION_SHARE if s.tempered else 1)
-    n = kept * (min(known, rare * (1 + s.imbalance)) if s.imbalance else known)
-    test = min(s.test_share * known, MOST_TEST)
-    classes = len(label) or 2
+    n, _, test, _ = parts(s, rows, counts)
+    classes = len(counts.get("label", {})) or 2
     m = s.n_inducing * (2 if s.model == "bgplvm" else classes)
     q = s.n_shared_dims + s.n_private_dims
     width = min(n, s.n_components or min(columns, s.size**2))

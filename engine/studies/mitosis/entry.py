@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from scant.studies.base import Citation, Entry, Source, array_specs
-from scant.studies.mitosis.cost import MOST_DGPLVM, estimate
+from scant.studies.mitosis.cost import MOST_DGPLVM, estimate, parts
 from scant.studies.mitosis.settings import MitosisSettings
 from scant.studies.mitosis.table import TABLE
+from scant.studies.predicted_columns import of_classes
+
+DEMO = {"imbalance": 10.0, "test_share": 0.4}
 
 OTHERS = ("weighted SVM", "weighted logistic regression")  # on principal components
 SHOWN = 300  # rows whose latent positions travel to the page
@@ -109,6 +112,7 @@ ENTRY = Entry(
                 confidence, accuracy and number of rows of each bin
         """),
     ),
+    predicted=of_classes(doubt=False),
     explore={
         "decode": array_specs("""
             image (h w) [grey] what the model expects at a latent position; features, `1 d`, where
@@ -135,8 +139,8 @@ ENTRY = Entry(
         """),
     },
     presets={
-        "demo": {},
-        "quick": {"n_inducing": 20, "max_steps": 100, "baselines": False},
+        "demo": DEMO,
+        "quick": {**DEMO, "n_inducing": 20, "max_steps": 100, "baselines": False},
         "as published": {
             "imbalance": 0.0,
             "n_components": 0,
@@ -198,4 +202,5 @@ ENTRY = Entry(
     objective="bound on the log density (nats a row)",
     score="bound on the log density (nats a row)",
     estimate=estimate,
+    parts=parts,
 )

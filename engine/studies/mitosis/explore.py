@@ -16,7 +16,7 @@ from scant.studies.mitosis.fitted import FittedMitosis, Prepared
 from scant.studies.mitosis.report import of_rare
 from scant.studies.mitosis.table import LabeledImages
 from scant.studies.omniglot.table import UNKNOWN, columns_of
-from scant.studies.predicted_table import checked, images, with_classes
+from scant.studies.predicted_table import checked, images, with_classes, words
 from scant.studies.query import numbers, whole
 from scant.tables.column_matching import listed
 
@@ -180,17 +180,19 @@ def predictions(fitted: FittedMitosis, table: pd.DataFrame) -> pd.DataFrame:
     """The table with predictions (see `Study.predict`)."""
     data = fitted.data
     pixels = data.image is not None
-    table = checked(table, gaps=() if pixels else data.metadata["features"])
+    own = checked(table, gaps=() if pixels else data.metadata["features"])
     if pixels:
-        table = checked(table, gaps=columns_of(table.drop(columns="group", errors="ignore")))
-    x = rows_to_predict(data, table)
+        own = checked(own, gaps=columns_of(own.drop(columns="group", errors="ignore")))
+    x = rows_to_predict(data, own)
     z = data.columns.forward(x)
+    outside = data.region.outside(z).astype(np.int64)
     z = data.filled(z) if data.settings.model == "dgplvm" else z
     _, p = fitted.ask(torch.tensor(z).to(data.device))
     assert fitted.chances is not None
     taken, classes = fitted.chances.decide(p), data.metadata["classes"]
     each = {name: p[:, c] for c, name in enumerate(classes)}
-    return with_classes(table, [classes[c] for c in taken], p[np.arange(len(p)), taken], each)
+    sure = p[np.arange(len(p)), taken]
+    return with_classes(table, [classes[c] for c in taken], sure, each, outside=outside)
 
 
 def rows_to_predict(data: Prepared, table: pd.DataFrame) -> Float[np.ndarray, "n d"]:
@@ -199,13 +201,11 @@ def rows_to_predict(data: Prepared, table: pd.DataFrame) -> Float[np.ndarray, "n
     Raises:
         BadInput: A column is absent, or images are of another shape.
     """
-    at = range(2, len(table) + 2)  # as a spreadsheet counts
+    at = words(table)
     if data.image is None:
-        return LabeledImages.of(
-            table, data.metadata["classes"], data.metadata["features"], rows=at
-        ).x
+        return LabeledImages.of(table, data.metadata["classes"], data.metadata["features"], **at).x
     own = columns_of(table.drop(columns="group", errors="ignore"))
-    query = LabeledImages.of(table, data.metadata["classes"], own, rows=at)
+    query = LabeledImages.of(table, data.metadata["classes"], own, **at)
     return images(
         data.settings,
         data.image,

@@ -6,12 +6,14 @@ What reports, answers and the methods compared are made from; `Study` makes both
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from scant.errors import BadInput
+from scant.studies.learned_region import LearnedRegion
 from scant.studies.mitosis import models
 from scant.studies.mitosis import splits as rows
 from scant.studies.mitosis.entry import STRIP
@@ -65,6 +67,11 @@ class Prepared:
     @property
     def test(self) -> Int[np.ndarray, " t"]:
         return self.split.test
+
+    @cached_property
+    def region(self) -> LearnedRegion:
+        """Where rows were learned from."""
+        return LearnedRegion(self.z[self.train])
 
     def given(self, which: Int[np.ndarray, " m"], name: str = "") -> torch.Tensor:
         """Rows as a model is given them; dgplvm takes no missing values."""

@@ -81,17 +81,22 @@ def of_rare(one: baselines.MethodResult, label: Int[np.ndarray, " n"]) -> Float[
 def curves(
     every: list[baselines.MethodResult], label: Int[np.ndarray, " n"], methods: int
 ) -> dict[str, np.ndarray]:
-    """Precision, recall and counts of each method, whatever the threshold on its probability."""
-    pr = np.full((methods, 3, PRECISIONS), np.nan)
-    counts = np.full((methods, 4, PRECISIONS), np.nan)
+    """Precision, recall and counts of each method, whatever the threshold on its probability.
+
+    Each method's own threshold is among them, so that what is told of it here is what its scores
+    tell.
+    """
+    pr = np.full((methods, 3, PRECISIONS + 1), np.nan)
+    counts = np.full((methods, 4, PRECISIONS + 1), np.nan)
     thresholds = np.full(methods, np.nan)
     rare = label == 0
     for i, one in enumerate(every):
-        pr[i, 0] = THRESHOLDS
+        own = 0.5 if np.isnan(one.threshold) else one.threshold
+        pr[i, 0] = np.sort(np.append(THRESHOLDS, own))
         thresholds[i] = one.threshold
         if one.p is None or not len(label):
             continue
-        taken = one.p[:, :1] >= THRESHOLDS
+        taken = one.p[:, :1] >= pr[i, 0]
         hit, wrong = (taken & rare[:, None]).sum(0), (taken & ~rare[:, None]).sum(0)
         counts[i] = hit, wrong, rare.sum() - hit, (~rare).sum() - wrong
         pr[i, 1] = np.where(hit + wrong, hit / np.maximum(hit + wrong, 1), np.nan)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import param
 from scant.errors import BadInput
-from scant.studies.base import Settings
+from scant.studies.split import SplitSettings
 
 MODELS = {"sclvm": "SCLVM", "bgplvm": "BGPLVM + SVM", "dgplvm": "DGPLVM + SVM"}
 PRIORS = ["as in training", "as in the table", "even"]
 
 
-class MitosisSettings(Settings):
+class MitosisSettings(SplitSettings):
     "Settings of a latent variable model with a rare class."
 
     study = "mitosis"
@@ -24,7 +24,7 @@ class MitosisSettings(Settings):
         "on the latent positions.",
     )
     imbalance = param.Number(
-        10.0,
+        0.0,
         bounds=(0, 100_000),
         doc="Scarcity: number of rows of the other classes for each row of the rare one; 0: as in "
         "the table. Surplus rows of either are dropped.",
@@ -72,7 +72,7 @@ class MitosisSettings(Settings):
         "All methods are treated alike.",
     )
     test_share = param.Number(
-        0.4,
+        0.2,
         bounds=(0.0, 0.8),
         doc="Share of held-out rows of each class, in whole groups if the table has groups.",
     )

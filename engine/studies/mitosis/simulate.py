@@ -56,22 +56,22 @@ def demo(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
     Returns:
         `label` (mitosis, other), `group` (slide), `p0 … p899`.
     """
-    return _table(cells(settings.seed, 24, (5, 50), EASY), rows)
+    return _table(cells(settings.data_seed, 24, (5, 50), EASY), rows)
 
 
 def hard(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
     """The same numbers; more of the others resemble dividing cells, stain and focus vary more."""
-    return _table(cells(settings.seed, 24, (5, 50), HARD), rows)
+    return _table(cells(settings.data_seed, 24, (5, 50), HARD), rows)
 
 
 def large(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
     """550 dividing cells and 6,500 others on 50 slides: about as many as the publication's."""
-    return _table(cells(settings.seed, 50, (11, 130), EASY), rows)
+    return _table(cells(settings.data_seed, 50, (11, 130), EASY), rows)
 
 
 def phases(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
     """Three classes: 1,000 others, 100 plates seen from the side and 40 pairs of plates."""
-    made = cells(settings.seed, 20, (7, 50), Look(clump=0.0), apart=(2, 5))
+    made = cells(settings.data_seed, 20, (7, 50), Look(clump=0.0), apart=(2, 5))
     return _table(made, rows)
 
 

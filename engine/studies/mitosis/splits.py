@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 from scant.errors import BadInput
-from scant.studies.mitosis.cost import MOST_TEST, VALIDATION_SHARE
+from scant.studies.mitosis.cost import MOST_TEST, MOST_VALIDATION, VALIDATION_SHARE
 from scant.studies.mitosis.preprocessing import Columns
 from scant.studies.mitosis.settings import MitosisSettings
 from scant.studies.mitosis.table import LabeledImages
 from scant.studies.omniglot.table import area, side
+from scant.studies.split import EVERYTHING, TEST, VALIDATION
 from scant.tables.column_matching import listed
 
 SHADES = 255  # of a pixel: images are kept as whole parts of this
-MOST_VALIDATION = 500
 LEAST_RARE = 8  # rows of the rare class without which none are spared for that
 FEW = 2  # rows of a class without which it is not learned
 
@@ -96,23 +96,30 @@ def shape(s: MitosisSettings, cells: LabeledImages) -> tuple[int, int] | None:
     return side(len(cells.features), s.width, s.height) if cells.pixels else None
 
 
-def split(s: MitosisSettings, cells: LabeledImages) -> tuple[Split, list[str]]:
+def split(s: MitosisSettings, cells: LabeledImages, marked: np.ndarray) -> tuple[Split, list[str]]:
     """Rows held out, rows for temperature and threshold, rows learned from; and what to know of it.
 
     Held-out rows are the same whatever the imbalance is, and fewer rows are among more.
+
+    Args:
+        s: Settings.
+        cells: The table.
+        marked: What its rows are marked for (`scant.studies.split.marks`).
 
     Raises:
         BadInput: A class is left without two rows to learn from.
     """
     rng, notes = np.random.default_rng([s.seed, 41]), []
     every = np.arange(len(cells))
-    test, whole = _held(rng, cells, every, s.test_share)
+    test, whole = np.flatnonzero(marked == TEST), True
+    if not len(test):
+        test, whole = _held(rng, cells, every, s.test_share)
     rest = np.setdiff1d(every, test)
-    spared = np.empty(0, dtype=np.int64)
-    if s.tempered and (cells.label[rest] == 0).sum() >= LEAST_RARE:
+    spared = np.setdiff1d(np.flatnonzero(marked == VALIDATION), test)
+    if s.tempered and not len(spared) and (cells.label[rest] == 0).sum() >= LEAST_RARE:
         spared, whole_too = _held(rng, cells, rest, VALIDATION_SHARE)
         whole = whole and whole_too
-    elif s.tempered:
+    elif s.tempered and not len(spared):
         notes.append(
             f"The rare class has fewer than {LEAST_RARE} rows beside those held out, so that none "
             "are spared: probabilities are not tempered, and a row has its most probable class."
@@ -122,11 +129,10 @@ def split(s: MitosisSettings, cells: LabeledImages) -> tuple[Split, list[str]]:
             "Groups could not be held out whole, for a class would be left with too few rows: rows "
             "of one group are both training rows and held out."
         )
-    pool = np.setdiff1d(rest, spared)
+    spared = some(rng, cells, spared, MOST_VALIDATION)
+    pool = np.setdiff1d(every if s.refit == EVERYTHING else rest, spared)
     train = thinned(s, cells, pool, s.imbalance)
-    result = Split(
-        pool, train, some(rng, cells, spared, MOST_VALIDATION), some(rng, cells, test, MOST_TEST)
-    )
+    result = Split(pool, train, spared, some(rng, cells, test, MOST_TEST))
     if len(result.test) < len(test):
         notes.append(
             f"Of {len(test):,} rows held out, {len(result.test):,} are scored: all of the rare "

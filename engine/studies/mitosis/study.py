@@ -14,6 +14,7 @@ import pandas as pd
 import torch
 from scant.events import Report
 from scant.random import restart_generator
+from scant.rivals.comparison import Comparison
 from scant.studies.mitosis import covariances, models
 from scant.studies.mitosis import splits as rows
 from scant.studies.mitosis.cost import MOST_DGPLVM as MOST
@@ -23,7 +24,8 @@ from scant.studies.mitosis.preprocessing import Columns
 from scant.studies.mitosis.settings import MODELS, MitosisSettings
 from scant.studies.mitosis.splits import Split
 from scant.studies.mitosis.table import LabeledImages
-from scant.studies.protocol import Tensors, arrays, part, required
+from scant.studies.protocol import Tensors, arrays, part, required, roles
+from scant.studies.split import groups, marks
 from scant.studies.trained import TrainedStudy
 
 
@@ -39,15 +41,21 @@ class Study(TrainedStudy):
         self, settings: MitosisSettings, table: pd.DataFrame | None, device: torch.device
     ) -> None:
         table = required("mitosis", table)
-        s, images = settings, LabeledImages.of(table)
+        s = settings
+        group = groups(table, s.split_by)
+        if s.split_by and group is not None:
+            table = table.assign(group=group.astype(str))
+        images = LabeledImages.of(table)
         cells, places = rows.chosen(s, images)
         drawn = rows.shape(s, cells)
         x, image = rows.model_inputs(s, cells, drawn)
-        split, messages = rows.split(s, cells)
+        split, messages = rows.split(s, cells, marks(table)[places])
         if s.model == "dgplvm" and len(split.learnt) > MOST:
             messages.append(f"DGPLVM learns from {MOST:,} of {len(split.learnt):,} rows.")
             kept = rows.some(np.random.default_rng(s.seed), cells, split.learnt, MOST)
             split = Split(split.pool, kept, split.validation, split.test)
+        own = {"train": split.learnt, "validation": split.validation, "test": split.test}
+        self.roles = roles(len(table), **{word: places[at] for word, at in own.items()})
         columns = Columns.of(x[split.learnt], s.n_components, image is not None)
         methods = [MODELS[s.model]]
         if s.baselines:
@@ -144,6 +152,12 @@ class Study(TrainedStudy):
         self.reader, self.chances, self.how = settle(self.data, self.model, self.data.train)
         return write_report(self.present, self.snapshot(), score)
 
+    def comparison(self, report: Report) -> Comparison | None:
+        """The problem as a matrix (see `comparison.py` beside this file)."""
+        from scant.studies.mitosis.comparison import comparison
+
+        return comparison(self.present, report)
+
     def fitted(self) -> tuple[Tensors, dict[str, Any]]:
         chances = self.chances
         assert chances is not None, "a study is fitted once it is finalized"
@@ -205,6 +219,10 @@ class Study(TrainedStudy):
         return study
 
     # --- questions ------------------------------------------------------------------------------
+
+    @property
+    def inputs(self) -> list[str]:
+        return [] if self.data.image else list(self.metadata["features"])
 
     def predict(self, table: pd.DataFrame) -> pd.DataFrame:
         """The table with the class that each row is taken for, its probability, and all others'.

@@ -17,6 +17,7 @@ import pandas as pd
 from jaxtyping import Float, Int
 from scant.studies.aggregation.thinning import Seeded, thinned
 from scant.studies.omniglot.table import UNKNOWN, columns_of
+from scant.studies.split import SPLIT
 from scant.tables.as_finite import finite
 from scant.tables.schema import Column, RowNumbers, TableSchema
 
@@ -37,6 +38,7 @@ TABLE = TableSchema(
             doc="where the row is from, a slide or a patient; groups are held out whole",
             aliases=("slide", "patient", "case"),
         ),
+        SPLIT,
     ),
     features=True,
     missing=True,
@@ -137,7 +139,7 @@ def breast_cancer(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
     label = [str(bunch.target_names[t]) for t in bunch.target]
     frame = pd.DataFrame(bunch.data, columns=names)
     frame.insert(0, "label", pd.Series(label, dtype=object))
-    order = np.random.default_rng([settings.seed, 21]).permutation(len(frame))
+    order = np.random.default_rng([settings.data_seed, 21]).permutation(len(frame))
     return thinned(frame.iloc[order].reset_index(drop=True), rows)
 
 

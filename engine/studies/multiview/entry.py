@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import param
 from scant.errors import BadInput
-from scant.studies.base import Citation, Counts, Entry, Settings, Source, array_specs
+from scant.studies.base import Citation, Counts, Entry, Source, array_specs
 from scant.studies.multiview.table import TABLE
+from scant.studies.predicted_columns import of_classes, of_values
+from scant.studies.split import TEST, SplitCounts, SplitSettings
 
 TASKS = ["auto", "classification", "regression", "survival"]
 MODELS = {
@@ -21,7 +23,7 @@ PROCESS_STEPS = 20  # of L-BFGS, of one that is compared
 SHOWN = 300  # held-out rows of a snapshot
 
 
-class MultiviewSettings(Settings):
+class MultiviewSettings(SplitSettings):
     "Settings of a fit to rows with several views (Kandemir & Hamprecht 2015)."
 
     study = "multiview"
@@ -92,7 +94,7 @@ class MultiviewSettings(Settings):
         "decided from the values. Survival times are always modeled as logarithms.",
     )
     training_share = param.Number(
-        0.5,
+        0.8,
         bounds=(0.0, 0.95),
         doc="Share of rows in the training set: whole groups if the table has groups, whole "
         "patients for survival. The others are held out. 0: as published (one group for classes, "
@@ -160,6 +162,14 @@ class MultiviewSettings(Settings):
             )
 
 
+def parts(s: MultiviewSettings, rows: int, counts: Counts) -> SplitCounts:
+    """Rows that the fit divides a table into."""
+    published = 1 / len(counts["group"]) if counts.get("group") else 0.4
+    marked = counts.get("split", {}).get(TEST, 0)
+    train = rows - marked if marked else round(rows * (s.training_share or published))
+    return SplitCounts(min(train, s.training_size or train), 0, marked or rows - train, rows)
+
+
 def estimate(
     settings: MultiviewSettings, rows: int, columns: int, counts: Counts
 ) -> tuple[float, float]:
@@ -172,9 +182,7 @@ def estimate(
     of eight views 14 ms; with values and ten points 3 to 4 ms.
     """
     s = settings
-    published = 1 / len(counts["group"]) if counts.get("group") else 0.4
-    n = rows * (s.training_share or published)
-    n = min(n, s.training_size or n)
+    n = parts(s, rows, counts).train
     classes = s.task == "classification" or (s.task == "auto" and ("label" in counts or not counts))
     views = {name.partition(".")[0] for name in counts if "." in name}
     wanted = len([v for v in s.views.split(",") if v.strip()])
@@ -279,6 +287,22 @@ ENTRY = Entry(
     ),
     snapshot=_MODEL,
     report=(*_MODEL, *_TEST),
+    predicted=(
+        *of_classes(),
+        *of_values(
+            "y or time",
+            """
+                mean (n) [y] predictive mean; of times that of a patient's rows
+                std (n) [y] deviation of a new value
+                median (n) [y] of a patient's time
+                low (n) [y] lower end of the 95 % interval from two moments
+                high (n) [y] its upper end
+                std_model (n) [y] the part of the deviation that more data would remove
+                std_noise (n) [y] the part that stays
+            """,
+            "a new value",
+        )[:-1],
+    ),
     explore={
         "views": array_specs("""
             on (v) [1] 1 for each view (word `views`) that is looked through
@@ -315,8 +339,8 @@ ENTRY = Entry(
         """),
     },
     presets={
-        "demo": {},
-        "quick": {"max_steps": 40, "baselines": False},
+        "demo": {"training_share": 0.5},
+        "quick": {"training_share": 0.5, "max_steps": 40, "baselines": False},
         "as published": {
             "training_share": 0.0,
             "bound": "published",
@@ -370,5 +394,6 @@ ENTRY = Entry(
     objective="bound (nats a row)",
     score="bound (nats a row)",
     estimate=estimate,
+    parts=parts,
     tab_of="mitosis",
 )  # fmt: skip

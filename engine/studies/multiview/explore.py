@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import torch
 from scant.errors import BadInput
+from scant.studies import intervals
 from scant.studies.multiview import baselines, survival
 from scant.studies.multiview import splits as rows
 from scant.studies.multiview.fitted import FittedMultiview, Prepared
@@ -15,7 +16,7 @@ from scant.studies.multiview.preprocessing import ViewTransforms
 from scant.studies.multiview.report import main
 from scant.studies.multiview.scarcity import curve
 from scant.studies.multiview.table import of
-from scant.studies.predicted_table import checked, with_classes
+from scant.studies.predicted_table import checked, parts, with_classes, with_columns, words
 from scant.tables.column_matching import listed
 from scipy.special import ndtr
 
@@ -140,44 +141,53 @@ def patient(fitted: FittedMultiview, query: dict[str, Any]) -> dict[str, np.ndar
 def predictions(fitted: FittedMultiview, table: pd.DataFrame) -> pd.DataFrame:
     """The table, rows and order kept, with predictions.
 
-    Classes: `label` (or `predicted`, where the table has labels), its `probability`, and a column a
-    class. Values: `mean`, `std`, `low`, `high`. Times: `mean` (of a patient's predicted times, the
-    same in all his rows), `std`, `median`, and the 95% interval `low`, `high`.
+    Classes: `label` (or `predicted`, where the table has labels), its `probability`, a column a
+    class, and what the model doubts, where it tells. Values: `mean`, `std`, `low`, `high`. Times:
+    `mean` (of a patient's predicted times, the same in all his rows), `std`, `median`, and the 95%
+    interval `low`, `high`. Behind them those of all studies (`predicted_columns`).
     """
     observed = fitted.data.observed
-    table = checked(table, observed.features)
     query = of(
-        table,
+        checked(table, observed.features),
         observed.task,
         features=observed.features,
         classes=observed.classes,
-        rows=range(2, len(table) + 2),  # as a spreadsheet counts
+        **words(table),
     )
     x = query.x[:, [query.features.index(name) for name in observed.features]]
     mean, variance = fitted.ask(x)
+    outside = fitted.outside(x)
     if observed.task == "classification":
         best = (mean >= 0.5).astype(int)
         each = {observed.classes[0]: 1 - mean, observed.classes[1]: mean}
         names = [observed.classes[c] for c in best]
-        return with_classes(table, names, np.where(best == 1, mean, 1 - mean), each)
+        sure = np.where(best == 1, mean, 1 - mean)
+        doubt = dict(zip(("entropy", "information"), fitted.doubt(x)))
+        doubt = {name: values for name, values in doubt.items() if len(values)}
+        return with_classes(table, names, sure, each, **doubt, outside=outside)
+    share = fitted.removable(x)
     if observed.task == "regression":
+        named = ("mean", "std", "low", "high")
         added = dict(
-            zip(
-                ("mean", "std", "low", "high"),
-                rows.in_table_units(fitted.data.settings, observed.task, mean, variance),
-            )
+            zip(named, rows.in_table_units(fitted.data.settings, observed.task, mean, variance))
         )
+        ends = fitted.ends(x, mean, np.sqrt(variance))
+        ends = np.expm1(ends) if rows.logs(fitted.data.settings, observed.task) else ends
     else:
-        added = _lives(query.patient, mean, variance)
-    frames: list[pd.DataFrame] = [table, pd.DataFrame(added, index=table.index)]
-    return pd.concat(frames, axis="columns")
+        count = np.bincount(query.patient)
+        share, mean, variance = (
+            (np.bincount(query.patient, values) / count)[query.patient]
+            for values in (share * variance, mean, variance)
+        )
+        share = share / variance
+        added = _lives(mean, variance)
+        ends = np.exp(fitted.ends(x, mean, np.sqrt(variance)))
+    more = {**parts(added["std"], share), **intervals.columns(ends), "outside": outside}
+    return with_columns(table, {**added, **more})
 
 
-def _lives(owner: np.ndarray, mean: np.ndarray, variance: np.ndarray) -> dict[str, np.ndarray]:
-    """Predicted times of the patients, repeated in each of their rows; moments are log-normal."""
-    count = np.bincount(owner)
-    m = (np.bincount(owner, mean) / count)[owner]
-    v = (np.bincount(owner, variance) / count)[owner]
+def _lives(m: np.ndarray, v: np.ndarray) -> dict[str, np.ndarray]:
+    """Times by the mean and variance of their logarithms; moments are log-normal."""
     expected = np.exp(m + v / 2)
     wide = survival.WIDE * np.sqrt(v)
     return {

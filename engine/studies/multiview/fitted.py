@@ -12,12 +12,15 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Float, Int
+from scant.studies.intervals import PROBABILITIES, Ends, gaussian
+from scant.studies.learned_region import LearnedRegion
 from scant.studies.multiview import splits as rows
 from scant.studies.multiview import survival
 from scant.studies.multiview.entry import LAYERED, MultiviewSettings
 from scant.studies.multiview.models import Learner
 from scant.studies.multiview.preprocessing import ViewTransforms
 from scant.studies.multiview.table import MultiviewData
+from scipy.special import stdtrit
 
 MeanVariance = tuple[
     Float[np.ndarray, " t"], Float[np.ndarray, " t"]
@@ -52,6 +55,15 @@ class Prepared:
     def y(self) -> Float[np.ndarray, " n"]:
         """Targets on the scale on which they are learned."""
         return rows.model_inputs(self.settings, self.observed)
+
+    def joined(self, x: Float[np.ndarray, "n f"]) -> Float[np.ndarray, "n d"]:
+        """The inputs of all views side by side."""
+        return np.hstack([view.cpu().numpy() for view in self.transforms.of(x, self.device)])
+
+    @cached_property
+    def region(self) -> LearnedRegion:
+        """Inputs that were learned from."""
+        return LearnedRegion(self.joined(self.observed.x[self.train]))
 
     def learner_of(
         self,
@@ -127,6 +139,23 @@ class FittedMultiview:
             return np.empty(0), np.empty(0)
         whole, part = (values.cpu().numpy() for values in result)
         return whole, part
+
+    def ends(self, x: Float[np.ndarray, "n f"], mean: np.ndarray, std: np.ndarray) -> Ends:
+        """Ends of the intervals of a new value, on the scale on which it is learned."""
+        df = self.learner.tails(self.data.transforms.of(x[:1], self.data.device))
+        if np.isinf(df):
+            return gaussian(mean, std)
+        scale = std * np.sqrt((df - 2) / df)
+        return np.asarray(mean + stdtrit(df, PROBABILITIES)[:, None] * scale)
+
+    def removable(self, x: Float[np.ndarray, "n f"]) -> Float[np.ndarray, " n"]:
+        """Share of the variance of a new value that more data would remove."""
+        views = self.data.transforms.of(x, self.data.device)
+        return np.asarray(self.learner.removable(views).cpu().numpy())
+
+    def outside(self, x: Float[np.ndarray, "n f"]) -> Int[np.ndarray, " n"]:
+        """1 where the features are unlike those of the learned rows (`LearnedRegion`)."""
+        return np.asarray(self.data.region.outside(self.data.joined(x)).astype(np.int64))
 
     def in_table_units(self, x: Float[np.ndarray, "n f"]) -> Float[np.ndarray, "4 n"]:
         """Prediction, deviation and interval in the table's unit (see `splits.in_table_units`)."""

@@ -112,6 +112,24 @@ class Learner:
         prediction = self.model.predict(given)
         return prediction[0].detach(), prediction[1].detach()
 
+    @torch.no_grad()
+    def removable(self, views: list[Tensor]) -> Float[Tensor, " n"]:
+        """Share of the variance of a new value that more data would remove."""
+        if self.layered:
+            variance = self.model.latent(views)[1]
+            return variance / (variance + self.model.noise)
+        given = torch.cat(views, 1)
+        if isinstance(self.model, StudentT):
+            return 1 - self.model.noise_variance / self.model.predict(given)[1]
+        noise = self.model.likelihood.noise * self.model.scale.square()
+        return 1 - noise / self.model.predict(given)[1]
+
+    def tails(self, views: list[Tensor]) -> float:
+        """Degrees of freedom of the distribution of new values; infinite: Gaussian."""
+        if not isinstance(self.model, StudentT):
+            return math.inf
+        return self.model.predict(torch.cat(views, 1))[2]
+
     def hidden(self, views: list[Tensor]) -> tuple[Float[Tensor, "n r"], Float[Tensor, "n r"]]:
         """Means and deviations of the hidden neurons; no columns where there are none."""
         if not self.layered:

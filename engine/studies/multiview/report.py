@@ -118,9 +118,11 @@ def predicted(
 def repeated(
     data: Prepared, methods: list[str], first: dict[str, float]
 ) -> Float[np.ndarray, "m r"]:
-    """Main score of every method on the run's split, and on further random ones."""
+    """Main score of every method on the run's split, and on further random ones where none is
+    marked."""
     s = data.settings
-    table = np.full((len(methods), s.repeats if s.baselines else 1), np.nan)
+    several = s.baselines and "marked" not in data.metadata
+    table = np.full((len(methods), s.repeats if several else 1), np.nan)
     table[:, 0] = [first[name] for name in methods]
     for r in range(1, table.shape[1]):
         train, test = rows.split(s, data.observed, r)

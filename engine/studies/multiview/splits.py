@@ -10,6 +10,7 @@ from scant.errors import BadInput
 from scant.studies.multiview.entry import LAYERED, MODELS, MOST_PROCESS, SHOWN, MultiviewSettings
 from scant.studies.multiview.survival import WIDE
 from scant.studies.multiview.table import MultiviewData
+from scant.studies.split import EVERYTHING, TEST
 from scant.tables.column_matching import listed
 from scipy.stats import skew
 
@@ -94,7 +95,10 @@ def known(observed: MultiviewData) -> Int[np.ndarray, " m"]:
 
 
 def split(
-    s: MultiviewSettings, observed: MultiviewData, repeat: int = 0
+    s: MultiviewSettings,
+    observed: MultiviewData,
+    repeat: int = 0,
+    marked: np.ndarray | None = None,
 ) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, " t"]]:
     """Rows to learn from and rows that are held out; whole groups where there are several.
 
@@ -104,17 +108,22 @@ def split(
         s: Settings.
         observed: Rows of known target.
         repeat: Which of the random splits; 0 is the run's own.
+        marked: What the rows are marked for (`scant.studies.split.marks`).
 
     Raises:
         BadInput: One class cannot be on both sides, or too few rows are left to learn from.
     """
     own = np.unique(observed.group)
     block = observed.group if len(own) > 1 else np.arange(len(observed))
+    everything = s.refit == EVERYTHING
     for attempt in range(TRIES):
-        train = np.flatnonzero(np.isin(block, _chosen(s, observed, block, repeat, attempt)))
+        if marked is not None and (marked == TEST).any():
+            train = np.flatnonzero(marked != TEST)
+        else:
+            train = np.flatnonzero(np.isin(block, _chosen(s, observed, block, repeat, attempt)))
         test = np.setdiff1d(np.arange(len(observed)), train)
-        train = _teaching(s, observed, train)
-        if s.training_size and len(train) > s.training_size:
+        train = _teaching(s, observed, np.arange(len(observed)) if everything else train)
+        if s.training_size and not everything and len(train) > s.training_size:
             rng = np.random.default_rng([s.seed, 54, repeat])
             train = np.sort(_fewest(rng, observed, train)[: s.training_size])
         if _both(observed, train) and _both(observed, test):

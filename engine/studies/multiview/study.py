@@ -14,13 +14,15 @@ import pandas as pd
 import torch
 from scant.events import Report
 from scant.random import restart_generator
+from scant.rivals.comparison import Comparison
 from scant.studies.multiview import splits as rows
 from scant.studies.multiview.entry import MultiviewSettings
 from scant.studies.multiview.fitted import FittedMultiview, Prepared
 from scant.studies.multiview.models import rests
 from scant.studies.multiview.preprocessing import ViewTransforms
 from scant.studies.multiview.table import MultiviewData, of
-from scant.studies.protocol import Tensors, required
+from scant.studies.protocol import Tensors, required, roles
+from scant.studies.split import TEST, groups, marks
 from scant.studies.trained import TrainedStudy
 
 ROWS = "x"  # in a model's state: the rows that it has learned from, as it sees them
@@ -37,15 +39,22 @@ class Study(TrainedStudy):
         self, settings: MultiviewSettings, table: pd.DataFrame | None, device: torch.device
     ) -> None:
         table = required("multiview", table)
+        group = groups(table, settings.split_by)
+        if settings.split_by and group is not None:
+            table = table.assign(group=group.astype(str))
         whole = of(table, settings.task, settings.positive_class)
         places = rows.known(whole)
+        marked = marks(table)[places]
         observed = whole.take(places)
         settings = rows.settled(settings, observed)
-        train, test = rows.split(settings, observed)
+        train, test = rows.split(settings, observed, marked=marked)
+        self.roles = roles(len(whole), train=places[train], test=places[test])
         transforms = ViewTransforms.at(
             observed, rows.views_of(settings, observed), train, settings.n_components
         )
         metadata = rows.metadata_of(settings, observed, train, test)
+        if (marked == TEST).any():
+            metadata["marked"] = True
         self._set_data(
             Prepared(settings, metadata, observed, train, test, places, transforms, device)
         )
@@ -107,6 +116,12 @@ class Study(TrainedStudy):
         score = self._start_from_best(restarts)
         return write_report(self.present, self.snapshot(), score)
 
+    def comparison(self, report: Report) -> Comparison | None:
+        """The problem as a matrix (see `comparison.py` beside this file)."""
+        from scant.studies.multiview.comparison import comparison
+
+        return comparison(self.present)
+
     def fitted(self) -> tuple[Tensors, dict[str, Any]]:
         tensors = {f"model.{k}": v for k, v in self.parameters().items()}
         tensors |= {f"looks.{k}": v for k, v in self.data.transforms.tensors().items()}
@@ -150,6 +165,15 @@ class Study(TrainedStudy):
         return study
 
     # --- questions ------------------------------------------------------------------------------
+
+    @property
+    def inputs(self) -> list[str]:
+        return list(self.data.observed.features)
+
+    @property
+    def together(self) -> str:
+        """A patient's rows are averaged."""
+        return "patient" if self.data.observed.task == "survival" else ""
 
     def predict(self, table: pd.DataFrame) -> pd.DataFrame:
         """The table with predictions (see `explore.predictions`).

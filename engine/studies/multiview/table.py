@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 from scant.errors import BadInput
+from scant.studies.split import SPLIT
 from scant.tables.as_finite import finite
 from scant.tables.column_matching import listed
 from scant.tables.schema import Column, RowNumbers, TableSchema
@@ -94,6 +95,7 @@ TABLE = TableSchema(
             doc="rows that are held out together: an image sequence, a slide, a site",
             aliases=("sequence", "slide", "site"),
         ),
+        SPLIT,
     ),
     features=True,
     one_target=True,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import param
 from scant.errors import BadInput
-from scant.studies.base import Citation, Counts, Entry, Settings, Source, array_specs, until_rest
+from scant.studies.base import Citation, Counts, Entry, Source, array_specs, until_rest
 from scant.studies.omniglot.table import TABLE
+from scant.studies.predicted_columns import of_classes
+from scant.studies.split import SplitCounts, SplitSettings, planned
 
 MODELS = {
     "mogp-ar": "MOGPs-AR",
@@ -19,7 +21,7 @@ BLOCK = 120  # classes of a block that is asked for
 DIAGRAMS = 8  # latent functions with a Hinton diagram
 
 
-class OmniglotSettings(Settings):
+class OmniglotSettings(SplitSettings):
     """Settings of a fit to outputs with classes (Ma 2023, chapters 3 and 4)."""
 
     study = "omniglot"
@@ -140,6 +142,23 @@ class OmniglotSettings(Settings):
             )
 
 
+def parts(s: OmniglotSettings, rows: int, counts: Counts) -> SplitCounts:
+    """Rows that the fit divides a table into, of outputs and classes that were not counted as many
+    as are guessed."""
+    known, outputs, classes = _kinds(s, rows, counts)
+    used = round(rows * outputs / known)
+    train, _, test, _ = planned(s, used, counts if outputs == known else {})
+    return SplitCounts(min(train, round(s.shots * classes) or train), 0, test, rows)
+
+
+def _kinds(s: OmniglotSettings, rows: int, counts: Counts) -> tuple[int, int, float]:
+    """Outputs of the table, outputs and classes that are learned."""
+    known = len(counts.get("output", {})) or max(2, rows // 500)
+    outputs = min(s.n_outputs or known, known)
+    classes = (len(counts.get("label", {})) or rows / 20) * outputs / known
+    return known, outputs, min(classes, s.n_classes * outputs) if s.n_classes else classes
+
+
 def estimate(
     settings: OmniglotSettings, rows: int, columns: int, counts: Counts
 ) -> tuple[float, float]:
@@ -152,13 +171,8 @@ def estimate(
     60 ms, with four functions 15 ms.
     """
     s = settings
-    known = len(counts.get("output", {})) or max(2, rows // 500)
-    outputs = min(s.n_outputs or known, known)
-    classes = (len(counts.get("label", {})) or rows / 20) * outputs / known
-    if s.n_classes:
-        classes = min(classes, s.n_classes * outputs)
-    n = rows * outputs / known * (1 - s.test_share)
-    n = min(n, s.shots * classes) if s.shots else n
+    _, outputs, _ = _kinds(s, rows, counts)
+    n = parts(s, rows, counts).train
     m, q, pixels = s.n_inducing, s.n_latent, min(s.size**2, columns)
     batch = min(n, outputs * s.batch_size)
     if s.kernel == "patch" or (s.kernel == "auto" and columns > 100):
@@ -270,6 +284,7 @@ ENTRY = Entry(
                 order of their metrics; NaN where one is left out
         """),
     ),
+    predicted=of_classes(),
     explore={
         "draw": _DRAWN,
         "response": _DRAWN,
@@ -333,4 +348,5 @@ ENTRY = Entry(
     objective="estimate of the bound from a batch (nats a row)",
     score="bound (nats a row)",
     estimate=estimate,
+    parts=parts,
 )

@@ -15,7 +15,7 @@ from scant.studies.omniglot import preprocessing as rows
 from scant.studies.omniglot.entry import BLOCK
 from scant.studies.omniglot.fitted import FittedOmniglot, Prepared
 from scant.studies.omniglot.table import Characters, columns_of, of
-from scant.studies.predicted_table import checked, images, with_classes
+from scant.studies.predicted_table import checked, images, with_classes, words
 from scant.studies.query import numbers, whole
 from scant.tables.column_matching import listed
 
@@ -176,12 +176,15 @@ def predictions(fitted: FittedOmniglot, table: pd.DataFrame) -> pd.DataFrame:
     """The table with predictions (see `Study.predict`)."""
     data = fitted.data
     pixels = data.image is not None
-    table = checked(table, () if pixels else data.observed.features)
-    table = checked(table, columns_of(table)) if pixels else table
-    query = rows_to_predict(data, table)
+    given = checked(table, () if pixels else data.observed.features)
+    given = checked(given, columns_of(given)) if pixels else given
+    query = rows_to_predict(data, given)
     x = torch.as_tensor(query.x, dtype=torch.float64).to(data.device)
     output = torch.as_tensor(query.output).to(data.device)
-    p = fitted.of_features(x, output).probability.cpu().numpy()
+    told = fitted.of_features(x, output)
+    p, entropy, information = (
+        v.cpu().numpy() for v in (told.probability, told.entropy, told.information)
+    )
     best = p.argmax(1)
     each: dict[str, np.ndarray] = {}
     if data.sizes.sum() <= MOST_COLUMNS:
@@ -189,7 +192,11 @@ def predictions(fitted: FittedOmniglot, table: pd.DataFrame) -> pd.DataFrame:
             own = np.where((query.output == d)[:, None], p[:, : len(names)], np.nan)
             each |= {f"{query.outputs[d]}/{label}": own[:, i] for i, label in enumerate(names)}
     names = [query.classes[d][c] for d, c in zip(query.output, best)]
-    return with_classes(table, names, p[np.arange(len(p)), best], each)
+    outside = data.region.outside(query.x).astype(np.int64)
+    return with_classes(
+        table, names, p[np.arange(len(p)), best], each,
+        entropy=entropy, information=information, outside=outside,
+    )  # fmt: skip
 
 
 def rows_to_predict(data: Prepared, table: pd.DataFrame) -> Characters:
@@ -200,7 +207,7 @@ def rows_to_predict(data: Prepared, table: pd.DataFrame) -> Characters:
     """
     observed = data.observed
     own = columns_of(table) if data.image is not None else observed.features
-    query = of(table, observed.outputs, observed.classes, own, rows=range(2, len(table) + 2))
+    query = of(table, observed.outputs, observed.classes, own, **words(table))
     if data.image is None:
         return query
     x = images(

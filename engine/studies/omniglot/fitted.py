@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Float, Int
+from scant.studies.learned_region import LearnedRegion
 from scant.studies.omniglot import models
 from scant.studies.omniglot.entry import OmniglotSettings
 from scant.studies.omniglot.table import Characters
@@ -49,6 +50,11 @@ class Prepared:
     @cached_property
     def x(self) -> Float[torch.Tensor, "n v"]:
         return torch.as_tensor(self.observed.x, dtype=torch.float64).to(self.device)
+
+    @cached_property
+    def region(self) -> LearnedRegion:
+        """Where rows were learned from."""
+        return LearnedRegion(self.observed.x[self.train])
 
     @cached_property
     def output(self) -> Int[torch.Tensor, " n"]:

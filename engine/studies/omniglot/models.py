@@ -195,7 +195,7 @@ def with_fewer(
         n_train: How many rows are learned from.
     """
     result = pieces(model)[0].q_mean.new_zeros(len(output), model.width)
-    for at, fresh, own in anew(model, s, rows, output, label, n_train):
+    for at, fresh, own in anew(model, s, rows, output, label, n_train, SHOT_STEPS):
         every = torch.arange(len(at), device=at.device)
         result[at, : fresh.width] = fresh.probabilities(every, own)
     return result

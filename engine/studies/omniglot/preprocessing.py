@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float, Int
 from scant.errors import BadInput
 from scant.studies.omniglot.entry import SHOWN, OmniglotSettings
 from scant.studies.omniglot.table import Characters, area, side
+from scant.studies.split import EVERYTHING, TEST, divide
 from scant.tables.column_matching import listed
 
 EXAMPLES = 12  # held-out images that a snapshot shows
@@ -91,23 +92,37 @@ def shaded(s: OmniglotSettings, pixels: Float[np.ndarray, "*n"]) -> Float[np.nda
 
 
 def split(
-    s: OmniglotSettings, observed: Characters
+    s: OmniglotSettings,
+    observed: Characters,
+    marked: np.ndarray,
+    group: Int[np.ndarray, " n"] | None = None,
 ) -> tuple[Bool[np.ndarray, " n"], Bool[np.ndarray, " n"]]:
     """Which rows are learned from, and which held out; each class has its share of both.
 
     The held-out rows are the same whatever `shots` is, and fewer shots are among more.
 
+    Args:
+        s: Settings.
+        observed: The table.
+        marked: What its rows are marked for (`scant.studies.split.marks`).
+        group: Of each row, where groups are held out whole, whatever their classes.
+
     Raises:
         BadInput: A class without a row to learn from.
     """
-    train, test = np.zeros(len(observed), dtype=bool), np.zeros(len(observed), dtype=bool)
+    train, test = np.zeros(len(observed), dtype=bool), np.asarray(marked == TEST, dtype=bool)
+    if group is not None and not test.any():
+        wanted = round(s.test_share * len(observed))
+        test[divide(len(observed), s.seed, test=wanted, group=group).test] = True
+    fixed, everything = bool(test.any()), s.refit == EVERYTHING
     order = np.argsort(observed.number, kind="stable")
     counts = np.bincount(observed.number, minlength=sum(len(names) for names in observed.classes))
     for number, rows in enumerate(np.split(order, np.cumsum(counts)[:-1])):
         mixed = np.random.default_rng([s.seed, 11, number]).permutation(rows)
         held = min(len(rows) - 1, max(1, round(s.test_share * len(rows)))) if s.test_share else 0
-        test[mixed[: max(held, 0)]] = True
-        train[mixed[max(held, 0) :][: s.shots or None]] = True
+        if not fixed:
+            test[mixed[: max(held, 0)]] = True
+        train[mixed if everything else mixed[~test[mixed]][: s.shots or None]] = True
     bare = np.flatnonzero(np.bincount(observed.number[train], minlength=len(counts)) == 0)
     if len(bare):
         raise BadInput(

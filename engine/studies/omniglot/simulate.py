@@ -54,12 +54,12 @@ def demo(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
     Returns:
         `output` (alphabet), `label` (character), `p0 … p399`.
     """
-    return _table(settings.seed, 20, rows)
+    return _table(settings.data_seed, 20, rows)
 
 
 def full(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
     """The demonstration's drawings as they were drawn, at 105 x 105 pixels."""
-    return _table(settings.seed, SIDE, rows)
+    return _table(settings.data_seed, SIDE, rows)
 
 
 def alphabets(

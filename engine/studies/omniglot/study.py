@@ -16,13 +16,15 @@ from jaxtyping import Int
 from scant.events import Report
 from scant.models.mogp_ar.training import MOGPARTrainer
 from scant.random import restart_generator
+from scant.rivals.comparison import Comparison
 from scant.studies.omniglot import coregionalization as matrices
 from scant.studies.omniglot import models, temperature
 from scant.studies.omniglot import preprocessing as rows
 from scant.studies.omniglot.entry import OmniglotSettings
 from scant.studies.omniglot.fitted import FittedOmniglot, Prepared
 from scant.studies.omniglot.table import Characters, of
-from scant.studies.protocol import Tensors, arrays, part, required
+from scant.studies.protocol import Tensors, arrays, part, required, roles
+from scant.studies.split import groups, marks
 from scant.studies.trained import WHOLE_EVERY, TrainedStudy
 
 MOST_SCORED = 2000  # rows of such a bound; of more, these stand for all
@@ -51,7 +53,11 @@ class Study(TrainedStudy):
         observed = Characters(
             observed.outputs, observed.classes, observed.output, observed.label, x, names
         )
-        train, test = rows.split(settings, observed)
+        group = groups(table, settings.split_by)
+        train, test = rows.split(
+            settings, observed, marks(table)[places], None if group is None else group[places]
+        )
+        self.roles = roles(len(table), train=places[train], test=places[test])
         self._set_data(
             Prepared(
                 settings=settings,
@@ -174,6 +180,12 @@ class Study(TrainedStudy):
         report = write_report(self.present, self.snapshot(), score)
         return replace(report, notes=(message, *report.notes)) if message else report
 
+    def comparison(self, report: Report) -> Comparison | None:
+        """The problem as a matrix (see `comparison.py` beside this file)."""
+        from scant.studies.omniglot.comparison import comparison
+
+        return comparison(self.data, report)
+
     def fitted(self) -> tuple[Tensors, dict[str, Any]]:
         tensors = {f"model.{k}": v for k, v in self.model.state_dict().items()}
         x = torch.as_tensor(self.data.observed.x)
@@ -221,6 +233,10 @@ class Study(TrainedStudy):
         return study
 
     # --- questions ------------------------------------------------------------------------------
+
+    @property
+    def inputs(self) -> list[str]:
+        return [] if self.data.image else list(self.data.observed.features)
 
     def predict(self, table: pd.DataFrame) -> pd.DataFrame:
         """The table with the class that each row is taken for, its probability, and all others'.

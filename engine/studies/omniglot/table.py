@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 from scant.errors import BadInput
+from scant.studies.split import COLUMNS
 from scant.tables.as_finite import finite
 from scant.tables.column_matching import listed
 from scant.tables.schema import Column, RowNumbers, TableSchema
@@ -40,6 +41,7 @@ TABLE = TableSchema(
             doc="the class within the output: a character, a floor",
             aliases=("class", "character", "letter", "category", "floor"),
         ),
+        *COLUMNS,
     ),
     features=True,
     images=True,
@@ -148,7 +150,7 @@ def columns_of(frame: pd.DataFrame, name: str = "the table") -> list[str]:
     Raises:
         BadInput: There are none, a pixel is missing between two, or there are too many.
     """
-    kept = ("output", "label", "predicted", "probability")
+    kept = ("output", "label", *(c.name for c in COLUMNS), "predicted", "probability")
     others = [c for c in map(str, frame.columns) if c not in kept]
     pixels = {int(match[1]): c for c in others if (match := _PIXEL.fullmatch(c))}
     if len(pixels) > 3 and 2 * len(pixels) > len(others):

@@ -9,15 +9,18 @@ from scant.studies.base import (
     Citation,
     Counts,
     Entry,
-    Settings,
     Source,
     array_specs,
     until_rest,
 )
+from scant.studies.predicted_columns import of_values
+from scant.studies.split import COLUMNS, TEST, VALIDATION, SplitCounts, SplitSettings
 from scant.tables.schema import Column, TableSchema
 
+DEMO = {"training_size": 2000, "validation_size": 500, "test_size": 2000}
 
-class RedshiftSettings(Settings):
+
+class RedshiftSettings(SplitSettings):
     """Settings of a GPz fit (Almosallam 2017, chapters 3-6)."""
 
     study = "redshift"
@@ -25,18 +28,24 @@ class RedshiftSettings(Settings):
 
     target = param.String("z", doc="Column to predict; for galaxies the spectroscopic redshift.")
     training_size = param.Integer(
-        2000,
-        bounds=(20, 1_000_000),
-        doc="Scarcity: number of training rows; the rest of the table is unused.",
+        0,
+        bounds=(0, 1_000_000),
+        doc="Scarcity: number of training rows; 0: all that are not held out.",
+    )
+    validation_share = param.Number(
+        0.1,
+        bounds=(0.01, 0.5),
+        doc="Share of the validation set, which selects the parameters.",
+    )
+    test_share = param.Number(
+        0.2,
+        bounds=(0.01, 0.8),
+        doc="Share of the test set, which is used in every figure and score.",
     )
     validation_size = param.Integer(
-        500, bounds=(10, 1_000_000), doc="Rows of the validation set, which selects the parameters."
+        0, bounds=(0, 1_000_000), doc="Rows of the validation set; 0: its share."
     )
-    test_size = param.Integer(
-        2000,
-        bounds=(10, 1_000_000),
-        doc="Rows of the test set, which is used in every figure and score.",
-    )
+    test_size = param.Integer(0, bounds=(0, 1_000_000), doc="Rows of the test set; 0: its share.")
     n_basis = param.Integer(
         25,
         bounds=(1, 1000),
@@ -107,11 +116,44 @@ class RedshiftSettings(Settings):
     )
 
     def check(self) -> None:
+        if self.test_share + self.validation_share > 0.9:
+            raise BadInput(
+                "Settings 'test_share' and 'validation_share' leave too few rows to learn from; "
+                "lower one of them."
+            )
         if self.log_target and self.weights == "normalised":
             raise BadInput(
                 "Settings 'log_target' and 'weights=normalised' exclude each other: "
                 "the logarithm already weighs errors relatively; set weights to normal or balanced."
             )
+
+
+def test_rows(s: RedshiftSettings, n: int) -> int:
+    """Rows to hold out of n, where none are marked."""
+    if not s.test_size:
+        return round(s.test_share * n)
+    return min(s.test_size, max(n - s.training_size - s.validation_size, n // 3))
+
+
+def learned(s: RedshiftSettings, n: int) -> tuple[int, int]:
+    """Rows to train on and to validate on, of n that are not held out.
+
+    No more than a quarter of them validates; what is asked for beyond that trains.
+    """
+    share = s.validation_share / (1 - s.test_share)
+    every = s.training_size / (1 - share) if s.training_size else n
+    validation = min(s.validation_size or round(share * min(n, every)), n // 4)
+    used = min(n, s.training_size + validation) if s.training_size else n
+    validation = min(validation, used // 4)
+    return used - validation, validation
+
+
+def parts(s: RedshiftSettings, rows: int, counts: Counts) -> SplitCounts:
+    """Rows that the fit divides a table into."""
+    marked = counts.get("split", {})
+    test = marked.get(TEST) or test_rows(s, rows)
+    train, validation = learned(s, rows - test)
+    return SplitCounts(train, marked.get(VALIDATION) or validation, test, rows)
 
 
 def estimate(
@@ -126,7 +168,7 @@ def estimate(
     100 functions peaks at 2.0 GB; the table and the report come on top.
     """
     s = settings
-    n = min(s.training_size, rows / 2)  # a table that is smaller than asked for is halved
+    n = parts(s, rows, counts).train
     size = n * s.n_basis
     step = size * (8e-8 + 2e-10 * s.n_basis) * (0.5 + 0.05 * max(columns - 1, 1))
     if s.errors == "as noise":
@@ -137,13 +179,17 @@ def estimate(
     )
 
 
+def survey_size(s: RedshiftSettings) -> int:
+    """Galaxies of the simulated survey."""
+    return sum(getattr(s, name) or count for name, count in DEMO.items())
+
+
 _CITATION = Citation(
     "I. Almosallam, Heteroscedastic Gaussian Processes for Uncertain and Incomplete Data, "
     "DPhil thesis, University of Oxford, 2017."
 )
 
 _TEST = "n_test"
-_EVERY = "n_every"  # all test rows, where `_TEST` are those that travel to the page
 
 ENTRY = Entry(
     name="redshift",
@@ -158,6 +204,7 @@ ENTRY = Entry(
                 doc="what to predict; another column can be named in `target`",
                 aliases=("z_spec", "spec_z", "redshift", "z_true", "z_redshift"),
             ),
+            *COLUMNS,
         ),
         features=True,
         errors=True,
@@ -171,7 +218,7 @@ ENTRY = Entry(
             "Simulated survey",
             "ugriz photometry of a simulated survey; errors grow towards faint magnitudes",
             generator="scant.studies.redshift.simulate:demo",
-            size=lambda s: (s.training_size + s.validation_size + s.test_size, 11),
+            size=lambda s: (survey_size(s), 11),
         ),
         Source(
             "sdss",
@@ -195,13 +242,6 @@ ENTRY = Entry(
         ArraySpec("std_noise", _TEST, "target", "noise part"),
         ArraySpec("std_input", _TEST, "target", "part that comes from noisy or missing inputs"),
         ArraySpec("features", f"{_TEST} b", "as given", "the test rows' features, NaN if missing"),
-        ArraySpec("every_z_true", _EVERY, "target", "true values of all test rows"),
-        ArraySpec("every_z_mean", _EVERY, "target", "their predictive means"),
-        ArraySpec("every_std_model", _EVERY, "target", "model part of their deviations"),
-        ArraySpec("every_std_noise", _EVERY, "target", "noise part"),
-        ArraySpec("every_std_input", _EVERY, "target", "part from noisy or missing inputs"),
-        ArraySpec("every_pit", _EVERY, "probability", "probability integral transform of each"),
-        ArraySpec("every_features", f"{_EVERY} b", "as given", "their features, NaN if missing"),
         ArraySpec("pit", _TEST, "probability", "probability integral transform of the truth"),
         *array_specs("""
             coverage (2 c) [share] nominal and observed coverage of intervals
@@ -212,6 +252,16 @@ ENTRY = Entry(
             missing (3 5) [target] 0 to 4 bands removed at random: how many, RMSE of this model,
                 RMSE of the forest with mean imputation
         """),
+    ),
+    predicted=of_values(
+        "target",
+        """
+            mean (n) [y] predictive mean
+            std (n) [y] deviation of a new value: of all its parts
+            std_model (n) [y] the part of it that more data would remove
+            std_noise (n) [y] the part that better features would remove
+            std_input (n) [y] the part that comes from noisy or missing inputs
+        """,
     ),
     explore={
         "without": (
@@ -228,8 +278,15 @@ ENTRY = Entry(
         """),
     },
     presets={
-        "demo": {},
-        "quick": {"training_size": 500, "n_basis": 10, "max_steps": 60, "restarts": 1},
+        "demo": DEMO,
+        "quick": {
+            "training_size": 500,
+            "validation_size": 500,
+            "test_size": 2000,
+            "n_basis": 10,
+            "max_steps": 60,
+            "restarts": 1,
+        },
         "as published": {
             "n_basis": 100,
             "features": "as given",
@@ -256,4 +313,5 @@ ENTRY = Entry(
     ),
     objective="log marginal likelihood (nats a row)",
     estimate=estimate,
+    parts=parts,
 )

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from scant.models.gpz.prediction import Components
+from scant.studies import intervals
+from scant.studies.learned_region import LearnedRegion
 from scant.studies.redshift.ensemble import Located, Members, Target
 from scant.studies.redshift.entry import RedshiftSettings
 from scant.studies.redshift.preprocessing import Features
@@ -30,6 +33,7 @@ class FittedGPz:
         target: From the target's unit to the model's, and back.
         members: The models, in coordinates x.
         held: Test rows; of a restored study those that were kept with the model.
+        region: Where rows were learned from, in coordinates x.
         device: Where the models are.
     """
 
@@ -38,6 +42,7 @@ class FittedGPz:
     target: Target
     members: Members
     held: pd.DataFrame
+    region: LearnedRegion
     device: torch.device
 
     @property
@@ -52,6 +57,19 @@ class FittedGPz:
     def components(self, table: pd.DataFrame, off: Sequence[str] = ()) -> Components:
         """The mixture with the moments of `ask`, on the model's standardized scale."""
         return self.members.components(*self._inputs(table, off))
+
+    def ends(self, table: pd.DataFrame) -> intervals.Ends:
+        """Ends of the intervals of the target, in its unit."""
+        columns = vars(self.components(table)).values()
+        weights, mean, *variances = (v.cpu().numpy() for v in columns)
+        own = intervals.mixture(weights, mean, np.sqrt(sum(variances)))
+        own = own * self.target.scale + self.target.centre
+        return np.exp(own) if self.target.positive else own
+
+    def outside(self, table: pd.DataFrame) -> Int[np.ndarray, " n"]:
+        """1 where the measurements are unlike those of the learned rows (`LearnedRegion`)."""
+        inside = self.features.inputs(table).numpy()
+        return np.asarray(self.region.outside(inside).astype(np.int64))
 
     def _inputs(
         self, table: pd.DataFrame, off: Sequence[str]

@@ -52,7 +52,9 @@ def reproduce(quick: bool, data: Path | None) -> Runs:
             set()
         )  # baselines of a seed are the same beside every variant
         for method, values in _variants(quick):
-            report = _run(table, {**(SMALL if quick else SIZES), **values, "seed": seed})
+            report = _run(
+                table, {**(SMALL if quick else SIZES), **values, "seed": seed, "data_seed": seed}
+            )
             results = [one for one in _figures(method, report) if one[:3] not in known]
             known |= {one[:3] for one in results}
             yield [
@@ -119,7 +121,7 @@ def _variants(quick: bool) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _run(data: pd.DataFrame | None, values: dict[str, Any]) -> Report:
-    *_, last = fit("redshift", data, **values)
+    *_, last = fit("redshift", data, own=False, **values)
     assert isinstance(last, Finished)
     return last.report
 

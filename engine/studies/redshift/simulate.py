@@ -13,11 +13,12 @@ because `z` is the redshift. Wavelengths are in nm, redshifts without unit.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
+from scant.studies.redshift.entry import RedshiftSettings, survey_size
 
 BANDS = ("u", "g", "r", "i", "z")
 CENTERS = np.array([355.0, 469.0, 617.0, 748.0, 893.0])
@@ -245,17 +246,6 @@ def simulate(
     return pd.DataFrame(rows, columns=names)
 
 
-@runtime_checkable
-class Sizes(Protocol):
-    """The settings that say how large a survey the demonstration needs."""
-
-    training_size: int
-    validation_size: int
-    test_size: int
-    seed: int
-
-
-def demo(settings: Sizes, rows: int | None = None) -> pd.DataFrame:
+def demo(settings: RedshiftSettings, rows: int | None = None) -> pd.DataFrame:
     """The demonstration survey: as many galaxies as the settings ask for, or `rows`."""
-    wanted = settings.training_size + settings.validation_size + settings.test_size
-    return simulate(wanted if rows is None else rows, settings.seed)
+    return simulate(survey_size(settings) if rows is None else rows, settings.data_seed)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,20 +26,25 @@ from scant.models.gpz.row_sums import LocalRows, Pattern, RowSums
 from scant.models.gpz.training import GPzTrainer
 from scant.models.gpz.weights import balanced_weights, normal_weights, normalized_weights
 from scant.random import restart_generator
-from scant.studies.predicted_table import checked
-from scant.studies.protocol import Step, Tensors, required
+from scant.rivals.comparison import Comparison
+from scant.studies import intervals
+from scant.studies.learned_region import LearnedRegion
+from scant.studies.predicted_table import checked, with_columns
+from scant.studies.protocol import Step, Tensors, required, roles
 from scant.studies.redshift.ensemble import Members, Target
-from scant.studies.redshift.entry import RedshiftSettings
+from scant.studies.redshift.entry import RedshiftSettings, learned, test_rows
 from scant.studies.redshift.explore import answer
 from scant.studies.redshift.fitted import FittedGPz
 from scant.studies.redshift.preprocessing import Features
 from scant.studies.redshift.report import write_report
+from scant.studies.split import EVERYTHING, UNUSED, divide, groups, marks
 from scant.studies.trained import TrainedStudy
 from torch import Tensor
 
 if TYPE_CHECKING:
     from scant.models.gpz.distributed import Processes
 
+KNOWN = 1000  # learned rows that stay with the model, to tell rows that lie outside
 SHOWN_LIVE = 600  # test rows in a snapshot: enough to see, cheap to send
 WEIGHTS = {
     "normal": normal_weights,
@@ -88,42 +94,57 @@ class Study(TrainedStudy):
     # --- rows -----------------------------------------------------------------------------------
 
     def _split(self, table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """Rows to learn from (training and validation together), and test rows; by the seed."""
+        """Rows to learn from (validation first, then training), and test rows."""
         s = self.settings
-        order = np.random.default_rng(s.seed).permutation(len(table))
-        learnable = np.isfinite(table[s.target].to_numpy(float))
         if s.log_target and (table[s.target] <= 0).any():
             row = int(np.flatnonzero(table[s.target].to_numpy() <= 0)[0])
             raise BadInput(
                 f"Column {s.target!r} holds {table[s.target].iloc[row]:g} in row {row + 2}, but "
                 "the setting 'log_target' needs values above zero; switch it off or drop the row."
             )
-        order = order[learnable[order]]
-        spare = len(order) - s.training_size - s.validation_size
-        n_test = min(s.test_size, max(spare, len(order) // 3))
-        held, rest = table.iloc[order[:n_test]], table.iloc[order[n_test:]]
-        incomplete = rest[bands_of(table, s.target)].isna().any(axis=1)
-        if s.incomplete == "leave out" and incomplete.any():
-            rest = rest[~incomplete]
+        known = np.isfinite(table[s.target].to_numpy(float))
+        complete = np.ones(len(table), dtype=bool)
+        if s.incomplete == "leave out":
+            complete = table[bands_of(table, s.target)].notna().all(axis=1).to_numpy()
+        rows = divide(
+            len(table),
+            s.seed,
+            test=test_rows(s, int(known.sum())),
+            validation=lambda n: learned(s, n)[1],
+            marked=np.where(known, marks(table), UNUSED),
+            group=groups(table, s.split_by),
+            learnable=complete,
+            everything=s.refit == EVERYTHING,
+        )
+        dropped = int((known & ~complete).sum() - (~complete[rows.test]).sum())
+        if dropped:
             self.notes.append(
-                f"{int(incomplete.sum())} rows with a missing value were left out of training; "
+                f"{dropped} rows with a missing value were left out of training; "
                 "predictions use such rows all the same."
             )
-        n_validation = min(s.validation_size, len(rest) // 4)
-        learn = rest.iloc[: n_validation + s.training_size]
-        if len(learn) < 30:
+        train, wanted = rows.train, 0 if s.refit == EVERYTHING else s.training_size
+        if wanted:
+            train = train[: learned(s, len(train) + len(rows.validation))[0]]
+        if len(train) + len(rows.validation) < 30:
             raise BadInput(
-                f"Only {len(learn)} rows are left to learn from; at least 30 are needed. "
-                "Bring more rows, or set incomplete=use to learn from rows with missing values."
+                f"Only {len(train) + len(rows.validation)} rows are left to learn from; at least "
+                "30 are needed. Bring more rows, or set incomplete=use to learn from rows with "
+                "missing values."
             )
-        self.n_validation = min(n_validation, len(learn) // 4)
-        short = s.training_size - (len(learn) - self.n_validation)
-        if short > 0:
+        if len(train) < wanted:
             self.notes.append(
-                f"The table has {len(learn) - self.n_validation} rows to train on, "
-                f"{short} fewer than training_size asks for."
+                f"The table has {len(train)} rows to train on, "
+                f"{wanted - len(train)} fewer than training_size asks for."
             )
-        return learn.reset_index(drop=True), held.reset_index(drop=True)
+        if len(rows.test) < 2:
+            raise BadInput(
+                f"{len(rows.test)} rows are held out, and at least 2 are needed for the scores; "
+                "raise 'test_share', or mark more rows 'test' in the column 'split'."
+            )
+        self.n_validation = len(rows.validation)
+        self.roles = roles(len(table), train=train, validation=rows.validation, test=rows.test)
+        learn = table.iloc[np.concatenate([rows.validation, train])]
+        return learn.reset_index(drop=True), table.iloc[rows.test].reset_index(drop=True)
 
     def _counts(self) -> tuple[int, int]:
         return len(self.learn) - self.n_validation, self.n_validation
@@ -247,13 +268,21 @@ class Study(TrainedStudy):
             models.append(in_coordinates(self.model, self.T))
         x = self.features.inputs(self.learn).to(self.device)
         self.members = Members.of(models, x)
+        self.known = x[:: -(-len(x) // KNOWN)].contiguous()
         return write_report(self.posterior, self.learn)
+
+    def comparison(self, report: Report) -> Comparison | None:
+        """The problem as a matrix (see `comparison.py` beside this file)."""
+        from scant.studies.redshift.comparison import comparison
+
+        return comparison(self.posterior, self.learn)
 
     def fitted(self) -> tuple[Tensors, dict[str, Any]]:
         posterior = self.posterior
         shown = posterior.shown.select_dtypes("number")
         tensors = posterior.members.tensors()
         tensors["shown"] = torch.tensor(shown.to_numpy(float))
+        tensors["known"] = self.known
         meta = {
             "features": self.features.fingerprint(),
             "target": self.target._asdict(),
@@ -278,36 +307,63 @@ class Study(TrainedStudy):
         study.target = Target(**meta["target"])
         study.held = pd.DataFrame(tensors["shown"].cpu().numpy(), columns=meta["columns"])
         study.members = Members.restore(tensors, meta["members"], settings, device)
+        # Models of before it was kept have rows that were held out of the same table.
+        study.known = tensors["known"] if "known" in tensors else study.features.inputs(study.held)
         return study
+
+    @cached_property
+    def region(self) -> LearnedRegion:
+        return LearnedRegion(self.known.cpu().numpy())
 
     @property
     def posterior(self) -> FittedGPz:
         """What was fitted, as report and answers take it."""
         assert self.members is not None, "finalize comes first"
         return FittedGPz(
-            self.settings, self.features, self.target, self.members, self.held, self.device
+            self.settings,
+            self.features,
+            self.target,
+            self.members,
+            self.held,
+            self.region,
+            self.device,
         )
 
+    @property
+    def inputs(self) -> list[str]:
+        return [*self.features.bands, *(f"{b}_err" for b in self.features.errors)]
+
     def predict(self, table: pd.DataFrame) -> pd.DataFrame:
-        """The table with `mean`, `std`, `std_model`, `std_noise` and `std_input` added.
+        """The table with the columns of the catalog added.
+
+        Intervals are of the mixture of the averaged models and, where values are missing, of what
+        the missing ones may be: no Gaussian of the same two moments.
 
         Raises:
             BadInput: None of the features is there.
         """
-        bands, errors = self.features.bands, [f"{b}_err" for b in self.features.errors]
-        table = checked(table, gaps=[*bands, *errors])
-        if not any(b in table for b in bands):
+        query = checked(table, gaps=self.inputs)
+        if not any(b in query for b in self.features.bands):
             raise BadInput(
-                f"The table has none of the features {', '.join(bands)}; "
+                f"The table has none of the features {', '.join(self.features.bands)}; "
                 "rename its columns to those of the training table."
             )
-        prediction = self.posterior.ask(table)
-        return table.assign(
-            mean=prediction.mean.numpy(),
-            std=prediction.variance.sqrt().numpy(),
-            std_model=prediction.model_variance.sqrt().numpy(),
-            std_noise=prediction.noise_variance.sqrt().numpy(),
-            std_input=prediction.input_variance.sqrt().numpy(),
+        posterior = self.posterior
+        prediction = posterior.ask(query)
+        told = {
+            "mean": prediction.mean,
+            "std": prediction.variance.sqrt(),
+            "std_model": prediction.model_variance.sqrt(),
+            "std_noise": prediction.noise_variance.sqrt(),
+            "std_input": prediction.input_variance.sqrt(),
+        }
+        return with_columns(
+            table,
+            {
+                **{name: values.numpy() for name, values in told.items()},
+                **intervals.columns(posterior.ends(query)),
+                "outside": posterior.outside(query),
+            },
         )
 
     def explore(self, question: str, **query: Any) -> dict[str, np.ndarray]:

@@ -10,7 +10,7 @@ from bokeh.document import Document
 from scant.dashboard.controls.replay import Replay
 from scant.dashboard.controls.run_bar import RunBar
 from scant.dashboard.controls.settings_form import SettingsForm
-from scant.dashboard.controls.status import duration, number, reading, sentence
+from scant.dashboard.controls.status import NAMES, duration, number, reading, sentence
 from scant.dashboard.live.run_state import RunState
 from scant.errors import BadInput
 from scant.events import Changed, Finished, Queued, Started, State
@@ -93,18 +93,18 @@ def test_the_scarcity_slider_and_its_number_follow_each_other(form: SettingsForm
 
 def test_the_status_begins_with_the_state(history: RunState) -> None:
     history.apply([Queued(2, 40.0)])
-    assert sentence(history) == "queued, place 2, starts in about 40 s"
+    assert sentence(history) == "queued, place 2, starts within about 40 s"
     for state in State:
         history.apply([Changed(state, "A reason.")])
-        assert reading(history)["text"].startswith(state.value)
+        assert reading(history)["text"].startswith(NAMES.get(state, state.value))
 
 
 def test_the_figures_of_a_running_run(history: RunState) -> None:
     history.apply([Started("cpu", 100), *(point(s) for s in range(1, 11))])
     facts = dict(map(tuple, reading(history)["facts"]))
     assert facts["step"] == "10 of 100"
-    assert facts["a step"] == "100 ms"
-    assert facts["left at most"] == "9.0 s"
+    assert facts["time per step"] == "100 ms"
+    assert facts["at most left"] == "9.0 s"
     assert reading(history)["fraction"] == pytest.approx(0.1)
 
 

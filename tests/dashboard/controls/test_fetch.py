@@ -164,12 +164,3 @@ def test_a_source_that_needs_no_fetching_offers_none(site: Site) -> None:
         return bool(fetch.panel.visible)
 
     assert on_the_page(site, act) is False
-
-
-def test_without_a_table_in_use_train_says_so(site: Site) -> None:
-    async def act(fetch: Any) -> str:
-        fetch._page.data._choice.value = fetch._page.data._choice.options["Upload a table…"]
-        fetch._page._train()
-        return str(fetch._page.bar.status.shown["text"])
-
-    assert "not started: no table is selected yet" in str(on_the_page(site, act))

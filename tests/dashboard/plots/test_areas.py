@@ -61,7 +61,7 @@ def test_the_band_reads_where_least_is_known() -> None:
     std = np.ones(11)
     std[7] = 2
     plot.show(x, np.sin(x), std, std + 1, np.sin(x) + 0.5)
-    assert "most uncertain at 7, within ± 3.9" in plot.alt
+    assert "the widest 95% interval, ± 3.9, is at 7" in plot.alt
     assert "RMSE against the truth 0.5" in plot.alt
 
 

@@ -83,7 +83,7 @@ def test_bands_stay_in_their_cells_and_have_no_width_between_them() -> None:
 def test_the_grid_says_where_least_is_known_and_how_many_held_out_points_it_caught() -> None:
     plot = laid()
     plot.show(GRID, *curves())
-    assert "the most uncertain is a, r3 at 7, within ± 0.78" in plot.alt
+    assert "the widest 95% interval, ± 0.78, is that of a, r3 at 7" in plot.alt
     assert "contain 1 of the 1 held-out points (green rings)" in plot.alt
     mean, std_f, std_y = curves()
     mean[0, 1] = 5.0

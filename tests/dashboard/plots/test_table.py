@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 from scant.dashboard.plots.base import NOTHING
-from scant.dashboard.plots.table import MetricsTable, comparison, figure, table
-from scant.events import Metric
+from scant.dashboard.plots.table import (
+    MetricsTable,
+    comparison,
+    figure,
+    figures,
+    reading_of,
+    table,
+)
+from scant.events import Metric, Report
 
 METRICS = (
     Metric("this run", "RMSE", 0.07388, 0.0025),
@@ -43,3 +50,17 @@ def test_shown_and_cleared() -> None:
     view.clear()
     assert view.alt == NOTHING
     assert view.panel.object == ""
+
+
+def test_the_best_other_method_is_quoted_and_not_the_first() -> None:
+    rows = (*METRICS, Metric("boosting", "RMSE", 0.0801, source="rival"))
+    assert reading_of(rows).endswith("against 0.08010 of boosting.")
+    assert "General tools, same rows" in table(rows)
+
+
+def test_a_publication_s_figures_do_not_stand_below_an_own_run() -> None:
+    view = figures("Published: 0.5.")
+    view.update(Report(METRICS), {})
+    assert "Published: 0.5." in view.plot.panel.object
+    view.update(Report((*METRICS, Metric("boosting", "RMSE", 0.08, source="rival"))), {})
+    assert "Published: 0.5." not in view.plot.panel.object

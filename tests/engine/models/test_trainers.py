@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from gpytorch.priors import NormalPrior
 from scant.models.dfgp.model import DFGP
 from scant.models.dfgp.training import DFGPTrainer
 from scant.models.gplvm.bgplvm import BGPLVM
@@ -16,6 +17,7 @@ from scant.models.gplvm.sclvm import SCLVM
 from scant.models.gplvm.training import GPLVMTrainer
 from scant.models.gpz.model import GPz
 from scant.models.gpz.training import GPzTrainer
+from scant.models.laplace.classifier import LaplaceGPC, Prior
 from scant.models.mogp_ar.kernels import RbfArd
 from scant.models.mogp_ar.model import MOGPAR
 from scant.models.mogp_ar.training import MOGPARTrainer
@@ -29,6 +31,7 @@ from scant.models.replicated.hmogp_lv.training import HMOGPLVTrainer
 from scant.models.replicated.training import ReplicaTrainer
 from scant.models.student_t import StudentT, StudentTTrainer
 from scant.models.svgp import SVGP, SVGPTrainer
+from scant.optim.adam_lbfgs import AdamLBFGS
 from scant.optim.trainer import Trainer
 from scipy.stats import multivariate_t
 from torch import Tensor
@@ -191,6 +194,15 @@ BATCHES: dict[str, Callable[[], Case]] = {
 ARRIVED = {"gpz", "student-t", "dgplvm", "dhgp", "pooled", "hmogp-lv"}  # L-BFGS from the start
 
 
+def laplace() -> Case:
+    model = LaplaceGPC.build(_rows()[0], _labels(), prior=Prior())
+
+    def direct() -> float:
+        return float(model.log_evidence() + model.log_prior())
+
+    return model, AdamLBFGS(model, model.elbo, 1, adam=0), direct
+
+
 @pytest.mark.parametrize("name", WHOLE)
 def test_a_step_gives_the_elbo_of_all_rows_in_nats(name: str) -> None:
     _, trainer, elbo = WHOLE[name]()
@@ -210,6 +222,25 @@ def test_steps_lead_to_a_greater_elbo(name: str) -> None:
     _, trainer, _ = WHOLE[name]()
     first = trainer.step()
     assert max(trainer.step() for _ in range(15)) > first
+
+
+@pytest.mark.parametrize("name", [*WHOLE, *BATCHES, "laplace"])
+def test_what_a_step_raises_has_the_priors_that_were_registered(name: str) -> None:
+    build = (WHOLE | BATCHES | {"laplace": laplace})[name]
+    model, trainer, _ = build()
+    twin, plain, elbo = build()
+    parameter = next(p for p in model.parameters() if p.requires_grad)
+    prior = NormalPrior(0.5, 0.3)
+    model.register_prior("belief", prior, lambda _: parameter)
+    before = prior.log_prob(parameter).sum().item()
+    value = trainer.step()
+    if name in ARRIVED | {"laplace"}:
+        twin.load_state_dict(model.state_dict(), strict=False)  # the prior has a state, too
+        expected = elbo() + prior.log_prob(parameter).sum().item()
+    else:
+        expected = plain.step() + before
+    assert abs(before) > 1e-3
+    assert value == pytest.approx(expected, rel=1e-8, abs=1e-6)
 
 
 @pytest.mark.parametrize("name", [*WHOLE, *BATCHES])

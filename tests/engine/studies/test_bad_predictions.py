@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import re
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +12,11 @@ import pandas as pd
 import pytest
 import scant
 from scant.errors import BadInput, NotFound
-from scant.studies import STUDIES
+from scant.studies import STUDIES, entry
+from scant.studies.predicted_columns import data_dictionary
 from scant.studies.predicted_table import checked
 from scant.studies.protocol import FittedStudy
+from scant.training.prediction import predict_own
 
 # The least that fits, and a column of numbers that `predict` reads.
 SMALL = {
@@ -113,6 +118,66 @@ def test_every_study_names_the_cell(
     twice = pd.concat([rows, rows[[column]]], axis=1)
     with pytest.raises(BadInput, match=rf"'{column}' twice"):
         study.predict(twice)
+
+
+def test_every_study_adds_what_its_catalog_names_and_changes_nothing(
+    fitted: tuple[str, FittedStudy, pd.DataFrame, str],
+) -> None:
+    name, study, rows, column = fitted
+    rows = rows.assign(mean="mine", std=np.arange(6), outside="=too", id=list("abcdef"))
+    told = study.predict(rows.astype({column: str}).set_axis(range(10, 16)))
+    given = [str(c) for c in rows]
+    assert list(told)[: len(given)] == given
+    assert told["mean"].tolist() == rows["mean"].tolist()
+    assert told[column].tolist() == rows[column].astype(str).tolist()
+    added = list(told)[len(given) :]
+    specs = [spec.name for spec in entry(name).predicted]
+    bare = [c.removeprefix("predicted_") for c in added]
+    bare = ["label" if c == "predicted" else "p(class)" if c[:2] == "p(" else c for c in bare]
+    assert list(dict.fromkeys(bare)) == [s for s in specs if s in bare]
+    if name != "multiview":  # whose catalog holds classes and values
+        assert set(specs) == set(bare)
+    assert "predicted_outside" in added
+    assert told["predicted_outside"].isin([0, 1]).all()
+    assert told["predicted_outside"].mean() <= 0.5
+    assert {"train", "pool"} & set(study.roles)
+    assert set(study.roles) <= {"train", "pool", "validation", "test", ""}
+    if "lo95" in told:
+        ends = told[["lo95", "lo80", "lo50", "hi50", "hi80", "hi95"]].to_numpy(float)
+        assert (np.diff(ends) >= 0).all()
+        whole = told["predicted_std"] if name == "redshift" else told["std_y"]
+        np.testing.assert_allclose(
+            whole**2,
+            told["std_model"] ** 2 + told["std_noise"] ** 2 + told.get("std_input", 0) ** 2,
+        )
+    else:
+        p = told[[c for c in told if str(c)[:2] == "p("]].sum(axis=1)
+        np.testing.assert_allclose(p, 1)
+    text = data_dictionary(entry(name), given, [str(c) for c in told])
+    assert text.count("\n| ") == told.shape[1] + 2
+    assert "|  |" not in text
+
+
+def test_the_table_of_a_run_is_predicted_whole_with_what_each_row_was_for(
+    fitted: tuple[str, FittedStudy, pd.DataFrame, str],
+) -> None:
+    name, study, rows, _ = fitted
+    values = entry(name).settings.parse(SMALL[name][0]).values()
+    with zipfile.ZipFile(io.BytesIO(predict_own(study, "demo", None, values))) as made:
+        files = made.namelist()
+        told = pd.read_csv(made.open("predictions.csv"), low_memory=False)
+        words = made.read("columns.md").decode()
+        if name == "aggregation":
+            drawn = pd.read_csv(made.open("map.csv"))
+            assert set(drawn["task"]) == set(study.metadata["tasks"])
+            assert {"age_lo", "age_hi", "year_lo", "year_hi", "mean", "std"} <= set(drawn)
+    assert files == ["predictions.csv", *(["map.csv"] * (name == "aggregation")), "columns.md"]
+    assert told["role"].fillna("").tolist() == study.roles.tolist()
+    assert not any(re.fullmatch(r"p\d+", c) for c in told)
+    kept = [c for c in rows if c in told]
+    assert list(told)[: len(kept)] == kept
+    assert told["outside"].mean() < 0.2
+    assert all(f"| {c.replace('|', '')} |" in words for c in told)
 
 
 def test_a_model_on_disk_is_whole_or_one_sentence(tmp_path: Path, toy: str) -> None:

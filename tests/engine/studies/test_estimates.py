@@ -107,15 +107,16 @@ def test_more_rows_take_longer(study: str) -> None:
 
 
 def test_two_tasks_share_a_function_and_four_have_two() -> None:
-    def tasks(count: int) -> Counts:
-        return {"task": {f"task {i}": 600 // count for i in range(count)}}
+    def cost(count: int, **values: object) -> tuple[float, float]:
+        tasks = {f"task {i}": 600 // count for i in range(count)}
+        return estimate("aggregation", labels={"task": tasks}, test_share=0, **values)
 
-    two, four, many = (estimate("aggregation", labels=tasks(n)) for n in (2, 4, 30))
+    two, four, many = (cost(n) for n in (2, 4, 30))
     assert two[0] < four[0] < many[0]
-    assert estimate("aggregation", labels={}) == two  # as it is guessed
-    assert estimate("aggregation", labels=tasks(2), n_latent=2) == four
-    assert estimate("aggregation", labels=tasks(30), n_latent=8) == many
-    assert estimate("aggregation", labels=tasks(4), leave_out="task 0, task 1")[0] < two[0]
+    assert estimate("aggregation", labels={}, test_share=0) == two  # as it is guessed
+    assert cost(2, n_latent=2) == four
+    assert cost(30, n_latent=8) == many
+    assert cost(4, leave_out="task 0, task 1")[0] < two[0]
 
 
 def test_exact_inference_takes_little_for_few_rows_and_much_for_many() -> None:
@@ -156,7 +157,7 @@ def test_an_expert_gives_no_more_labels_than_there_are() -> None:
 
 def test_features_that_are_shipped_are_not_made() -> None:
     drawn = estimate("clamp", 756, 6, {})
-    assert drawn < estimate("clamp", 756, 6, {}, seed=1)
+    assert drawn < estimate("clamp", 756, 6, {}, data_seed=1)
     assert drawn < estimate("clamp", 756, 6, {"label": {"clamp": 150, "no clamp": 606}})
     assert drawn < estimate("clamp", 756, 6, {}, feature_extractor="InceptionV3")
 
@@ -165,10 +166,14 @@ def test_rare_rows_bring_others_and_classes_points_of_their_own() -> None:
     def label(*rows: int) -> Counts:
         return {"label": {f"class {i}": n for i, n in enumerate(rows)}}
 
-    few, more = (estimate("mitosis", labels=label(n, 600 - n))[0] for n in (6, 40))
+    def cost(*rows: int, **values: int) -> float:
+        return estimate("mitosis", labels=label(*rows), imbalance=10, **values)[0]
+
+    few, more = (cost(n, 600 - n) for n in (6, 40))
     assert few < more
-    assert estimate("mitosis", labels=label(40, 560), rare_rows=6)[0] < more
-    assert estimate("mitosis", labels=label(40, 60, 500))[0] > more
+    assert cost(40, 560, rare_rows=6) < more
+    assert cost(40, 60, 500) > more
+    assert estimate("mitosis", labels=label(6, 594))[0] > few  # all rows are learned from
 
 
 def test_outputs_and_views_are_counted() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import scant
+import torch
 from safetensors.torch import load, save
 from scant.errors import BadInput
 from scant.events import (
@@ -161,7 +162,7 @@ def test_divergence_at_once_leaves_no_model() -> None:
 def test_converged_and_hit_limit_are_told_apart_in_words() -> None:
     limit = list(scant.fit("toy", max_steps=8))[-1]
     assert limit.state is State.HIT_LIMIT
-    assert "limit of 8 steps" in limit.reason
+    assert "after 8 steps" in limit.reason
     assert "Not converged" in limit.reason
     events = list(scant.fit("toy", max_steps=5000, patience=20))
     assert events[-1].state is State.CONVERGED
@@ -172,8 +173,8 @@ def test_converged_and_hit_limit_are_told_apart_in_words() -> None:
 def test_a_schedule_that_has_come_to_rest_is_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(study_class("toy"), "scheduled", True)
     rest = list(scant.fit("toy", max_steps=8, restarts=2))[-1]
-    assert rest.state is State.CONVERGED
-    assert "come to rest after 8 steps" in rest.reason
+    assert rest.state is State.FINISHED
+    assert "All 8 steps of the learning-rate schedule are done" in rest.reason
     early = list(scant.fit("toy", max_steps=5000, patience=20))[-1]
     assert early.state is State.CONVERGED
     assert "20 steps" in early.reason
@@ -206,7 +207,9 @@ def test_restarts_differ_and_the_best_of_them_is_kept() -> None:
 
 def test_the_stream_has_the_form_that_watchers_rely_on() -> None:
     events = list(scant.fit("toy", max_steps=5, restarts=2))
-    assert events[0] == Started("cpu", 10, 0, {"axes": ["a", "b", "c"]})
+    assert events[0] == Started(
+        "cpu", 10, 0, {"axes": ["a", "b", "c"], "threads": torch.get_num_threads()}
+    )
     assert of(Note, events) == [Note("The toy is a toy.")]
     assert isinstance(events[2], Progress)
     assert isinstance(events[3], Snapshot)  # the first step shows the posterior at once

@@ -41,6 +41,7 @@ from scant.inference.kmeans import kmeans_centres
 from scant.kernels.hierarchical import ReplicaKernel
 from scant.likelihoods.gaussian import given_noise
 from scant.models.constraints import LogPositive
+from scant.models.hyperprior import log_hyperprior
 from scant.models.replicated.data import LEAST_NOISE, NEW, Data, ReplicatedPrediction
 from scant.models.replicated.hmogp_lv.bound import Statistics, collapsed, expected_log_likelihood
 from scant.models.replicated.hmogp_lv.initialization import (
@@ -237,14 +238,16 @@ class HMOGPLV(GP):
         return Statistics(psi, P, A, b, yy, k, layout.counts, noise, weight)
 
     def bound(self, s: Statistics, layout: ReplicaBatch) -> Float[Tensor, ""]:
-        """The bound 5.20 (5.31) at the present q(U), from the statistics of these outputs."""
+        """The bound 5.20 (5.31) at the present q(U), from the statistics of these outputs; it and
+        `best_bound` have registered priors besides.
+        """
         F = expected_log_likelihood(s, self.posterior.weights(s.psi, s.P))
         latent = s.weight * self.latents.divergence(layout.outputs)
-        return F - self.posterior.kl_divergence() - latent  # (5.20), (5.31)
+        return F - self.posterior.kl_divergence() - latent + log_hyperprior(self)  # (5.20), (5.31)
 
     def best_bound(self, s: Statistics, layout: ReplicaBatch) -> Float[Tensor, ""]:
         """The bound at the best q(U) for the statistics of all outputs."""
-        return collapsed(s) - self.latents.divergence(layout.outputs)
+        return collapsed(s) - self.latents.divergence(layout.outputs) + log_hyperprior(self)
 
     def elbo(self, data: Data | None = None) -> Float[Tensor, ""]:
         """The bound on ln p(y) of all rows, in nats; by default those built on."""

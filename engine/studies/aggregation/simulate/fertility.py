@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 from scant.errors import BadInput
-from scant.studies.aggregation.table import TEST, TRAIN
 from scant.studies.aggregation.thinning import Seeded, coarsen, scarce, thinned
+from scant.studies.split import TEST, TRAIN
 
 AGES = (15, 55)  # years, half-open as in the publication: 15 to 54
 YEARS = (1944, 2010)  # half-open: 1944 to 2009
@@ -202,5 +202,5 @@ def experiment(
 
 def demo(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
     """First births of the seed's country in 5×5 boxes, and all fine cells to choose few from."""
-    cells = simulate(settings.seed, noise="births", orders=(1,))
-    return thinned(experiment(cells, seed=settings.seed), rows)
+    cells = simulate(settings.data_seed, noise="births", orders=(1,))
+    return thinned(experiment(cells, seed=settings.data_seed), rows)

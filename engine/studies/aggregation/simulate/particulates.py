@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
-from scant.studies.aggregation.table import TEST, TRAIN
 from scant.studies.aggregation.thinning import Seeded, thinned
+from scant.studies.split import TEST, TRAIN
 
 FILTER, COUNTER = "filter", "counter"
 FILTER_HOURS = 6.0
@@ -72,7 +72,7 @@ def simulate(seed: int = 0, *, days: int = 7, filter_noise: float = 0.02) -> pd.
 
 def demo(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
     """The week of the settings' seed, or `rows` of its rows."""
-    return thinned(simulate(settings.seed), rows)
+    return thinned(simulate(settings.data_seed), rows)
 
 
 def _averages(air: np.ndarray, task: str, width: float, split: str) -> pd.DataFrame:

@@ -18,8 +18,8 @@ import math
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
-from scant.studies.aggregation.table import TEST, TRAIN
 from scant.studies.aggregation.thinning import Seeded, thinned
+from scant.studies.split import TEST, TRAIN
 
 LENGTH = 250  # units, the range of the input
 GAP = (130, 180)  # units, what task 1 lacks in training
@@ -78,7 +78,7 @@ def simulate(
 
 def demo(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
     """The draw of the settings' seed, or `rows` of its rows."""
-    return thinned(simulate(settings.seed), rows)
+    return thinned(simulate(settings.data_seed), rows)
 
 
 def _rows(

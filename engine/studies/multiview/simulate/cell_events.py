@@ -68,8 +68,8 @@ def demo(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
     Returns:
         `label` ("event", "other"), `group` (the sequence), and 544 features `<view>.<feature>`.
     """
-    path = generated_path(f"films-{VERSION}-{settings.seed}")
-    return thinned(kept_table(path, lambda: candidates(settings.seed)), rows)
+    path = generated_path(f"films-{VERSION}-{settings.data_seed}")
+    return thinned(kept_table(path, lambda: candidates(settings.data_seed)), rows)
 
 
 def candidates(seed: int = 0, sequences: int = SEQUENCES, each: int = CANDIDATES) -> pd.DataFrame:

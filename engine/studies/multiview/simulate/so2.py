@@ -71,8 +71,8 @@ def demo(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
     Returns:
         `y` (µg/m³, 24 hours later), and 27 inputs.
     """
-    table = ahead(hourly(settings.seed))
-    chosen = np.random.default_rng([settings.seed, 32]).permutation(len(table))[:ROWS]
+    table = ahead(hourly(settings.data_seed))
+    chosen = np.random.default_rng([settings.data_seed, 32]).permutation(len(table))[:ROWS]
     return thinned(table.iloc[np.sort(chosen)].reset_index(drop=True), rows)
 
 

@@ -27,7 +27,7 @@ def demo(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
         `patient`, `time` (months), `event` (0: last seen alive), features in four views, of which
         `stain` tells the laboratory's day and nothing of the patient.
     """
-    return thinned(cohort(settings.seed), rows)
+    return thinned(cohort(settings.data_seed), rows)
 
 
 def cohort(seed: int = 0, patients: int = PATIENTS) -> pd.DataFrame:

@@ -271,10 +271,10 @@ def test_without_images_none_can_be_brought(model: Any) -> None:
 def test_the_threshold_counts_what_is_found_and_what_is_taken_for_it(model: Any) -> None:
     view = Threshold(model)
     view.open(run())
-    assert "At the threshold 0.6, SCLVM finds 1 of 2 rows of mitosis" in view.alt
+    assert "At the threshold 0.6, SCLVM detects 1 of 2 rows of mitosis" in view.alt
     assert "0 false positives: precision 75%, recall 50%" in view.alt
     view.slider.value = 0.12
-    assert "SCLVM finds 2 of 2 rows of mitosis, with 2 false positives" in view.alt
+    assert "SCLVM detects 2 of 2 rows of mitosis, with 2 false positives" in view.alt
     assert "weighted SVM" in view.table.object
     view.slider.value = 1.0
     assert "precision –" in view.alt

@@ -137,7 +137,7 @@ def test_dhgp_is_scikit_learns_process_of_all_outputs(noise: str) -> None:
     found = model.predict(*asked())
     assert torch.allclose(found.mean, mean, atol=1e-8)
     assert torch.allclose(found.variance, variance, atol=1e-8)
-    assert ReplicaGP.elbo(model).item() == pytest.approx(value, abs=1e-8)
+    assert ReplicaGP.log_density(model).item() == pytest.approx(value, abs=1e-8)
 
 
 @pytest.mark.parametrize("grid", [True, False])
@@ -145,7 +145,7 @@ def test_the_reduction_of_dhgp_is_exact_with_its_gradients(grid: bool) -> None:
     data = measured(grid=grid)
     model = DHGP.build(data, torch.Generator().manual_seed(5), noise="each output")
     assert len(model.places) == (11 if grid else 22)
-    reduced, whole = model.reduced(), ReplicaGP.elbo(model)
+    reduced, whole = model.reduced(), ReplicaGP.log_density(model)
     assert reduced.item() == pytest.approx(whole.item(), abs=1e-9)
     parameters = list(model.parameters())
     for a, b in zip(

@@ -164,7 +164,7 @@ def test_four_outputs(cells: pd.DataFrame) -> None:
 
 
 def test_demonstration() -> None:
-    settings = types.SimpleNamespace(seed=2)
+    settings = types.SimpleNamespace(data_seed=2)
     table = fertility.demo(settings)
     assert len(table) == 2640 + 104
     assert table["truth"].notna().all()

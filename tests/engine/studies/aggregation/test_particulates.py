@@ -83,6 +83,6 @@ def test_seeds_and_the_way_through_the_reader(week: pd.DataFrame) -> None:
     assert result.tasks == (FILTER, COUNTER)
     assert result.dims == ("time",)
     assert result.test.sum() == 672
-    few = particulates.demo(types.SimpleNamespace(seed=0), 100)
+    few = particulates.demo(types.SimpleNamespace(data_seed=0), 100)
     assert len(few) == 100
     assert set(few["task"]) == {FILTER, COUNTER}

@@ -73,7 +73,7 @@ def test_seeds_and_the_way_through_the_reader() -> None:
 
 
 def test_demonstration() -> None:
-    settings = types.SimpleNamespace(seed=4)
+    settings = types.SimpleNamespace(data_seed=4)
     pd.testing.assert_frame_equal(poisson.demo(settings), simulate(4))
     few = poisson.demo(settings, 30)
     assert len(few) == 30

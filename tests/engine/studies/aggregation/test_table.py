@@ -120,7 +120,7 @@ def test_points_and_boxes() -> None:
         ("y", 2, "inf", "infinite"),
         ("y_err", 3, 0, "got 0, but it is above zero by nature; correct it or leave"),
         ("exposure", 4, -3, "got -3, but"),
-        ("split", 5, "maybe", "'maybe'; write train or test"),
+        ("split", 5, "maybe", "'maybe'; write train or validation or test"),
         ("task", 4, "", "the cell is empty; name it"),
     ],
 )

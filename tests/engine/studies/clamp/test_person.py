@@ -23,7 +23,7 @@ def mine(table: pd.DataFrame) -> Study:
     study = Study(settings(expert="you"), table.assign(label=None), CPU)
     events = list(train(study))
     assert isinstance(events[-1], Finished)
-    assert events[-1].state is State.CONVERGED
+    assert events[-1].state is State.FINISHED
     assert any(isinstance(e, Note) and "Waiting for your labels" in e.text for e in events)
     return study
 

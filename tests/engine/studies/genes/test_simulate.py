@@ -23,7 +23,7 @@ def test_the_published_sizes(generator: object, replicas: int, held: int) -> Non
     assert len(data) == 50 * replicas * 10
     assert data.test.sum() == held
     pd.testing.assert_frame_equal(frame, generator(GenesSettings()))  # type: ignore[operator]
-    other = generator(GenesSettings(seed=1))  # type: ignore[operator]
+    other = generator(GenesSettings(data_seed=1))  # type: ignore[operator]
     assert not np.allclose(frame["y"], other["y"])
 
 

@@ -14,6 +14,7 @@ from scant.studies.omniglot.table import area
 
 CPU = torch.device("cpu")
 QUICK: dict[str, Any] = {
+    "test_share": 0.4,
     "n_shared_dims": 1,
     "n_private_dims": 2,
     "n_inducing": 6,

@@ -307,6 +307,15 @@ def test_dgplvm_learns_from_fewer_rows(
     assert any("DGPLVM learns from 30 of" in note for note in study.notes)
 
 
-def test_defaults_are_the_demonstration() -> None:
-    assert ENTRY.presets["demo"] == {}
-    assert MitosisSettings().values()["model"] == "sclvm"
+def test_an_own_table_is_used_wholly_and_the_demonstration_as_it_was() -> None:
+    assert ENTRY.presets["demo"] == {"imbalance": 10.0, "test_share": 0.4}
+    assert MitosisSettings().values()["imbalance"] == 0
+    table = clouds({"few": 30, "many": 300})
+    rows = Study(MitosisSettings(), table, CPU).metadata["rows"]
+    assert sum(rows.values()) == 330
+    marked = table.assign(split=["test" if i % 3 == 0 else None for i in range(len(table))])
+    test = Study(MitosisSettings(), marked, CPU).data
+    assert (test.places[test.test] % 3 == 0).all()
+    assert len(test.test) == 110
+    everything = Study(MitosisSettings(refit="everything"), table, CPU).metadata["rows"]
+    assert everything["training"] + everything["validation"] == 330

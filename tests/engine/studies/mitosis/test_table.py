@@ -196,7 +196,7 @@ def test_breast_tumors_come_with_scikit_learn() -> None:
     assert not data.pixels
     assert sorted(np.bincount(data.label).tolist()) == [212, 357]
     assert data.classes[int(np.bincount(data.label).argmin())] == "malignant"
-    assert not frame.equals(breast_cancer(MitosisSettings(seed=1)))
+    assert not frame.equals(breast_cancer(MitosisSettings(data_seed=1)))
     size = next(s.size for s in ENTRY.sources if s.name == "breast_cancer")
     assert size == frame.shape
 

@@ -41,8 +41,9 @@ def seen(
 @pytest.fixture(scope="module")
 def fitted() -> Study:
     values = MultiviewSettings(
-        max_steps=25, n_inducing=8, baselines=False, repeats=1, views="intensity,gradient"
-    )
+        training_share=0.5, max_steps=25, n_inducing=8, baselines=False, repeats=1,
+        views="intensity,gradient",
+    )  # fmt: skip
     study = Study(values, candidates(sequences=6, each=40), torch.device("cpu"))
     run(study)
     return study

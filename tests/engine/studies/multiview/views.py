@@ -10,7 +10,13 @@ import torch
 from scant.studies.multiview.entry import MultiviewSettings
 
 CPU = torch.device("cpu")
-QUICK: dict[str, Any] = {"max_steps": 15, "n_inducing": 8, "baselines": False, "repeats": 1}
+QUICK: dict[str, Any] = {
+    "training_share": 0.5,
+    "max_steps": 15,
+    "n_inducing": 8,
+    "baselines": False,
+    "repeats": 1,
+}
 
 
 def settings(**values: Any) -> MultiviewSettings:

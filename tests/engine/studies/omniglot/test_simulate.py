@@ -26,7 +26,7 @@ def test_the_demonstration() -> None:
     assert 0.03 < data.x.mean() < 0.2
     assert (ENTRY.sources[0].size, len(frame.columns)) == ((680, 402), 402)
     assert frame.equals(simulate.demo(OmniglotSettings()))
-    assert not np.allclose(data.x, of(simulate.demo(OmniglotSettings(seed=1))).x)
+    assert not np.allclose(data.x, of(simulate.demo(OmniglotSettings(data_seed=1))).x)
     assert len(sample(ENTRY, "demo", 50)) == 50
 
 

@@ -1,0 +1,70 @@
+// The table of an upload (dashboard/controls/column_table.py): its first rows, and in the head of
+// each column a choice of what it is used as. A choice goes to the server, which answers with heads.
+export function render({model, el}) {
+  const make = (tag, name = '', words = '') => {
+    const made = document.createElement(tag)
+    made.className = name
+    made.textContent = words
+    return made
+  }
+  const find = make('input'), named = make('label', 'find', 'Find a column ')
+  const out = make('button', '', 'Leave these out'), more = make('p', 'quiet')
+  const frame = make('div', 'scroll'), bar = make('div', 'bar')
+  find.type = 'search'
+  out.type = 'button'
+  named.append(find)
+  bar.append(named, out, more)
+  frame.tabIndex = 0
+  frame.setAttribute('role', 'group')
+  frame.setAttribute('aria-label', 'The first rows of the table')
+  let typing
+  find.addEventListener('input', () => {
+    clearTimeout(typing)
+    typing = setTimeout(() => model.send_msg({find: find.value}), 250)
+  })
+  out.addEventListener('click', () => model.send_msg({out: true}))
+
+  const choice = (column) => {
+    const select = make('select')
+    select.setAttribute('aria-label', `Use ${column.name} as`)
+    const options = [...model.options, ...(column.own ?? [])]
+    for (const {value, label, title} of options) {
+      const option = make('option', '', label)
+      option.value = value
+      if (title) option.title = title
+      select.append(option)
+    }
+    select.value = column.role
+    select.addEventListener('change', () => model.send_msg({column: column.name, role: select.value}))
+    return select
+  }
+  const draw = () => {
+    const focused = el.getRootNode().activeElement?.getAttribute?.('aria-label')
+    const left = frame.scrollLeft
+    bar.hidden = !model.searched
+    more.textContent = model.more
+    out.hidden = !find.value
+    const table = make('table'), head = table.createTHead().insertRow(), body = table.createTBody()
+    for (const column of model.columns) {
+      const cell = make('th', `${column.role === '' ? 'out' : ''} ${column.role === '=' ? '' : 'named'}`)
+      cell.scope = 'col'
+      cell.append(make('strong', '', column.name), make('small', '', column.holds), choice(column))
+      head.append(cell)
+    }
+    for (const row of model.rows) {
+      const line = body.insertRow()
+      row.forEach((word, i) => {
+        const cell = line.insertCell()
+        cell.textContent = word
+        cell.className = `${model.columns[i]?.role === '' ? 'out' : ''} ${model.columns[i]?.number ? 'number' : ''}`
+      })
+    }
+    frame.replaceChildren(table)
+    frame.scrollLeft = left
+    if (focused) for (const select of frame.querySelectorAll('select'))
+      if (select.getAttribute('aria-label') === focused) select.focus()
+  }
+  el.replaceChildren(bar, frame)
+  model.on('version', draw)
+  draw()
+}

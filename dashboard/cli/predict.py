@@ -1,0 +1,58 @@
+"""`scant predict`: a table of any length predicted by a model that is fitted already."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from scant.dashboard.cli.sentences import sentences
+from scant.errors import Unavailable
+
+
+def predict(
+    run: Annotated[
+        str, typer.Argument(metavar="RUN|DIR", help="A run's id, or a folder of scant fit --out.")
+    ],
+    data: Annotated[Path, typer.Option(help="A CSV (also .gz) or Parquet file, a ZIP of images.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="File to write; otherwise it is named after the table."),
+    ] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+) -> None:
+    """Predict a table with a fitted model, piece by piece, in little memory.
+
+    The table's columns stay as they are; predictions come behind them, and columns.md says what
+    they are.
+    """
+    from scant.tables.encoding import regular
+    from scant.tables.pieces import ending
+    from scant.training.api import load
+    from scant.training.prediction import predict_file
+    from tqdm import tqdm
+
+    with sentences(Unavailable):
+        size = regular(data)
+        if out is None:
+            own = "" if data.suffix.lower() == ".zip" else ending(data)
+            stem = data.name[: -len(own)] if own else data.stem
+            out = data.with_name(f"{stem}.predictions{own or '.csv'}")
+        study = load(run, device)
+        with tqdm(total=size, unit="B", unit_scale=True, file=sys.stderr, disable=None) as bar:
+
+            def progress(share: float, rows: int) -> None:
+                bar.set_postfix_str(f"{rows:,} rows", refresh=False)
+                bar.update(int(share * size) - bar.n)
+
+            made = predict_file(study, data, out, progress)
+    for note in made.notes:
+        typer.echo(note, err=True)
+    if made.outside:
+        typer.echo(
+            f"{made.outside:,} of {made.rows:,} rows lie outside what was learned (column "
+            "'outside'); their predictions are extrapolations.",
+            err=True,
+        )
+    typer.echo(f"{made.path}: {made.rows:,} rows; its columns are explained in {made.dictionary}.")

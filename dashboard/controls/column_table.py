@@ -1,0 +1,150 @@
+"""The first rows of an upload, and in the head of each column what it is used as."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import param
+from panel.custom import JSComponent
+from scant.dashboard.frame.template import assets, style
+from scant.tables.column_matching import schema_names
+from scant.tables.schema import ColumnPreview, Preview, TableSchema
+
+OFFERED = 200  # columns shown at once; the rest are found by their names
+AS_IS = "="  # the role of a column that keeps its name: a feature
+OUT = ""
+AGAIN = "_column"  # added to a feature whose own name means something else to the study
+
+
+class ColumnTable(JSComponent):
+    """A table with a choice in each column's head.
+
+    Args:
+        assign: Called with columns and the role that the visitor has given them: a name of the
+            schema, `AS_IS` or `OUT`.
+    """
+
+    columns = param.List(default=[])
+    rows = param.List(default=[])
+    options = param.List(default=[])
+    searched = param.Boolean(default=False)
+    more = param.String("")
+    version = param.Integer(0)  # grows with every change of the others, which is then drawn
+
+    _esm = assets() / "column_table.js"
+
+    def __init__(self, assign: Callable[[Sequence[str], str], None]) -> None:
+        super().__init__(
+            stylesheets=[style("text"), style("column_table")],
+            sizing_mode="stretch_width",
+            margin=0,
+            visible=False,
+        )
+        self._assign = assign
+        self._find = ""
+        self._of: tuple[Preview, Mapping[str, str], TableSchema] | None = None
+
+    def show(self, preview: Preview, mapping: Mapping[str, str], schema: TableSchema) -> None:
+        """Show a table with the roles of its columns."""
+        self._of = preview, mapping, schema
+        places = self._places()
+        offered = [*options(schema), *special([*mapping.values()], schema)]
+        self.param.update(
+            columns=[
+                _head(preview.columns[i], mapping, schema, offered, preview.features)
+                for i in places
+            ],
+            rows=[[row[i] for i in places] for row in preview.head],
+            options=offered,
+            searched=len(preview.names) > OFFERED,
+            more=f"{len(places):,} of {len(preview.names):,} columns are shown.",
+        )
+        self.param.update(version=self.version + 1, visible=bool(preview.names))
+
+    def _places(self) -> list[int]:
+        """The columns that are shown: those searched for, or the first and all with text."""
+        if self._of is None:
+            return []
+        preview, mapping, schema = self._of
+        if self._find:
+            matches = [i for i, n in enumerate(preview.names) if self._find in n.lower()]
+            return matches[:OFFERED]
+        own = schema_names(schema)
+        return [
+            i
+            for i, column in enumerate(preview.columns)
+            if i < OFFERED or column.kind == "text" or mapping.get(column.name) in own
+        ]
+
+    def _handle_msg(self, data: Any) -> None:
+        if not isinstance(data, dict) or self._of is None:
+            return
+        preview, mapping, schema = self._of
+        if "find" in data:
+            self._find = str(data["find"]).strip().lower()
+            self.show(preview, mapping, schema)
+        elif "out" in data and self._find:
+            self._assign([n for n in preview.names if self._find in n.lower()], OUT)
+        elif data.get("column") in preview.names:
+            self._assign([str(data["column"])], str(data.get("role", OUT)))
+
+
+def options(schema: TableSchema) -> list[dict[str, str]]:
+    """What any column may be used as."""
+    known = [
+        {
+            "value": column.name,
+            "label": f"{column.name} (target)" if column.target else column.name,
+            "title": column.doc,
+        }
+        for column in schema.columns
+    ]
+    feature = {"value": AS_IS, "label": "learn from it" if schema.features else "as it is"}
+    return [feature, {"value": OUT, "label": "leave out"}, *known]
+
+
+def special(roles: Sequence[str], schema: TableSchema) -> list[dict[str, str]]:
+    """Roles that no schema names: errors of features, ends of boxes.
+
+    Args:
+        roles: What the columns of the table are used as.
+        schema: What the study takes.
+    """
+    made: dict[str, str] = {}
+    if schema.errors:
+        made |= {r: f"error of {r[:-4]}" for r in roles if r.endswith("_err")}
+    if schema.boxes:
+        ends = [r[:-3] for r in roles if r.endswith(("_lo", "_hi"))]
+        for base in dict.fromkeys([*ends, "x"]):
+            made |= {f"{base}_lo": f"{base}: lower bound", f"{base}_hi": f"{base}: upper bound"}
+    return [{"value": role, "label": label} for role, label in made.items()]
+
+
+def _head(
+    column: ColumnPreview,
+    mapping: Mapping[str, str],
+    schema: TableSchema,
+    offered: Sequence[Mapping[str, str]],
+    features: Sequence[str],
+) -> dict[str, Any]:
+    """A column's name, what it holds, and its role."""
+    name, own = column.name, schema_names(schema)
+    role = mapping.get(name, name)
+    if role in (name, f"{name}{AGAIN}") and role not in own:
+        # Text, and what is the same everywhere, teaches nothing.
+        role = AS_IS if role in features or not schema.features else OUT
+    head = {"name": name, "holds": holds(column), "number": column.kind == "number", "role": role}
+    if role not in {option["value"] for option in offered}:
+        head["own"] = [{"value": role, "label": f"as {role}"}]
+    return head
+
+
+def holds(column: ColumnPreview) -> str:
+    """What a column holds, in a few words."""
+    gaps = f", {column.missing:,} empty" if column.missing else ""
+    if column.kind == "empty":
+        return "empty"
+    if column.kind == "text":
+        return f"text, {column.levels:,} {'value' if column.levels == 1 else 'values'}{gaps}"
+    return f"{column.minimum:.4g} to {column.maximum:.4g}{gaps}"

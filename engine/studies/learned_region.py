@@ -1,0 +1,84 @@
+"""Rows that lie outside what a model has learned, by one rule for all studies.
+
+A row is outside where it is farther from the nearest learned row than all but a hundredth of the
+learned rows are from theirs: the conformal nearest-neighbor detector (Laxhammar and Falkman 2010,
+Conformal prediction for distribution-independent anomaly detection in streaming vessel data). Of
+rows that are drawn as the learned ones were it flags one in a hundred, whatever their distribution.
+Inputs tell it, not the model's variance: that of basis functions that decay (GPz) shrinks far from
+the data, and a classifier's probability goes to either end there.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Bool, Float
+from sklearn.neighbors import NearestNeighbors
+
+ALARMS = 0.01  # share of the rows like the learned ones that are flagged
+MOST = 2000  # learned rows that are compared with
+_AT_ONCE = 256  # rows whose distances to boxes are held
+
+
+class LearnedRegion:
+    """Where rows were learned from.
+
+    Args:
+        low: Learned rows on a scale where distances count alike; NaN where a value is missing.
+        high: Of rows that are boxes the other corners; None: rows are points.
+    """
+
+    def __init__(
+        self, low: Float[np.ndarray, "n d"], high: Float[np.ndarray, "n d"] | None = None
+    ) -> None:
+        both = low if high is None else np.hstack([low, high])
+        both = np.unique(both[np.isfinite(both).any(1)], axis=0)
+        if len(both) > MOST:
+            both = both[np.linspace(0, len(both) - 1, MOST).astype(int)]
+        d = low.shape[1]
+        self._low, self._high = both[:, :d], both[:, -d:]
+        self._near: NearestNeighbors | None = None
+        self.reach = np.inf
+        if len(both) < 2:
+            return
+        if high is None:
+            metric = "nan_euclidean" if np.isnan(both).any() else "euclidean"
+            self._near = NearestNeighbors(n_neighbors=1, metric=metric).fit(both)
+            apart = self._near.kneighbors()[0][:, 0]
+        else:
+            apart = self._from_boxes((self._low + self._high) / 2, itself=False)
+        apart = apart[np.isfinite(apart)]
+        if len(apart):
+            self.reach = float(np.quantile(apart, 1 - ALARMS, method="higher"))
+
+    def outside(
+        self, low: Float[np.ndarray, "n d"], high: Float[np.ndarray, "n d"] | None = None
+    ) -> Bool[np.ndarray, " n"]:
+        """Which rows lie outside; one without a single value does, where anything can."""
+        if not len(low) or not np.isfinite(self.reach):
+            return np.zeros(len(low), dtype=bool)
+        middle = low if high is None else (low + high) / 2
+        if self._near is None:
+            return self._from_boxes(middle) > self.reach * (1 + 1e-9)
+        known = np.isfinite(middle).any(1)
+        away = np.full(len(middle), np.inf)
+        if known.any():
+            near = self._near
+            if np.isnan(middle).any() and near.metric == "euclidean":
+                near = NearestNeighbors(n_neighbors=1, metric="nan_euclidean").fit(self._low)
+            away[known] = near.kneighbors(middle[known])[0][:, 0]
+        return np.nan_to_num(away, nan=np.inf) > self.reach * (1 + 1e-9)
+
+    def _from_boxes(
+        self, middle: Float[np.ndarray, "n d"], itself: bool = True
+    ) -> Float[np.ndarray, " n"]:
+        """Distance of points to the nearest box, zero inside; not `itself`: to another box."""
+        result = np.empty(len(middle))
+        for start in range(0, len(middle), _AT_ONCE):
+            own = middle[start : start + _AT_ONCE, None]
+            gap = np.maximum(np.maximum(self._low - own, own - self._high), 0)
+            away = np.sqrt((gap**2).sum(2))
+            if not itself:
+                rows = np.arange(len(away))
+                away[rows, start + rows] = np.inf
+            result[start : start + _AT_ONCE] = away.min(1)
+        return result

@@ -1,0 +1,27 @@
+"""The mitosis study as a plain classification, for rivals."""
+
+from __future__ import annotations
+
+import numpy as np
+from scant.events import Report
+from scant.rivals.comparison import Comparison, of_classes
+from scant.studies.mitosis.fitted import FittedMitosis
+
+
+def comparison(fitted: FittedMitosis, report: Report) -> Comparison:
+    """Columns or components as the model is given them; validation rows are learned from too."""
+    data = fitted.data
+    assert fitted.chances is not None, "finalize comes first"
+    rows = np.union1d(data.train, data.split.validation).astype(int)
+    p, label = report.arrays["test_p"], data.label[data.test]
+    return Comparison(
+        x=data.z[rows],
+        y=data.label[rows],
+        x_test=data.z[data.test],
+        y_test=label,
+        own=of_classes(label, p, 0, fitted.chances.decide(p)),
+        scores=("average precision", "F1", "recall", "mean log probability (nats)", "ECE"),
+        classes=data.n_classes,
+        rare=0,
+        images=data.image is not None,
+    )

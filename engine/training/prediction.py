@@ -1,0 +1,296 @@
+"""Files and tables predicted by a fitted study: `scant predict`, and downloads of the pages."""
+
+from __future__ import annotations
+
+import io
+import os
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import torch
+from scant.data_sources.open import open_table
+from scant.errors import BadInput
+from scant.studies import Entry, Settings, entry
+from scant.studies.predicted_columns import ROLE, FilePrediction, data_dictionary, plain
+from scant.studies.predicted_table import FILE, with_columns
+from scant.studies.protocol import FittedStudy, study_class
+from scant.tables.assembly import assemble, suggest_mapping
+from scant.tables.cells import Cells, from_series
+from scant.tables.checks import Diagnostics
+from scant.tables.csv_safety import safe_for_spreadsheet
+from scant.tables.encoding import regular
+from scant.tables.images.image_table import SIDE, is_archive, read_image_table
+from scant.tables.pieces import Piece, Style, ending, pieces, write
+
+UPLOADED_ROWS = 1_000_000  # that a page has predicted at once; packed, they may take no room
+COLUMNS, HEADING = "columns.md", "# Columns of these predictions"
+
+
+@dataclass(frozen=True)
+class PredictedFile:
+    """What was written.
+
+    Attributes:
+        path: The file.
+        dictionary: The data dictionary beside it.
+        rows: Of the file.
+        outside: Those that lie outside what was learned.
+        notes: What was inferred of the table, or looks suspicious.
+    """
+
+    path: Path
+    dictionary: Path
+    rows: int
+    outside: int
+    notes: tuple[str, ...]
+
+
+def predict_file(
+    study: FittedStudy,
+    source: Path,
+    out: Path,
+    progress: Callable[[float, int], None] = lambda share, rows: None,
+) -> PredictedFile:
+    """Predict the rows of a file, however many, piece by piece, into another file.
+
+    Nothing is left where this fails, and an earlier file of that name stays as it was.
+
+    Args:
+        study: Fitted or restored.
+        source: A table, or a ZIP of images where the study takes those.
+        out: Its ending names the format.
+        progress: Called with the share of the table that is done, and the number of rows.
+
+    Raises:
+        BadInput: The table lacks what the model needs, a cell cannot be used (the sentence names
+            file, column and row), or the file cannot be written.
+    """
+    spec = entry(study.settings.study)
+    ending(out)
+    if out.resolve() == source.resolve():
+        raise BadInput(f"{out.name} is the table itself; name another file for the predictions.")
+    style, rows = _opened(study.settings, spec, source)
+    seen: list[str] = []
+    names: tuple[list[str], list[str]] = ([], [])
+    count = [0, 0]
+
+    def told() -> Iterator[pd.DataFrame]:
+        for piece in _whole(rows) if getattr(study, "together", "") else rows:
+            frame = predicted(study, spec, piece, source.name, seen)
+            names[0][:], names[1][:] = list(map(str, piece.frame)), list(map(str, frame))
+            count[0] += len(frame)
+            flags = [c for c in names[1] if c not in names[0] and c.endswith("outside")]
+            count[1] += int(frame[flags].to_numpy().sum())
+            progress(piece.share, count[0])
+            yield frame
+
+    try:
+        with tempfile.TemporaryDirectory(prefix=".scant-", dir=out.parent) as folder:
+            made = Path(folder) / out.name
+            write(told(), made, style)
+            os.replace(made, out)
+            beside = _dictionary(out, data_dictionary(spec, *names))
+    except OSError as error:
+        raise BadInput(f"{out} cannot be written ({error.strerror}); name another place.") from None
+    return PredictedFile(out, beside, count[0], count[1], tuple(dict.fromkeys(seen)))
+
+
+def predicted(
+    study: FittedStudy, spec: Entry, piece: Piece, file: str, notes: list[str]
+) -> pd.DataFrame:
+    """The rows of a piece as they came, with the study's columns behind them.
+
+    Args:
+        study: Fitted.
+        spec: Its entry.
+        piece: Rows of the file.
+        file: What sentences call it.
+        notes: Those on the first rows are put here.
+
+    Raises:
+        BadInput: As `predict_file`.
+    """
+    query = _query(study.settings, spec, piece, file, study.inputs, notes)
+    try:
+        told = study.predict(query)
+    except BadInput as error:
+        sentence = str(error)
+        raise BadInput(sentence if file in sentence else f"{file}: {sentence}") from None
+    added = told.iloc[:, query.shape[1] :]
+    return with_columns(piece.frame, {str(name): added[name].to_numpy() for name in added})
+
+
+def check_file(settings: Settings, source: Path) -> tuple[str, ...]:
+    """Whether a file can be predicted, as far as can be told before there is a model; the notes.
+
+    Raises:
+        BadInput: As `predict_file`.
+    """
+    spec = entry(settings.study)
+    seen: list[str] = []
+    for piece in _opened(settings, spec, source)[1]:
+        _query(settings, spec, piece, source.name, [], seen)
+    return tuple(dict.fromkeys(seen))
+
+
+def result_name(source: Path) -> str:
+    """What the predictions of a file are called: in its format, of images as CSV."""
+    return f"predictions{'.csv' if source.name.lower().endswith('.zip') else ending(source)}"
+
+
+def _query(
+    settings: Settings, spec: Entry, piece: Piece, file: str, inputs: list[str], notes: list[str]
+) -> pd.DataFrame:
+    """A piece as the study takes it, under the names of its schema; see `predicted`."""
+    reads: list[str] | None = inputs or None
+    if reads is not None and spec.table.boxes:  # a dimension is a point or a box
+        there = suggest_mapping(piece.cells, spec.table, "predict").values()
+        reads = [name for name in reads if name in there]
+    findings = Diagnostics(file, piece.frame.index.to_numpy())
+    setting = spec.table.target_setting
+    table = assemble(
+        piece.cells,
+        spec.table,
+        findings,
+        target=str(getattr(settings, setting)) if setting else None,
+        purpose="predict",
+        features=reads if spec.table.features else None,
+    )
+    if findings.problems:
+        more = len(findings.problems) - 1
+        also = f" ({more} more problem{'s' * (more > 1)} in this table.)" if more else ""
+        raise BadInput(findings.problems[0] + also)
+    if not notes:
+        notes += [*piece.notes, *table.notes]
+    query = table.frame.set_axis(piece.frame.index)
+    query.attrs = {FILE: file}
+    return query
+
+
+def _opened(settings: Settings, spec: Entry, source: Path) -> tuple[Style, Iterator[Piece]]:
+    """A file's rows; those of a ZIP of images at once."""
+    regular(source)
+    if not spec.table.images or not source.name.lower().endswith(".zip"):
+        return pieces(source, spec.table.maximum_columns)
+    size = int(getattr(settings, "size", SIDE))
+    table = read_image_table(source, spec.table, size=size, purpose="predict")
+    frame = table.frame.set_axis(table.rows + 2 if table.rows[0] == 0 else table.rows)
+    own = {str(name): from_series(str(name), frame[name]) for name in frame}
+    return Style(), iter([Piece(frame, own, 1.0, table.notes)])
+
+
+def _whole(rows: Iterator[Piece]) -> Iterator[Piece]:
+    """All rows at once, for a study whose rows depend on each other."""
+    every = list(rows)
+    cells = {}
+    for name in every[0].cells:
+        parts = [piece.cells[name] for piece in every]
+        texts = [part.text for part in parts if part.text is not None]
+        cells[name] = Cells(
+            name,
+            np.concatenate([part.values for part in parts]),
+            np.concatenate([part.empty for part in parts]),
+            np.concatenate([part.bad for part in parts]),
+            pa.concat_arrays(texts) if len(texts) == len(parts) else None,
+        )
+    yield Piece(pd.concat([piece.frame for piece in every]), cells, 1.0, every[0].notes)
+
+
+def _dictionary(out: Path, text: str) -> Path:
+    """Write the data dictionary; a `columns.md` of another's making stays."""
+    path = out.with_name(COLUMNS)
+    if path.exists() and not path.read_text(encoding="utf-8", errors="replace").startswith(HEADING):
+        path = out.with_name(f"{out.name}.{COLUMNS}")
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+# --- downloads of the pages ---------------------------------------------------------------------
+
+
+def predict_upload(study: FittedStudy, name: str, content: bytes) -> FilePrediction:
+    """A file that a visitor sent, predicted: a ZIP of the same format and its data dictionary.
+
+    Args:
+        study: Fitted.
+        name: Of the file, as the browser says it.
+        content: Its bytes.
+
+    Raises:
+        BadInput: As `predict_file`.
+    """
+
+    def bounded(share: float, rows: int) -> None:
+        if rows > UPLOADED_ROWS:
+            raise BadInput(
+                f"{name} has over {UPLOADED_ROWS:,} rows; `scant predict` takes any number on your "
+                "own machine, or send it in parts."
+            )
+
+    with tempfile.TemporaryDirectory(prefix="scant-") as folder:
+        given = Path(name.replace("\\", "/")).name[-100:].lstrip(".") or "table.csv"
+        source = Path(folder) / "given" / given
+        source.parent.mkdir()
+        source.write_bytes(content)
+        images = entry(study.settings.study).table.images and is_archive(given, content)
+        if images and source.suffix.lower() != ".zip":
+            source = source.rename(source.with_suffix(".zip"))
+        out = Path(folder) / result_name(source)
+        made = predict_file(study, source, out, bounded)
+        files = {out.name: out.read_bytes(), COLUMNS: made.dictionary.read_bytes()}
+        return FilePrediction(_zipped(files), made.rows, made.outside, made.notes)
+
+
+def predict_own(
+    study: FittedStudy, data: str, table: bytes | None, values: Mapping[str, Any]
+) -> bytes:
+    """The table that a run was trained on, predicted: a ZIP with what each row was for.
+
+    Columns are those of the table without pixels and pictures, `role`, and the study's own. A study
+    that draws a map puts all of its tasks beside it.
+
+    Args:
+        study: Of the run, fitted.
+        data: The run's data set.
+        table: An upload as Parquet; None: the data set is opened by its name.
+        values: Settings of the run.
+
+    Raises:
+        BadInput: The table is gone, or cannot be used any more.
+    """
+    spec = entry(study.settings.study)
+    settings = spec.settings.parse(values)
+    frame = open_table(
+        spec, data if table is None else pd.read_parquet(io.BytesIO(table)), settings
+    )
+    roles = study_class(spec.name)(settings, frame, torch.device("cpu")).roles
+    told = study.predict(frame)
+    given = plain(spec.table, [str(c) for c in frame])
+    added = told.iloc[:, frame.shape[1] :]
+    columns = {ROLE: roles, **{str(name): added[name].to_numpy() for name in added}}
+    whole = with_columns(frame[given], columns)
+    files = {"predictions.csv": _csv(whole)}
+    every = [str(c) for c in whole]
+    if hasattr(study, "map") and len(drawn := study.map()):
+        files["map.csv"] = _csv(drawn)
+        every += [str(c) for c in drawn if c not in every]
+    return _zipped({**files, COLUMNS: data_dictionary(spec, given, every).encode()})
+
+
+def _csv(frame: pd.DataFrame) -> bytes:
+    return str(safe_for_spreadsheet(frame).to_csv(index=False)).encode()
+
+
+def _zipped(files: Mapping[str, bytes]) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return made.getvalue()

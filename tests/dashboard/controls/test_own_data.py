@@ -1,0 +1,135 @@
+"""The visitor's own tables: the heads of the wizard's table, and the list they are chosen from."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from bokeh.document import Document
+from panel.io.state import set_curdoc
+from scant.dashboard.controls.column_table import AS_IS, OUT
+from scant.dashboard.controls.intake import ADDRESS
+from scant.dashboard.frame.session import SessionContext
+from scant.dashboard.server.site import Site
+from scant.dashboard.study_page.page import StudyPage
+from scant.store import Store
+from scant.studies import entry
+
+from tests.dashboard.controls.test_fetch import until
+from tests.dashboard.fakes import FakeService, views
+
+
+def on_the_page(folder: Path, study: str, act: Callable[[Any], Awaitable[None]]) -> None:
+    async def main() -> None:
+        site = Site(FakeService(Store.open(f"sqlite:///{folder / 'runs.db'}")), folder, "k" * 40)
+        doc = Document()
+        with set_curdoc(doc):
+            page: Any = StudyPage(SessionContext(site, doc, "anna", {}), entry(study), views)
+        page.turn = lambda *acts: [one() for one in acts]
+        await act(page)
+
+    asyncio.run(main())
+
+
+def test_a_mended_file_of_the_same_name_is_the_one_that_is_trained(tmp_path: Path) -> None:
+    """Both had one key in the list, so the demonstration was chosen in their place."""
+
+    async def act(page: Any) -> None:
+        store = page.service.store
+        frame = pd.DataFrame({"u": [1.0, 2.0], "z": [0.1, 0.2]})
+        ids = [
+            store.add_upload(frame + k, owner="anna", name="mine.csv", study="redshift")
+            for k in range(3)
+        ]
+        for upload in ids:
+            page.data._uploaded(upload)
+            assert page.data.value == f"upload:{upload}"
+        assert len(page.data._choice.options) == len(entry("redshift").sources) + 3
+
+    on_the_page(tmp_path, "redshift", act)
+
+
+HEADS = "uid,u,g,err_u,label,comment\n" + "".join(
+    f"{k},{k / 7},{k % 5},0.1,{'ab'[k % 3 == 0]},c{k}\n" for k in range(40)
+)
+
+
+def test_every_column_is_used_as_its_head_says(tmp_path: Path) -> None:
+    async def act(page: Any) -> None:
+        upload = page.data.upload
+        upload.open()
+        upload._drop.value = {"cells.csv": HEADS.encode()}
+        await until(lambda: upload._use.visible)
+        roles = {c["name"]: c["role"] for c in upload._table.columns}
+        assert roles["uid"] == roles["comment"] == OUT
+        assert roles["label"] == "label"
+        assert roles["u"] == roles["g"] == AS_IS
+        assert "40 rows, 6 columns" in upload._head.object
+        upload._table._handle_msg({"column": "g", "role": OUT})
+        await until(lambda: {c["name"]: c["role"] for c in upload._table.columns}["g"] == OUT)
+        upload._store()
+        await until(lambda: page.data.value.startswith("upload:"))
+        assert not upload.dialog.open
+        store = page.service.store
+        kept = store.upload_table(page.data.value.removeprefix("upload:"))
+        assert sorted(kept) == ["err_u", "label", "u"]
+
+    on_the_page(tmp_path, "mitosis", act)
+
+
+def test_of_many_columns_those_of_a_name_are_left_out_at_once(tmp_path: Path) -> None:
+    names = [f"{'late' if k % 2 else 'early'}{k}" for k in range(300)]
+    rows = "".join(",".join(str(i * k % 7) for k in range(300)) + f",{'ab'[i % 2]}\n"
+                   for i in range(30))  # fmt: skip
+    file = f"{','.join(names)},label\n{rows}".encode()
+
+    async def act(page: Any) -> None:
+        upload = page.data.upload
+        upload._drop.value = {"wide.csv": file}
+        await until(lambda: upload._use.visible)
+        assert upload._table.searched
+        assert len(upload._table.columns) == 201  # the first, and the class
+        upload._table._handle_msg({"find": "late"})
+        assert {c["name"][:4] for c in upload._table.columns} == {"late"}
+        upload._table._handle_msg({"out": True})
+        await until(lambda: all(c["role"] == OUT for c in upload._table.columns))
+        upload._store()
+        await until(lambda: page.data.value.startswith("upload:"))
+        kept = page.service.store.upload_table(page.data.value.removeprefix("upload:"))
+        assert not any(str(name).startswith("late") for name in kept)
+
+    on_the_page(tmp_path, "mitosis", act)
+
+
+def test_the_target_keeps_the_name_that_the_table_has_for_it(tmp_path: Path) -> None:
+    file = "u,g,distance\n" + "".join(f"{k / 7},{k % 5},{k / 9}\n" for k in range(1, 90))
+
+    async def act(page: Any) -> None:
+        upload = page.data.upload
+        upload._drop.value = {"mine.csv": file.encode()}
+        await until(lambda: "Which column is “z”" in upload._found.object)
+        upload._table._handle_msg({"column": "distance", "role": "z"})
+        await until(lambda: upload._use.visible)
+        upload._store()
+        await until(lambda: page.data.value.startswith("upload:"))
+        assert page.form.read()["target"] == "distance"
+        store = page.service.store
+        kept = store.upload_table(page.data.value.removeprefix("upload:"))
+        assert sorted(kept) == ["distance", "g", "u"]
+        page.data.try_demonstration()
+        assert page.form.read()["target"] == "z"
+
+    on_the_page(tmp_path, "redshift", act)
+
+
+def test_an_address_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    async def act(page: Any) -> None:
+        upload = page.data.upload
+        upload.intake._handle_msg({"act": "address"})
+        assert upload.dialog.open
+        assert ADDRESS.split(".")[0] in upload._found.object
+
+    on_the_page(tmp_path, "redshift", act)

@@ -1,0 +1,105 @@
+"""Quantiles against draws and against SciPy; rows outside what was learned."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from scant.models.mtgpa.likelihoods import Moments, likelihood
+from scant.studies import intervals
+from scant.studies.learned_region import LearnedRegion
+from scant.studies.predicted_columns import added_names
+from scant.studies.predicted_table import place, with_columns
+from scipy.stats import norm, poisson
+
+P = torch.tensor(intervals.PROBABILITIES)
+
+
+def test_a_mixture_has_the_quantiles_of_its_draws() -> None:
+    rng = np.random.default_rng(0)
+    weights = np.array([[0.7, 0.3, 0.0], [0.2, 0.3, 0.5], [1.0, 0.0, 0.0]])
+    mean, std = rng.normal(0, 3, (3, 3)), rng.uniform(0.1, 2, (3, 3))
+    std[0, 2] = mean[0, 2] = 0.0  # what has no weight may be anything
+    ends = intervals.mixture(weights, mean, std)
+    for i in range(3):
+        which = rng.choice(3, 200_000, p=weights[i])
+        draws = rng.normal(mean[i, which], std[i, which])
+        share = (draws <= ends[:, i, None]).mean(1)
+        np.testing.assert_allclose(share, intervals.PROBABILITIES, atol=0.005)
+    np.testing.assert_allclose(
+        ends[:, 2], norm.ppf(intervals.PROBABILITIES, mean[2, 0], std[2, 0]), atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "heteroscedastic", "poisson", "bernoulli"])
+def test_a_likelihood_has_the_quantiles_of_its_draws(kind: str) -> None:
+    lik = likelihood(kind)
+    n, f = 4, lik.functions
+    generator = torch.Generator().manual_seed(0)
+    mean = torch.linspace(-1, 2, f * n, dtype=torch.float64).view(f, n)
+    root = 0.5 * torch.randn(n, f, f, generator=generator, dtype=torch.float64)
+    K = root @ root.mT + 0.05 * torch.eye(f, dtype=torch.float64)
+    exposure = torch.tensor([1.0, 2.0, 5.0, 0.5], dtype=torch.float64)
+    with torch.no_grad():
+        ends = lik.quantiles(Moments(mean, K.permute(1, 2, 0)), exposure, P)
+    rng = np.random.default_rng(1)
+    for i in range(n):
+        drawn = rng.multivariate_normal(mean[:, i].numpy(), K[i].numpy(), 40_000)
+        samples = torch.tensor(drawn if f > 1 else drawn[:, 0])
+        with torch.no_grad():
+            p = lik(samples, exposure=exposure[i]) if kind == "poisson" else lik(samples)
+        torch.manual_seed(i)
+        y = p.sample().numpy()
+        at = (y <= ends[:, i, None].numpy() + 1e-9).mean(1)
+        below = (y < ends[:, i, None].numpy() - 1e-9).mean(1)
+        assert (at >= P.numpy() - 0.012).all()  # the least y that is not exceeded so often
+        assert (below <= P.numpy() + 0.012).all()
+
+
+def test_counts_of_a_known_rate_are_poissons() -> None:
+    lik, rate = likelihood("poisson"), np.array([0.01, 3.0, 250.0, 1e6])
+    q = Moments(torch.tensor(rate).log()[None], torch.zeros(1, 1, 4, dtype=torch.float64))
+    ends = lik.quantiles(q, torch.ones(4, dtype=torch.float64), P)
+    np.testing.assert_array_equal(ends, poisson.ppf(P.numpy()[:, None], rate))
+
+
+def test_one_row_in_a_hundred_like_the_learned_ones_is_outside_and_all_far_ones_are() -> None:
+    rng = np.random.default_rng(0)
+    region = LearnedRegion(rng.normal(size=(1500, 3)))
+    assert 0.003 < region.outside(rng.normal(size=(4000, 3))).mean() < 0.03
+    assert region.outside(rng.normal(size=(50, 3)) + 9).all()
+    holes = rng.normal(size=(300, 3))
+    holes[:, 1] = np.nan
+    assert region.outside(holes).mean() < 0.03
+    assert region.outside(np.full((1, 3), np.nan)).all()
+    assert not LearnedRegion(np.zeros((5, 2))).outside(np.full((2, 2), 1e9)).any()  # one place
+
+
+def test_a_box_is_outside_where_its_middle_is_far_from_every_learned_box() -> None:
+    low = np.array([[0.0, 0.0], [10.0, 0.0], [4.0, 4.0]])
+    region = LearnedRegion(low, low + np.array([[10.0, 10.0], [10.0, 10.0], [1.0, 1.0]]))
+    asked = np.array([[5.0, 5.0], [19.0, 9.0], [60.0, 5.0], [-90.0, 0.0]])
+    assert region.outside(asked, asked + 0.5).tolist() == [False, False, True, True]
+    points = LearnedRegion(np.arange(10.0)[:, None])
+    assert points.outside(np.array([[3.5], [10.0], [10.2], [-4.0]])).tolist() == [
+        False, False, True, True,
+    ]  # fmt: skip
+
+
+def test_no_column_of_the_table_is_written_over() -> None:
+    assert added_names(["label", "mean"], ["label", "mean", "std"]) == [
+        "predicted", "predicted_mean", "std",
+    ]  # fmt: skip
+    taken = ["label", "predicted", "predicted_mean", "mean"]
+    assert added_names(taken, ["label", "mean"]) == [
+        "predicted_predicted",
+        "predicted_predicted_mean",
+    ]
+    table = pd.DataFrame({"mean": [7]}, index=[4])
+    told = with_columns(table, {"mean": np.array([0.5])})
+    assert told.to_dict("list") == {"mean": [7], "predicted_mean": [0.5]}
+    assert told.index.tolist() == [4]
+    assert place(table) == ("the table", np.array([2]))
+    table.attrs["file"] = "mine.csv"
+    assert place(table) == ("mine.csv", np.array([4]))

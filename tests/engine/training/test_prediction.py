@@ -1,0 +1,176 @@
+"""A file predicted piece by piece: as it came, with the study's columns behind."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import scant
+from scant.errors import BadInput
+from scant.studies import entry
+from scant.studies.protocol import FittedStudy
+from scant.tables import pieces
+from scant.training import prediction
+from scant.training.prediction import predict_file, predict_upload
+
+from tests.paths import TEMPLATES
+
+TINY = {"n_basis": 2, "max_steps": 2, "restarts": 1}
+
+
+@pytest.fixture(scope="module")
+def galaxies() -> FittedStudy:
+    run = scant.fit("redshift", TEMPLATES / "redshift.csv", device="cpu", **TINY)
+    list(run)
+    return run.study
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pieces of few rows, so that a short table has many of them."""
+    monkeypatch.setattr(pieces, "ROWS", 33)
+    monkeypatch.setattr(pieces, "_CHARACTERS", 6000)
+
+
+def table() -> pd.DataFrame:
+    rows = pd.read_csv(TEMPLATES / "redshift.csv", dtype=str, keep_default_na=False)
+    rows.insert(0, "objid", [f"{i:09d}" for i in range(len(rows))])
+    return rows.assign(note=["a, b", "two\nlines", "", "=1+1"] * (len(rows) // 4))
+
+
+def by_numbers(study: FittedStudy, rows: pd.DataFrame) -> pd.DataFrame:
+    return study.predict(rows[study.inputs].replace("", "nan").astype(float))
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.csv.gz", "x.tsv", "x.parquet"])
+def test_pieces_come_to_the_same_as_the_whole(
+    galaxies: FittedStudy, tmp_path: Path, small: None, name: str
+) -> None:
+    rows, file, out = table(), tmp_path / name, tmp_path / f"out-{name}"
+    sep = "\t" if name.endswith("tsv") else ","
+    if name.endswith("parquet"):
+        rows.to_parquet(file)
+    else:
+        rows.to_csv(file, index=False, sep=sep)
+    shares: list[float] = []
+    made = predict_file(galaxies, file, out, lambda share, _: shares.append(share))
+    if name.endswith("parquet"):
+        told = pd.read_parquet(out)
+    else:
+        told = pd.read_csv(out, dtype=str, sep=sep, keep_default_na=False)
+        rows["note"] = rows["note"].replace("=1+1", "'=1+1")  # to a spreadsheet a formula
+    assert made.rows == len(rows) > 10 * len(galaxies.inputs)
+    assert len(shares) > 5
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
+    pd.testing.assert_frame_equal(told[list(rows)].astype(object), rows.astype(object))
+    whole = by_numbers(galaxies, rows)
+    for column in ("mean", "std", "lo95", "outside"):
+        np.testing.assert_allclose(told[column].astype(float), whole[column], rtol=1e-6)
+    words = (tmp_path / "columns.md").read_text()
+    assert "| objid | as given | as given |" in words
+    assert "| hi80 | upper end of the interval" in words
+    assert sorted(f.name for f in tmp_path.iterdir()) == sorted([name, out.name, "columns.md"])
+
+
+def test_decimal_commas_come_back_as_they_went(
+    galaxies: FittedStudy, tmp_path: Path, small: None
+) -> None:
+    file, out = tmp_path / "de.csv", tmp_path / "told.csv"
+    rows = table().drop(columns="note")
+    german = rows.apply(lambda column: column.str.replace(".", ",", regex=False))
+    german["zero"] = "-0,5"
+    german.to_csv(file, index=False, sep=";", encoding="cp1252")
+    predict_file(galaxies, file, out)
+    told = pd.read_csv(out, sep=";", dtype=str, keep_default_na=False)
+    pd.testing.assert_frame_equal(told[list(german)].astype(object), german.astype(object))
+    told = pd.read_csv(out, sep=";", decimal=",")
+    np.testing.assert_allclose(told["mean"], by_numbers(galaxies, rows)["mean"])
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_late_mistake_is_named_and_leaves_what_was_there(
+    galaxies: FittedStudy, tmp_path: Path, small: None, kind: str
+) -> None:
+    file, out = tmp_path / f"x.{kind}", tmp_path / f"out.{kind}"
+    rows = table()
+    rows.loc[150, "mag_r"] = "bright"
+    rows.to_csv(file, index=False) if kind == "csv" else rows.to_parquet(file)
+    out.write_text("precious")
+    with pytest.raises(BadInput, match=rf"x\.{kind}, column 'mag_r', row 152: got 'bright'"):
+        predict_file(galaxies, file, out)
+    assert out.read_text() == "precious"
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_what_cannot_be_predicted_is_one_sentence(galaxies: FittedStudy, tmp_path: Path) -> None:
+    file = tmp_path / "x.csv"
+    table().to_csv(file, index=False)
+    with pytest.raises(BadInput, match="is the table itself"):
+        predict_file(galaxies, file, file)
+    with pytest.raises(BadInput, match=r"end in one of \.csv"):
+        predict_file(galaxies, file, tmp_path / "out.xyz")
+    with pytest.raises(BadInput, match="cannot be written"):
+        predict_file(galaxies, file, tmp_path / "no" / "out.csv")
+    with pytest.raises(BadInput, match="There is no file"):
+        predict_file(galaxies, tmp_path / "y.csv", tmp_path / "out.csv")
+    file.write_bytes(gzip.compress(table().to_csv(index=False).encode())[:-100])
+    packed = file.rename(tmp_path / "x.csv.gz")
+    with pytest.raises(BadInput, match=r"x\.csv\.gz is no whole gzip archive"):
+        predict_file(galaxies, packed, tmp_path / "out.csv")
+    other = tmp_path / "other.csv"
+    pd.DataFrame({"height": [1.0, 2.0], "width": [2.0, 3.0]}).to_csv(other, index=False)
+    with pytest.raises(BadInput, match=r"other\.csv lacks the column 'mag_u'"):
+        predict_file(galaxies, other, tmp_path / "out.csv")
+    (tmp_path / "columns.md").write_text("mine")
+    good = tmp_path / "good.csv"
+    table().to_csv(good, index=False)
+    made = predict_file(galaxies, good, tmp_path / "out.csv")
+    assert (tmp_path / "columns.md").read_text() == "mine"
+    assert made.dictionary.name == "out.csv.columns.md"
+
+
+def test_an_upload_comes_back_as_a_zip_in_its_own_format(galaxies: FittedStudy) -> None:
+    content = table().to_csv(index=False).encode()
+    answer = predict_upload(galaxies, "../../a\\..x.csv", content)
+    assert answer.rows == len(table())
+    with zipfile.ZipFile(io.BytesIO(answer.content)) as made:
+        assert made.namelist() == ["predictions.csv", "columns.md"]
+        told = pd.read_csv(made.open("predictions.csv"), dtype={"objid": str})
+    assert told["objid"].tolist() == table()["objid"].tolist()
+    with pytest.raises(BadInput, match="end in one of"):
+        predict_upload(galaxies, "x.pdf", content)
+
+
+def test_what_is_packed_small_and_is_large_is_refused(
+    galaxies: FittedStudy, small: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prediction, "UPLOADED_ROWS", 50)
+    packed = gzip.compress(table().to_csv(index=False).encode())
+    with pytest.raises(BadInput, match="over 50 rows"):
+        predict_upload(galaxies, "x.csv.gz", packed)
+    endless = gzip.compress(b"mag_u,mag_g\n1,2\n3," + b"0" * 20_000)
+    with pytest.raises(BadInput, match="a line of over"):
+        predict_upload(galaxies, "x.csv.gz", endless)
+
+
+def test_patients_are_predicted_from_all_their_rows_wherever_they_stand(
+    tmp_path: Path, small: None
+) -> None:
+    run = scant.fit("multiview", "survival", device="cpu", max_steps=3, baselines=False, repeats=1)
+    list(run)
+    assert run.table is not None
+    rows = run.table.groupby("patient").head(3).sample(60, random_state=0)
+    rows.drop(columns=["time", "event"]).to_csv(tmp_path / "x.csv", index=False)
+    predict_file(run.study, tmp_path / "x.csv", tmp_path / "out.csv")
+    told = pd.read_csv(tmp_path / "out.csv", dtype={"patient": str})
+    assert (told.groupby("patient")["median"].nunique() == 1).all()
+    whole = run.study.predict(rows)
+    for column in ("median", "lo80", "std_model"):
+        np.testing.assert_allclose(told[column], whole[column], rtol=1e-5)
+    assert "time" in {c.name for c in entry("multiview").table.columns}
