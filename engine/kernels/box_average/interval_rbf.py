@@ -195,7 +195,8 @@ def eq_average(
         strips.append(_joined([_average(rows, j, lengthscale, (a, b)) for b, j in columns], 1))
     K = x.spread(_joined(strips, 0), 0)
     # Rows are gathered ten times as fast as columns, and averages over the same are symmetric.
-    return x.spread(K.T.contiguous(), 0) if x is y else y.spread(K, 1)
+    same = x is y and x.places is not None
+    return x.spread(K.T.contiguous(), 0) if same else y.spread(K, 1)
 
 
 def _joined(parts: list[Tensor], dim: int) -> Tensor:
