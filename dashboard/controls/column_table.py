@@ -45,7 +45,7 @@ class ColumnTable(JSComponent):
         self._find = ""
         self._of: tuple[Preview, Mapping[str, str], TableSchema] | None = None
 
-    def show(self, preview: Preview, mapping: Mapping[str, str], schema: TableSchema) -> None:
+    def take(self, preview: Preview, mapping: Mapping[str, str], schema: TableSchema) -> None:
         """Show a table with the roles of its columns."""
         self._of = preview, mapping, schema
         places = self._places()
@@ -83,7 +83,7 @@ class ColumnTable(JSComponent):
         preview, mapping, schema = self._of
         if "find" in data:
             self._find = str(data["find"]).strip().lower()
-            self.show(preview, mapping, schema)
+            self.take(preview, mapping, schema)
         elif "out" in data and self._find:
             self._assign([n for n in preview.names if self._find in n.lower()], OUT)
         elif data.get("column") in preview.names:

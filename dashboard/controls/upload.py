@@ -200,7 +200,7 @@ class Upload:
         self._mapping = self._mapping or dict(preview.mapping)
         self._head.param.update(object=_head(preview, self._file[0]), visible=bool(preview.names))
         self._terms.visible = not preview.names
-        self._table.show(preview, self._mapping, self._page.entry.table.with_target(self._target()))
+        self._table.take(preview, self._mapping, self._page.entry.table.with_target(self._target()))
         # What is only not mapped yet is a question, and cells are judged once it is answered: a
         # gap in what turns out to be the target is no error.
         wrong = () if preview.absent else preview.problems

@@ -122,8 +122,9 @@ class BoxAsked(QuestionView):
     def _ask(self) -> None:
         if self._quiet or not self._metadata:
             return
-        given = [bound.value for bound in self.bounds if bound.visible]
-        if not given or any(value is None for value in given):
+        bounds = [bound.value for bound in self.bounds if bound.visible]
+        given = [float(value) for value in bounds if value is not None]
+        if not given or len(given) < len(bounds):
             return
         ends = [sorted(pair) for pair in zip(given[::2], given[1::2])]
         lo, hi = [a for a, _ in ends], [b for _, b in ends]
