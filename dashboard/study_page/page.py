@@ -23,7 +23,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 import panel as pn
-from scant.dashboard.controls.data_panel import OWN, DataPanel
+from scant.dashboard.controls.data_panel import DataPanel
 from scant.dashboard.controls.estimate import Estimate
 from scant.dashboard.controls.export_panel import ExportPanel
 from scant.dashboard.controls.fit_everything import FitEverything
@@ -326,7 +326,7 @@ class StudyPage:
 
     def _data_chosen(self) -> None:
         """Settings that nobody has changed follow the data: an own table is used wholly."""
-        start = self.entry.start(self.data.value or OWN)
+        start = self.entry.start(self.data.value)
         self.form.start_from(self._start, start)
         self._start = start
 

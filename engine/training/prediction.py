@@ -231,7 +231,7 @@ def predict_own(
         BadInput: The table is gone, or cannot be used any more.
     """
     spec = entry(study.settings.study)
-    settings = spec.settings.parse(values)
+    settings = spec.parse(data, values)
     frame = open_table(
         spec, data if table is None else pd.read_parquet(io.BytesIO(table)), settings
     )

@@ -26,7 +26,7 @@ from scant.tables.read import read_table
 from tests.paths import ROOT
 
 ENTRY = entry("redshift")
-SETTINGS = ENTRY.settings(training_size=100, validation_size=20, test_size=30, seed=4)
+SETTINGS = ENTRY.settings(training_size=100, validation_size=20, test_size=30, data_seed=4)
 
 
 @pytest.mark.parametrize("data", [None, "demo"])
