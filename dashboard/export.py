@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 
@@ -19,7 +19,7 @@ import pandas as pd
 from scant.dashboard.live.run_state import RunState
 from scant.dashboard.study_page.views import PageViews
 from scant.errors import BadInput
-from scant.studies import ArraySpec, Entry, entry
+from scant.studies import entry
 from scant.training.model_card import Card, markdown
 
 NEEDS = (
@@ -79,36 +79,6 @@ def model_card(run: RunState, table: pd.DataFrame | None, model: bytes | None) -
             device=run.device,
         )
     )
-
-
-def predicted(study: Entry) -> list[ArraySpec]:
-    """The arrays of a study's reports that have one entry a test row; some studies have none."""
-    return [spec for spec in study.report if spec.shape.startswith("n_")]
-
-
-def predictions_csv(run: RunState, study: Entry) -> str:
-    """The report's arrays that have one entry a test row, a column each, named as in the catalog.
-
-    Where it holds predictions of every test row beside those that the page shows (`every_…`, shape
-    "n_every"), it is these.
-
-    Raises:
-        BadInput: The run has not ended with a report, or the study's report holds no predictions.
-    """
-    arrays = _report(run).arrays
-    per_row = [s for s in predicted(study) if s.name in arrays]
-    per_row = [s for s in per_row if s.shape.startswith("n_every")] or per_row
-    if not per_row:
-        raise BadInput(f"Runs of {study.name} leave no predictions to download.")
-    columns: dict[str, np.ndarray] = {}
-    for spec in per_row:
-        array = arrays[spec.name]
-        if array.ndim == 1:
-            columns[spec.name.removeprefix("every_")] = array
-        else:
-            names = _names(run.metadata, array.shape[1], spec.name)
-            columns |= {name: array[:, i] for i, name in enumerate(names)}
-    return _csv(pd.DataFrame(columns))
 
 
 def table_csv(frame: pd.DataFrame) -> bytes:
@@ -240,14 +210,6 @@ def _report(run: RunState) -> Any:
             f"This run is {run.state} and has no result yet; download it once it has ended."
         )
     return run.report
-
-
-def _names(metadata: Mapping[str, Any], width: int, name: str) -> list[str]:
-    """Names of an array's columns: the run's bands or features where they fit, else numbered."""
-    for labels in (metadata.get("bands", ()), metadata.get("features", ())):
-        if len(labels) == width:
-            return [str(label) for label in labels]
-    return [f"{name}_{i}" for i in range(width)]
 
 
 def _csv(table: pd.DataFrame) -> str:

@@ -35,6 +35,16 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def default_workers(cores: int) -> int:
+    """Two runs at a time even on small machines; further cores make the runs faster first."""
+    return max(min(cores, 2), min(cores // 4, 8))
+
+
+def default_threads() -> int:
+    """Threads of one fit, on a page as in the terminal: the last digits of sums depend on it."""
+    return max(cores() // default_workers(cores()), 1)
+
+
 def on_all_cores(function: Callable[[T], R], items: Iterable[T]) -> list[R]:
     """What a function gives for each item, on threads: for work that is mostly not Python's own."""
     with ThreadPoolExecutor(cores()) as threads:

@@ -81,13 +81,13 @@ class Contest:
         """Both values, the difference's interval, and what follows."""
         text = f"{self.score}: this run {shown(self.ours)}, {self.rival} {shown(self.theirs)}"
         if self.low is not None and self.high is not None:
-            ends, better = (self.low, self.high), OURS
-            if self.high < 0:
-                ends, better = (-self.high, -self.low), self.rival
-            text += f" ({better} better by {shown(ends[0])} to {shown(ends[1])}, 90% interval)"
-        else:
-            return text + (": within 2%." if self.winner == NOBODY else " (no interval).")
-        return text + (": no difference beyond chance." if self.winner == NOBODY else ".")
+            ends, better = (self.low, self.high), f"{OURS} better by"
+            if self.winner == NOBODY:
+                better = "no difference beyond chance:"
+            elif self.winner == RIVAL:
+                ends, better = (-self.high, -self.low), f"{self.rival} better by"
+            return f"{text} ({better} {shown(ends[0])} to {shown(ends[1])}, 90% interval)."
+        return text + (" (within 2%)." if self.winner == NOBODY else " (no interval).")
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ def bench(
     out: Annotated[Path | None, typer.Option(help="Folder for bench.csv and bench.html.")] = None,
     device: Annotated[str, typer.Option(help="auto (CPU, and CUDA if any), cpu or cuda.")] = "auto",
     dtype: Annotated[
-        str, typer.Option(help="auto (float64, and float32 on CUDA), float64 or float32.")
+        str, typer.Option(help="auto (float64, and float32 on CUDA), both, float64 or float32.")
     ] = "auto",
     quick: Annotated[bool, typer.Option(help="Fewer sizes, in under a minute.")] = False,
 ) -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import signal
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,7 +20,6 @@ from scant.studies import STUDIES, Settings, entry
 from scant.training.output_folder import output
 
 if TYPE_CHECKING:
-    import pandas as pd
     from scant.events import Finished, Progress
     from scant.training.api import Fit
 
@@ -30,7 +32,9 @@ def fit(
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting.")
     ] = None,
-    predict: Annotated[Path | None, typer.Option(help="A CSV or ZIP file to predict.")] = None,
+    predict: Annotated[
+        Path | None, typer.Option(help="A table to predict, or a ZIP of images.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder to write the result to.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print the metrics as JSON.")] = False,
@@ -38,6 +42,7 @@ def fit(
     """Fit a study in this process. Ctrl-C stops training and keeps the result so far."""
     from scant.events import Finished, Fitted, Note, Progress, State
     from scant.training import result_folder
+    from scant.training.prediction import check_file, predict_file, result_name
 
     with sentences():
         if predict is not None and out is None:
@@ -46,9 +51,9 @@ def fit(
             result_folder.check_folder(out)
         parsed = entry(study).parse(data, _parse(settings or []))
         run = _begin(study, data, device, parsed)
-        query = _table_to_predict(study, predict, parsed) if predict is not None else None
-        for text in query.attrs.pop("notes", ()) if query is not None else ():
-            typer.echo(text, err=True)
+        if predict is not None:  # before the training, so that a bad file costs no waiting
+            for text in check_file(parsed, predict):
+                typer.echo(text, err=True)
         steps: list[Progress] = []
         model: bytes | None = None
         end: Finished | None = None
@@ -62,17 +67,20 @@ def fit(
             elif isinstance(event, Finished):
                 end = event
         assert end is not None
-        predictions, refused = None, ""
-        if query is not None and model:
-            try:
-                predictions = _predictions(run, query)
-            except BadInput as error:  # of what the model has learned, this table lacks something
-                refused = str(error)
-        if out is not None:
-            record = result_folder.settings_record(study, parsed.values(), data)
-            with output(out):
-                card = _card(study, run, data, end, model)
-                result_folder.write(out, record, end, steps, model, predictions, card)
+        refused, made = "", list[Path]()
+        with ExitStack() as stack:
+            if predict is not None and out is not None and model:
+                beside = Path(stack.enter_context(_beside(out)))
+                try:
+                    told = predict_file(run.study, predict, beside / result_name(predict))
+                    made = [told.path, told.dictionary]
+                except BadInput as error:  # of what was learned, this table lacks something
+                    refused = str(error)
+            if out is not None:
+                record = result_folder.settings_record(study, parsed.values(), data)
+                with output(out):
+                    card = _card(study, run, data, end, model)
+                    result_folder.write(out, record, end, steps, model, made, card)
         if refused:
             _report(end, as_json)
             raise BadInput(
@@ -97,7 +105,12 @@ def _parse(settings: list[str]) -> dict[str, str]:
 def _begin(study: str, data: str, device: str, settings: Settings) -> Fit:
     if device not in ("auto", "cpu", "cuda"):
         raise BadInput(f"--device must be auto, cpu or cuda; got {device!r}.")
+    import torch
+    from scant.hardware import default_threads
     from scant.training.api import fit as fit_study
+
+    if "OMP_NUM_THREADS" not in os.environ:
+        torch.set_num_threads(default_threads())
 
     return fit_study(study, data, device=device, settings=settings)
 
@@ -126,17 +139,10 @@ def _stop(run: Fit, before: Any) -> None:
     signal.signal(signal.SIGINT, before)  # a second Ctrl-C breaks off at once
 
 
-def _table_to_predict(study: str, file: Path, settings: Settings) -> pd.DataFrame:
-    """Read before the training, so that a bad file costs no waiting."""
-    from scant.data_sources.open import open_to_predict
-
-    return open_to_predict(entry(study), file, settings)
-
-
-def _predictions(run: Fit, table: pd.DataFrame) -> pd.DataFrame:
-    from scant.tables.csv_safety import safe_for_spreadsheet
-
-    return safe_for_spreadsheet(run.study.predict(table))
+def _beside(out: Path) -> TemporaryDirectory[str]:
+    """A folder on the same disk, which goes again."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    return TemporaryDirectory(prefix=".scant-", dir=out.parent)
 
 
 def _card(name: str, run: Fit, data: str, end: Finished, model: bytes | None) -> str:

@@ -24,6 +24,8 @@ class DataPanel:
     def __init__(self, page: ControlsContext) -> None:
         self._page = page
         self._listeners: list[Callable[[], None]] = []
+        self._showing = False
+        self._own_target = False  # whether the target in the form is that of a visitor's table
         self._foreign: dict[str, str] = {}  # an upload of somebody else whose run is on show
         self.upload = Upload(page, self._uploaded, self.refresh)
         self.fetch = FetchButton(page)
@@ -73,7 +75,9 @@ class DataPanel:
             self._foreign = {f"Table of the run: {name}": data}
             self.refresh()
         if data in self._choice.options.values():
+            self._showing = True  # the run's settings say what its target is
             self._choice.value = data
+            self._showing = False
 
     def refresh(self) -> None:
         """Read anew which tables the visitor has here."""
@@ -102,6 +106,7 @@ class DataPanel:
     def _chosen(self) -> None:
         value = self._choice.value
         self.upload.show(str(value))
+        self._name_target(str(value))
         source = next((s for s in self._page.entry.sources if s.name == value), None)
         self.fetch.show(source.name if source is not None and source.kind == "fetched" else "")
         about = source.doc if source is not None else ""
@@ -109,6 +114,25 @@ class DataPanel:
             f"<p class='quiet'>{html.escape(about.rstrip('.'))}.</p>" if about else ""
         )
         self.changed()
+
+    def _name_target(self, data: str) -> None:
+        """Have the setting that names the target name one of the chosen table: its first column."""
+        entry, form = self._page.entry, self._page.form
+        if not entry.table.target_setting:
+            return
+        widget = form.widgets[entry.table.target_setting]
+        default = str(entry.settings.param[entry.table.target_setting].default)
+        if not data.startswith("upload:"):
+            if self._own_target:
+                widget.value, self._own_target = default, False
+            return
+        try:
+            columns = self._page.service.store.upload(data.removeprefix("upload:")).columns
+        except (NotFound, StoreTrouble):
+            return
+        if columns and not (self._showing and widget.value in columns):
+            widget.value = default if default in columns else columns[0]
+        self._own_target = widget.value != default
 
     def changed(self) -> None:
         """What is chosen, or what is known of it, is not what it was."""

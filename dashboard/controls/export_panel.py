@@ -12,6 +12,7 @@ import panel_material_ui as pmui
 from scant.dashboard import export
 from scant.dashboard.controls.download import download
 from scant.dashboard.controls.lesson import LessonLink
+from scant.dashboard.controls.predict_panel import PredictPanel
 from scant.dashboard.frame.template import text
 from scant.dashboard.live.run_state import RunState
 from scant.dashboard.study_page.context import ControlsContext
@@ -45,12 +46,7 @@ class ExportPanel:
         self._files = [
             self._file("Settings", "settings.json", export.settings_json),
             self._file("Metrics", "metrics.csv", export.metrics_csv),
-            self._file(
-                "Predictions",
-                "predictions.csv",
-                lambda run: export.predictions_csv(run, page.entry),
-                visible=bool(export.predicted(page.entry)),
-            ),
+            download(page, "Predictions", "predictions.zip", self._predictions),
             download(page, "Table", export.TABLE, self._table, visible=False),
             download(page, "Model card", CARDS[0], partial(self._card, page=True)),
             download(page, "Model card (Markdown)", CARDS[1], partial(self._card, page=False)),
@@ -61,6 +57,7 @@ class ExportPanel:
             ),
         ]
         self.lesson = LessonLink(page)
+        self.predict = PredictPanel(page)
         self.panel = column(
             text(
                 "<p>Everyone with the link sees this run, live during training. The notebook and "
@@ -70,6 +67,7 @@ class ExportPanel:
             ),
             column(self._link, copy, css=_BESIDE),
             pn.FlexBox(*self._files, gap="10px", margin=0, sizing_mode="stretch_width"),
+            self.predict.panel,
             self.lesson.panel,
             css=":host { gap: 14px; }",
         )
@@ -78,11 +76,12 @@ class ExportPanel:
         """Offer what this run has come to so far."""
         self._run = run
         self.lesson.write()
+        self.predict.open(run)
         self._link.value = self._page.link(hash=run.record.data_hash[:12] or None)
         for file in self._files:
             if file.filename == export.TABLE:
                 file.visible = run.record.data.startswith("upload:")
-            needs_report = file.filename in ("metrics.csv", "predictions.csv", *CARDS)
+            needs_report = file.filename in ("metrics.csv", "predictions.zip", *CARDS)
             off = needs_report and run.report is None
             if file.disabled != off:
                 file.disabled = off
@@ -90,6 +89,11 @@ class ExportPanel:
     def _on_show(self) -> RunState:
         assert self._run is not None, "files are available once a run is shown"
         return self._run
+
+    async def _predictions(self) -> bytes:
+        """The whole table of the run, predicted by its model on a worker."""
+        made: bytes = await self._page.service.predictions(self._on_show().id)
+        return made
 
     async def _table(self) -> bytes:
         """The visitor's table as the run learned from it, read and written off the event loop."""

@@ -21,7 +21,7 @@ _BAR = """
 @media (max-width: 700px) { :host { grid-template-columns: minmax(0, 1fr); } }
 """
 GOING = (State.QUEUED, State.STARTING, State.RUNNING)
-SAY_EVERY = 1.0  # seconds; forty watchers' servers have better things to do than to count steps
+SAY_EVERY = 2.0  # seconds, so that figures can be read; captions change with them
 
 
 class RunBar:
@@ -67,9 +67,13 @@ class RunBar:
         self.panel = column(buttons, self.status, name="steered", css=_BAR)
         self.show(None, may_steer=False)
 
-    def show(self, run: RunState | None, may_steer: bool) -> None:
-        """Show how `run` stands; who may not steer it is not offered to pause and stop it."""
-        self._say(reading(run))
+    def show(self, run: RunState | None, may_steer: bool) -> bool:
+        """Show how `run` stands; who may not steer it is not offered to pause and stop it.
+
+        Returns:
+            Whether its figures are shown as they are now: once in a while, and at a new state.
+        """
+        fresh = self._say(reading(run))
         state = run.state if run is not None and may_steer else None
         self._offer(
             Train=state not in (*GOING, State.PAUSING, State.STOPPING),
@@ -77,14 +81,16 @@ class RunBar:
             Resume=state is State.PAUSED,
             Stop=state in (*GOING, State.PAUSING, State.PAUSED),
         )
+        return fresh
 
-    def _say(self, shown: dict[str, Any]) -> None:
-        """Figures that change with every step are shown once a second, a new state at once."""
+    def _say(self, shown: dict[str, Any]) -> bool:
         same = all(shown[k] == self.status.shown.get(k) for k in ("text", "tone"))
         now = time.monotonic()
-        if not same or now - self._said_at >= SAY_EVERY:
-            self._said_at = now
-            self.status.shown = shown
+        if same and now - self._said_at < SAY_EVERY:
+            return False
+        self._said_at = now
+        self.status.shown = shown
+        return True
 
     def say(self, text: str, tone: str = "live") -> None:
         """Answer a click at once, before the run itself has said anything."""

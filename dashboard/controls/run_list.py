@@ -87,6 +87,7 @@ class RunList:
             return  # the list stays as it was; the page says what the matter is
         mine = [run for run in runs if run.study == self._page.entry.name]
         self.table.rows = [self._row(run) for run in mine[:SHOWN]]
+        self.comparison.show(self.table.chosen)  # one of them may have ended
 
     def _row(self, run: RunRecord) -> dict[str, Any]:
         return {

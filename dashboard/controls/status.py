@@ -127,7 +127,9 @@ def _facts(run: RunState) -> list[list[str]]:
         best = run.trace.best[-1]
         facts.append(["best score", number(best) if math.isfinite(best) else "none yet"])
     if run.device:
-        facts.append(["device", run.device])
+        threads = int(run.metadata.get("threads", 0))
+        many = f", {threads} {'thread' if threads == 1 else 'threads'}" if threads else ""
+        facts.append(["device", run.device + many])
     return facts
 
 

@@ -243,14 +243,20 @@ class Upload:
         name, content = self._file
         page = self._page
 
-        whole, mapping, target = self._whole, self._mapping, self._target()
+        whole, mapping, target = self._whole, dict(self._mapping), self._target()
+        own = next((theirs for theirs, ours in mapping.items() if ours == target), target)
+        if target is not None and own is not None and whole is None:
+            mapping[own], target = own, own  # it keeps its name, which the setting then holds
 
         def keep() -> str:
             table = whole or read_table(
                 content, page.entry.table, name=name, mapping=mapping, target=target
             )
+            frame = table.frame
+            if target in frame:  # first, by which the list of sources knows it
+                frame = frame[[target, *(n for n in frame if n != target)]]
             made: str = page.service.store.add_upload(
-                table.frame, owner=page.visit.owner, name=name, study=page.entry.name,
+                frame, owner=page.visit.owner, name=name, study=page.entry.name,
                 sha256=table.sha256, notes=table.notes,
             )  # fmt: skip
             return made

@@ -127,11 +127,16 @@ def shown(
 ) -> DataView:
     """A plot as a view: its `show` takes `arrays` of what is told, then `labels` of the metadata.
 
-    Where the array `needs` is empty, the plot says `without` in place of a reading.
+    Where the array `needs` is empty, the plot says `without` in place of a reading, and its figures
+    are hidden: axes and color bars of nothing would be those of the run before.
     """
 
     def feed(data: Any, metadata: Mapping[str, Any]) -> None:
-        if needs and not np.size(data.arrays[needs]):
+        nothing = bool(needs) and not np.size(data.arrays[needs])
+        for figure in plot.figures:
+            if figure.visible == nothing:
+                figure.visible = not nothing
+        if nothing:
             plot.describe(without)
         else:
             plot.show(*(data.arrays[name] for name in arrays), *(metadata[name] for name in labels))

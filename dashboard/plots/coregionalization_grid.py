@@ -8,7 +8,7 @@ from itertools import groupby
 import numpy as np
 from jaxtyping import Float, Int
 from scant.dashboard.plots.base import columns, empty, put
-from scant.dashboard.plots.hinton import FIELD
+from scant.dashboard.plots.hinton import FIELD, shortened
 from scant.dashboard.plots.theme import GRAY, GROUPS, Figure, models
 from scant.dashboard.plots.tiles import Tiled
 
@@ -18,6 +18,8 @@ Order = Int[np.ndarray, " c"]
 HEAD = 20  # pixels of the words above a matrix
 KEY = 20  # pixels of a line of the key to the groups' colors
 LETTER, SQUARE = 6.6, 11  # pixels of a letter in it, on average, and of a group's square
+NAMED, READABLE = 20, 12  # classes at most whose names are written; pixels that one needs
+LONGEST = 14  # characters of a name
 STRIP, GAP = 0.035, 0.05  # of a tile's width: the groups' colors, the margin
 
 _NAME = """
@@ -50,6 +52,7 @@ class HintonGrid(Tiled):
     ) -> None:
         self._what = what
         self._say = say or reading_of
+        self._margin = 0.0
         self._shown: tuple[Matrices, list[str], list[str], list[str], Order] | None = None
         self._placed: tuple[object, ...] = ()
         self._key: list[tuple[float, float, str]] = []
@@ -59,6 +62,9 @@ class HintonGrid(Tiled):
             {"left": [], "right": [], "bottom": [], "top": [], "color": [], "group": []}
         )
         self.heads = models.ColumnDataSource({"x": [], "y": [], "text": []})
+        self.beside, self.below = (
+            models.ColumnDataSource({"x": [], "y": [], "text": []}) for _ in range(2)
+        )
         self.names = models.ColumnDataSource({"name": []})
         super().__init__(title, "hinton", least, most)
 
@@ -66,7 +72,18 @@ class HintonGrid(Tiled):
         named = self._shown is not None and any(self._shown[1])
         self._head = HEAD * self._type / side if named else 0.0
         self._key = self._written(side)
+        self._margin = self._for_names(side)
         return 1 + self._head
+
+    def _for_names(self, side: float) -> float:
+        """The share of a tile beside and below its matrix that the classes' names take."""
+        if self._shown is None:
+            return 0.0
+        longest = max((len(shortened(n, LONGEST)) for n in self._shown[2]), default=0)
+        share = (LETTER * self._type * longest + 8) / side
+        count = len(self._shown[2])
+        readable = count and (1 - STRIP - GAP - share) * side / count >= READABLE * self._type
+        return share if readable and count <= NAMED else 0.0
 
     def _above(self) -> float:
         return len({y for _, y, _ in self._key}) * KEY / self.side
@@ -95,6 +112,9 @@ class HintonGrid(Tiled):
                             fill_color={"field": "value", "transform": sign})  # fmt: skip
         plot.text("x", "y", "text", source=self.heads, text_color=GRAY, text_font_size="12px",
                   text_baseline="bottom")  # fmt: skip
+        small = {"text_color": GRAY, "text_font_size": "11px", "text_baseline": "middle"}
+        plot.text("x", "y", "text", source=self.beside, **small)
+        plot.text("x", "y", "text", source=self.below, angle=-np.pi / 2, **small)
         named = models.CustomJSHover(args={"source": self.names}, code=_NAME)
         tips = [(self._what, "@i{custom}"), ("with", "@j{custom}"), ("value", "@value{0.0000}")]
         plot.add_tools(
@@ -138,10 +158,10 @@ class HintonGrid(Tiled):
     def _draw(self) -> None:
         if self._shown is None:
             return
-        matrices, heads, _, groups, order = self._shown
+        matrices, heads, names, groups, order = self._shown
         q, c = matrices.shape[:2]
         left, top = self._corner(np.arange(q)) + np.array([[STRIP], [self._head + STRIP]])
-        cell = (1 - STRIP - GAP) / max(c, 1)
+        cell = (1 - STRIP - GAP - self._margin) / max(c, 1)
         finite = np.where(np.isfinite(matrices), matrices, 0.0)[:, order][:, :, order]
         greatest = np.abs(finite).max(initial=0.0)
         area = np.abs(finite) / greatest if greatest > 0 else finite
@@ -157,11 +177,12 @@ class HintonGrid(Tiled):
             i=np.tile(i.ravel(), q),
             j=np.tile(j.ravel(), q),
         )
-        place = (self._wide, q, c, *order, *heads, *groups)
+        place = (self._wide, q, c, *order, *heads, *names, *groups)
         if place != self._placed:  # what holds names is sent only when it has changed
             self._placed = place
             put(self.fields, left=left, right=left + c * cell, bottom=top + c * cell, top=top)
             self._write(left, top - STRIP, heads)
+            self._name([names[k] for k in order], left, top, cell)
             self._color([groups[k] for k in order], left, top, cell)
 
     def _write(self, x: np.ndarray, y: np.ndarray, heads: list[str]) -> None:
@@ -172,6 +193,16 @@ class HintonGrid(Tiled):
             "y": [*y, *(b for _, b in written)],
             "text": [*heads, *(name for *_, name in self._key)],
         }
+
+    def _name(self, names: list[str], left: np.ndarray, top: np.ndarray, cell: float) -> None:
+        """The classes' names beside and below each matrix, where they can be read."""
+        written = [shortened(n, LONGEST) for n in names] if self._margin else []
+        middle, end = (np.arange(len(written)) + 0.5) * cell, len(names) * cell + 4 / self.side
+        for source, x, y in (
+            (self.beside, left[:, None] + end + 0 * middle, top[:, None] + middle),
+            (self.below, left[:, None] + middle, top[:, None] + end + 0 * middle),
+        ):
+            source.data = {"x": x.ravel(), "y": y.ravel(), "text": written * len(left)}
 
     def _color(self, groups: list[str], left: np.ndarray, top: np.ndarray, cell: float) -> None:
         """Strips beside and above each matrix, a piece for each run of classes of one group."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from jaxtyping import Float
 from scant.dashboard.plots.base import Plot, columns, name_drawn, put
@@ -11,6 +13,7 @@ from scant.dashboard.plots.theme import (
     GREEN,
     VERMILION,
     drawn_on,
+    models,
     new_figure,
     quiet_legend,
 )
@@ -54,7 +57,20 @@ class IntervalPlot(Plot):
         plot.segment("x0", "y", "x1", "y", source=self.bars, color=VERMILION, line_width=3,
                      legend_label="observed averages")  # fmt: skip
         quiet_legend(plot)
+        self.asked = models.BoxAnnotation(
+            fill_color=VERMILION, fill_alpha=0.12, line_color=VERMILION, line_width=2, visible=False
+        )
+        if select:
+            plot.add_layout(self.asked)
         super().__init__(title, plot)
+
+    def mark(self, lo: Sequence[float], hi: Sequence[float]) -> None:
+        """Draw the interval that is asked about."""
+        self.asked.update(left=lo[0], right=hi[0], visible=True)
+
+    def clear(self) -> None:
+        super().clear()
+        self.asked.visible = False
 
     def name(self, x: str, y: str) -> None:
         """Name the axes."""

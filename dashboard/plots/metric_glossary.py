@@ -34,11 +34,11 @@ MEANINGS = {
     "SNLP": "mean negative log density of the true values, less that of one Gaussian for all; "
     "lower is better, and 0 is no better than that Gaussian.",
     "NLPD": "mean negative log density of the true values (nats); lower is better.",
-    "F_": "per cent of galaxies whose error is below this fraction of 1 + z; higher is better.",
+    "F_": "per cent of rows whose error is below this fraction of 1 + z; higher is better.",
     "bias": "mean error as a fraction of 1 + z; 0 is best.",
     "sigma_MAD": "spread of the errors as a fraction of 1 + z, by the median absolute deviation, "
     "which is robust to outliers.",
-    "outlier rate": "share of galaxies whose error is far beyond that spread.",
+    "outlier rate": "share of rows whose error is far beyond that spread.",
     "coverage of": "per cent of true values inside these intervals; it should equal the nominal "
     "per cent.",
     "observed averages inside": "per cent of the recorded averages inside their 95% intervals; it "

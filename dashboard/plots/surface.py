@@ -12,6 +12,7 @@ from scant.dashboard.plots.theme import (
     DEVIATION,
     INK,
     PAPER,
+    VERMILION,
     Figure,
     color_bar,
     drawn_on,
@@ -39,6 +40,7 @@ class SurfacePlot(Plot):
     def __init__(self, title: str = "Posterior surface", select: bool = False) -> None:
         self.cells = columns("x", "y", "dw", "dh", *NAMES)
         self.observed = columns("left", "right", "bottom", "top")
+        self.asked = columns("left", "right", "bottom", "top")
         self.level = models.LinearColorMapper(palette=list(Cividis256), low=0, high=1)
         self.spread = models.LinearColorMapper(palette=list(DEVIATION), low=0, high=1)
         made: list[Figure] = []
@@ -53,6 +55,9 @@ class SurfacePlot(Plot):
             for color, width, alpha in OUTLINE if name != "truth" else ():
                 plot.quad("left", "right", "bottom", "top", source=self.observed, fill_color=None,
                           line_color=color, line_width=width, line_alpha=alpha)  # fmt: skip
+            if select:
+                plot.quad("left", "right", "bottom", "top", source=self.asked, fill_alpha=0.12,
+                          fill_color=VERMILION, line_color=VERMILION, line_width=2.5)  # fmt: skip
             color_bar(
                 plot, mapper, message, "below",
                 ticker=models.BasicTicker(desired_num_ticks=3),
@@ -93,6 +98,10 @@ class SurfacePlot(Plot):
     def observe(self, lo: Float[np.ndarray, "n 2"], hi: Float[np.ndarray, "n 2"]) -> None:
         """Outline what was observed; a point is too small to be seen as a box."""
         put(self.observed, left=lo[:, 0], right=hi[:, 0], bottom=lo[:, 1], top=hi[:, 1])
+
+    def mark(self, lo: Sequence[float], hi: Sequence[float]) -> None:
+        """Draw the box that is asked about."""
+        put(self.asked, left=[lo[0]], right=[hi[0]], bottom=[lo[1]], top=[hi[1]])
 
     def show(self, mean: Cells, std: Cells) -> None:
         """Show the posterior of the cells' averages, the first dimension fastest."""

@@ -99,6 +99,9 @@ class PageContext(Protocol):
     def submit(self, values: Mapping[str, Any], data: str) -> Coroutine[Any, Any, str]:
         """A new run of the visitor's own on this study; its id."""
 
+    def train_beside(self, changed: Mapping[str, Any]) -> None:
+        """Train the run on show again with settings changed, and lay both side by side."""
+
     def address(self) -> None:
         """Let the browser's address name the run on show, without loading anything."""
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import html
-import time
-from functools import partial
 from typing import Any
 
 import param
@@ -12,8 +10,6 @@ from panel.custom import JSComponent
 from panel.viewable import Viewable
 from scant.dashboard.frame.template import style, text
 from scant.dashboard.study_page.widgets import column, slug
-
-READ_EVERY = 2.5  # seconds between changes of a reading, so that it can be read
 
 
 class Caption(JSComponent):
@@ -51,9 +47,8 @@ class Figure:
         self, view: Any, wide: bool = False, step: int | None = None, say: str = ""
     ) -> None:
         self.view = view
-        self._read_at = 0.0
         if hasattr(view, "built"):  # it is built when the visitor comes near
-            view.built = partial(self.read, at_once=True)
+            view.built = self.read
         self._reading = Caption(
             text=_caption(view),
             stylesheets=[style("text")],
@@ -71,16 +66,13 @@ class Figure:
             css=":host { gap: 6px; }",
         )
 
-    def read(self, at_once: bool = False) -> None:
+    def read(self) -> None:
         """Say what the plot shows by now."""
-        now = time.monotonic()
-        if at_once or now - self._read_at >= READ_EVERY:
-            self._read_at = now
-            caption = _caption(self.view)
-            if caption != self._reading.text:
-                self._reading.text = caption
-                if hasattr(self.view, "say"):
-                    self.view.say()
+        caption = _caption(self.view)
+        if caption != self._reading.text:
+            self._reading.text = caption
+            if hasattr(self.view, "say"):
+                self.view.say()
 
 
 def _caption(view: Any) -> str:

@@ -114,8 +114,10 @@ BAR = """
 :host { display: flex !important; flex-flow: row wrap !important; align-items: center;
   gap: 4px 20px; }
 :host > * { flex: 1 1 100% !important; width: auto !important; }
-:host > .steered { flex: 1 1 60% !important; order: -2; }
-:host > .replay:not(.playing) { flex: 0 0 auto !important; order: -1; }
+@media (min-width: 700px) {
+  :host > .steered { flex: 1 1 60% !important; order: -2; }
+  :host > .replay:not(.playing) { flex: 0 0 auto !important; order: -1; }
+}
 """
 BRIEF = "dl div:last-child:not(:first-child) { display: none; }"
 

@@ -4,7 +4,7 @@ A page supplies a `views.PageViews` and is given a `context.PageContext`; both s
 
 The keep section calls `scant.dashboard.export`, each function given the run's `live.RunState`
 (record, settings, report, trace, metadata): `notebook(run) -> bytes`, `script(run) -> str`,
-`metrics_csv(run) -> str`, `predictions_csv(run, entry) -> str`, `settings_json(run) -> str`,
+`metrics_csv(run) -> str`, `settings_json(run) -> str`,
 `figures_html(run, views) -> str`. A function that raises `BadInput` shows its sentence.
 """
 
@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import Callable, Coroutine, Mapping
 from contextvars import Context
 from functools import partial
@@ -29,7 +30,7 @@ from scant.dashboard.controls.export_panel import ExportPanel
 from scant.dashboard.controls.fit_everything import FitEverything
 from scant.dashboard.controls.health_banner import HealthBanner
 from scant.dashboard.controls.replay import Replay
-from scant.dashboard.controls.run_bar import RunBar
+from scant.dashboard.controls.run_bar import SAY_EVERY, RunBar
 from scant.dashboard.controls.run_list import RunList
 from scant.dashboard.controls.settings_form import SettingsForm
 from scant.dashboard.controls.verdict_card import card
@@ -74,6 +75,7 @@ class StudyPage:
         self.run: RunState | None = None
         self.may_steer = False  # whether the visitor may pause and stop the run on show
         self._numbers = count(1)
+        self._read_at = 0.0
         self._turns: dict[str, int] = {}  # numbers of the answers that are still wanted
         self._asking = 0
         self._refused = False  # whether what is said is that a question had no answer
@@ -244,7 +246,7 @@ class StudyPage:
 
     def _show(self, update: Update) -> None:
         run = update.run
-        self.bar.show(run, self.may_steer)
+        fresh = self.bar.show(run, self.may_steer)
         concerned = self.views.shown(run)
         for figure in self.figures.values():
             title = figure.view.title
@@ -269,7 +271,9 @@ class StudyPage:
             self.replay.offer(run, partial(self.service.store.snapshots, run.id))
             self.keep.open(run)
         self.layout.note(run.notes)
-        self.read(at_once=run.state.still)
+        # With the bar's figures, so that one step is named all over the page.
+        if fresh or update.finished or run.state.still:
+            self.read(at_once=True)
 
     def _show_snapshot(self, snapshot: Snapshot) -> None:
         if self.run is not None:
@@ -292,8 +296,11 @@ class StudyPage:
         self.read(at_once=not self.replay.moving)
 
     def read(self, at_once: bool = False) -> None:
-        for figure in self.figures.values():
-            figure.read(at_once)
+        now = time.monotonic()
+        if at_once or now - self._read_at >= SAY_EVERY:
+            self._read_at = now
+            for figure in self.figures.values():
+                figure.read()
 
     # --- what the visitor does ---
 
@@ -354,7 +361,7 @@ class StudyPage:
     def _try_demonstration(self) -> None:
         """Train the demonstration with the settings that it has of itself."""
         self.data.try_demonstration()
-        self.form.fill({})
+        self.form.fill(self.entry.start())
         self._train()
 
     def submit(self, values: Mapping[str, Any], data: str) -> Coroutine[Any, Any, str]:
@@ -364,6 +371,20 @@ class StudyPage:
             self.entry.name, values, data, visit.owner,
             address=visit.address, presenter=self.lesson.presenter,
         )  # fmt: skip
+
+    def train_beside(self, changed: Mapping[str, Any]) -> None:
+        before = self.run
+        if before is None:
+            return
+
+        def submitted(run: str) -> None:
+            self._submitted(run)
+            self.list.tick([before.id, run])
+            self.say("This run trains beside the one before; Runs, below, compares the two.")
+
+        self.background(
+            self.submit({**before.record.settings, **changed}, before.record.data), submitted
+        )
 
     def _submitted(self, run: str) -> None:
         self.open(run)

@@ -1,12 +1,13 @@
-"""Links that train the same run with one thing changed, to be compared with it."""
+"""Buttons that train the same run with one thing changed, and compare the two."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from html import escape
 from typing import Any, NamedTuple
 
-from scant.dashboard.frame.template import text
+import param
+from panel.custom import JSComponent
+from scant.dashboard.frame.template import style
 from scant.dashboard.live.run_state import RunState
 from scant.dashboard.study_page.context import PageContext
 
@@ -19,8 +20,52 @@ class Variant(NamedTuple):
     settings: dict[str, Any]
 
 
+class VariantButtons(JSComponent):
+    """A list of variants, each with a button that trains it beside the run on show."""
+
+    rows = param.List(default=[])  # of [what the button says, what to expect]
+
+    _esm = """
+    export function render({model, el}) {
+      const draw = () => {
+        const list = document.createElement('ul')
+        list.append(...model.rows.map(([train, expect], i) => {
+          const item = document.createElement('li'), button = document.createElement('button')
+          button.type = 'button'
+          button.textContent = `Train ${train} and compare`
+          button.addEventListener('click', () => model.send_msg({pick: i}))
+          item.append(button, expect ? `: ${expect}` : '')
+          return item
+        }))
+        el.replaceChildren(...(model.rows.length ? [list] : []))
+      }
+      model.on('rows', draw)
+      draw()
+    }
+    """
+
+    def __init__(self, page: PageContext) -> None:
+        look = "button { font: inherit; padding: 0; border: 0; background: none; cursor: pointer; "
+        look += "color: var(--accent); text-decoration: underline; text-align: left; }"
+        super().__init__(
+            stylesheets=[style("text"), look], sizing_mode="stretch_width", margin=0
+        )  # fmt: skip
+        self._page = page
+        self.variants: list[Variant] = []
+
+    def offer(self, variants: Sequence[Variant]) -> None:
+        """Offer these in place of those before."""
+        self.variants = list(variants)
+        self.rows = [[v.train, v.expect] for v in self.variants]
+
+    def _handle_msg(self, data: Any) -> None:
+        pick = data.get("pick") if isinstance(data, dict) else None
+        if isinstance(pick, int) and 0 <= pick < len(self.variants):
+            self._page.train_beside(self.variants[pick].settings)
+
+
 class Alternatives:
-    """An explore view of nothing but links; each fills the form and sets the run on show beside.
+    """An explore view of nothing but variants of the run on show.
 
     Args:
         page: The page that it stands on.
@@ -36,21 +81,15 @@ class Alternatives:
     ) -> None:
         self.title = title
         self.alt = ""
-        self.panel = text("")
-        self._page, self._offer = page, offer
+        self.panel = VariantButtons(page)
+        self._offer = offer
 
     def open(self, run: RunState) -> None:
         """Offer what this run did not do."""
         self.alt, others = self._offer(run)
-        items = ""
-        for other in others:
-            link = self._page.link(run=None, compare=run.id, **other.settings)
-            items += (
-                f"<li><a href='{escape(link, quote=True)}'>Train {escape(other.train)} and "
-                f"compare</a>: {escape(other.expect)}</li>"
-            )
-        self.panel.object = f"<ul>{items}</ul>" if items else ""
+        self.panel.offer(others)
 
     def clear(self, run: RunState) -> None:
         """Forget the run shown before."""
-        self.alt, self.panel.object = "", ""
+        self.alt = ""
+        self.panel.offer(())

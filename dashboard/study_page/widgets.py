@@ -90,15 +90,20 @@ def section(title: str, *parts: Any, visible: bool = True) -> Viewable:
 
 
 def markdown(source: str, css: str = "") -> list[Viewable]:
-    """Words of ours in the page's typography; a paragraph that begins with $$ is an equation."""
+    """Words of ours in the page's typography; a paragraph that holds $ is set by KaTeX."""
     parts: list[Viewable] = []
-    for mathematical, lines in groupby(source.strip().split("\n\n"), lambda p: p.startswith("$$")):
+    for mathematical, lines in groupby(source.strip().split("\n\n"), lambda p: "$" in p):
         pane = pn.pane.LaTeX if mathematical else pn.pane.Markdown
         parts += [
             pane(lines_of, stylesheets=[style("text"), css], sizing_mode="stretch_width", margin=0)
-            for lines_of in (lines if mathematical else ["\n\n".join(lines)])
+            for lines_of in (map(_inline, lines) if mathematical else ["\n\n".join(lines)])
         ]
     return parts
+
+
+def _inline(paragraph: str) -> str:
+    """A paragraph with formulas, its emphasized letters as formulas: KaTeX reads no Markdown."""
+    return paragraph if paragraph.startswith("$$") else re.sub(r"\*(\w+)\*", r"$\1$", paragraph)
 
 
 def collapsible(label: str, content: Viewable) -> list[Viewable]:

@@ -4,8 +4,8 @@
     table = measure(devices=["cpu"])        # every model, beside GPyTorch and scikit-learn
 
 `cases` declares what is measured, `builders` makes the models of the engine, `stock` those of
-others, `timing` has the one loop that times them, `peers` cites figures of programs that are not
-installed.
+GPyTorch and scikit-learn, `programs` those of the extra `peers`, `timing` has the one loop that
+times them, `peers` cites figures of programs that no package index has.
 """
 
 from scant.bench.cases import MODELS

@@ -1,7 +1,8 @@
 """The engine's models, built on the rows that their speed is measured on.
 
-Each function gives a model's trainer, or the model where it has none. Rows are moved to the
-device first, as the studies do, and the models that build themselves on a processor after.
+Each function gives a model's trainer, or the model where it has none. Rows are moved to their place
+(`On`) first, as the studies do, and the models that build themselves on a processor, or in double
+precision, after.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import torch
 from jaxtyping import Float
 from scant.bench import rows
 from scant.bench.graphs import Gradient
-from scant.bench.rows import seeded
+from scant.bench.rows import On, seeded
 from scant.bench.timing import Step
 from scant.kernels.patch.kernel import PatchKernel
 from scant.models.dfgp.model import DFGP
@@ -40,8 +41,7 @@ from scant.models.student_t import StudentT
 from scant.models.svgp import SVGP
 from torch import Tensor
 
-CPU = torch.device("cpu")
-DOUBLE = torch.float64
+HERE = On()
 FOR_EVER = 10**6  # steps of Adam that no measurement reaches the end of
 
 
@@ -66,21 +66,21 @@ def mtgpa(
     data: Supported,
     scheme: str = "adam",
     inducing: int = 100,
-    device: torch.device = CPU,
+    on: On = HERE,
     **of: Any,
 ) -> MTGPATrainer:
     """A Gaussian task for each that the rows have; `of` the training."""
     g, tasks = seeded(), int(data.task.max()) + 1
-    data = Supported(*(v.to(device) for v in data[:3]))
+    data = Supported(*map(on, data[:3]))
     model = MTGPA.build(
         data, ["gaussian"] * tasks, 2, g, inducing=inducing, natural=scheme == "natural"
     )
     return MTGPATrainer(model, data, g, scheme, **of)
 
 
-def _moved(data: Replicated, device: torch.device) -> Replicated:
+def _moved(data: Replicated, on: On) -> Replicated:
     parts = (data.output, data.replica, data.x, data.y, data.samplings)
-    return Replicated(*(v.to(device) for v in parts))
+    return Replicated(*map(on, parts))
 
 
 def hmogp_lv(
@@ -89,15 +89,16 @@ def hmogp_lv(
     batch: int = 0,
     outputs: int = 5,
     inputs: int = 32,
-    device: torch.device = CPU,
+    on: On = HERE,
     kind: type[HMOGPLV] = HMOGPLV,
 ) -> HMOGPLVTrainer:
     """So many inducing outputs and inputs; `kind` may be `LVMOGP`."""
-    g, data = seeded(), _moved(data, device)
-    model = kind.build(
-        data, g, n_inducing_outputs=outputs, n_inducing_inputs=inputs, dense=scheme == "lbfgs"
-    )
-    return HMOGPLVTrainer(model, data, g, scheme, batch=batch)
+    g, there = seeded(), _moved(data, On(on.device))
+    sizes = {"n_inducing_outputs": outputs, "n_inducing_inputs": inputs}
+    model = on(kind.build(there, g, **sizes, dense=scheme == "lbfgs"))
+    trainer = HMOGPLVTrainer(model, _moved(data, on), g, scheme, batch=batch)
+    model.layout = trainer.layout
+    return trainer
 
 
 def lvmogp(data: Replicated, **of: Any) -> HMOGPLVTrainer:
@@ -105,9 +106,10 @@ def lvmogp(data: Replicated, **of: Any) -> HMOGPLVTrainer:
     return hmogp_lv(data, kind=LVMOGP, **of)
 
 
-def hierarchy(data: Replicated, kind: str = "DHGP", device: torch.device = CPU, **of: Any) -> Any:
+def hierarchy(data: Replicated, kind: str = "DHGP", on: On = HERE, **of: Any) -> Any:
     """HGP, HGPInd or DHGP, `of` its class."""
-    return getattr(hgp, kind).build(_moved(data, device), **of)
+    data = _moved(data, on)
+    return on(getattr(hgp, kind).build(data, **of)).on(data)
 
 
 def mogp_ar(
@@ -119,7 +121,7 @@ def mogp_ar(
     name: str = "mogp-ar",
     batch: int = 200,
     sampled: int = 0,
-    device: torch.device = CPU,
+    on: On = HERE,
 ) -> MOGPARTrainer:
     """Random rows of outputs with so many classes each, and an RBF kernel."""
     g = seeded()
@@ -128,8 +130,8 @@ def mogp_ar(
     label = (torch.rand(n, generator=g) * torch.tensor(sizes)[output]).long()
     kernel = RbfArd(x, latent)
     prepared = kernel.prepare(x)
-    model = build_mogp(name, kernel, prepared, output, sizes, inducing, g).to(device)
-    x, output, label = (v.to(device) for v in (prepared, output, label))
+    model = on(build_mogp(name, kernel, prepared, output, sizes, inducing, g))
+    x, output, label = map(on, (prepared, output, label))
     return MOGPARTrainer(model, x, output, label, g, batch=batch, sampled=sampled)
 
 
@@ -142,7 +144,7 @@ def patches(
     name: str = "mogp-ar",
     batch: int = 50,
     sampled: int = 0,
-    device: torch.device = CPU,
+    on: On = HERE,
     each: int = 20,
 ) -> MOGPARTrainer:
     """So many drawings of `each` class, and the patch kernel."""
@@ -153,33 +155,22 @@ def patches(
     kernel = PatchKernel(20, 20, patch, n_latent=latent)
     g = seeded()
     prepared = kernel.prepare(rows.drawings(n, grey))
-    model = build_mogp(name, kernel, prepared, output, sizes, inducing, g).to(device)
-    label = (number - first[output]).to(device)
-    x, output = prepared.to(device), output.to(device)
+    model = on(build_mogp(name, kernel, prepared, output, sizes, inducing, g))
+    x, output, label = map(on, (prepared, output, number - first[output]))
     return MOGPARTrainer(model, x, output, label, g, batch=batch, sampled=sampled)
 
 
-def bgplvm(
-    n: int, d: int, m: int, device: torch.device = CPU, dtype: torch.dtype = DOUBLE
-) -> BGPLVM:
-    """Five latent dimensions."""
-    return BGPLVM.build(rows.outputs(n, d), 5, m, seeded()).to(device, dtype)
+def bgplvm(n: int, d: int, m: int, on: On = HERE) -> Any:
+    """A BGPLVM of five latent dimensions."""
+    return on(BGPLVM.build(rows.outputs(n, d), 5, m, seeded()))
 
 
-def sclvm(
-    n: int,
-    d: int,
-    q: int,
-    m: int,
-    classes: int = 2,
-    device: torch.device = CPU,
-    dtype: torch.dtype = DOUBLE,
-) -> SCLVM:
+def sclvm(n: int, d: int, q: int, m: int, classes: int = 2, on: On = HERE) -> Any:
     """Half of q dimensions shared; all classes but the first are rare, an eleventh together."""
     rare = max(n // 11 // (classes - 1), 1)
     label = (torch.arange(n) // rare + 1) * (torch.arange(n) < rare * (classes - 1))
     y = rows.outputs(n, d)
-    return SCLVM.build(y, label, classes, q // 2, q - q // 2, m, seeded()).to(device, dtype)
+    return on(SCLVM.build(y, label, classes, q // 2, q - q // 2, m, seeded()))
 
 
 def latent_training(model: BGPLVM | DGPLVM) -> GPLVMTrainer:
@@ -187,35 +178,33 @@ def latent_training(model: BGPLVM | DGPLVM) -> GPLVMTrainer:
     return GPLVMTrainer(model, adam=FOR_EVER)
 
 
-def dgplvm(
-    n: int, classes: int, d: int = 100, device: torch.device = CPU, dtype: torch.dtype = DOUBLE
-) -> DGPLVM:
-    """Five latent dimensions, classes of one size."""
-    return DGPLVM.build(rows.outputs(n, d), torch.arange(n) % classes, 5).to(device, dtype)
+def dgplvm(n: int, classes: int, d: int = 100, on: On = HERE) -> Any:
+    """A DGPLVM of five latent dimensions, classes of one size."""
+    return on(DGPLVM.build(rows.outputs(n, d), torch.arange(n) % classes, 5))
 
 
-def dfgp(views: list[Tensor], y: Tensor, device: torch.device = CPU, **of: Any) -> DFGPTrainer:
+def dfgp(views: list[Tensor], y: Tensor, on: On = HERE, **of: Any) -> DFGPTrainer:
     """Steps of Adam of a model built with `of`."""
-    model = DFGP.build([v.to(device) for v in views], y.to(device), **of)
+    model = on(DFGP.build([v.to(on.device) for v in views], y.to(on.device), **of))
     return DFGPTrainer(model, adam=FOR_EVER)
 
 
-def svgp(n: int, m: int, device: torch.device = CPU) -> SVGP:
-    """Twenty-seven inputs."""
-    x, y = (v.to(device) for v in rows.features(n))
-    return SVGP.build(x, y, inducing=m)
+def svgp(n: int, m: int, on: On = HERE) -> Any:
+    """An SVGP of twenty-seven inputs."""
+    x, y = (v.to(on.device) for v in rows.features(n))
+    return on(SVGP.build(x, y, inducing=m))
 
 
-def student_t(n: int, d: int = 27, device: torch.device = CPU) -> StudentT:
-    """Five degrees of freedom, a lengthscale an input."""
-    x, y = (v.to(device) for v in rows.features(n, d))
-    return StudentT.build(x, y, df=5)
+def student_t(n: int, d: int = 27, on: On = HERE) -> Any:
+    """A StudentT of five degrees of freedom, a lengthscale an input."""
+    x, y = (v.to(on.device) for v in rows.features(n, d))
+    return on(StudentT.build(x, y, df=5))
 
 
-def laplace(n: int, ard: bool = False, device: torch.device = CPU) -> LaplaceGPC:
-    """Twenty inputs; the mode is near where the last one was, as it is while it learns."""
-    x, y = (v.to(device) for v in rows.two_classes(n))
-    return LaplaceGPC.build(x, y, ard=ard)
+def laplace(n: int, ard: bool = False, on: On = HERE) -> Any:
+    """A LaplaceGPC of twenty inputs; the mode is near the last one, as it is while it learns."""
+    x, y = (v.to(on.device) for v in rows.two_classes(n))
+    return on(LaplaceGPC.build(x, y, ard=ard))
 
 
 def laplace_step(model: LaplaceGPC) -> Step:

@@ -7,12 +7,13 @@ classes those that a label can take; a model leaves out what it does not have.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
-from scant.bench import steps
+from scant.bench import programs, steps
+from scant.bench.rows import DOUBLE, On
 from scant.bench.timing import Step
 from scant.errors import NotFound
 
@@ -31,18 +32,20 @@ class Case:
     varies: str
     sizes: Mapping[str, int]
     build: Callable[..., Step]
-    cuda: bool
+    cuda: bool = True
+    double: str = ""
+    needs: str = ""
+    workers: int = 1
 
-    @property
-    def dtypes(self) -> tuple[torch.dtype, ...]:
-        """Precisions that it can be built in."""
-        single = "dtype" in inspect.signature(self.build).parameters
-        return (torch.float64, torch.float32) if single else (torch.float64,)
+    def refused(self, dtype: torch.dtype = DOUBLE) -> str:
+        """Why it cannot be measured here in this precision, a sentence; nothing where it can."""
+        if self.double and dtype != DOUBLE:
+            return self.double
+        return programs.missing(self.needs) if self.needs else ""
 
-    def step(self, device: torch.device, dtype: torch.dtype = torch.float64) -> Step:
-        """Build it on a device, in one of its `dtypes`."""
-        precision = {} if dtype == torch.float64 else {"dtype": dtype}
-        return self.build(device=device, **precision, **self.sizes)
+    def step(self, device: torch.device, dtype: torch.dtype = DOUBLE) -> Step:
+        """Build it on a device, in a precision."""
+        return self.build(on=On(device, dtype), **self.sizes)
 
 
 @dataclass(frozen=True)
@@ -53,10 +56,13 @@ class Sweep:
         model: Whose work it is.
         method: Who does it.
         work: What a step is.
-        build: From the sizes by name, and `device`, to a step.
+        build: From the sizes by name, and `on` (`scant.bench.rows.On`), to a step.
         base: The sizes where the others vary.
         over: What else each takes; empty: the base alone is measured.
         cuda: Whether it can run there.
+        double: Why it is measured in double precision alone; empty: it is not.
+        needs: A package of the extra `peers`.
+        workers: Processes that share its work; of several the clock alone tells the time.
     """
 
     model: str
@@ -66,16 +72,17 @@ class Sweep:
     base: Mapping[str, int]
     over: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     cuda: bool = True
+    double: str = ""
+    needs: str = ""
+    workers: int = 1
 
     def cases(self, quick: bool = False) -> list[Case]:
         """The base, then each size's others; `quick`: the first of these alone."""
         points = [(BASE, self.base)]
         for name, values in self.over.items():
             points += [(name, {**self.base, name: v}) for v in values[: 1 if quick else None]]
-        return [
-            Case(self.model, self.method, self.work, varies, sizes, self.build, self.cuda)
-            for varies, sizes in points
-        ]
+        own = self.build, self.cuda, self.double, self.needs, self.workers
+        return [Case(self.model, self.method, self.work, *point, *own) for point in points]
 
 
 # 8 inputs where scikit-learn is among the methods: its gradient is a matrix a lengthscale.
@@ -97,13 +104,42 @@ OVER_LABELS = {"n": (100, 250, 1000)}
 OVER_CLASSES = {"classes": (100, 400)}
 OVER_POINTS = {"n": (1000, 16_000), "m": (10, 100)}
 TWO = {"n": 500, "classes": 2}
+NUMPY = "It computes in double precision alone, by NumPy and SciPy."
+TENSORFLOW = "GPflow's precision is one for the whole process, and double by default."
+IN_SKLEARN: Mapping[str, Any] = {"cuda": False, "double": NUMPY}
+IN_GPFLOW: Mapping[str, Any] = {
+    "cuda": False,
+    "double": TENSORFLOW,
+    "needs": programs.GPFLOW,
+}
+IN_GPY: Mapping[str, Any] = {**IN_SKLEARN, "needs": programs.GPY}
+IN_RAIL: Mapping[str, Any] = {**IN_SKLEARN, "needs": programs.RAIL}
 
 SWEEPS = (
     Sweep("gpz", "Scant VC", LBFGS, steps.gpz("VC"), GALAXIES, OVER_GPZ),
     Sweep("gpz", "Scant VD", LBFGS, steps.gpz("VD"), GALAXIES, {"m": (100,)}),
     Sweep("gpz", "Scant VL", LBFGS, steps.gpz("VL"), GALAXIES, {"m": (100,)}),
+    *(
+        Sweep(
+            "gpz",
+            f"Scant VC, {workers} worker{'s'[: workers - 1]}",
+            GRADIENT,
+            steps.many_rows(workers),
+            {"n": 500_000, "m": 25},
+            cuda=False,
+            double="" if workers == 1 else "Several processes are compared in double precision.",
+            workers=workers,
+        )
+        for workers in (1, 2)
+    ),
     Sweep("gpz", "Scant VC, bands missing", "predict", steps.missing_bands, GALAXIES),
     Sweep("gpz", "GPyTorch SVGP", ADAM, steps.galaxies_sparse, GALAXIES, OVER_GPZ),
+    *(
+        Sweep(
+            "gpz", f"RAIL's GPz {c}", GRADIENT, programs.rail(c), GALAXIES, {"m": (100,)}, **IN_RAIL
+        )
+        for c in ("VC", "VD", "VL")
+    ),
     Sweep("mtgpa", "Scant", ADAM, steps.mtgpa(), CELLS, {"n": (240, 2080), "m": (50, 25, 200)}),
     Sweep("mtgpa", "Scant, natural", NATURAL, steps.mtgpa("natural"), CELLS),
     Sweep(
@@ -224,6 +260,24 @@ SWEEPS = (
         {"n": (250,), "m": (25,)},
     ),
     Sweep(
+        "bgplvm",
+        "GPflow BayesianGPLVM",
+        GRADIENT,
+        programs.gpflow_latent,
+        {"n": 500, "m": 50},
+        {"n": (1000,), "m": (25,)},
+        **IN_GPFLOW,
+    ),
+    Sweep(
+        "bgplvm",
+        "GPy BayesianGPLVM",
+        GRADIENT,
+        programs.gpy_latent,
+        {"n": 500, "m": 50},
+        {"n": (1000,), "m": (25,)},
+        **IN_GPY,
+    ),
+    Sweep(
         "dgplvm",
         "Scant",
         GRADIENT,
@@ -249,7 +303,7 @@ SWEEPS = (
         steps.regressor(NARROW),
         LABELS,
         OVER_LABELS,
-        cuda=False,
+        **IN_SKLEARN,
     ),
     Sweep("laplace", "Scant", GRADIENT, steps.laplace(False), TWO, OVER_LABELS),
     Sweep("laplace", "Scant, ARD", GRADIENT, steps.laplace(True), TWO, {"n": (100, 250)}),
@@ -262,7 +316,7 @@ SWEEPS = (
         steps.sklearn_laplace(False),
         TWO,
         OVER_LABELS,
-        cuda=False,
+        **IN_SKLEARN,
     ),
     Sweep(
         "laplace",
@@ -271,10 +325,23 @@ SWEEPS = (
         steps.sklearn_laplace(True),
         TWO,
         {"n": (100, 250)},
-        cuda=False,
+        **IN_SKLEARN,
     ),
+    Sweep(
+        "laplace",
+        "GPflow VGP",
+        GRADIENT,
+        programs.gpflow_classes,
+        TWO,
+        {"n": (100, 250)},
+        **IN_GPFLOW,
+    ),
+    Sweep("laplace", "GPy Laplace", GRADIENT, programs.gpy_laplace, TWO, {"n": (250,)}, **IN_GPY),
     Sweep("svgp", "Scant", ADAM, steps.svgp, POINTS, OVER_POINTS),
     Sweep("svgp", "GPyTorch SVGP", ADAM, steps.gpytorch_sparse, POINTS, OVER_POINTS),
+    Sweep(
+        "svgp", "GPflow SGPR", GRADIENT, programs.gpflow_sparse, POINTS, {"n": (1000,)}, **IN_GPFLOW
+    ),
 )
 MODELS = tuple(dict.fromkeys(sweep.model for sweep in SWEEPS))
 

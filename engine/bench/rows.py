@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import torch
 from jaxtyping import Float, Int
 from scant.kernels.box_average.support import boxes
 from scant.models.mtgpa.prior import Data as Supported
 from scant.models.replicated.data import Data as Replicated
 from torch import Tensor
+
+CPU, DOUBLE = torch.device("cpu"), torch.float64
+
+
+class On(NamedTuple):
+    """Where a case's rows and models go, and in which precision their numbers are."""
+
+    device: torch.device = CPU
+    dtype: torch.dtype = DOUBLE
+
+    def __call__(self, value: Any) -> Any:
+        """A module there; or a tensor, in that precision where it is not of whole numbers."""
+        whole = isinstance(value, Tensor) and not value.is_floating_point()
+        return value.to(self.device) if whole else value.to(self.device, self.dtype)
 
 
 def seeded(seed: int = 0) -> torch.Generator:

@@ -62,13 +62,15 @@ def compared(
             report, found, times = _with_rivals(report, comparison, max(seconds, SECONDS))
             result = replace(result, seconds={**result.seconds, **times})
     order = comparison.scores if comparison is not None else ()
-    for kind, scores in (("point", verdict.POINT), ("density", verdict.DENSITY)):
+    contests: list[Contest | None] = []
+    for scores in (verdict.POINT, verdict.DENSITY):
         names = [n for n in order if n in scores] or list(scores)
         contest = verdict.contest(report.metrics, names)
         if usable and contest is not None and comparison is not None and contest.score in SCORES:
             contest, spread = _interval(comparison, found.get(contest.rival), contest, seed)
             report = replace(report, metrics=_spread(report.metrics, contest.score, spread))
-        result = replace(result, **{kind: contest})
+        contests.append(contest)
+    result = replace(result, point=contests[0], density=contests[1])
     if result.contests:
         known = {r.name: r.code for r in _all(comparison)}
         result = replace(result, code=known.get(result.other.rival, ""))

@@ -28,7 +28,7 @@ class Questions:
 
         Args:
             run: The run.
-            request: "predict" (a table), or "explore" (a question) and "asked" (its arguments).
+            request: As `workers.answers.answer` takes it, but for the run, which is added.
 
         Raises:
             NotFound: There is no such run, or it has left no model.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -32,6 +33,7 @@ from scant.runs.workers.client import WorkerClient
 from scant.runs.workers.protocol import Workers
 from scant.store import UPLOAD_DAYS, RunRecord, Store
 from scant.studies import entry
+from scant.studies.predicted_columns import FilePrediction
 
 
 @dataclass(frozen=True)
@@ -224,6 +226,29 @@ class RunService:
             Unavailable: No worker is up, nor has one come up for a while.
         """
         answer: pd.DataFrame = await self.questions.ask(run, {"predict": table})
+        return answer
+
+    async def predict_file(self, run: str, name: str, content: bytes) -> FilePrediction:
+        """A file predicted by a finished run's model. Raises as `predict` does.
+
+        Args:
+            run: The run.
+            name: Of the file; its ending names the format, in which the answer comes, too.
+            content: Its bytes.
+        """
+        answer: FilePrediction = await self.questions.ask(run, {"file": (name, content)})
+        return answer
+
+    async def predictions(self, run: str) -> bytes:
+        """The whole table of a run, predicted by its model: a ZIP. Raises as `predict` does."""
+
+        def given() -> tuple[str, bytes | None]:
+            data = self.store.run(run).data
+            upload = data.removeprefix("upload:")
+            return data, self.store.upload_parquet(upload) if upload != data else None
+
+        data, table = await asyncio.to_thread(given)
+        answer: bytes = await self.questions.ask(run, {"own": data, "table": table})
         return answer
 
     async def explore(

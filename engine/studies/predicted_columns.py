@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from scant.studies.base import ArraySpec, Entry, array_specs
 from scant.tables.schema import TableSchema
@@ -24,6 +25,23 @@ _ROLE = ArraySpec(
     ROLE, "n", "word", "what the row was for in this run: train, validation or test; pool: the "
     "expert could be asked about it; empty: nothing",
 )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class FilePrediction:
+    """What came of a file that was predicted.
+
+    Attributes:
+        content: A ZIP of the predictions and of columns.md.
+        rows: How many were predicted.
+        outside: Those that lie outside what was learned.
+        notes: What was inferred of the table, or looks suspicious.
+    """
+
+    content: bytes
+    rows: int
+    outside: int
+    notes: tuple[str, ...]
 
 
 def of_values(unit: str, own: str, new: str = "a new observation") -> tuple[ArraySpec, ...]:

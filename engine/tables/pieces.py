@@ -85,16 +85,21 @@ def pieces(path: Path, columns: int) -> tuple[Style, Iterator[Piece]]:
     """
     regular(path)
     if ending(path) in PARQUET:
-        return Style(), _batches(path)
+        return Style(), _batches(path, columns)
     return _text(path, columns)
 
 
-def _batches(path: Path) -> Iterator[Piece]:
+def _batches(path: Path, columns: int) -> Iterator[Piece]:
     try:
         with parquet.ParquetFile(path) as file:
             total, start = file.metadata.num_rows, 0
             if not total:
                 raise BadInput(f"{path.name} has no rows; give those that are to be predicted.")
+            if file.metadata.num_columns > columns:
+                raise BadInput(
+                    f"{path.name} has {file.metadata.num_columns:,} columns and the limit is "
+                    f"{columns:,}; keep the columns you need."
+                )
             for batch in file.iter_batches(ROWS):
                 table = pa.Table.from_batches([batch])
                 frame = table.to_pandas(ignore_metadata=True, types_mapper=pd.ArrowDtype)
@@ -109,8 +114,9 @@ def _batches(path: Path) -> Iterator[Piece]:
 
 
 def _piece(frame: pd.DataFrame, share: float) -> Piece:
-    frame.columns = pd.Index([str(name) for name in frame.columns])
-    return Piece(frame, {n: from_series(n, frame[n]) for n in frame}, share)
+    names = [str(name) for name in frame.columns]
+    frame.columns = pd.Index(names)
+    return Piece(frame, {name: from_series(name, frame[name]) for name in names}, share)
 
 
 def _text(path: Path, columns: int) -> tuple[Style, Iterator[Piece]]:
@@ -172,10 +178,10 @@ def _blocks(path: Path) -> Iterator[tuple[str, float]]:
             file.seek(0)
             with io.TextIOWrapper(file, encoding, newline="") as lines:
                 while text := lines.read(_CHARACTERS):
-                    text += lines.readline()
+                    text += _line(lines, path.name)
                     # A cell may have line breaks in it; a quotation mark may stand alone.
                     while text.count('"') % 2 and len(text) < 2 * _CHARACTERS:
-                        if not (more := lines.readline()):
+                        if not (more := _line(lines, path.name)):
                             break
                         text += more
                     yield text, min(whole.tell() / size, 1.0)
@@ -188,6 +194,16 @@ def _blocks(path: Path) -> Iterator[tuple[str, float]]:
             ) from None
         except OSError as error:
             raise BadInput(f"{path.name} cannot be read: {error.strerror}; check it.") from None
+
+
+def _line(lines: io.TextIOWrapper, name: str) -> str:
+    """The rest of a line; what is packed may have no end."""
+    line = lines.readline(_CHARACTERS)
+    if len(line) >= _CHARACTERS:
+        raise BadInput(
+            f"{name} has a line of over {_CHARACTERS:,} characters; give each row a line."
+        )
+    return line
 
 
 def _encoding(head: bytes, name: str) -> str:

@@ -77,7 +77,8 @@ def train(
     if checkpoint is not None:
         loop.resume(checkpoint)
     total = study.restarts * study.max_steps * (2 if again else 1)
-    yield Started(study.device.type, total, loop.at.step, study.metadata)
+    metadata = {**study.metadata, "threads": torch.get_num_threads()}
+    yield Started(study.device.type, total, loop.at.step, metadata)
     for text in study.notes:
         yield Note(text)
     yield from loop.run(control)
@@ -90,8 +91,9 @@ class _Loop:
         clock: Callable[[], float],
         own: bool = False,
         again: Callable[[], Study] | None = None,
+        scored: bool = True,
     ) -> None:
-        self.study, self.own = study, own
+        self.study, self.own, self.scored = study, own, scored
         self.clock = clock
         self.again = again
         self.at = Position()
@@ -150,7 +152,7 @@ class _Loop:
         A checkpoint of it is one of the first fit's end, from where its report is made anew.
         """
         yield self.checkpoint()
-        events, at = _Loop(study, self.clock).run(control), self.at
+        events, at = _Loop(study, self.clock, scored=False).run(control), self.at
         rows = int(study.metadata["rows"]["training"])
         for event in refitted(events, rows, at.step, at.restart, at.seconds, end.report):
             match event:
@@ -242,14 +244,18 @@ class _Loop:
             return
         study = self.study
         report = study.finalize(self.kept)
-        report = compared(
-            report,
-            study.comparison(report),
-            self.at.seconds,
-            own=self.own,
-            rivals=self.own and getattr(study.settings, "baselines", True),
-            seed=study.settings.seed,
-        )
+        if self.scored:
+            rivals = self.own and getattr(study.settings, "baselines", True)
+            if rivals:
+                yield Note("Training has ended; general tools are fitted to the same rows.")
+            report = compared(
+                report,
+                study.comparison(report),
+                self.at.seconds,
+                own=self.own,
+                rivals=rivals,
+                seed=study.settings.seed,
+            )
         done = state in (State.CONVERGED, State.FINISHED)
         if done and report.verdict is not None and report.verdict.nothing:
             nothing = report.verdict.nothing

@@ -136,7 +136,7 @@ def _column(name: str, values: pd.Series[Any]) -> tuple[str, ...]:
         told = f"{known.min():.6g} to {known.max():.6g}, median {known.median():.6g}"
     else:
         levels = known.astype(str).value_counts()
-        told = ", ".join(f"{level[:40]} ({n:,})" for level, n in levels.head(6).items())
+        told = ", ".join(f"{str(level)[:40]} ({n:,})" for level, n in levels.head(6).items())
         told += f", {len(levels) - 6:,} more" if len(levels) > 6 else ""
     return name, str(values.dtype), f"{len(known):,}", f"{len(values) - len(known):,}", told
 

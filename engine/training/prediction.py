@@ -17,17 +17,19 @@ import pyarrow as pa
 import torch
 from scant.data_sources.open import open_table
 from scant.errors import BadInput
-from scant.studies import Entry, entry
-from scant.studies.predicted_columns import ROLE, data_dictionary, plain
+from scant.studies import Entry, Settings, entry
+from scant.studies.predicted_columns import ROLE, FilePrediction, data_dictionary, plain
 from scant.studies.predicted_table import FILE, with_columns
 from scant.studies.protocol import FittedStudy, study_class
 from scant.tables.assembly import assemble, suggest_mapping
 from scant.tables.cells import Cells, from_series
 from scant.tables.checks import Diagnostics
 from scant.tables.csv_safety import safe_for_spreadsheet
+from scant.tables.encoding import regular
 from scant.tables.images.image_table import SIDE, is_archive, read_image_table
 from scant.tables.pieces import Piece, Style, ending, pieces, write
 
+UPLOADED_ROWS = 1_000_000  # that a page has predicted at once; packed, they may take no room
 COLUMNS, HEADING = "columns.md", "# Columns of these predictions"
 
 
@@ -74,7 +76,7 @@ def predict_file(
     ending(out)
     if out.resolve() == source.resolve():
         raise BadInput(f"{out.name} is the table itself; name another file for the predictions.")
-    style, rows = _opened(study, spec, source)
+    style, rows = _opened(study.settings, spec, source)
     seen: list[str] = []
     names: tuple[list[str], list[str]] = ([], [])
     count = [0, 0]
@@ -82,9 +84,9 @@ def predict_file(
     def told() -> Iterator[pd.DataFrame]:
         for piece in _whole(rows) if getattr(study, "together", "") else rows:
             frame = predicted(study, spec, piece, source.name, seen)
-            names[0][:], names[1][:] = list(piece.frame), list(frame)
+            names[0][:], names[1][:] = list(map(str, piece.frame)), list(map(str, frame))
             count[0] += len(frame)
-            flags = [c for c in frame if c not in names[0] and c.endswith("outside")]
+            flags = [c for c in names[1] if c not in names[0] and c.endswith("outside")]
             count[1] += int(frame[flags].to_numpy().sum())
             progress(piece.share, count[0])
             yield frame
@@ -115,19 +117,49 @@ def predicted(
     Raises:
         BadInput: As `predict_file`.
     """
-    first = not notes
-    findings = Diagnostics(file, piece.frame.index.to_numpy())
-    named = suggest_mapping(piece.cells, spec.table, "predict")
-    reads: list[str] | None = study.inputs or None
+    query = _query(study.settings, spec, piece, file, study.inputs, notes)
+    try:
+        told = study.predict(query)
+    except BadInput as error:
+        sentence = str(error)
+        raise BadInput(sentence if file in sentence else f"{file}: {sentence}") from None
+    added = told.iloc[:, query.shape[1] :]
+    return with_columns(piece.frame, {str(name): added[name].to_numpy() for name in added})
+
+
+def check_file(settings: Settings, source: Path) -> tuple[str, ...]:
+    """Whether a file can be predicted, as far as can be told before there is a model; the notes.
+
+    Raises:
+        BadInput: As `predict_file`.
+    """
+    spec = entry(settings.study)
+    seen: list[str] = []
+    for piece in _opened(settings, spec, source)[1]:
+        _query(settings, spec, piece, source.name, [], seen)
+    return tuple(dict.fromkeys(seen))
+
+
+def result_name(source: Path) -> str:
+    """What the predictions of a file are called: in its format, of images as CSV."""
+    return f"predictions{'.csv' if source.name.lower().endswith('.zip') else ending(source)}"
+
+
+def _query(
+    settings: Settings, spec: Entry, piece: Piece, file: str, inputs: list[str], notes: list[str]
+) -> pd.DataFrame:
+    """A piece as the study takes it, under the names of its schema; see `predicted`."""
+    reads: list[str] | None = inputs or None
     if reads is not None and spec.table.boxes:  # a dimension is a point or a box
-        there = set(named.values())
+        there = suggest_mapping(piece.cells, spec.table, "predict").values()
         reads = [name for name in reads if name in there]
+    findings = Diagnostics(file, piece.frame.index.to_numpy())
     setting = spec.table.target_setting
     table = assemble(
         piece.cells,
         spec.table,
         findings,
-        target=str(getattr(study.settings, setting)) if setting else None,
+        target=str(getattr(settings, setting)) if setting else None,
         purpose="predict",
         features=reads if spec.table.features else None,
     )
@@ -135,27 +167,22 @@ def predicted(
         more = len(findings.problems) - 1
         also = f" ({more} more problem{'s' * (more > 1)} in this table.)" if more else ""
         raise BadInput(findings.problems[0] + also)
-    if first:
+    if not notes:
         notes += [*piece.notes, *table.notes]
     query = table.frame.set_axis(piece.frame.index)
     query.attrs = {FILE: file}
-    try:
-        told = study.predict(query)
-    except BadInput as error:
-        sentence = str(error)
-        raise BadInput(sentence if file in sentence else f"{file}: {sentence}") from None
-    added = told.iloc[:, query.shape[1] :]
-    return with_columns(piece.frame, {name: added[name].to_numpy() for name in added})
+    return query
 
 
-def _opened(study: FittedStudy, spec: Entry, source: Path) -> tuple[Style, Iterator[Piece]]:
+def _opened(settings: Settings, spec: Entry, source: Path) -> tuple[Style, Iterator[Piece]]:
     """A file's rows; those of a ZIP of images at once."""
+    regular(source)
     if not spec.table.images or not source.name.lower().endswith(".zip"):
         return pieces(source, spec.table.maximum_columns)
-    size = int(getattr(study.settings, "size", SIDE))
+    size = int(getattr(settings, "size", SIDE))
     table = read_image_table(source, spec.table, size=size, purpose="predict")
     frame = table.frame.set_axis(table.rows + 2 if table.rows[0] == 0 else table.rows)
-    own = {name: from_series(name, frame[name]) for name in frame}
+    own = {str(name): from_series(str(name), frame[name]) for name in frame}
     return Style(), iter([Piece(frame, own, 1.0, table.notes)])
 
 
@@ -188,7 +215,7 @@ def _dictionary(out: Path, text: str) -> Path:
 # --- downloads of the pages ---------------------------------------------------------------------
 
 
-def predict_upload(study: FittedStudy, name: str, content: bytes) -> bytes:
+def predict_upload(study: FittedStudy, name: str, content: bytes) -> FilePrediction:
     """A file that a visitor sent, predicted: a ZIP of the same format and its data dictionary.
 
     Args:
@@ -199,6 +226,14 @@ def predict_upload(study: FittedStudy, name: str, content: bytes) -> bytes:
     Raises:
         BadInput: As `predict_file`.
     """
+
+    def bounded(share: float, rows: int) -> None:
+        if rows > UPLOADED_ROWS:
+            raise BadInput(
+                f"{name} has over {UPLOADED_ROWS:,} rows; `scant predict` takes any number on your "
+                "own machine, or send it in parts."
+            )
+
     with tempfile.TemporaryDirectory(prefix="scant-") as folder:
         given = Path(name.replace("\\", "/")).name[-100:].lstrip(".") or "table.csv"
         source = Path(folder) / "given" / given
@@ -207,10 +242,10 @@ def predict_upload(study: FittedStudy, name: str, content: bytes) -> bytes:
         images = entry(study.settings.study).table.images and is_archive(given, content)
         if images and source.suffix.lower() != ".zip":
             source = source.rename(source.with_suffix(".zip"))
-        result = ".csv" if images else ending(source)
-        out = Path(folder) / f"predictions{result}"
-        made = predict_file(study, source, out)
-        return _zipped({out.name: out.read_bytes(), COLUMNS: made.dictionary.read_bytes()})
+        out = Path(folder) / result_name(source)
+        made = predict_file(study, source, out, bounded)
+        files = {out.name: out.read_bytes(), COLUMNS: made.dictionary.read_bytes()}
+        return FilePrediction(_zipped(files), made.rows, made.outside, made.notes)
 
 
 def predict_own(
@@ -242,10 +277,10 @@ def predict_own(
     columns = {ROLE: roles, **{str(name): added[name].to_numpy() for name in added}}
     whole = with_columns(frame[given], columns)
     files = {"predictions.csv": _csv(whole)}
-    every = list(whole)
+    every = [str(c) for c in whole]
     if hasattr(study, "map") and len(drawn := study.map()):
         files["map.csv"] = _csv(drawn)
-        every += [c for c in drawn if c not in every]
+        every += [str(c) for c in drawn if c not in every]
     return _zipped({**files, COLUMNS: data_dictionary(spec, given, every).encode()})
 
 

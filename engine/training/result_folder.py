@@ -8,7 +8,7 @@ import math
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -26,8 +26,14 @@ DIGEST = "model_sha256"  # in settings.json, by which a damaged model is known
 
 
 def settings_record(study: str, settings: Mapping[str, Any], data: str) -> dict[str, Any]:
-    """The content of settings.json: all that is needed to run the same fit again."""
-    return {"study": study, "settings": dict(settings), "data": data, "version": __version__}
+    """The content of settings.json: all that is needed to run the same fit again.
+
+    `threads` is how many torch uses in this process: the last digits depend on it.
+    """
+    import torch
+
+    about = {"data": data, "version": __version__, "threads": torch.get_num_threads()}
+    return {"study": study, "settings": dict(settings), **about}
 
 
 def metrics_record(end: Finished) -> dict[str, Any]:
@@ -68,7 +74,7 @@ def write(
     end: Finished,
     steps: Sequence[Progress],
     model: bytes | None,
-    predictions: pd.DataFrame | None = None,
+    further: Iterable[Path] = (),
     card: str = "",
 ) -> None:
     """Write a fit's folder, all of it or nothing; an earlier result there is replaced.
@@ -79,7 +85,7 @@ def write(
         end: The last event of the fit.
         steps: Its curve.
         model: The blob of its `Fitted` event, None where it left none.
-        predictions: The table of --predict with its columns added.
+        further: Files that are moved into it, such as predictions.
         card: The run's model card in Markdown (see `training.model_card`).
     """
     check_folder(out)
@@ -97,8 +103,8 @@ def write(
         trace.to_csv(making / "trace.csv", index=False)
         if model is not None:
             (making / MODEL).write_bytes(model)
-        if predictions is not None:
-            predictions.to_csv(making / "predictions.csv", index=False)
+        for file in further:
+            shutil.move(file, making / file.name)
         if card:
             (making / f"{CARD}.md").write_text(card, encoding="utf-8")
             (making / f"{CARD}.html").write_text(page(card), encoding="utf-8")

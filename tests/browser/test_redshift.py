@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
+from zipfile import ZipFile
 
 import numpy as np
+import pandas as pd
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
@@ -21,6 +23,7 @@ from tests.browser.visiting import (
     status,
     use_and_train,
 )
+from tests.paths import TEMPLATES
 
 SMALL = "training_size=200&validation_size=80&test_size=120&n_basis=4&max_steps=25&restarts=1"
 LONG = "training_size=1500&n_basis=40&max_steps=5000&patience=0&restarts=1&test_size=120"
@@ -47,6 +50,8 @@ def test_it_opens_alive_and_every_figure_says_what_it_shows(redshift: Page) -> N
     ):  # fmt: skip
         expect(come_to(redshift, title)).to_contain_text(re.compile(r"\d"), timeout=PATIENCE)
     expect(reading(redshift, "What if a band")).to_contain_text("Most likely", timeout=PATIENCE)
+    verdict = redshift.locator("[data-part=verdict]")
+    expect(verdict).to_contain_text(re.compile("RMSE: this run .* random forest .*"))
     labels = [f.get_attribute("aria-label") or "" for f in redshift.get_by_role("img").all()]
     plots = [label for label in labels if ". " in label]
     assert len(plots) >= 15
@@ -175,20 +180,59 @@ def test_zooming_holds_the_curve_until_follow(redshift: Page) -> None:
     expect(button(redshift, "Follow")).to_be_hidden(timeout=PATIENCE)
 
 
+def test_a_table_is_predicted_without_training_as_often_as_one_likes(
+    redshift: Page, tmp_path: Path
+) -> None:
+    button(redshift, "Predict a table").click()
+    said = "A file of at most 100 MB with the columns"
+    expect(redshift.get_by_text(said)).to_be_visible(timeout=PATIENCE)
+    chosen = redshift.locator("input[type=file]").last
+    bad = b"height,width\n1,2\n3,4\n"
+    chosen.set_input_files({"name": "bad.csv", "mimeType": "text/csv", "buffer": bad})
+    alert = redshift.locator("p.error[role=alert]")
+    expect(alert).to_contain_text("bad.csv lacks the column", timeout=PATIENCE)
+    rows = pd.read_csv(TEMPLATES / "redshift.csv").drop(columns="z").head(30)
+    rows.insert(0, "objid", range(30))
+    for count in (30, 12):
+        table = rows.head(count).to_csv(index=False).encode()
+        file = {"name": "mine.csv", "mimeType": "text/csv", "buffer": table}
+        redshift.locator("input[type=file]").last.set_input_files(file)
+        expect(redshift.get_by_text(f"mine.csv: {count} rows predicted.")).to_be_visible(
+            timeout=PATIENCE
+        )
+        with redshift.expect_download(timeout=PATIENCE) as waiting:
+            button(redshift, "Download the predictions").click()
+        assert waiting.value.suggested_filename == "mine.predictions.zip"
+        waiting.value.save_as(tmp_path / "mine.zip")
+        with ZipFile(tmp_path / "mine.zip") as made:
+            told = pd.read_csv(made.open("predictions.csv"))
+        assert list(told)[:2] == ["objid", "mag_u"]
+        assert len(told) == count
+        assert told["lo95"].lt(told["mean"]).all()
+    button(redshift, "Predict a table").click()
+
+
 def test_downloads_hold_the_run_and_figures_open_alone_and_offline(
     redshift: Page, browser: Browser, tmp_path: Path
 ) -> None:
     for name, word in (
         ("Script", "scant.fit("),
-        ("Predictions", "z_mean"),
         ("All figures", "Bokeh"),
     ):
         with redshift.expect_download(timeout=PATIENCE) as waiting:
             button(redshift, name).click()
         waiting.value.save_as(tmp_path / f"{name}.html")
         assert word in (tmp_path / f"{name}.html").read_text(encoding="utf-8")
-    rows = (tmp_path / "Predictions.html").read_text(encoding="utf-8").splitlines()
-    assert len(rows) == 1 + 2000  # every test row, though the page shows a thousand
+    with redshift.expect_download(timeout=PATIENCE) as waiting:
+        button(redshift, "Predictions").click()
+    waiting.value.save_as(tmp_path / "predictions.zip")
+    with ZipFile(tmp_path / "predictions.zip") as made:
+        told = pd.read_csv(made.open("predictions.csv"), keep_default_na=False)
+        words = made.read("columns.md").decode()
+    assert (told["role"] == "test").sum() == 2000  # though the page shows a thousand
+    assert set(told["role"]) >= {"train", "validation"}
+    assert {"mag_u", "z", "mean", "lo95", "hi95", "outside"} <= set(told)
+    assert "| std_model |" in words
     offline = browser.new_context(offline=True)
     try:
         page = offline.new_page()

@@ -25,6 +25,7 @@ from scant.runs.access import may_steer, presenter_code
 from scant.runs.limits import Limits
 from scant.store import RunRecord, Store
 from scant.studies import entry
+from scant.studies.predicted_columns import FilePrediction
 
 
 class FakeService:
@@ -98,6 +99,15 @@ class FakeService:
     async def explore(self, run: str, question: str, asked: Any) -> dict[str, np.ndarray]:
         await asyncio.sleep(asked.get("delay", 0))
         return {"answer": np.array([asked.get("value", 0)])}
+
+    async def predict_file(self, run: str, name: str, content: bytes) -> FilePrediction:
+        await asyncio.sleep(0)
+        if b"mag" not in content:
+            raise BadInput(f"{name} lacks the column 'mag_u' that the model was trained on.")
+        return FilePrediction(b"zip of " + content, content.count(b"\n") - 1, 2, ("<b>note</b>",))
+
+    async def predictions(self, run: str) -> bytes:
+        return f"predictions of {run}".encode()
 
     def _go(self, run: str, step: int) -> None:
         task = asyncio.get_running_loop().create_task(self._train(run, step))

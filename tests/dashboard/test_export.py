@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import re
@@ -47,6 +48,18 @@ def run(data: str = "demo", report: Report | None = None, **metadata: Any) -> An
 
 def report(**arrays: np.ndarray) -> Report:
     return Report((Metric("this run", "RMSE", 0.05), Metric("=cmd|calc", "RMSE", 0.1)), arrays)
+
+
+def test_the_model_card_is_of_the_run_and_of_the_table_where_it_is_at_hand() -> None:
+    ended = run("upload:7", report(), rows={"training": 60})
+    vars(ended).update(reason="It converged.", device="cpu")
+    made = export.model_card(ended, pd.DataFrame({"g": [1.0, np.nan]}), b"model")
+    assert "Fitted to table.csv. 2 rows, 1 columns; 1 of 2 cells are missing." in made
+    assert "- SHA-256 of the table: ab12" in made
+    assert f"- SHA-256 of the model: {hashlib.sha256(b'model').hexdigest()}" in made
+    assert "- training: 60 rows" in made
+    with pytest.raises(BadInput, match="has no result yet"):
+        export.model_card(run(), None, None)
 
 
 @pytest.fixture(scope="module")
@@ -112,43 +125,6 @@ def test_metrics_are_safe_in_a_spreadsheet() -> None:
     table = pd.read_csv(io.StringIO(export.metrics_csv(run(report=report()))))
     assert table["method"].tolist() == ["this run", "'=cmd|calc"]
     assert table["value"].tolist() == [0.05, 0.1]
-
-
-def test_predictions_have_a_row_a_test_row_and_the_bands_by_name() -> None:
-    arrays = {"z_true": np.array([0.1, 0.2]), "features": np.array([[1.0, np.nan], [2.0, 3.0]])}
-    made = export.predictions_csv(
-        run(report=report(**arrays), bands=["u", "=g"]), entry("redshift")
-    )
-    table = pd.read_csv(io.StringIO(made))
-    assert list(table.columns) == ["z_true", "u", "'=g"]
-    assert table["z_true"].tolist() == [0.1, 0.2]
-    assert np.isnan(table["'=g"][0])
-
-
-def test_a_study_without_predictions_of_test_rows_offers_none() -> None:
-    assert export.predicted(entry("redshift"))
-    assert export.predicted(entry("clamp")) == []  # its pool has a file of its own
-
-
-def test_predictions_of_a_trained_run_are_its_own(trained: Any) -> None:
-    table = pd.read_csv(io.StringIO(export.predictions_csv(trained, entry("redshift"))))
-    assert table["z_mean"].to_numpy() == pytest.approx(trained.report.arrays["z_mean"])
-
-
-def test_predictions_are_of_all_test_rows_where_the_page_shows_fewer() -> None:
-    ended = run()
-    for event in scant.fit("redshift", **{**SMALL, "test_size": 1100}):
-        if isinstance(event, Finished):
-            ended.report = event.report
-    arrays = ended.report.arrays
-    assert len(arrays["z_mean"]) == 1000
-    table = pd.read_csv(io.StringIO(export.predictions_csv(ended, entry("redshift"))))
-    assert len(table) == 1100
-    assert list(table.columns[:6]) == [
-        "z_true", "z_mean", "std_model", "std_noise", "std_input", "pit",
-    ]  # fmt: skip
-    for name in ("z_true", "z_mean", "std_model", "pit"):
-        assert table[name][:1000].to_numpy() == pytest.approx(arrays[name], rel=1e-5)
 
 
 def test_without_a_result_there_is_a_sentence() -> None:

@@ -14,6 +14,8 @@ made = 0
 class ToySettings(Settings):
     """What the tests turn."""
 
+    study = "toy"
+
     max_steps = param.Integer(40, bounds=(1, 100_000), doc="Steps of a restart.")
     restarts = param.Integer(1, bounds=(1, 10), doc="Restarts.")
     stages = param.Integer(1, bounds=(1, 10), doc="Stages of a restart.")

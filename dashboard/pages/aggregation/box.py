@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -33,6 +35,7 @@ class BoxAsked(QuestionView):
         self._page = page
         self._metadata: dict[str, Any] = {}
         self._quiet = False
+        self._warning = ""
         self.field = Field("Draw a box", select=True)
         self.density = DensityPlot("the average", title="Its average", before="")
         super().__init__(self.field, self.density)
@@ -122,9 +125,11 @@ class BoxAsked(QuestionView):
         given = [bound.value for bound in self.bounds if bound.visible]
         if not given or any(value is None for value in given):
             return
-        self._page.ask(
-            "box", self._answered, lo=given[::2], hi=given[1::2], task=self.task.value
-        )  # fmt: skip
+        ends = [sorted(pair) for pair in zip(given[::2], given[1::2])]
+        lo, hi = [a for a, _ in ends], [b for _, b in ends]
+        self.field.mark(lo, hi)
+        self._warning = beyond(lo, hi, self._metadata["range"], self._metadata["dims"])
+        self._page.ask("box", self._answered, lo=lo, hi=hi, task=self.task.value)
 
     def _answered(self, answer: dict[str, np.ndarray]) -> None:
         self.density.show(answer["grid"], answer["density"])
@@ -133,7 +138,31 @@ class BoxAsked(QuestionView):
             f"<p role='note'><strong>{mean:.4g} ± {1.96 * std:.2g}</strong> is the average over "
             f"the box (95% interval); for a new observation of it the interval is "
             f"± {1.96 * new:.2g}.</p>"
-        )
+            + (f"<p class='message warning' role='note'>{escape(self._warning)}</p>"
+               if self._warning else "")
+        )  # fmt: skip
+
+
+def beyond(
+    lo: Sequence[float],
+    hi: Sequence[float],
+    data: Sequence[Sequence[float]],
+    dims: Sequence[str],
+) -> str:
+    """A warning where a box leaves the range of the data; "" where it does not."""
+    outside = [
+        f"{dim} from {first:.4g} to {last:.4g}"
+        for a, b, (first, last), dim in zip(lo, hi, data, dims)
+        if a < first - 1e-9 * (last - first) or b > last + 1e-9 * (last - first)
+    ]
+    if not outside:
+        return ""
+    apart = any(b < first or a > last for a, b, (first, last) in zip(lo, hi, data))
+    part = "This box lies" if apart else "Part of this box lies"
+    return (
+        f"{part} outside the data, which have {' and '.join(outside)}: the model extrapolates "
+        "there, and its interval rests on the kernel alone."
+    )
 
 
 def _round(value: float, width: float) -> float:

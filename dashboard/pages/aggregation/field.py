@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -61,7 +61,8 @@ class Field(View):
 
     def show(self, arrays: Mapping[str, np.ndarray], metadata: Mapping[str, Any]) -> None:
         """Show `mean`, `std_f` and `std_y` of the cells that `metadata` tell."""
-        if not metadata.get("edges"):
+        self.panel.visible = bool(metadata.get("edges"))
+        if not self.panel.visible:  # no empty axes, nor a color bar of nothing
             self._deep = len(metadata.get("dims", ())) or 0
             return
         if self._laid is not metadata:
@@ -92,6 +93,10 @@ class Field(View):
             self.intervals.observe(lo[mine, 0], hi[mine, 0], y[mine], held[mine])
             rest = ~mine & ~held
             self.intervals.beside((lo[rest, 0] + hi[rest, 0]) / 2, on_scale(metadata, y)[rest])
+
+    def mark(self, lo: Sequence[float], hi: Sequence[float]) -> None:
+        """Draw the box that is asked about."""
+        (self.surface if self._deep == 2 else self.intervals).mark(lo, hi)
 
     def _choose(self, dimensions: int) -> None:
         if dimensions != self._deep or not len(self.panel):

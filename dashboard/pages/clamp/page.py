@@ -66,7 +66,7 @@ def views(page: PageContext) -> PageViews:
             (Efficiency.title, "How many labels does each need for the same F1?"),
             (PoolView.title, "Where does it ask?"),
             (queue.title, "Would you have selected these?"),
-            (picture.title, "Where in this picture is the clamp, if there is one?"),
+            (picture.title, "Where in this picture is what you look for?"),
             (LabelingView.title, "Take the expert's place."),
         ),
         hides=hidden,
@@ -118,14 +118,15 @@ def _result() -> tuple[Any, ...]:
 
 def otherwise(run: RunState) -> tuple[str, list[Variant]]:
     """Other ways of asking, rarer clamps, fewer labels: each one click away."""
-    used = run.record.settings
+    used, sought = run.record.settings, str(run.metadata["classes"][1])
     others = [
         Variant(f"asking by {name}", message, {"acquisition": name})
         for name, message in ASKS.items()
         if name != used["acquisition"]
     ]
     if not used["imbalance"]:
-        others.append(Variant("with one clamp in twenty-one", "does active sampling gain more for "
+        rarer = f"with one {sought} in twenty-one"
+        others.append(Variant(rarer, "does active sampling gain more for "
             "a rarer class?", {"imbalance": 20.0, "start": 60, "budget": 300}))  # fmt: skip
     if used["diverse"] != "none":
         others.append(Variant("with batches of the most uncertain patches", "as published: are the"

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from html import escape
-from typing import Any
-
 import panel_material_ui as pmui
-from scant.dashboard.frame.template import text
 from scant.dashboard.live.run_state import RunState
 from scant.dashboard.plots.base import View
 from scant.dashboard.study_page.context import PageContext
+from scant.dashboard.study_page.variants import Variant, VariantButtons
 from scant.dashboard.study_page.widgets import stacked
 
 NAMED = 4  # alphabets that a sentence lists
@@ -17,12 +14,11 @@ ONLY = "There is only one alphabet, and it cannot be removed."
 
 
 class Alphabets(View):
-    """A slider of how many alphabets are learned together, and a link that trains with so many."""
+    """How many alphabets are learned together: a slider, and a button that trains with so many."""
 
     title = "What are the other alphabets worth?"
 
     def __init__(self, page: PageContext) -> None:
-        self._page = page
         self._run: RunState | None = None
         self._names: list[str] = []
         self.alt = ""
@@ -31,8 +27,8 @@ class Alphabets(View):
             sizing_mode="stretch_width", max_width=420, margin=(0, 12),
         )  # fmt: skip
         self.slider.param.watch(lambda _: self._offer(), "value")
-        self.link = text("")
-        self.panel = stacked(self.slider, self.link)
+        self.button = VariantButtons(page)
+        self.panel = stacked(self.slider, self.button)
 
     def open(self, run: RunState) -> None:
         """Offer as many alphabets as this run has learned, or fewer."""
@@ -48,19 +44,16 @@ class Alphabets(View):
         """Forget the run shown before."""
         self._run = None
         self.slider.disabled = True
-        self.alt, self.link.object = "", ""
+        self.alt = ""
+        self.button.offer(())
 
     def _offer(self) -> None:
         if self._run is None or self.slider.disabled:
             return
         count = int(self.slider.value)
-        changed: dict[str, Any] = {"n_outputs": count}
-        link = self._page.link(run=None, compare=self._run.id, **changed)
         alone = " alone" if count == 1 else ""
-        self.link.object = (
-            f"<p><a href='{escape(link, quote=True)}'>Train with {escape(self._listed(count))}"
-            f"{alone} and compare</a></p>"
-        )
+        train = f"with {self._listed(count)}{alone}"
+        self.button.offer([Variant(train, "", {"n_outputs": count})])
 
     def _listed(self, count: int) -> str:
         names = self._names[:count]

@@ -27,7 +27,7 @@ class ShotsPlot(ScoreCurve):
     def __init__(self, title: str) -> None:
         tips = (("", "@score{0.0%}"), ("outputs", "@low{0%} to @high{0%}"))
         super().__init__(title, {"shots": "recall of held-out rows"}, "examples of each class",
-                         ("this model", "nearest neighbour"), tips=tips, band=True,
+                         ("this model", "nearest neighbor"), tips=tips, band=True,
                          height=320)  # fmt: skip
         self.figures[0].yaxis.formatter = models.NumeralTickFormatter(format="0%")
         self.figures[0].y_range.start = 0
@@ -51,7 +51,7 @@ class ShotsPlot(ScoreCurve):
         self.draw(
             f"Recall of {of}, on average over the outputs, with {'; with '.join(messages[:3])}"
             + (f"; …; with {messages[-1]}" if len(messages) > 3 else "")
-            + " of the nearest neighbour.",
+            + " of the nearest neighbor.",
             [(shots, *line) for line in zip(mean, low, high)],
         )
 

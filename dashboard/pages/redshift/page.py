@@ -80,7 +80,8 @@ def _live() -> tuple[Any, ...]:
     scatter, features = ScatterPlot("redshift z"), FeaturePlot()
 
     def show_scatter(data: Snapshot, metadata: Mapping[str, Any]) -> None:
-        a = data.arrays
+        a, target = data.arrays, str(metadata.get("target", "z"))
+        scatter.name("redshift z" if target == "z" else target)
         scatter.show(a["z_true"], a["z_mean"], np.hypot(a["std_model"], a["std_noise"]))
 
     def show_features(data: Snapshot, metadata: Mapping[str, Any]) -> None:

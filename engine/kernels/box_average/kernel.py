@@ -116,17 +116,14 @@ class IntervalKernel(Kernel):
             mode = "donot_use_mm_for_euclid_dist"
             scaled_x, scaled_y = x[0] / self.lengthscale, y[0] / self.lengthscale
             return self._matern(torch.cdist(scaled_x, scaled_y, compute_mode=mode))
-        factors = [
-            eq_average(a, b, self.lengthscale[0, i])
-            for i, (a, b) in enumerate(zip(self._intervals(x), self._intervals(y)))
-        ]
+        each = zip(self._intervals(x), self._intervals(y), self.lengthscale[0])
+        factors = [eq_average(*of_dimension) for of_dimension in each]
         return math.prod(factors[1:], start=factors[0])
 
     def _selves(self, x: Corners) -> Float[Tensor, " n"]:
         """Of each support with itself."""
-        factors = [
-            eq_average_selves(a, self.lengthscale[0, i]) for i, a in enumerate(self._intervals(x))
-        ]
+        each = zip(self._intervals(x), self.lengthscale[0])
+        factors = [eq_average_selves(*of_dimension) for of_dimension in each]
         return math.prod(factors[1:], start=factors[0])
 
     def _intervals(self, x: Corners) -> list[ByWidth]:

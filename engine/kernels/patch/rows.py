@@ -45,9 +45,9 @@ class PatchRows:
     def __getitem__(self, index: Int[Tensor, " b"] | slice) -> PatchRows:
         return replace(self, places=self.places[index], distinct=self.distinct[index])
 
-    def to(self, device: torch.device | str) -> PatchRows:
-        """The same on another device."""
-        patches, places = self.patches.to(device), self.places.to(device)
+    def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> PatchRows:
+        """The same on another device, and in another precision if one is given."""
+        patches, places = self.patches.to(device, dtype), self.places.to(device)
         return PatchRows(patches, places, self.distinct.to(device), self.levels)
 
     def slots(self) -> tuple[Int[Tensor, "b l"], Int[Tensor, "b p"]]:

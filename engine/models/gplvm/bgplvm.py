@@ -210,7 +210,7 @@ class BGPLVM(TargetModel):
         """
         if not bool((self.label == label).any()):
             raise BadInput(f"No row of class {label} was learned from.")
-        return place(self, Y.double(), label, max(restarts, 1), steps)
+        return place(self, Y.to(self.mean.dtype), label, max(restarts, 1), steps)
 
     @torch.no_grad()
     def decode(

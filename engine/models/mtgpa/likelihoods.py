@@ -197,8 +197,8 @@ class Gaussian(Likelihood):
     def _expected(
         self, y: Float[Tensor, " n"], q: Moments, exposure: Float[Tensor, " n"]
     ) -> Float[Tensor, " n"]:
-        squares = (y - q.mean[0]).square() + q.covariance[0, 0]
-        return -0.5 * (LOG_2PI + self.noise().log() + squares / self.noise())
+        squares, noise = (y - q.mean[0]).square() + q.covariance[0, 0], self.noise()
+        return -0.5 * (LOG_2PI + noise.log() + squares / noise)
 
     def log_predictive(
         self, y: Float[Tensor, " n"], q: Moments, exposure: Float[Tensor, " n"]

@@ -32,7 +32,7 @@ from typing import NamedTuple
 import torch
 from gpytorch.distributions import MultitaskMultivariateNormal, MultivariateNormal
 from gpytorch.models import GP
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from linear_operator import to_linear_operator
 from linear_operator.operators import KroneckerProductLinearOperator
 from scant.errors import BadInput
@@ -214,25 +214,30 @@ class MTGPA(GP):
         return self._mix(supports, *self.latent_moments(supports), task)
 
     def _mix(self, supports: Tensor, mean: Tensor, variance: Tensor, task: int) -> Moments:
-        own = self.functions[task]
+        own = slice(self.functions[task][0], self.functions[task][-1] + 1)
         a = self.prior.mixing[:, own]
         offset = torch.outer(self.prior.offset[own], mass(supports, self.prior.dimensions))
         # (5.11), mixed by 5.9
         pairs = (a.unsqueeze(2) * a.unsqueeze(1)).flatten(1)
-        return Moments(a.T @ mean + offset, (pairs.T @ variance).unflatten(0, (len(own), -1)))
+        return Moments(a.T @ mean + offset, (pairs.T @ variance).unflatten(0, (a.shape[1], -1)))
 
     def expected_log_likelihood(self, data: Data) -> Float[Tensor, " n"]:
         """E_q[ln p(y | f)] of each row, in nats."""
-        mean, variance = self.latent_moments(data.supports)
         total = torch.zeros_like(data.y)
+        for rows, values in self._expected(data):
+            total = total.index_copy(0, rows, values)
+        return total
+
+    def _expected(self, data: Data) -> Iterator[tuple[Int[Tensor, " t"], Float[Tensor, " t"]]]:
+        """Rows of each task that has some, and `expected_log_likelihood` of these."""
+        mean, variance = self.latent_moments(data.supports)
         for d, lik in enumerate(self.likelihoods):
             rows = (data.task == d).nonzero().squeeze(1)
-            if not len(rows):
-                continue
-            q = self._mix(data.supports[rows], mean[:, rows], variance[:, rows], d)
-            values = lik.expected_log_prob(data.y[rows], q, data.exposures()[rows])
-            total = total.index_put((rows,), values)
-        return total
+            if len(rows):
+                own = data.at(rows)
+                seen = mean.index_select(1, rows), variance.index_select(1, rows)
+                q = self._mix(own.supports, *seen, d)
+                yield rows, lik.expected_log_prob(own.y, q, own.exposures())
 
     def elbo(self, data: Data, weight: Float[Tensor, " n"] | None = None) -> Float[Tensor, ""]:
         """The bound 5.10 and registered priors, in nats, summed over the rows, not divided by them.
@@ -242,9 +247,9 @@ class MTGPA(GP):
             weight: Of each row: how many rows it stands for (ones by default).
         """
         with self._held():
-            values, kl = self.expected_log_likelihood(data), self.kl_divergence()
-        total = (values if weight is None else weight * values).sum() - kl  # (5.10)
-        return total + log_hyperprior(self)
+            parts, kl = list(self._expected(data)), self.kl_divergence()
+        sums = [(v if weight is None else weight[rows] * v).sum() for rows, v in parts]
+        return sum(sums, start=log_hyperprior(self) - kl)  # (5.10)
 
     @torch.no_grad()
     def predict(

@@ -79,7 +79,8 @@ class MTGPATrainer(Resumable):
 
         NaN where a matrix can no longer be factorized; no step is taken then.
         """
-        self.model.train()
+        if not self.model.training:
+            self.model.train()
         batch, weight = self.draw()
         self.model.zero_grad()
         with collect_numerical_warnings(self.notes):

@@ -42,8 +42,9 @@ async def answer(
     """Ask a fitted study (through `Client.run`), in a thread, so that the worker stays awake.
 
     Args:
-        request: "run", "study", "settings", then "predict" (a table) or "explore" (a question)
-            and "asked" (its arguments).
+        request: "run", "study", "settings", then "predict" (a table), "file" (name and bytes of
+            one to predict), "own" (the run's data set, to be predicted; an upload beside it as
+            "table") or "explore" (a question) and "asked" (its arguments).
         model: The run's model, None if it should be warm here.
         dask_worker: Filled in by Dask.
 
@@ -52,7 +53,9 @@ async def answer(
     """
     place = plugin_of(dask_worker)
     call = functools.partial(_answer, place, request, model)
-    return await asyncio.get_running_loop().run_in_executor(place.executor, call)
+    # A file may take minutes, which the questions of others do not wait for.
+    executor = place.files if "file" in request or "own" in request else place.executor
+    return await asyncio.get_running_loop().run_in_executor(executor, call)
 
 
 def _answer(
@@ -60,6 +63,7 @@ def _answer(
 ) -> tuple[str, Any]:
     place.science.join()
     from scant.training.api import restore
+    from scant.training.prediction import predict_own, predict_upload
 
     study = place.studies.get(request["run"])
     if study is None and model is None:
@@ -70,6 +74,11 @@ def _answer(
         place.keep(request["run"], study)
         if "predict" in request:
             return "answer", study.predict(request["predict"])
+        if "file" in request:
+            return "answer", predict_upload(study, *request["file"])
+        if "own" in request:
+            values = request["settings"]
+            return "answer", predict_own(study, request["own"], request["table"], values)
         return "answer", study.explore(request["explore"], **request["asked"])
     except BadInput as error:
         return "bad input", str(error)

@@ -11,6 +11,7 @@ import dask.config
 from dask.system import CPU_COUNT
 from distributed import Client, LocalCluster, Security
 from scant.errors import BadInput
+from scant.hardware import default_workers
 from scant.runs.workers.nodes import QuietNanny, QuietScheduler
 from scant.runs.workers.plugin import PLUGIN, ScantWorkerPlugin
 
@@ -127,11 +128,6 @@ class Cluster:
             closes = (nanny.close(timeout=CLOSE_SECONDS) for nanny in nannies)
             await asyncio.gather(*closes, return_exceptions=True)
             await self.local.close()
-
-
-def default_workers(cores: int) -> int:
-    """Two runs at a time even on small machines; further cores make the runs faster first."""
-    return max(min(cores, 2), min(cores // 4, 8))
 
 
 def gpus() -> tuple[str, ...]:

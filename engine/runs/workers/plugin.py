@@ -42,7 +42,9 @@ class ScantWorkerPlugin(WorkerPlugin):
     def setup(self, worker: Worker) -> None:
         self.controls: dict[tuple[str, int], Control] = {}
         self.studies: OrderedDict[str, FittedStudy] = OrderedDict()
+        self._keeping = threading.Lock()
         self.executor = ThreadPoolExecutor(1, "predictions")
+        self.files = ThreadPoolExecutor(1, "files")
         keep_freed_memory()  # Dask lets a worker hand back all that it frees, at once
         self.memory = int(worker.memory_manager.memory_limit or 0)
         if self.local:
@@ -64,13 +66,15 @@ class ScantWorkerPlugin(WorkerPlugin):
 
     def teardown(self, worker: Worker) -> None:
         self.executor.shutdown(wait=False)
+        self.files.shutdown(wait=False)
 
     def keep(self, run: str, study: FittedStudy) -> None:
         """Keep a fitted study warm, the least used one going first."""
-        self.studies[run] = study
-        self.studies.move_to_end(run)
-        while len(self.studies) > WARM:
-            self.studies.popitem(last=False)
+        with self._keeping:
+            self.studies[run] = study
+            self.studies.move_to_end(run)
+            while len(self.studies) > WARM:
+                self.studies.popitem(last=False)
 
 
 def plugin_of(worker: Worker) -> ScantWorkerPlugin:

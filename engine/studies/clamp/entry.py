@@ -36,7 +36,9 @@ class ClampSettings(Settings):
         doc="Labels per second of the simulated expert; 0: no limit.",
     )
     positive_class = param.String(
-        "", doc='The class of interest. Empty: "clamp" or "1", else the rarer class.'
+        "",
+        doc='The class of interest. Empty: "clamp" or "1", else the rarer class. It '
+        "names what you look for where no patch is labeled yet.",
     )
     acquisition = param.Selector(
         default="band",

@@ -28,6 +28,7 @@ from scant.tables.schema import Column, RowNumbers, TableSchema
 SIZE = (1280, 720)
 SIDE = 299
 CLAMP, NO_CLAMP = "clamp", "no clamp"
+SOUGHT = "of interest"  # a class that nobody has named
 UNKNOWN = -1  # the label of a row that nobody has labeled
 PLACE = ("left", "top", "size")
 QUALITY = 85  # of JPEG
@@ -127,7 +128,7 @@ class PatchPool:
         Args:
             frame: Columns as in `TABLE`.
             positive: The class that is looked for. "": a name such as "clamp" or "1", else the one
-                with fewer labels.
+                with fewer labels; of a table without labels "of interest".
             classes: Those of a model; other labels are `UNKNOWN`.
             features: The numeric columns to take. None: all that vary.
             name: What messages call the table.
@@ -246,7 +247,7 @@ def _classes(labels: Sequence[str], positive: str, name: str) -> list[str]:
             "choose one of them."
         )
     if not counts:
-        result = positive or CLAMP
+        result = positive or SOUGHT
         return [_OPPOSITE.get(result, f"not {result}"), result]
     if len(counts) == 1:
         (only,) = counts

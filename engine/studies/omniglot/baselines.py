@@ -25,7 +25,7 @@ SINGLE_STEPS = 250
 
 def compared(data: Prepared) -> Iterator[tuple[str, Chances | None, str]]:
     """Names of classifiers, their probabilities of the held-out rows, and why one is left out."""
-    yield "nearest neighbour", nearest(data, data.train, data.test), ""
+    yield "nearest neighbor", nearest(data, data.train, data.test), ""
     rows = len(data.train)
     cost = sum(
         float((data.observed.output[data.train] == d).sum()) * data.observed.x.shape[1] * size

@@ -11,10 +11,7 @@ MOST_CHANCES = 20_000_000  # probabilities, held-out rows times classes
 
 
 def comparison(data: Prepared, report: Report) -> Comparison | None:
-    """Features to classes, each output by itself; None of so many classes that it takes too long.
-
-    The study compares nearest neighbors itself.
-    """
+    """Features to classes, each output by itself; None of too many classes for probabilities."""
     observed, train, test = data.observed, data.train, data.test
     classes = int(data.sizes.sum())
     if len(test) * classes > MOST_CHANCES:
@@ -35,6 +32,7 @@ def comparison(data: Prepared, report: Report) -> Comparison | None:
         ),
         scores=("F1", "recall", "mean log probability (nats)", "ECE"),
         classes=classes,
+        images=True,  # the study compares nearest neighbors itself
         part=observed.output[train],
         part_test=observed.output[test],
     )

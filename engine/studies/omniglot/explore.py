@@ -176,9 +176,9 @@ def predictions(fitted: FittedOmniglot, table: pd.DataFrame) -> pd.DataFrame:
     """The table with predictions (see `Study.predict`)."""
     data = fitted.data
     pixels = data.image is not None
-    own = checked(table, () if pixels else data.observed.features)
-    own = checked(own, columns_of(own)) if pixels else own
-    query = rows_to_predict(data, own)
+    given = checked(table, () if pixels else data.observed.features)
+    given = checked(given, columns_of(given)) if pixels else given
+    query = rows_to_predict(data, given)
     x = torch.as_tensor(query.x, dtype=torch.float64).to(data.device)
     output = torch.as_tensor(query.output).to(data.device)
     told = fitted.of_features(x, output)

@@ -190,7 +190,6 @@ _CITATION = Citation(
 )
 
 _TEST = "n_test"
-_EVERY = "n_every"  # all test rows, where `_TEST` are those that travel to the page
 
 ENTRY = Entry(
     name="redshift",
@@ -243,13 +242,6 @@ ENTRY = Entry(
         ArraySpec("std_noise", _TEST, "target", "noise part"),
         ArraySpec("std_input", _TEST, "target", "part that comes from noisy or missing inputs"),
         ArraySpec("features", f"{_TEST} b", "as given", "the test rows' features, NaN if missing"),
-        ArraySpec("every_z_true", _EVERY, "target", "true values of all test rows"),
-        ArraySpec("every_z_mean", _EVERY, "target", "their predictive means"),
-        ArraySpec("every_std_model", _EVERY, "target", "model part of their deviations"),
-        ArraySpec("every_std_noise", _EVERY, "target", "noise part"),
-        ArraySpec("every_std_input", _EVERY, "target", "part from noisy or missing inputs"),
-        ArraySpec("every_pit", _EVERY, "probability", "probability integral transform of each"),
-        ArraySpec("every_features", f"{_EVERY} b", "as given", "their features, NaN if missing"),
         ArraySpec("pit", _TEST, "probability", "probability integral transform of the truth"),
         *array_specs("""
             coverage (2 c) [share] nominal and observed coverage of intervals

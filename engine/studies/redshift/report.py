@@ -17,7 +17,6 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 
-EVERY = 100_000  # test rows whose predictions are kept for download: 5 MB in single precision
 FOREST_ROWS = 20_000  # more only make the baseline slow
 MISSING_ROWS = 500  # test rows from which bands are removed
 PATTERNS = 5  # ways in which bands are missing, for each count of them: more take time only
@@ -36,8 +35,6 @@ NAMES = ("RMSE", "mean log-likelihood", "F_0.05", "F_0.15")
 
 def write_report(fitted: FittedGPz, learn: pd.DataFrame) -> Report:
     """Metrics of all test rows, arrays of the first `SHOWN`, and what they say in words.
-
-    Predictions alone are there for all rows (as `every_…`, float32), for those who download them.
 
     Args:
         learn: Training and validation rows, which the baselines learn from too.
@@ -73,7 +70,6 @@ def write_report(fitted: FittedGPz, learn: pd.DataFrame) -> Report:
     }
     arrays = {
         **{name: of_row[s] for name, of_row in rows_of.items()},
-        **{f"every_{name}": of_row[:EVERY].astype("f4") for name, of_row in rows_of.items()},
         "coverage": metrics.coverage(y, mean, variance),
         "bins": metrics.redshift_bins(y, mean),
         "kept": metrics.by_confidence(y, mean, variance, SHARES),

@@ -75,7 +75,7 @@ def test_a_table_that_lacks_what_was_learnt_costs_its_predictions_and_not_the_mo
     query = ["--data", galaxies, "--predict", ask, "--out", out]
     result = command("fit", "redshift", *query, *sets(**TINY))
     assert result.exit_code == 2
-    assert "was not predicted: The table has none of the features" in result.stderr
+    assert "was not predicted: ask.csv lacks the column 'mag_u'" in result.stderr
     assert f"The model itself is in {out}" in result.stderr
     assert {f.name for f in out.iterdir()} == FILES
     scant.load(out)
@@ -88,7 +88,7 @@ def test_fit_writes_a_folder_that_engine_load_reads(galaxies: Path, tmp_path: Pa
     query = ["--data", galaxies, "--predict", tmp_path / "ask.csv", "--out", out]
     result = command("fit", "redshift", *query, *sets(**TINY, seed=5))
     assert result.exit_code == 0, result.output
-    assert {f.name for f in out.iterdir()} == FILES | {"predictions.csv"}
+    assert {f.name for f in out.iterdir()} == FILES | {"predictions.csv", "columns.md"}
     record = json.loads((out / "settings.json").read_text())
     assert record["study"] == "redshift"
     assert record["data"] == str(galaxies)
@@ -104,6 +104,19 @@ def test_fit_writes_a_folder_that_engine_load_reads(galaxies: Path, tmp_path: Pa
     assert {"mean", "std", "std_model", "std_noise"} <= set(predictions.columns)
     again = scant.load(out).predict(rows)
     np.testing.assert_allclose(again["mean"], predictions["mean"])
+    ids = rows.assign(objid=range(40))
+    ids.to_parquet(tmp_path / "more.parquet")
+    told = command("predict", out, "--data", tmp_path / "more.parquet")
+    assert told.exit_code == 0, told.output
+    assert f"{tmp_path / 'more.predictions.parquet'}: 40 rows" in told.stdout
+    more = pd.read_parquet(tmp_path / "more.predictions.parquet")
+    pd.testing.assert_frame_equal(more[list(ids)], ids.reset_index(drop=True), check_dtype=False)
+    np.testing.assert_allclose(more["mean"], again["mean"])
+    assert "| lo95 |" in (tmp_path / "columns.md").read_text()
+    (tmp_path / "bad.csv").write_text("width,height\n1,2\n")
+    refused(command("predict", out, "--data", tmp_path / "bad.csv"), "bad.csv")
+    refused(command("predict", tmp_path, "--data", tmp_path / "ask.csv"), "settings.json")
+    refused(command("predict", out, "--data", tmp_path / "no.csv"), "There is no file no.csv")
     assert [f.name for f in out.parent.iterdir()] == ["out"]
 
 

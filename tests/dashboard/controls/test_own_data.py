@@ -104,6 +104,27 @@ def test_of_many_columns_those_of_a_name_are_left_out_at_once(tmp_path: Path) ->
     on_the_page(tmp_path, "mitosis", act)
 
 
+def test_the_target_keeps_the_name_that_the_table_has_for_it(tmp_path: Path) -> None:
+    file = "u,g,distance\n" + "".join(f"{k / 7},{k % 5},{k / 9}\n" for k in range(1, 90))
+
+    async def act(page: Any) -> None:
+        upload = page.data.upload
+        upload._drop.value = {"mine.csv": file.encode()}
+        await until(lambda: "Which column is “z”" in upload._found.object)
+        upload._table._handle_msg({"column": "distance", "role": "z"})
+        await until(lambda: upload._use.visible)
+        upload._store()
+        await until(lambda: page.data.value.startswith("upload:"))
+        assert page.form.read()["target"] == "distance"
+        store = page.service.store
+        kept = store.upload_table(page.data.value.removeprefix("upload:"))
+        assert sorted(kept) == ["distance", "g", "u"]
+        page.data.try_demonstration()
+        assert page.form.read()["target"] == "z"
+
+    on_the_page(tmp_path, "redshift", act)
+
+
 def test_an_address_is_refused_in_a_sentence(tmp_path: Path) -> None:
     async def act(page: Any) -> None:
         upload = page.data.upload

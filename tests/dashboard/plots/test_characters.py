@@ -200,3 +200,15 @@ def test_doubt_is_split_by_output() -> None:
     assert plot.bars.data["model"] == pytest.approx([0.5, 0.5])
     assert "2.00 nats, equal to a choice among 7.4 equal classes" in plot.alt
     assert "would remove 25% of it" in plot.alt
+
+
+def test_ten_classes_are_named_beside_and_below_and_many_are_not() -> None:
+    plot = HintonGrid("B", least=240, most=460)
+    names = [f"digit {k}" for k in range(10)]
+    plot.show(np.eye(10)[None], [""], names, ["digits"] * 10, np.arange(10)[::-1])
+    assert list(plot.beside.data["text"]) == names[::-1] == list(plot.below.data["text"])
+    cells = np.unique(np.asarray(plot.cells.data["y"], float))
+    np.testing.assert_allclose(np.asarray(plot.beside.data["y"], float), cells, atol=1e-6)
+    assert max(plot.below.data["y"]) < plot.figures[0].y_range.start  # within the picture
+    plot.show(np.eye(40)[None], [""], [f"c{k}" for k in range(40)], ["a"] * 40)
+    assert not len(plot.beside.data["text"])

@@ -10,7 +10,7 @@ import pytest
 from bokeh.document import Document
 from bokeh.models import ColorBar
 from scant.dashboard.pages.redshift.missing import MissingPlot
-from scant.dashboard.plots import theme
+from scant.dashboard.plots import base, theme
 from scant.dashboard.plots.base import NOTHING, DataView, Plot, columns, put
 from scant.dashboard.plots.bins import BinsPlot
 from scant.dashboard.plots.calibration import CoveragePlot, PitPlot
@@ -24,6 +24,7 @@ from scant.dashboard.plots.relevance import BasisPlot, FeaturePlot
 from scant.dashboard.plots.scatter import ScatterPlot
 from scant.dashboard.plots.surface import SurfacePlot
 from scant.dashboard.plots.uncertainty import VariancePlot, split_reading
+from scant.events import Report
 
 RNG = np.random.default_rng(0)
 TRUE = RNG.uniform(0, 1, 50)
@@ -140,6 +141,17 @@ def test_kept_reads_the_metrics_at_the_slider() -> None:
     plot.at(0.75)
     assert "The 75% most confident rows: RMSE 0.1500, mean log-likelihood 1.5000" in plot.alt
     assert all(mark.location == 0.75 for mark in plot.marks)
+
+
+def test_figures_of_what_a_run_lacks_are_hidden_until_another_has_it() -> None:
+    plot = ScatterPlot("value", outlier=None)
+    view = base.shown(plot, "y", "mean", "std", needs="y", without="No row was held out.")
+    nothing, some = np.empty(0), np.array([1.0, 2.0])
+    view.update(Report((), {"y": nothing, "mean": nothing, "std": nothing}), {})
+    assert plot.alt == "No row was held out."
+    assert not plot.figures[0].visible
+    view.update(Report((), {"y": some, "mean": some, "std": some}), {})
+    assert plot.figures[0].visible
 
 
 def test_bins_leave_out_empty_ones() -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import platform
 import signal
 from collections.abc import Iterator
+from io import BytesIO
 from typing import Any
+from zipfile import ZipFile
 
 import numpy as np
 import pandas as pd
@@ -265,6 +267,15 @@ def test_predictions_come_while_workers_train(driver: Driver) -> None:
     predicted = driver.call(driver.service.predict(fitted, table))
     assert predicted[["y", "other"]].equals(table)
     assert predicted["mean"].notna().all()
+    file = table.to_csv(index=False).encode()
+    answer = driver.call(driver.service.predict_file(fitted, "mine.csv", file))
+    with ZipFile(BytesIO(answer.content)) as made:
+        assert made.namelist() == ["predictions.csv", "columns.md"]
+        own = pd.read_csv(made.open("predictions.csv"))
+    assert own["other"].tolist() == ["a", "b"]
+    np.testing.assert_allclose(own["mean"], predicted["mean"])
+    with pytest.raises(BadInput, match=r"no\.csv"):
+        driver.call(driver.service.predict_file(fitted, "no.csv", b"other\na\n"))
     report = driver.store.report(fitted)
     assert isinstance(report, Report)
     shifted = driver.call(driver.service.explore(fitted, "shifted", {"by": 2.0}))["mean"]

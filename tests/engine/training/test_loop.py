@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import scant
+import torch
 from safetensors.torch import load, save
 from scant.errors import BadInput
 from scant.events import (
@@ -206,7 +207,9 @@ def test_restarts_differ_and_the_best_of_them_is_kept() -> None:
 
 def test_the_stream_has_the_form_that_watchers_rely_on() -> None:
     events = list(scant.fit("toy", max_steps=5, restarts=2))
-    assert events[0] == Started("cpu", 10, 0, {"axes": ["a", "b", "c"]})
+    assert events[0] == Started(
+        "cpu", 10, 0, {"axes": ["a", "b", "c"], "threads": torch.get_num_threads()}
+    )
     assert of(Note, events) == [Note("The toy is a toy.")]
     assert isinstance(events[2], Progress)
     assert isinstance(events[3], Snapshot)  # the first step shows the posterior at once

@@ -15,11 +15,12 @@ from scant.errors import BadInput
 from scant.studies import entry
 from scant.studies.protocol import FittedStudy
 from scant.tables import pieces
+from scant.training import prediction
 from scant.training.prediction import predict_file, predict_upload
 
 from tests.paths import TEMPLATES
 
-TINY = {"n_basis": 3, "max_steps": 3, "restarts": 1}
+TINY = {"n_basis": 2, "max_steps": 2, "restarts": 1}
 
 
 @pytest.fixture(scope="module")
@@ -32,8 +33,8 @@ def galaxies() -> FittedStudy:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pieces of few rows, so that a short table has many of them."""
-    monkeypatch.setattr(pieces, "ROWS", 7)
-    monkeypatch.setattr(pieces, "_CHARACTERS", 1500)
+    monkeypatch.setattr(pieces, "ROWS", 33)
+    monkeypatch.setattr(pieces, "_CHARACTERS", 6000)
 
 
 def table() -> pd.DataFrame:
@@ -64,7 +65,7 @@ def test_pieces_come_to_the_same_as_the_whole(
         told = pd.read_csv(out, dtype=str, sep=sep, keep_default_na=False)
         rows["note"] = rows["note"].replace("=1+1", "'=1+1")  # to a spreadsheet a formula
     assert made.rows == len(rows) > 10 * len(galaxies.inputs)
-    assert len(shares) > 20
+    assert len(shares) > 5
     assert shares == sorted(shares)
     assert shares[-1] == 1
     pd.testing.assert_frame_equal(told[list(rows)].astype(object), rows.astype(object))
@@ -136,12 +137,26 @@ def test_what_cannot_be_predicted_is_one_sentence(galaxies: FittedStudy, tmp_pat
 
 def test_an_upload_comes_back_as_a_zip_in_its_own_format(galaxies: FittedStudy) -> None:
     content = table().to_csv(index=False).encode()
-    with zipfile.ZipFile(io.BytesIO(predict_upload(galaxies, "../../a\\..x.csv", content))) as made:
+    answer = predict_upload(galaxies, "../../a\\..x.csv", content)
+    assert answer.rows == len(table())
+    with zipfile.ZipFile(io.BytesIO(answer.content)) as made:
         assert made.namelist() == ["predictions.csv", "columns.md"]
         told = pd.read_csv(made.open("predictions.csv"), dtype={"objid": str})
     assert told["objid"].tolist() == table()["objid"].tolist()
     with pytest.raises(BadInput, match="end in one of"):
         predict_upload(galaxies, "x.pdf", content)
+
+
+def test_what_is_packed_small_and_is_large_is_refused(
+    galaxies: FittedStudy, small: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prediction, "UPLOADED_ROWS", 50)
+    packed = gzip.compress(table().to_csv(index=False).encode())
+    with pytest.raises(BadInput, match="over 50 rows"):
+        predict_upload(galaxies, "x.csv.gz", packed)
+    endless = gzip.compress(b"mag_u,mag_g\n1,2\n3," + b"0" * 20_000)
+    with pytest.raises(BadInput, match="a line of over"):
+        predict_upload(galaxies, "x.csv.gz", endless)
 
 
 def test_patients_are_predicted_from_all_their_rows_wherever_they_stand(

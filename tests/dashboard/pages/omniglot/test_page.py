@@ -58,9 +58,8 @@ def arrays() -> dict[str, np.ndarray]:
 
 
 class Model(Asker):
-    def link(self, **query: Any) -> str:
-        self.linked = query
-        return "./omniglot?"
+    def train_beside(self, changed: Any) -> None:
+        self.beside = dict(changed)
 
     def read(self, at_once: bool = False) -> None: ...
 
@@ -241,7 +240,7 @@ def test_the_curve_of_examples_grows_by_a_point_for_each_stop(model: Any) -> Non
     model.last()
     assert not view.alt.startswith("Working")
     assert view.alt.startswith("Recall of the 6 held-out rows, on average over the outputs")
-    assert "with 2 examples: 60.0% against 40.0% of the nearest neighbour" in view.alt
+    assert "with 2 examples: 60.0% against 40.0% of the nearest neighbor" in view.alt
     view._ask(2)
     assert len(model.asked) == 1  # known already
     view._ask(1)
@@ -287,11 +286,13 @@ def test_the_slider_of_alphabets_offers_to_train_with_so_many(model: Any) -> Non
     view = Alphabets(model)
     view.open(run())
     assert view.alt == "This run trained on Greek and Latin together."
-    assert model.linked == {"run": None, "compare": "r", "n_outputs": 1}
-    assert "Train with Greek alone and compare" in view.link.object
+    assert view.button.rows == [["with Greek alone", ""]]
+    view.button._handle_msg({"pick": 0})
+    assert model.beside == {"n_outputs": 1}
     view.slider.value = 2
-    assert model.linked["n_outputs"] == 2
-    assert "Train with Greek and Latin and compare" in view.link.object
+    assert view.button.rows == [["with Greek and Latin", ""]]
+    view.button._handle_msg({"pick": 0})
+    assert model.beside == {"n_outputs": 2}
     view.open(run({"outputs": ["Greek"], "classes": [["alpha", "beta"]]}))
     assert view.slider.disabled
     assert "only one alphabet" in view.alt

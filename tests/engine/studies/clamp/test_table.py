@@ -75,7 +75,7 @@ def test_the_template_can_be_read() -> None:
 @pytest.mark.parametrize(
     ("labels", "positive", "classes"),
     [
-        ([], "", ["no clamp", "clamp"]),
+        ([], "", ["not of interest", "of interest"]),
         ([], "leak", ["not leak", "leak"]),
         (["leak"], "", ["not leak", "leak"]),
         (["0"], "", ["0", "1"]),

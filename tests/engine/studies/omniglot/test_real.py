@@ -34,6 +34,6 @@ def test_two_alphabets_are_told_apart_better_than_by_the_nearest_drawing() -> No
     assert isinstance(last, Finished)
     told = {(m.method, m.name): m.value for m in last.report.metrics}
     assert told["this run", "recall"] > 0.6
-    assert told["this run", "recall"] > told["nearest neighbour", "recall"]
+    assert told["this run", "recall"] > told["nearest neighbor", "recall"]
     assert told["MOCGPs-AR (published)", "recall of Blackfoot"] == 0.714
     assert told["this run", "ECE"] < 0.2

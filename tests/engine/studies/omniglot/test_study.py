@@ -315,11 +315,11 @@ def test_other_classifiers_stand_beside_it(
     study = Study(settings(baselines=True, max_steps=60), features, CPU)
     report = run(study)
     methods = list(dict.fromkeys(m.method for m in report.metrics if m.source == "baseline"))
-    assert methods == ["nearest neighbour", "logistic regression", "G-M", "G-A"]
+    assert methods == ["nearest neighbor", "logistic regression", "G-M", "G-A"]
     assert report.arrays["compare_accuracy"].shape == (4, 2)
     for method in ("this run", *methods):
         assert value(report, "recall", method) > 0.5
-    assert {m.name for m in report.metrics if m.method == "nearest neighbour"} == {
+    assert {m.name for m in report.metrics if m.method == "nearest neighbor"} == {
         "recall",
         "precision",
         "F1",
@@ -332,7 +332,7 @@ def test_slow_ones_are_left_out_with_a_note(
     monkeypatch.setattr("scant.studies.omniglot.baselines.MOST_ROWS", 10)
     monkeypatch.setattr("scant.studies.omniglot.baselines.MOST_NUMBERS", 10)
     report = run(Study(settings(baselines=True), drawings, CPU))
-    assert {m.method for m in report.metrics} == {"this run", "nearest neighbour"}
+    assert {m.method for m in report.metrics} == {"this run", "nearest neighbor"}
     assert [note.split(" is left")[0] for note in report.notes] == [
         "logistic regression",
         "G-M",
