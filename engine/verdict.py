@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 OURS, RIVAL, NOBODY = "this run", "rival", "nobody"
 # Of a report's scores, those that tell who predicts better and whose uncertainty is better, the
@@ -40,6 +40,9 @@ class Scored(Protocol):
     def value(self) -> float: ...
     @property
     def source(self) -> str: ...
+
+
+AnyScored = TypeVar("AnyScored", bound=Scored)
 
 
 @dataclass(frozen=True)
@@ -168,7 +171,7 @@ class Verdict:
         return lines
 
 
-def best(metrics: Iterable[Scored], name: str) -> Scored | None:
+def best(metrics: Iterable[AnyScored], name: str) -> AnyScored | None:
     """The best other method's figure of that score, published ones left out."""
     others = [
         m

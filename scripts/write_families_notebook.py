@@ -137,6 +137,26 @@ FAMILIES: tuple[tuple[str, str, str], ...] = (
         """,
     ),
     (
+        "Multi-task GP of aggregated values",
+        "Rows are supports: here intervals, over which the first task has averages, and points,"
+        " where the second has values. A kernel of points is averaged over supports by quadrature.",
+        """
+        from scant.kernels.box_average.support import boxes, join
+        from scant.models.mtgpa.model import MTGPA
+        from scant.models.mtgpa.prior import Data
+
+        supports = join([boxes(x[:60, :1], x[:60, :1] + 0.4), x[60:, :1]], 1)
+        data = Data(supports, centred, torch.arange(120) // 60)
+        kernels = [ScaleKernel(PeriodicKernel()) + RBFKernel()]
+        model = MTGPA.build(data, ["gaussian"] * 2, 1, generator, inducing=12, kernels=kernels)
+        print("bound", train(model, lambda: model.elbo(data)))
+        with torch.no_grad():
+            f = model(boxes(new[:, :1], new[:, :1] + 0.5), task=1)
+            predicted = model.likelihoods[1](f)
+        print(f.mean, f.variance, predicted.variance)
+        """,
+    ),
+    (
         "Hierarchical GP with latent variables",
         "The same rows; outputs now have places in a latent space, which are learned with the"
         " inducing variables.",

@@ -72,7 +72,7 @@ class SettingsForm:
     def fill_from_query(
         self, query: Mapping[str, str], start: Mapping[str, Any] | None = None
     ) -> list[str]:
-        """Show settings that came in a link, over those of `start` and the defaults.
+        """Show settings that came in a link, over those of a preset, `start`, and the defaults.
 
         Returns a warning for each that makes no sense.
         """

@@ -31,7 +31,9 @@ from scant.tables.schema import Preview, Table, TableSchema
 PROBLEMS = 5  # shown at once
 LIMIT_BYTES = 100_000_000  # of one file
 MOST_SIDE = 105  # pixels of an image
-DROP_HEIGHT = 96  # pixels; a file's name and how much of it has come
+DROP_HEIGHT = 120  # pixels; a file's name and how much of it has come
+# FilePond fades its second lines below what can be read.
+READABLE = ".filepond--file-info-sub, .filepond--file-status-sub { opacity: 1 !important; }"
 HEAD = """
 :host { display: grid !important; grid-template-columns: minmax(0, 1fr) auto; gap: 16px;
   align-items: center; }
@@ -66,6 +68,7 @@ class Upload:
             sizing_mode="stretch_width",
             margin=0,
             height=DROP_HEIGHT,
+            stylesheets=[READABLE],
         )
         visit.doc.on_session_destroyed(lambda _: self._drop.release())
         self._drop.param.watch(lambda event: self._dropped(event.new), "value")

@@ -94,7 +94,7 @@ def hmogp_lv(
 ) -> HMOGPLVTrainer:
     """So many inducing outputs and inputs; `kind` may be `LVMOGP`."""
     g, there = seeded(), _moved(data, On(on.device))
-    sizes = {"n_inducing_outputs": outputs, "n_inducing_inputs": inputs}
+    sizes: Any = {"n_inducing_outputs": outputs, "n_inducing_inputs": inputs}
     model = on(kind.build(there, g, **sizes, dense=scheme == "lbfgs"))
     trainer = HMOGPLVTrainer(model, _moved(data, on), g, scheme, batch=batch)
     model.layout = trainer.layout

@@ -81,8 +81,9 @@ class Sweep:
         points = [(BASE, self.base)]
         for name, values in self.over.items():
             points += [(name, {**self.base, name: v}) for v in values[: 1 if quick else None]]
-        own = self.build, self.cuda, self.double, self.needs, self.workers
-        return [Case(self.model, self.method, self.work, *point, *own) for point in points]
+        others = ("build", "cuda", "double", "needs", "workers")
+        own = {name: getattr(self, name) for name in others}
+        return [Case(self.model, self.method, self.work, *point, **own) for point in points]
 
 
 # 8 inputs where scikit-learn is among the methods: its gradient is a matrix a lengthscale.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -14,7 +15,8 @@ from torch import Tensor
 CPU, DOUBLE = torch.device("cpu"), torch.float64
 
 
-class On(NamedTuple):
+@dataclass(frozen=True)
+class On:
     """Where a case's rows and models go, and in which precision their numbers are."""
 
     device: torch.device = CPU

@@ -6,7 +6,9 @@ import platform
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
+from math import isfinite
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pandas as pd
@@ -153,6 +155,8 @@ def _rows(case: Case, device: torch.device, dtype: str, quick: bool) -> list[dic
         memory = Memory(device)
         step = case.step(device, DTYPES[dtype])
         rows = [row | _figures(case, step, device, dtype, quick, memory)]
+        if _stuck(step):
+            return [row | {"note": f"skipped: no step goes on in {dtype}."}]
     except Exception as error:  # a case that a machine cannot do leaves the others standing
         return [row | {"note": f"failed: {_words(error)}"}]
     gradient = gradient_in(step) if device.type == "cuda" else None
@@ -165,6 +169,15 @@ def _rows(case: Case, device: torch.device, dtype: str, quick: bool) -> list[dic
     except Exception as error:  # CUDA says what cannot be captured, in several classes
         return [*rows, row | {"note": f"{NO_GRAPH}{_words(error)}"}]
     return [*rows, row | _figures(case, graph, device, dtype, quick, memory)]
+
+
+def _stuck(step: Step) -> bool:
+    """Whether its trainer has given up, or its objective is not finite: it was not work that was
+    timed. Some cases have a matrix that cannot be factorized in single precision.
+    """
+    value, trainer = step(), getattr(step, "__self__", None)
+    number = isinstance(value, float) or (isinstance(value, torch.Tensor) and value.numel() == 1)
+    return bool(getattr(trainer, "stalled", False)) or (number and not isfinite(cast(float, value)))
 
 
 def _words(error: Exception) -> str:

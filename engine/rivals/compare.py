@@ -148,7 +148,8 @@ def _with_rivals(
         for score in c.scores
         if np.isfinite(value := SCORES[score](c, answer, every))
     ]
-    kept = [m for m in report.metrics if not (m.source == "baseline" and m.method in found)]
+    given_way = "baseline" if c.replaces and found else ""
+    kept = [m for m in report.metrics if m.source != given_way]
     told = {m.name for m in kept if m.source == "run"}
     ours = [
         Metric(verdict.OURS, score, value)

@@ -49,8 +49,8 @@ class Comparison:
         images: Whether the columns are pixels or components of them.
         part: Of each row, the problem of its own that it belongs to (an alphabet); None: one.
         part_test: Of each held-out row.
-        replaces: Whether baselines of the report that bear a rival's name give way to it; else
-            rivals of such names are not fitted.
+        replaces: Whether the report's own baselines give way to the rivals, which are of the same
+            kinds; else rivals that bear a baseline's name are not fitted.
     """
 
     x: Float[ndarray, "n d"]

@@ -42,6 +42,9 @@ SETTINGS: dict[str, dict[str, str]] = {
     "redshift": {"positive": "log_target"},
 }
 
+# Settings of which links and stored runs say nothing that are older: how these were made.
+ADDED: dict[str, dict[str, Any]] = {"aggregation": {"inference": "variational"}}
+
 
 def current_study(name: str) -> str:
     """Today's name of a study."""
@@ -59,7 +62,8 @@ def recorded_settings(study: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """The same of a link or a stored run: one without a `data_seed` is of a version in which the
     seed of a fit drew the demonstration's data as well."""
     current = current_settings(study, values)
-    return {**({"data_seed": current["seed"]} if "seed" in current else {}), **current}
+    drawn = {"data_seed": current["seed"]} if "seed" in current else {}
+    return {**ADDED.get(current_study(study), {}), **drawn, **current}
 
 
 def current_run(run_id: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import param
 from scant.errors import BadInput
-from scant.studies.aliases import current_settings
+from scant.studies.aliases import ADDED, current_settings
 from scant.tables.schema import TableSchema
 
 LONGEST = 10_000  # characters of a setting, such as a list of hidden replicas
@@ -73,9 +73,10 @@ class Settings(param.Parameterized):
         return {name: getattr(self, name) for name in self.names()}
 
     def changed(self, start: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """The settings that differ from `start` (see `Entry.start`) and, beyond it, from the
-        defaults."""
-        usual = {n: type(self).param[n].default for n in self.names()} | dict(start or {})
+        """The settings that a link must name: those that differ from `start` (see `Entry.start`)
+        and, beyond it, from what a link means without them."""
+        usual = {n: type(self).param[n].default for n in self.names()}
+        usual |= {**ADDED.get(self.study, {}), **(start or {})}
         return {n: v for n, v in self.values().items() if v != usual[n]}
 
 

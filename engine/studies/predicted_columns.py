@@ -15,7 +15,9 @@ from scant.tables.schema import TableSchema
 
 ALSO = "predicted_"  # before the name of an added column that the table has already
 ROLE = "role"
+AS_GIVEN = "as given"
 _LEVELS = (50, 80, 95)
+_LEARNED = ("y", "target", "y or time")  # units of what is learned, in the studies' catalogs
 
 OUTSIDE = ArraySpec(
     "outside", "n", "1", "1 where the row is farther from what was learned than about 99 of 100 "
@@ -23,7 +25,7 @@ OUTSIDE = ArraySpec(
 )  # fmt: skip
 _ROLE = ArraySpec(
     ROLE, "n", "word", "what the row was for in this run: train, validation or test; pool: the "
-    "expert could be asked about it; empty: nothing",
+    "expert could be asked about it; empty: nothing. After a fit on everything all are train",
 )  # fmt: skip
 
 
@@ -81,23 +83,29 @@ def of_classes(doubt: bool = True) -> tuple[ArraySpec, ...]:
     return (*own, *(more if doubt else ()), OUTSIDE)
 
 
-def data_dictionary(entry: Entry, given: Sequence[str], every: Iterable[str]) -> str:
+def data_dictionary(
+    entry: Entry, given: Sequence[str], every: Iterable[str], target: str = ""
+) -> str:
     """What the columns of predictions are, as Markdown: `columns.md`.
 
     Args:
         entry: The study that predicts.
         given: The table's own columns.
         every: All columns of the output.
+        target: The learned column, where a setting names it.
     """
     specs = {spec.name: spec for spec in (*entry.predicted, _ROLE)}
     own = {column.name: column.doc for column in entry.table.columns}
     lines = []
     for name in every:
         if name in given:
-            unit, text = _unit(name), f"as given{_said(own.get(name, ''))}"
+            unit, text = _unit(name), f"{AS_GIVEN}{_said(own.get(name, ''))}"
         else:
             spec = _spec(name, specs)
             unit, text = spec.unit, spec.doc
+            if unit in _LEARNED:
+                header = target or unit
+                unit = _unit(header) if _unit(header) != AS_GIVEN else f"that of {header}"
             if name.startswith("p(") and name.endswith(")"):
                 text = f"probability of the class {name[2:-1]}"
         lines.append(f"| {_cell(name)} | {_cell(text)} | {_cell(unit)} |")
@@ -142,9 +150,9 @@ def _spec(name: str, specs: dict[str, ArraySpec]) -> ArraySpec:
 
 
 def _unit(name: str) -> str:
-    """The unit that a header has in brackets, "as given" where it has none."""
+    """The unit that a header has in brackets; `AS_GIVEN` where it has none."""
     match = re.search(r"[\[(]([^\[\]()]+)[\])]\s*$", name)
-    return match[1] if match else "as given"
+    return match[1] if match else AS_GIVEN
 
 
 def _said(doc: str) -> str:

@@ -245,7 +245,7 @@ def _rows(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]:
     body = [f"| {' | '.join(_plain(cell) for cell in row)} |" for row in rows]
     if not body:
         return []
-    return [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}", *body]
+    return [f"| {' | '.join(map(_plain, head))} |", f"|{' --- |' * len(head)}", *body]
 
 
 def _line(text: str) -> str:

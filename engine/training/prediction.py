@@ -9,7 +9,6 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -96,7 +95,8 @@ def predict_file(
             made = Path(folder) / out.name
             write(told(), made, style)
             os.replace(made, out)
-            beside = _dictionary(out, data_dictionary(spec, *names))
+            words = data_dictionary(spec, *names, _target(spec, study.settings) or "")
+            beside = _dictionary(out, words)
     except OSError as error:
         raise BadInput(f"{out} cannot be written ({error.strerror}); name another place.") from None
     return PredictedFile(out, beside, count[0], count[1], tuple(dict.fromkeys(seen)))
@@ -154,12 +154,11 @@ def _query(
         there = suggest_mapping(piece.cells, spec.table, "predict").values()
         reads = [name for name in reads if name in there]
     findings = Diagnostics(file, piece.frame.index.to_numpy())
-    setting = spec.table.target_setting
     table = assemble(
         piece.cells,
         spec.table,
         findings,
-        target=str(getattr(settings, setting)) if setting else None,
+        target=_target(spec, settings),
         purpose="predict",
         features=reads if spec.table.features else None,
     )
@@ -172,6 +171,12 @@ def _query(
     query = table.frame.set_axis(piece.frame.index)
     query.attrs = {FILE: file}
     return query
+
+
+def _target(spec: Entry, settings: Settings) -> str | None:
+    """The learned column, where a setting names it."""
+    setting = spec.table.target_setting
+    return str(getattr(settings, setting)) if setting else None
 
 
 def _opened(settings: Settings, spec: Entry, source: Path) -> tuple[Style, Iterator[Piece]]:
@@ -248,9 +253,7 @@ def predict_upload(study: FittedStudy, name: str, content: bytes) -> FilePredict
         return FilePrediction(_zipped(files), made.rows, made.outside, made.notes)
 
 
-def predict_own(
-    study: FittedStudy, data: str, table: bytes | None, values: Mapping[str, Any]
-) -> bytes:
+def predict_own(study: FittedStudy, data: str, table: bytes | None) -> bytes:
     """The table that a run was trained on, predicted: a ZIP with what each row was for.
 
     Columns are those of the table without pixels and pictures, `role`, and the study's own. A study
@@ -260,13 +263,12 @@ def predict_own(
         study: Of the run, fitted.
         data: The run's data set.
         table: An upload as Parquet; None: the data set is opened by its name.
-        values: Settings of the run.
 
     Raises:
         BadInput: The table is gone, or cannot be used any more.
     """
     spec = entry(study.settings.study)
-    settings = spec.parse(data, values)
+    settings = study.settings
     frame = open_table(
         spec, data if table is None else pd.read_parquet(io.BytesIO(table)), settings
     )
@@ -281,7 +283,8 @@ def predict_own(
     if hasattr(study, "map") and len(drawn := study.map()):
         files["map.csv"] = _csv(drawn)
         every += [str(c) for c in drawn if c not in every]
-    return _zipped({**files, COLUMNS: data_dictionary(spec, given, every).encode()})
+    words = data_dictionary(spec, given, every, _target(spec, settings) or "")
+    return _zipped({**files, COLUMNS: words.encode()})
 
 
 def _csv(frame: pd.DataFrame) -> bytes:

@@ -49,7 +49,7 @@ def metrics_record(end: Finished) -> dict[str, Any]:
 
 def verdict_record(made: Verdict | None) -> dict[str, Any] | None:
     """The verdict with its sentences; None where there is none."""
-    return made and {**asdict(made), "sentences": made.sentences()}
+    return None if made is None else {**asdict(made), "sentences": made.sentences()}
 
 
 def check_folder(out: Path) -> None:

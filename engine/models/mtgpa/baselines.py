@@ -8,23 +8,23 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from jaxtyping import Float, Int
 from scant.errors import BadInput
 from scant.inference.kmeans import square_distances
 from scant.kernels.box_average.support import centroids
+from scant.models.constraints import LogPositive
 from scant.models.mtgpa.exact import ExactGP
 from scant.models.mtgpa.initialization import extent
-from scant.models.mtgpa.prior import Coregionalisation, Data
+from scant.models.mtgpa.likelihoods import LEAST_NOISE, Gaussian
+from scant.models.mtgpa.prior import Coregionalisation, Data, Prior
 from torch import Tensor, nn
 
 BASELINES = ("kriging", "single", "icm", "dependent")
 START = 0.15  # of the extent of the data: the lengthscale to start from
 
 
-class DependentGP(nn.Module):
+class DependentGP(Prior):
     """Outputs that smooth one white noise, each with a kernel of its own, plus one of their own.
 
     With smoothing kernels that are Gaussians of lengthscale l_d / sqrt 2, and heights so chosen
@@ -38,11 +38,19 @@ class DependentGP(nn.Module):
 
     def __init__(self, dimensions: int, tasks: int) -> None:
         super().__init__()
-        self.offset = nn.Parameter(torch.zeros(tasks).double())
-        self.shared = nn.Parameter(torch.ones(tasks).double())
-        self.log_own = nn.Parameter(torch.zeros(tasks).double())
-        self.log_lengthscale = nn.Parameter(torch.zeros(tasks, dimensions).double())
-        self.log_own_lengthscale = nn.Parameter(torch.zeros(tasks, dimensions).double())
+        each, wide = torch.zeros(tasks).double(), torch.zeros(tasks, dimensions).double()
+        for name, start in {
+            "offset": each, "shared": each + 1, "log_own": each, "log_lengthscale": wide,
+            "log_own_lengthscale": wide,
+        }.items():  # fmt: skip
+            self.register_parameter(name, nn.Parameter(start.clone()))
+            if name.startswith("log_"):
+                self.register_constraint(name, LogPositive())
+
+    @property
+    def lengthscale(self) -> Float[Tensor, "t d"]:
+        """Of what an output shares with the others."""
+        return self.log_lengthscale.exp()
 
     def mean(self, x: Float[Tensor, "n d"], j: Int[Tensor, " n"]) -> Float[Tensor, " n"]:
         return self.offset[j]
@@ -70,7 +78,7 @@ class DependentGP(nn.Module):
         self, x1: Float[Tensor, "n d"], d: int, x2: Float[Tensor, "m d"], e: int
     ) -> Float[Tensor, "n m"]:
         """Covariances of output d with output e."""
-        a, b = self.log_lengthscale[d].exp(), self.log_lengthscale[e].exp()
+        a, b = self.lengthscale[d], self.lengthscale[e]
         squares = a.square() + b.square()
         height = self.shared[d] * self.shared[e] * (2 * a * b / squares).prod().sqrt()
         K = height * torch.exp(-square_distances(x1 / squares.sqrt(), x2 / squares.sqrt()))
@@ -81,12 +89,12 @@ class DependentGP(nn.Module):
         return K + torch.exp(2 * self.log_own[d] - 0.5 * distances)
 
 
-class CentroidGP(nn.Module):
+class CentroidGP(Prior):
     """A prior over points, asked about supports: each is taken for its centroid."""
 
-    prior: Any
+    prior: Prior
 
-    def __init__(self, prior: nn.Module, dimensions: int) -> None:
+    def __init__(self, prior: Prior, dimensions: int) -> None:
         super().__init__()
         self.prior, self.dimensions = prior, dimensions
 
@@ -137,15 +145,18 @@ def baseline(
     means = torch.stack([y.mean() for y in values])
     scales = torch.stack([y.std(correction=0) for y in values]).clamp(min=1e-2)
     if name == "dependent":
-        prior: nn.Module = _dependent(dimensions, means, scales, start, fixed_lengthscale)
+        prior: Prior = _dependent(dimensions, means, scales, start, fixed_lengthscale)
     else:
         prior = mixture = Coregionalisation(dimensions, tasks, (tasks if name == "icm" else 1,))
         mixture.start(means, scales, start, generator)
         mixture.learn_lengthscales(not fixed_lengthscale)
-    prior.to(data.y.device)
     if name != "kriging":
         prior = CentroidGP(prior, dimensions)
-    return ExactGP(prior, data, 0.1 * scales.square())
+    likelihoods = [Gaussian() for _ in range(tasks)]
+    for lik, scale in zip(likelihoods, scales):
+        above = (0.1 * scale.square() - LEAST_NOISE).clamp(min=1e-12)
+        lik.initialize(log_noise=above.log().to(lik.log_noise))
+    return ExactGP(likelihoods, prior, data).to(data.y.device)
 
 
 def alone(data: Data, task: int) -> Data:
@@ -163,12 +174,11 @@ def _dependent(
     dimensions: int, means: Tensor, scales: Tensor, lengthscale: Tensor, fixed: bool
 ) -> DependentGP:
     prior = DependentGP(dimensions, len(means))
-    with torch.no_grad():
-        prior.offset.copy_(means)
-        prior.shared.copy_(scales)
-        prior.log_own.copy_((0.3 * scales).log())
-        prior.log_lengthscale.copy_(lengthscale.log().expand_as(prior.log_lengthscale))
-        prior.log_own_lengthscale.copy_(prior.log_lengthscale)
+    wide = lengthscale.log().expand_as(prior.log_lengthscale)
+    own = (0.3 * scales).log()
+    prior.initialize(
+        offset=means, shared=scales, log_own=own, log_lengthscale=wide, log_own_lengthscale=wide
+    )
     prior.log_lengthscale.requires_grad_(not fixed)
     prior.log_own_lengthscale.requires_grad_(not fixed)
     return prior

@@ -5,120 +5,184 @@
 (Yousefi 2021, section 5.1.2). For a few thousand rows at most: a step costs their cube.
 With one task it is area-to-point kriging (Kyriakidis 2004), and it is what MTGPA's bound and
 posterior are checked against.
+
+    model = ExactGP.build(data, tasks=2, dimensions=2, generator=generator)
+    trainer = ExactTrainer(model)
+    while not trainer.stalled:
+        log_evidence = trainer.step()
+    model.predict(supports, task=0)
 """
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from copy import deepcopy
 
 import torch
+from gpytorch.distributions import MultivariateNormal
+from gpytorch.kernels import Kernel
 from jaxtyping import Float, Int
+from linear_operator import to_linear_operator
 from scant.errors import BadInput
-from scant.inference.exact import whitened
+from scant.inference.exact import LogDensity, whitened
 from scant.inference.expectations import LOG_2PI
-from scant.models.mtgpa.likelihoods import LEAST_NOISE, Gaussian, MTGPAPrediction
-from scant.models.mtgpa.model import MTGPA
-from scant.models.mtgpa.prior import Data
-from scant.optim.lbfgs import LBFGS
-from torch import Tensor, nn
+from scant.inference.numerical_warnings import collect_numerical_warnings
+from scant.models.hyperprior import log_hyperprior
+from scant.models.mtgpa.initialization import check, spacing
+from scant.models.mtgpa.likelihoods import Gaussian, Likelihood, Moments
+from scant.models.mtgpa.prior import Coregionalisation, Data, Prior
+from scant.models.mtgpa.tasks import TaskGP
+from scant.optim.adam_lbfgs import AdamLBFGS
+from torch import Tensor
 
-CHUNK = 4096  # rows predicted at once
-
-
-class Prior(Protocol):
-    """What `ExactGP` needs of a prior: functions j at supports x, row by row or all pairs."""
-
-    def mean(self, x: Float[Tensor, "n c"], j: Int[Tensor, " n"]) -> Float[Tensor, " n"]: ...
-    def variance(self, x: Float[Tensor, "n c"], j: Int[Tensor, " n"]) -> Float[Tensor, " n"]: ...
-    def covariance(
-        self,
-        x1: Float[Tensor, "n c1"],
-        j1: Int[Tensor, " n"],
-        x2: Float[Tensor, "m c2"],
-        j2: Int[Tensor, " m"],
-    ) -> Float[Tensor, "n m"]: ...
+POINTS = 100  # the first lengthscale is twice their spacing, or that of the rows if these are fewer
+# Shares of the noise and of the lengthscale to start from. The evidence has a maximum where the
+# functions are smooth and what is fine is noise, and often a higher one where it is not.
+STARTS = ((1.0, 1.0), (0.01, 0.4))
+TRIED = 5  # steps from each of them
 
 
-class ExactGP(nn.Module):
+class ExactGP(TaskGP):
     """Conditioned on the data it is given; task d observes function d.
 
+    GPyTorch's `ExactGP` takes one likelihood of one noise, and its posterior is of the rows given
+    alone: here each task has a likelihood, as in MTGPA, and the posterior is of any task.
+
     Args:
-        prior: Shared, not copied.
-        data: y standardized roughly, as for MTGPA.
-        noise: Variance of each task's observations to start from.
-    """
-
-    prior: Any  # a module, and a `Prior`
-
-    def __init__(self, prior: nn.Module, data: Data, noise: Float[Tensor, " t"]) -> None:
-        super().__init__()
-        self.prior, self.data = prior, data
-        self.log_noise = nn.Parameter((noise - LEAST_NOISE).clamp(min=1e-12).log())
-
-    def noise(self) -> Float[Tensor, " t"]:
-        """Variance of each task's observations."""
-        return self.log_noise.exp() + LEAST_NOISE
-
-    def _factor(self) -> tuple[Float[Tensor, "n n"], Float[Tensor, "n 1"]]:
-        """The Cholesky factor of y's covariance, and that factor's inverse times y - m."""
-        x, y, task, _ = self.data
-        K = self.prior.covariance(x, task, x, task) + self.noise()[task].diag()
-        residual = (y - self.prior.mean(x, task)).unsqueeze(1)
-        return whitened(K, residual)
-
-    def log_marginal(self) -> Float[Tensor, ""]:
-        """ln p(y), in nats."""
-        lower, half = self._factor()
-        log_det = lower.diagonal().log().sum()
-        return -0.5 * half.square().sum() - log_det - 0.5 * len(half) * LOG_2PI
-
-    def fit(self, steps: int = 50) -> float:
-        """Maximize ln p(y) over all that has a gradient, by L-BFGS; returns what was reached."""
-        learned = [p for p in self.parameters() if p.requires_grad]
-        optimizer = LBFGS(learned, lambda: -self.log_marginal())
-        value = float("inf")
-        for _ in range(steps):
-            value = optimizer.step()
-            if optimizer.stalled:
-                break
-        return -value
-
-    @torch.no_grad()
-    def predict(self, supports: Float[Tensor, "n c"], task: int) -> MTGPAPrediction:
-        """Posterior of a task's average over each support."""
-        lower, half = self._factor()
-        parts = [self._given(part, task, lower, half) for part in supports.split(CHUNK)]
-        mean, variance = (torch.cat(columns) for columns in zip(*parts))
-        return MTGPAPrediction(mean, variance, self.noise()[task].expand_as(mean))
-
-    def _given(
-        self, x: Tensor, task: int, lower: Tensor, half: Tensor
-    ) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:
-        j = torch.full((len(x),), task, device=x.device)
-        K = self.prior.covariance(self.data.supports, self.data.task, x, j)
-        weights = torch.linalg.solve_triangular(lower, K, upper=False)
-        mean = self.prior.mean(x, j) + (weights.T @ half)[:, 0]
-        return mean, (self.prior.variance(x, j) - weights.square().sum(0)).clamp(min=0)
-
-    def log_predictive(self, data: Data) -> Float[Tensor, " n"]:
-        """Log density of observations, given those trained on; in nats a row."""
-        total = torch.zeros_like(data.y)
-        for task in data.task.unique().tolist():
-            rows = (data.task == task).nonzero().squeeze(1)
-            mean, variance, noise = self.predict(data.supports[rows], int(task))
-            variance = variance + noise
-            squares = (data.y[rows] - mean).square() / variance
-            total[rows] = -0.5 * (LOG_2PI + variance.log() + squares)
-        return total
-
-
-def exact_posterior(model: MTGPA, data: Data) -> ExactGP:
-    """The posterior that MTGPA approximates, at its present hyperparameters.
+        likelihoods: Of each task, Gaussian; shared, not copied.
+        prior: Shared as well.
+        data: y standardized roughly, as for MTGPA. It is part of the model's state.
 
     Raises:
         BadInput: A likelihood is not Gaussian.
     """
-    noises = [lik.noise() for lik in model.likelihoods if isinstance(lik, Gaussian)]
-    if len(noises) < len(model.likelihoods):
-        raise BadInput("The posterior is exact with Gaussian likelihoods only.")
-    return ExactGP(model.prior, data, torch.stack(noises).detach())
+
+    supports: Float[Tensor, "n c"]
+    y: Float[Tensor, " n"]
+    task: Int[Tensor, " n"]
+
+    def __init__(self, likelihoods: Iterable[Likelihood], prior: Prior, data: Data) -> None:
+        super().__init__(likelihoods, prior)
+        if not all(isinstance(lik, Gaussian) for lik in self.likelihoods):
+            raise BadInput("The posterior is exact with Gaussian likelihoods only.")
+        for name in ("supports", "y", "task"):
+            self.register_buffer(name, getattr(data, name))
+        self.notes: list[str] = []  # of the numerics, each once
+        self._known: tuple[Tensor, Tensor] | None = None
+
+    @classmethod
+    def build(
+        cls,
+        data: Data,
+        tasks: int,
+        dimensions: int,
+        generator: torch.Generator,
+        ranks: Sequence[int] = (1,),
+        shape: str = "eq",
+        lengthscale: float | Sequence[float] | None = None,
+        fixed_lengthscale: bool = False,
+        noise: float = 0.1,
+        kernels: Sequence[Kernel] | None = None,
+    ) -> ExactGP:
+        """A model with start values from the data: of two starts the better after a few steps.
+
+        All is as for `MTGPA.build`, but for:
+
+        Args:
+            noise: Of the first start; that of the second is a hundredth.
+
+        Raises:
+            BadInput: A task without data, or a value that is not finite.
+        """
+        check(data, tasks)
+        prior = Coregionalisation(dimensions, tasks, ranks, shape, kernels)
+        model = cls([Gaussian() for _ in range(tasks)], prior, data).to(data.supports)
+        if lengthscale is None:
+            start = 2 * spacing(data.supports, dimensions, min(len(data.y), POINTS))
+        else:
+            start = torch.as_tensor(lengthscale).to(data.supports).expand(dimensions)
+        prior.learn_lengthscales(not fixed_lengthscale)
+        given, tried = deepcopy(model.state_dict()), []
+        for of_noise, of_lengthscale in STARTS:
+            model.load_state_dict(given)
+            width = start if fixed_lengthscale else start * of_lengthscale
+            model.start(data, width, noise * of_noise, generator)
+            value = model.fit(TRIED)
+            value = value if math.isfinite(value) else -math.inf
+            tried.append((value, deepcopy(model.state_dict())))
+        model.load_state_dict(max(tried, key=lambda pair: pair[0])[1])
+        return model
+
+    @property
+    def data(self) -> Data:
+        """What it is conditioned on."""
+        return Data(self.supports, self.y, self.task)
+
+    def noise(self) -> Float[Tensor, " t"]:
+        """Variance of each task's observations."""
+        return torch.stack([lik.noise() for lik in self.likelihoods])
+
+    def _residual(self) -> Float[Tensor, " n"]:
+        return self.y - self.prior.mean(self.supports, self.task)
+
+    def _covariance(self) -> Float[Tensor, "n n"]:
+        """Of y."""
+        K: Tensor = self.prior.covariance(self.supports, self.task, self.supports, self.task)
+        K.diagonal().add_(self.noise()[self.task])
+        return K
+
+    def _factor(self) -> tuple[Float[Tensor, "n n"], Float[Tensor, "n 1"]]:
+        """The Cholesky factor of y's covariance, and that factor's inverse times y - m."""
+        return self._known or whitened(self._covariance(), self._residual().unsqueeze(1))
+
+    @contextmanager
+    def _held(self) -> Iterator[None]:
+        self._known = self._factor()
+        try:
+            yield
+        finally:
+            self._known = None
+
+    def elbo(self) -> Float[Tensor, ""]:
+        """ln p(y), the evidence itself, and registered priors, in nats."""
+        with collect_numerical_warnings(self.notes):
+            density: Tensor = LogDensity.apply(self._covariance(), self._residual())
+        return density - 0.5 * len(self.y) * LOG_2PI + log_hyperprior(self)
+
+    def fit(self, steps: int = 50) -> float:
+        """Steps of L-BFGS until none goes higher; the log evidence that they reached."""
+        trainer, value = ExactTrainer(self), -math.inf
+        for _ in range(steps):
+            value = trainer.step()
+            if trainer.stalled:
+                break
+        return value
+
+    def forward(self, supports: Float[Tensor, "n c"], task: int = 0) -> MultivariateNormal:
+        """Posterior of a task's averages over supports, with the covariance of all pairs."""
+        j = torch.full((len(supports),), task, device=supports.device)
+        mean, weights = self._given(supports, j)
+        covariance = self.prior.covariance(supports, j, supports, j) - weights.T @ weights
+        return MultivariateNormal(mean, to_linear_operator(covariance))
+
+    def moments(self, supports: Float[Tensor, "n c"], task: int) -> Moments:
+        j = torch.full((len(supports),), task, device=supports.device)
+        mean, weights = self._given(supports, j)
+        variance = (self.prior.variance(supports, j) - weights.square().sum(0)).clamp(min=0)
+        return Moments(mean.unsqueeze(0), variance.expand(1, 1, -1))
+
+    def _given(self, x: Tensor, j: Tensor) -> tuple[Float[Tensor, " k"], Float[Tensor, "n k"]]:
+        """Posterior means of functions j at x, and W: W'W is what is known of their covariance."""
+        lower, half = self._factor()
+        K = self.prior.covariance(self.supports, self.task, x, j)
+        weights = torch.linalg.solve_triangular(lower, K, upper=False)
+        return self.prior.mean(x, j) + (weights.T @ half)[:, 0], weights
+
+
+class ExactTrainer(AdamLBFGS):
+    """Steps of L-BFGS on the log evidence."""
+
+    def __init__(self, model: ExactGP) -> None:
+        super().__init__(model, model.elbo, len(model.y), adam=0)

@@ -67,10 +67,12 @@ def extent(
     return parts.lower.amin((0, 1)), parts.upper.amax((0, 1))
 
 
-def spacing(inducing: Float[Tensor, "m c"], dimensions: int) -> Float[Tensor, " d"]:
-    """How far inducing points lie apart in each dimension, were they on a grid."""
-    lower, upper = extent(inducing, dimensions)
-    sides = len(inducing) ** (1 / dimensions)
+def spacing(
+    supports: Float[Tensor, "n c"], dimensions: int, count: int | None = None
+) -> Float[Tensor, " d"]:
+    """How far these, or `count` points, would lie apart in each dimension on a grid."""
+    lower, upper = extent(supports, dimensions)
+    sides = (count or len(supports)) ** (1 / dimensions)
     return torch.where(upper > lower, upper - lower, torch.ones_like(lower)) / sides
 
 

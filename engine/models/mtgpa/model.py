@@ -24,44 +24,25 @@ roughly (start values and the least noise assume a scale near one); inputs may h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from itertools import accumulate, pairwise
-from typing import NamedTuple
 
 import torch
 from gpytorch.distributions import MultitaskMultivariateNormal, MultivariateNormal
-from gpytorch.models import GP
+from gpytorch.kernels import Kernel
 from jaxtyping import Float, Int
 from linear_operator import to_linear_operator
 from linear_operator.operators import KroneckerProductLinearOperator
-from scant.errors import BadInput
 from scant.models.hyperprior import log_hyperprior
-from scant.models.mtgpa.initialization import check, inducing_points, signs, spacing
-from scant.models.mtgpa.likelihoods import Likelihood, Moments, MTGPAPrediction, likelihood
+from scant.models.mtgpa.initialization import check, inducing_points, spacing
+from scant.models.mtgpa.likelihoods import Moments, likelihood
 from scant.models.mtgpa.prior import Coregionalisation, Data, mass
+from scant.models.mtgpa.tasks import TaskGP
 from scant.models.mtgpa.variational import Latent
 from torch import Tensor, nn
 
-CHUNK = 4096  # rows predicted at once
 
-
-class PredictiveCheck(NamedTuple):
-    """The aggregate check: observed supports beside what the posterior says of them.
-
-    `error` is (y - mean) / sqrt(variance + noise): near N(0, 1) where the posterior average over
-    each observed support returns the observation within its error.
-    """
-
-    prediction: MTGPAPrediction
-    error: Float[Tensor, " n"]
-
-    def within(self, deviations: float = 1.96) -> float:
-        """Share of observations that many predictive standard deviations from the mean, or less."""
-        return self.error.abs().le(deviations).double().mean().item()
-
-
-class MTGPA(GP):
+class MTGPA(TaskGP):
     """Sparse variational multi-task GP over supports; see the module for how it is driven.
 
     Args:
@@ -72,12 +53,13 @@ class MTGPA(GP):
         shape: Of the kernels, as in `IntervalKernel`.
         learn_inducing: Learn where the inducing points lie; the publication fixes them.
         natural: Hold q(u) in natural parameters, for natural gradients.
+        kernels: Q kernels in place of these, as in `Coregionalisation`.
 
     Raises:
         BadInput: No task, or an unknown likelihood or kernel.
     """
 
-    likelihoods: Sequence[Likelihood]
+    prior: Coregionalisation
     latents: Sequence[Latent]
 
     def __init__(
@@ -89,15 +71,11 @@ class MTGPA(GP):
         shape: str = "eq",
         learn_inducing: bool = False,
         natural: bool = False,
+        kernels: Sequence[Kernel] | None = None,
     ) -> None:
-        super().__init__()
-        if not likelihoods:
-            raise BadInput("There is no task; give each task a likelihood.")
-        self.likelihoods = nn.ModuleList([likelihood(name) for name in likelihoods])  # type: ignore
-        counts = [lik.functions for lik in self.likelihoods]
-        ends = list(accumulate(counts, initial=0))
-        self.functions = [list(range(*between)) for between in pairwise(ends)]  # of each task
-        self.prior = Coregionalisation(dimensions, sum(counts), ranks, shape)
+        own = [likelihood(name) for name in likelihoods]
+        functions = sum(lik.functions for lik in own)
+        super().__init__(own, Coregionalisation(dimensions, functions, ranks, shape, kernels))
         self.latents = nn.ModuleList(  # type: ignore[assignment]
             Latent(kernel, inducing, rank, natural, learn_inducing)
             for kernel, rank in zip(self.prior.kernels, ranks)
@@ -122,6 +100,7 @@ class MTGPA(GP):
         offsets: bool = True,
         learn_inducing: bool = False,
         natural: bool = False,
+        kernels: Sequence[Kernel] | None = None,
     ) -> MTGPA:
         """A model with start values from the data.
 
@@ -147,21 +126,15 @@ class MTGPA(GP):
         check(data, len(likelihoods))
         if isinstance(inducing, int):
             inducing = inducing_points(data.supports, dimensions, inducing, place, generator)
-        model = cls(likelihoods, inducing, dimensions, ranks, shape, learn_inducing, natural)
+        model = cls(
+            likelihoods, inducing, dimensions, ranks, shape, learn_inducing, natural, kernels
+        )
         model.to(data.supports.device)
-        starts = []
-        for d, lik in enumerate(model.likelihoods):
-            own = data.of_task(d)
-            lik.check(own.y, d)
-            starts.append(lik.start(own.y, own.exposures(), noise))
-        offset, scale = torch.cat(starts, dim=1)
-        scale[[own[0] for own in model.functions]] *= signs(data, dimensions, len(likelihoods))
         if lengthscale is None:
             start = 2 * spacing(inducing, dimensions)
         else:
             start = torch.as_tensor(lengthscale).to(inducing).expand(dimensions)
-        model.prior.start(offset if offsets else 0 * offset, scale, start, generator)
-        model.prior.offset.requires_grad_(offsets)
+        model.start(data, start, noise, generator, offsets)
         model.prior.learn_lengthscales(not fixed_lengthscale)
         return model
 
@@ -251,72 +224,6 @@ class MTGPA(GP):
         sums = [(v if weight is None else weight[rows] * v).sum() for rows, v in parts]
         return sum(sums, start=log_hyperprior(self) - kl)  # (5.10)
 
-    @torch.no_grad()
-    def predict(
-        self,
-        supports: Float[Tensor, "n c"],
-        task: int,
-        exposure: Float[Tensor, " n"] | None = None,
-    ) -> MTGPAPrediction:
-        """What a task is to observe at supports of any form, whether or not it has data there.
-
-        Args:
-            supports: Rows of `scant.kernels.box_average.support`; for a Gaussian task the mean and
-                variance are of the function's average over each.
-            task: Which.
-            exposure: Of a Poisson task (1 by default).
-        """
-        lik = self.likelihoods[task]
-        if not len(supports):
-            return MTGPAPrediction(*supports.new_zeros(3, 0))
-        if exposure is None:
-            exposure = supports.new_ones(len(supports))
-        parts = self._in_chunks(
-            lambda rows: lik.predict(self.moments(supports[rows], task), exposure[rows]),
-            len(supports),
-        )
-        return MTGPAPrediction(*(torch.cat(columns) for columns in zip(*parts)))
-
-    @torch.no_grad()
-    def quantiles(
-        self,
-        supports: Float[Tensor, "n c"],
-        task: int,
-        p: Float[Tensor, " k"],
-        exposure: Float[Tensor, " n"] | None = None,
-    ) -> Float[Tensor, "k n"]:
-        """Of a new observation at supports, in the units of y (see `Likelihood.quantiles`)."""
-        lik = self.likelihoods[task]
-        given = supports.new_ones(len(supports)) if exposure is None else exposure
-        parts = self._in_chunks(
-            lambda rows: lik.quantiles(self.moments(supports[rows], task), given[rows], p),
-            len(supports),
-        )
-        return torch.cat([supports.new_zeros(len(p), 0), *parts], dim=1)
-
-    @torch.no_grad()
-    def log_predictive(self, data: Data) -> Float[Tensor, " n"]:
-        """Log density (or probability) of observations, given those trained on; in nats a row."""
-        total = torch.zeros_like(data.y)
-        for d, lik in enumerate(self.likelihoods):
-            rows = (data.task == d).nonzero().squeeze(1)
-            if not len(rows):
-                continue
-            own = data.at(rows)
-            parts = self._in_chunks(
-                lambda i, own=own, lik=lik, d=d: lik.log_predictive(
-                    own.y[i], self.moments(own.supports[i], d), own.exposures()[i]
-                ),
-                len(rows),
-            )
-            total[rows] = torch.cat([*parts, total[:0]])
-        return total
-
-    def _in_chunks(self, of_rows: Callable, n: int) -> list:
-        """Values chunk by chunk, K_uu factorized once."""
-        with self._held():
-            return [of_rows(slice(i, min(i + CHUNK, n))) for i in range(0, n, CHUNK)]
-
     @contextmanager
     def _held(self) -> Iterator[None]:
         """Inside, every K_uu is factorized once; parameters stay as they are."""
@@ -324,16 +231,3 @@ class MTGPA(GP):
             for latent in self.latents:
                 stack.enter_context(latent.held())
             yield
-
-    @torch.no_grad()
-    def aggregate_check(self, data: Data) -> PredictiveCheck:
-        """Does the posterior average over each observed support return the observation?"""
-        columns = torch.zeros(3, len(data.y), dtype=data.y.dtype, device=data.y.device)
-        for d in range(len(self.likelihoods)):
-            rows = (data.task == d).nonzero().squeeze(1)
-            if len(rows):
-                own = data.at(rows)
-                columns[:, rows] = torch.stack(self.predict(own.supports, d, own.exposures()))
-        prediction = MTGPAPrediction(*columns)
-        deviation = (prediction.variance + prediction.noise).sqrt()
-        return PredictiveCheck(prediction, (data.y - prediction.mean) / deviation)

@@ -14,8 +14,13 @@ from typing import NamedTuple
 
 import torch
 from gpytorch.constraints import Positive
+from gpytorch.distributions import MultivariateNormal
+from gpytorch.kernels import Kernel
+from gpytorch.models import GP
 from jaxtyping import Float, Int
+from linear_operator import to_linear_operator
 from scant.errors import BadInput
+from scant.kernels.box_average.averaged import AveragedKernel, SupportKernel
 from scant.kernels.box_average.kernel import IntervalKernel
 from scant.kernels.box_average.support import pieces
 from torch import Tensor, nn
@@ -45,7 +50,31 @@ class Data(NamedTuple):
         return torch.ones_like(self.y) if self.exposure is None else self.exposure
 
 
-class Coregionalisation(nn.Module):
+class Prior(GP):
+    """Functions j at supports x, row by row or all pairs of rows."""
+
+    def forward(self, x: Float[Tensor, "n c"], j: Int[Tensor, " n"]) -> MultivariateNormal:
+        """Of function j at support x in each row."""
+        return MultivariateNormal(self.mean(x, j), to_linear_operator(self.covariance(x, j, x, j)))
+
+    def mean(self, x: Float[Tensor, "n c"], j: Int[Tensor, " n"]) -> Float[Tensor, " n"]:
+        raise NotImplementedError
+
+    def variance(self, x: Float[Tensor, "n c"], j: Int[Tensor, " n"]) -> Float[Tensor, " n"]:
+        raise NotImplementedError
+
+    def covariance(
+        self,
+        x1: Float[Tensor, "n c1"],
+        j1: Int[Tensor, " n"],
+        x2: Float[Tensor, "m c2"],
+        j2: Int[Tensor, " m"],
+    ) -> Float[Tensor, "n m"]:
+        """Of the functions j1 at x1 with the functions j2 at x2; a tensor of the caller's own."""
+        raise NotImplementedError
+
+
+class Coregionalisation(Prior):
     """The prior of J functions on Q kernels.
 
     Args:
@@ -53,28 +82,46 @@ class Coregionalisation(nn.Module):
         functions: J.
         ranks: R_q of each kernel; their number is Q.
         shape: Of the kernels, as in `IntervalKernel`.
+        kernels: Q kernels of GPyTorch in place of these, over points (they are averaged over
+            supports by quadrature) or over supports. Their start values stay as given.
 
     `mixing` holds the a, one row a latent function, `kernel_of` says which kernel a row has.
     Kernels have unit variance: theirs is contained in `mixing`.
+
+    Raises:
+        BadInput: A rank below one, or not as many ranks as kernels.
     """
 
     kernel_of: Tensor
-    kernels: Sequence[IntervalKernel]
+    kernels: Sequence[SupportKernel]
 
     def __init__(
-        self, dimensions: int, functions: int, ranks: Sequence[int] = (1,), shape: str = "eq"
+        self,
+        dimensions: int,
+        functions: int,
+        ranks: Sequence[int] = (1,),
+        shape: str = "eq",
+        kernels: Sequence[Kernel] | None = None,
     ) -> None:
         super().__init__()
         if not ranks or min(ranks) < 1:
             raise BadInput(f"Every latent function needs a rank of at least 1, got {list(ranks)}.")
+        if kernels is None:
+            # Steps of a logarithm are relative, whatever the unit of the inputs.
+            kernels = [
+                IntervalKernel(
+                    dimensions, shape, lengthscale_constraint=Positive(torch.exp, torch.log)
+                )
+                for _ in ranks
+            ]
+        if len(kernels) != len(ranks):
+            raise BadInput(f"Each kernel needs a rank; got {len(kernels)} and {list(ranks)}.")
         self.dimensions = dimensions
-        # Steps of a logarithm are relative, whatever the unit of the inputs.
         self.kernels = nn.ModuleList(  # type: ignore[assignment]
-            IntervalKernel(dimensions, shape, lengthscale_constraint=Positive(torch.exp, torch.log))
-            for _ in ranks
+            k if isinstance(k, SupportKernel) else AveragedKernel(k, dimensions) for k in kernels
         )
-        self.mixing = nn.Parameter(torch.zeros(sum(ranks), functions))
-        self.offset = nn.Parameter(torch.zeros(functions))
+        self.register_parameter("mixing", nn.Parameter(torch.zeros(sum(ranks), functions)))
+        self.register_parameter("offset", nn.Parameter(torch.zeros(functions)))
         owners = torch.repeat_interleave(torch.arange(len(ranks)), torch.tensor(ranks))
         self.register_buffer("kernel_of", owners)
         self.double()
@@ -84,8 +131,8 @@ class Coregionalisation(nn.Module):
         return torch.stack([a.T @ a for a in self._rows()])
 
     def lengthscales(self) -> Float[Tensor, "q d"]:
-        """In the units of the inputs."""
-        return torch.cat([kernel.lengthscale for kernel in self.kernels])
+        """In the units of the inputs; NaN of a kernel that has none."""
+        return torch.cat([kernel.lengthscale.to(self.mixing) for kernel in self.kernels])
 
     def mean(self, x: Float[Tensor, "n c"], j: Int[Tensor, " n"]) -> Float[Tensor, " n"]:
         """Prior means of function j at support x, row by row."""
@@ -100,18 +147,18 @@ class Coregionalisation(nn.Module):
     ) -> Float[Tensor, "n m"]:
         """Prior covariances of the functions j1 at x1 with the functions j2 at x2."""
         terms = [
-            (a[:, j1].T @ a[:, j2]) * kernel(x1, x2).to_dense()  # B_q o k_q, by 5.9 and 5.7
+            (a[:, j1].T @ a[:, j2]) * kernel.forward(x1, x2)  # B_q o k_q, by 5.9 and 5.7
             for a, kernel in zip(self._rows(), self.kernels)
         ]
-        return torch.stack(terms).sum(0)
+        return sum(terms[1:], start=terms[0])
 
     def variance(self, x: Float[Tensor, "n c"], j: Int[Tensor, " n"]) -> Float[Tensor, " n"]:
         """Prior variances of function j at support x, row by row."""
         terms = [
-            a[:, j].square().sum(0) * kernel(x, diag=True)
+            a[:, j].square().sum(0) * kernel.forward(x, x, diag=True)
             for a, kernel in zip(self._rows(), self.kernels)
         ]
-        return torch.stack(terms).sum(0)
+        return sum(terms[1:], start=terms[0])
 
     def _rows(self) -> list[Float[Tensor, "r j"]]:
         """The mixing of the latent functions of each kernel."""
@@ -129,7 +176,10 @@ class Coregionalisation(nn.Module):
         lengthscale: Float[Tensor, " d"],
         generator: torch.Generator,
     ) -> None:
-        """Start values: all functions alike but for their scales; kernels from long to short."""
+        """Start values: all functions alike but for their scales; kernels from long to short.
+
+        Kernels that were given keep their own.
+        """
         self.offset.copy_(offset)
         rows = len(self.mixing)
         share = torch.ones(self.mixing.shape, dtype=torch.float64)
@@ -137,7 +187,8 @@ class Coregionalisation(nn.Module):
             share += 0.5 * torch.randn(share.shape, generator=generator, dtype=torch.float64)
         self.mixing.copy_(share.to(scale) * scale / rows**0.5)
         for q, kernel in enumerate(self.kernels):
-            kernel.lengthscale = lengthscale * 0.5**q
+            if isinstance(kernel, IntervalKernel):
+                kernel.lengthscale = lengthscale * 0.5**q
 
 
 def mass(x: Float[Tensor, "n c"], dimensions: int) -> Float[Tensor, " n"]:

@@ -16,7 +16,7 @@ from gpytorch.variational import (
 from jaxtyping import Float
 from linear_operator.utils.cholesky import psd_safe_cholesky
 from scant.errors import BadInput
-from scant.kernels.box_average.kernel import IntervalKernel
+from scant.kernels.box_average.averaged import SupportKernel
 from scant.kernels.box_average.support import alike
 from torch import Tensor, nn
 
@@ -62,7 +62,7 @@ class _Posterior(torch.autograd.Function):
 class _Prior:
     """A zero-mean GP as a strategy wants it; the kernel belongs to the coregionalisation."""
 
-    def __init__(self, kernel: IntervalKernel) -> None:
+    def __init__(self, kernel: SupportKernel) -> None:
         self.kernel = kernel
 
     def forward(self, x: Tensor) -> MultivariateNormal:
@@ -92,7 +92,7 @@ class Latent(VariationalStrategy):
 
     def __init__(
         self,
-        kernel: IntervalKernel,
+        kernel: SupportKernel,
         inducing: Float[Tensor, "m c"],
         rank: int = 1,
         natural: bool = False,

@@ -77,8 +77,7 @@ def _answer(
         if "file" in request:
             return "answer", predict_upload(study, *request["file"])
         if "own" in request:
-            values = request["settings"]
-            return "answer", predict_own(study, request["own"], request["table"], values)
+            return "answer", predict_own(study, request["own"], request["table"])
         return "answer", study.explore(request["explore"], **request["asked"])
     except BadInput as error:
         return "bad input", str(error)

@@ -10,8 +10,8 @@ import torch
 from jaxtyping import Bool
 from scant.errors import BadInput
 from scant.models.mtgpa.likelihoods import MTGPAPrediction
-from scant.models.mtgpa.model import MTGPA
 from scant.models.mtgpa.prior import Data
+from scant.models.mtgpa.tasks import TaskGP
 from scant.studies import intervals
 from scant.studies.aggregation import preprocessing as space
 from scant.studies.aggregation.entry import AggregationSettings
@@ -56,7 +56,7 @@ class FittedMTGPA:
     """
 
     settings: AggregationSettings
-    model: MTGPA
+    model: TaskGP
     tasks: list[str]
     kinds: list[str]
     scale: list[Scale]

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int
 from scant.errors import BadInput
 from scant.kernels.box_average.support import boxes
 from scant.models.mtgpa.prior import Data
-from scant.studies.aggregation.entry import MOST_LATENT, AggregationSettings
+from scant.studies.aggregation.entry import MOST_EXACT, MOST_LATENT, AggregationSettings
 from scant.studies.aggregation.table import Supports, check_values, of
 from scant.studies.predicted_table import words
 from scant.studies.split import EVERYTHING, TEST, divide, groups, marks
@@ -128,6 +128,26 @@ def ranks(settings: AggregationSettings, tasks: int) -> tuple[int, ...]:
     function cannot serve (four tasks of births: SMSE 0.28 with one, 0.008 with two).
     """
     return (settings.rank,) * (settings.n_latent or min(-(-tasks // 2), MOST_LATENT))
+
+
+def exact(settings: AggregationSettings, kinds: list[str], rows: int) -> bool:
+    """Whether inference is exact; see the setting.
+
+    Raises:
+        BadInput: It is asked for where a likelihood or minibatches exclude it.
+    """
+    met = [f"a {kind} likelihood" for kind in kinds if kind != "gaussian"]
+    if settings.batch_size:
+        met.append(f"batch_size {settings.batch_size}")
+    if settings.kernel != "eq":  # a box is many points, of which all pairs would be computed
+        met.append(f"kernel {settings.kernel}")
+    if settings.inference == "exact" and met:
+        raise BadInput(
+            "Setting 'inference' is exact, which takes Gaussian likelihoods, kernel eq and all "
+            f"rows at once; here it meets {met[0]}. Choose auto or variational."
+        )
+    quick = rows <= MOST_EXACT and not met
+    return settings.inference == "exact" or (settings.inference == "auto" and quick)
 
 
 def named(text: str, observed: Supports) -> dict[str, str]:

@@ -15,10 +15,12 @@ import torch
 from jaxtyping import Int
 from scant import metrics
 from scant.errors import BadInput
-from scant.models.mtgpa.exact import ExactGP, exact_posterior
-from scant.models.mtgpa.model import MTGPA
+from scant.models.mtgpa.exact import ExactGP, ExactTrainer
 from scant.models.mtgpa.prior import Data
+from scant.models.mtgpa.tasks import TaskGP
 from scant.models.mtgpa.training import MTGPATrainer
+from scant.optim.trainer import Trainer
+from scant.studies.aggregation.entry import MOST_EXACT
 from scant.studies.aggregation.fitted import FittedMTGPA
 from scant.studies.aggregation.preprocessing import COUNTS, counts
 
@@ -26,6 +28,7 @@ REPEATS = 3
 MOST_ROWS = 1200  # exact inference costs their cube
 TEST_ROWS = 400
 STEPS = 60  # of a retrained model, which starts from the run's
+EXACT_STEPS = 15  # the same of L-BFGS
 BATCH = 1000  # rows of each task in such a step
 
 Rows = Int[np.ndarray, " _"]
@@ -56,7 +59,7 @@ def curve(fitted: FittedMTGPA) -> dict[str, np.ndarray]:
     for repeat in range(REPEATS):
         for k, n in enumerate(query):
             for who, rows in enumerate(_drawn(fitted, fine, others, n, repeat)):
-                posterior = exact_posterior(fitted.model, fitted.data_of(fitted.whole, rows))
+                posterior = _on(fitted.model, fitted.data_of(fitted.whole, rows))
                 result[:, who, repeat, k] = _scores(fitted, posterior, test, fine)
     spread = np.stack([result.mean(2), result.min(2), result.max(2)], axis=2)
     return {"n": np.array(query, float), "smse": spread[0], "snlp": spread[1]}
@@ -81,15 +84,28 @@ def retrain(fitted: FittedMTGPA, query: dict[str, Any]) -> dict[str, np.ndarray]
     return {"n": np.array([float(n)]), "smse": result[0], "snlp": result[1]}
 
 
-def _trained_on(fitted: FittedMTGPA, data: Data) -> MTGPA:
-    """A copy of the fitted model that has seen these rows; the one given stays as it is."""
+def _on(model: TaskGP, data: Data) -> ExactGP:
+    """The exact posterior at a model's hyperparameters, which it shares, given these rows."""
+    return ExactGP(model.likelihoods, model.prior, data)
+
+
+def _trained_on(fitted: FittedMTGPA, data: Data) -> TaskGP:
+    """A copy of the fitted model that has seen these rows; the one given stays as it is.
+
+    An exact one, of more rows than are quick, keeps its hyperparameters.
+    """
     s, model = fitted.settings, deepcopy(fitted.model)
-    natural = model.natural
+    if isinstance(model, ExactGP):
+        exact = _on(model, data)
+        trainer: Trainer = ExactTrainer(exact)
+        for _ in range(EXACT_STEPS if len(data.y) <= MOST_EXACT else 0):
+            trainer.step()
+        return exact
     trainer = MTGPATrainer(
         model,
         data,
         torch.Generator().manual_seed(s.seed),
-        scheme="natural" if natural else "adam",
+        scheme="natural" if model.natural else "adam",
         rate=s.learning_rate / 2,
         natural_rate=0.3 if all(kind == "gaussian" for kind in fitted.kinds) else 0.1,
         halving=STEPS // 2,
@@ -106,9 +122,7 @@ def _drawn(fitted: FittedMTGPA, fine: Rows, others: Rows, n: int, repeat: int) -
     return np.concatenate([mixed, others]), mixed
 
 
-def _scores(
-    fitted: FittedMTGPA, model: ExactGP | MTGPA, test: Rows, fine: Rows
-) -> tuple[float, float]:
+def _scores(fitted: FittedMTGPA, model: TaskGP, test: Rows, fine: Rows) -> tuple[float, float]:
     """SMSE and SNLP on the held-out rows, beside the mean and variance of all fine rows."""
     number = fitted.task(fitted.scarce)
     scale, own = fitted.scale[number], fitted.data_of(fitted.whole, test)

@@ -16,7 +16,10 @@ import torch
 from jaxtyping import Float
 from scant.errors import BadInput
 from scant.events import Report
+from scant.models.mtgpa.exact import ExactGP, ExactTrainer
+from scant.models.mtgpa.likelihoods import likelihood
 from scant.models.mtgpa.model import MTGPA
+from scant.models.mtgpa.prior import Coregionalisation, Data
 from scant.models.mtgpa.training import MTGPATrainer
 from scant.random import restart_generator
 from scant.rivals.comparison import Comparison
@@ -34,6 +37,7 @@ from scant.studies.protocol import Tensors, part, required, roles
 from scant.studies.split import EVERYTHING
 from scant.studies.trained import WHOLE_EVERY, TrainedStudy
 
+EXACT_PATIENCE = 4  # steps of L-BFGS; the setting's are of Adam and natural gradients
 KEPT_ROWS = 5000  # rows that stay with the model, for the curve over fine observations
 
 
@@ -41,7 +45,7 @@ class Study(TrainedStudy):
     """MTGPA on one table in long form (see `scant.studies.protocol.Study` for how it is driven)."""
 
     settings: AggregationSettings
-    model: MTGPA
+    model: MTGPA | ExactGP
 
     def __init__(
         self, settings: AggregationSettings, table: pd.DataFrame | None, device: torch.device
@@ -72,6 +76,15 @@ class Study(TrainedStudy):
         self.metadata["scale"] = [[s.offset, s.factor] for s in self.scale]
         tasks = list(self.observed.tasks)
         self.data = space.data_of(self.observed, self.rows, tasks, self.scale, device)
+        self.exact = space.exact(settings, self.kinds, len(self.data.y))
+        if self.exact:
+            self.notes.append(
+                f"Inference is exact: {len(self.data.y):,} rows, all Gaussian. Inducing points and "
+                "the optimizer's settings are not used."
+            )
+            # Less than a nat in so many steps of L-BFGS says nothing of the hyperparameters.
+            self.patience = min(self.patience, EXACT_PATIENCE)
+            self.tolerance = 1 / len(self.data.y)
 
     def _drop_tasks_without_rows(self, kinds: list[str]) -> None:
         """Tasks that nothing is learned from are unknown to the model; their rows are not asked."""
@@ -94,27 +107,45 @@ class Study(TrainedStudy):
     # --- training -------------------------------------------------------------------------------
 
     def start_restart(self, restart: int, stage: int, best: Tensors | None) -> None:
-        s = self.settings
-        generator = restart_generator(s.seed, restart)
-        ranks = space.ranks(s, len(self.kinds))
+        self._begin(self.settings, restart_generator(self.settings.seed, restart), best)
+        self.bound, self.n_rows = float("nan"), len(self.data.y)
+        if best is not None:
+            self._take(best)
+
+    def _begin(
+        self, s: AggregationSettings, generator: torch.Generator, best: Tensors | None
+    ) -> None:
+        """Model and trainer at their start; an exact model that is to be `best` seeks none."""
+        prior: dict[str, Any] = {
+            "ranks": space.ranks(s, len(self.kinds)),
+            "shape": s.kernel,
+            "lengthscale": s.lengthscale or None,
+            "fixed_lengthscale": s.lengthscale > 0,
+            "noise": s.noise,
+        }
+        dimensions = len(self.observed.dims)
+        if self.exact:
+            self.model = (
+                ExactGP.build(self.data, len(self.kinds), dimensions, generator, **prior)
+                if best is None
+                else self._restored(best)
+            )
+            self.trainer = ExactTrainer(self.model)
+            return
         self.model = MTGPA.build(
             self.data,
             self.kinds,
-            len(self.observed.dims),
+            dimensions,
             generator,
             inducing=s.n_inducing,
             # A few wide boxes need more points than they have centres.
             place="kmeans" if len(self.data.y) > s.n_inducing else "even",
-            ranks=ranks,
-            shape=s.kernel,
-            lengthscale=s.lengthscale or None,
-            fixed_lengthscale=s.lengthscale > 0,
-            noise=s.noise,
             learn_inducing=s.learn_inducing,
             natural=s.optimizer == "natural",
+            **prior,
         ).to(self.device)
         gaussian = all(kind == "gaussian" for kind in self.kinds) and not s.batch_size
-        alone = sum(ranks) == 1
+        alone = sum(prior["ranks"]) == 1
         self.trainer = MTGPATrainer(
             self.model,
             self.data,
@@ -125,12 +156,9 @@ class Study(TrainedStudy):
             halving=s.halving or None,
             batch=s.batch_size or None,
         )
-        self.bound, self.n_rows = float("nan"), len(self.data.y)
-        if best is not None:
-            self._take(best)
 
     def _whole(self, elbo: float) -> float:
-        if not self.settings.batch_size:
+        if not self.settings.batch_size or isinstance(self.model, ExactGP):
             return elbo
         if self.trainer.steps % WHOLE_EVERY != 1:
             return self.bound
@@ -180,20 +208,23 @@ class Study(TrainedStudy):
         study.kinds = list(study.metadata["likelihoods"])
         study.scale = [Scale(*pair) for pair in study.metadata["scale"]]
         own = part(tensors, "model.")
-        inducing = next(v for k, v in own.items() if k.endswith("inducing_points"))
-        study.model = MTGPA(
-            study.kinds,
-            inducing.to(device),
-            len(study.metadata["dims"]),
-            space.ranks(settings, len(study.kinds)),
-            settings.kernel,
-            settings.learn_inducing,
-            settings.optimizer == "natural",
-        ).to(device)
+        study.model = study._restored(own).to(device)
         study._take(own)
         rows = {k: v.cpu() for k, v in part(tensors, "rows.").items()}
         study.whole = space.kept(rows, meta["all_tasks"], study.metadata["dims"])
         return study
+
+    def _restored(self, own: Tensors) -> MTGPA | ExactGP:
+        """A model that a state fits, which tells which of the two it is of."""
+        s, dimensions = self.settings, len(self.metadata["dims"])
+        ranks = space.ranks(s, len(self.kinds))
+        inducing = next((v for k, v in own.items() if k.endswith("inducing_points")), None)
+        if inducing is None:
+            prior = Coregionalisation(dimensions, len(self.kinds), ranks, s.kernel)
+            data = Data(own["supports"], own["y"], own["task"])
+            return ExactGP([likelihood(kind) for kind in self.kinds], prior, data)
+        natural = s.optimizer == "natural"
+        return MTGPA(self.kinds, inducing, dimensions, ranks, s.kernel, s.learn_inducing, natural)
 
     @property
     def posterior(self) -> FittedMTGPA:

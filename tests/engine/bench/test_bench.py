@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -181,6 +182,18 @@ class Doubles(TorchDispatchMode):
             if isinstance(value, torch.Tensor) and value.dtype == torch.float64:
                 self.widest = max(self.widest, value.numel())
         return made
+
+
+@pytest.mark.parametrize("value", [math.nan, torch.tensor(math.nan)])
+def test_a_step_that_comes_to_nothing_has_no_figure(
+    monkeypatch: pytest.MonkeyPatch, value: object
+) -> None:
+    build = lambda n, m, on: lambda: value  # noqa: E731
+    lost = Sweep("svgp", "Scant", "step of Adam", build, {"n": 64, "m": 4})
+    monkeypatch.setattr("scant.bench.cases.SWEEPS", (lost,))
+    read = table.measure("svgp", quick=True, dtype="float32")
+    assert list(read["note"]) == ["skipped: no step goes on in float32."]
+    assert read["ms"].isna().all()
 
 
 def test_what_cannot_be_measured_here_has_a_row_that_says_why(

@@ -5,8 +5,17 @@ import random
 import mpmath as mp
 import pytest
 import torch
-from gpytorch.kernels import MaternKernel, RBFKernel
+from gpytorch.kernels import (
+    LinearKernel,
+    MaternKernel,
+    PeriodicKernel,
+    PolynomialKernel,
+    RBFKernel,
+    ScaleKernel,
+    SpectralMixtureKernel,
+)
 from scant.errors import BadInput
+from scant.kernels.box_average.averaged import AveragedKernel
 from scant.kernels.box_average.interval_rbf import NARROW, Interval, eq_average, eq_average_pairs
 from scant.kernels.box_average.kernel import IntervalKernel
 from scant.kernels.box_average.support import boxes, centroids, join, weighted_points, widen
@@ -232,3 +241,65 @@ def test_bad_supports_are_named():
         weighted_points(torch.full((1, 2, 1), torch.nan))
     with pytest.raises(BadInput, match="unknown"):
         IntervalKernel(1, "cubic")
+
+
+def _own_kernels():
+    return [
+        ScaleKernel(PeriodicKernel()) + LinearKernel(),
+        RBFKernel(ard_num_dims=2) * PolynomialKernel(power=2),
+        SpectralMixtureKernel(num_mixtures=2, ard_num_dims=2),
+    ]
+
+
+@pytest.mark.parametrize("base", _own_kernels(), ids=lambda k: type(k).__name__)
+def test_a_kernel_of_the_users_own_is_averaged(base):
+    """Against Monte Carlo averages over two boxes and a bag of points; of any form of rows."""
+    kernel = AveragedKernel(base.double(), 2, nodes=10)
+    g = torch.Generator().manual_seed(0)
+    lower = torch.tensor([[0.2, -0.5], [0.4, 0.3]], dtype=torch.float64)
+    side = torch.tensor([[0.7, 0.4], [0.3, 0.9]], dtype=torch.float64)
+    bag = torch.tensor([[[0.1, 0.2], [0.9, -0.3], [0.5, 0.5]]], dtype=torch.float64)
+    x = join([boxes(lower, lower + side), weighted_points(bag)], 2)
+    drawn = [
+        a + s * torch.rand(12_000, 2, generator=g, dtype=torch.float64) for a, s in zip(lower, side)
+    ]
+    drawn.append(bag[0].repeat(4000, 1))
+    with torch.no_grad():
+        found = kernel(x).to_dense()
+        mixed = torch.randperm(12_000, generator=g)
+        expected = [[base(a, b[mixed], diag=True).mean() for b in drawn] for a in drawn]
+        expected = torch.tensor(expected, dtype=torch.float64)
+        torch.testing.assert_close(found, expected, atol=0.03, rtol=0.03)
+        torch.testing.assert_close(kernel(x, diag=True), found.diagonal())
+        assert torch.linalg.eigvalsh(found).min().item() > -1e-10
+        torch.testing.assert_close(kernel(lower).to_dense(), base(lower).to_dense())
+
+
+def test_a_matern_kernel_of_gpytorch_is_the_one_by_name():
+    ours, theirs = IntervalKernel(2, "matern32").double(), MaternKernel(nu=1.5, ard_num_dims=2)
+    theirs = AveragedKernel(theirs.double(), 2)
+    ours.lengthscale = theirs.base_kernel.lengthscale = torch.tensor([[0.8, 1.7]]).double()
+    lower = torch.rand(6, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    x = boxes(lower, lower + 0.5)
+    torch.testing.assert_close(ours(x).to_dense(), theirs(x).to_dense())
+    torch.testing.assert_close(theirs.lengthscale, ours.lengthscale)
+    assert AveragedKernel(LinearKernel(), 2).lengthscale.isnan().all()
+
+
+def test_cells_of_a_grid_with_themselves_are_as_with_others():
+    """By the symmetry of averages over the same supports, gradients too."""
+    side = torch.arange(12, dtype=torch.float64) * torch.tensor([[1.0], [0.02]])
+    lower = torch.cartesian_prod(*side)
+    x = boxes(lower, lower + torch.tensor([1.0, 0.02]).double())
+    kernel, weight = IntervalKernel(2).double(), _weights(len(x))
+    found = []
+    for other in (x, torch.cat([x, x[:1]])):
+        kernel.zero_grad()
+        K = kernel.forward(x, other)[:, : len(x)]
+        (K * weight).sum().backward()
+        found.append((K.detach(), kernel.raw_lengthscale.grad.clone()))
+    torch.testing.assert_close(found[0], found[1])
+
+
+def _weights(n):
+    return torch.randn(n, n, generator=torch.Generator().manual_seed(0), dtype=torch.float64)

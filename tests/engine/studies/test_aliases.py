@@ -57,6 +57,20 @@ def test_a_link_fills_the_form(former: str) -> None:
         assert str(read[SETTINGS[result.name][name]]).lower() == str(value).lower()
 
 
+def test_what_is_older_than_a_setting_is_as_it_was(store: Store) -> None:
+    """A run or link of before exact inference is variational; one of today says what it is."""
+    run = store.add_run("aggregation", {"n_inducing": 30}, "demo", "owner")
+    assert store.run(run).settings == {"n_inducing": 30, "inference": "variational"}
+    result = entry("aggregation")
+    form = SettingsForm(result.settings, result.presets)
+    form.fill_from_query({"n_inducing": "30"})
+    assert form.read()["inference"] == "variational"
+    today = result.settings.parse({"n_inducing": 30})
+    assert today.changed() == {"inference": "auto", "n_inducing": 30}
+    form.fill_from_query({name: str(value) for name, value in today.changed().items()})
+    assert form.read() == today.values()
+
+
 def test_of_two_names_of_a_setting_the_newer_counts() -> None:
     assert current_settings("genes", {"batch_size": 1, "batch_outputs": 2}) == {"batch_size": 1}
 

@@ -25,10 +25,12 @@ from tests.engine.pretended import pretended
 pytestmark = pytest.mark.slow("engine/models", "engine/studies", "engine/optim", "engine/kernels")
 QUICK = {"max_steps": 4, "baselines": False}
 ROWS = 6
+SPARSE = {"inference": "variational", "max_steps": 4}
 # Of each study what it can be told of its models, sources and optimizers, in few steps.
 RUNS: dict[str, tuple[str, str | None, dict[str, Any]]] = {
-    "aggregation": ("aggregation", None, {"n_inducing": 12, "max_steps": 4}),
-    "aggregation, adam": ("aggregation", None, {"optimizer": "adam", "max_steps": 4}),
+    "aggregation": ("aggregation", None, SPARSE | {"n_inducing": 12}),
+    "aggregation, exact": ("aggregation", None, {"inference": "exact", "max_steps": 4}),
+    "aggregation, adam": ("aggregation", None, SPARSE | {"optimizer": "adam"}),
     "aggregation, em": ("aggregation", None, {"optimizer": "em", "batch_size": 20, "max_steps": 4}),
     "redshift": ("redshift", None, {"n_basis": 4, "max_steps": 6, "training_size": 200}),
     "redshift, errors": ("redshift", None, {

@@ -119,6 +119,19 @@ def test_two_tasks_share_a_function_and_four_have_two() -> None:
     assert cost(4, leave_out="task 0, task 1")[0] < two[0]
 
 
+def test_exact_inference_takes_little_for_few_rows_and_much_for_many() -> None:
+    def of(rows: int, **values: Any) -> tuple[float, float]:
+        labels: Counts = {"task": {"a": rows // 2, "b": rows // 2}}
+        return estimate("aggregation", labels=labels, **values)
+
+    sparse = {"inference": "variational"}
+    assert of(200, likelihood="gaussian")[0] < of(200, **sparse)[0]
+    assert of(200) == of(200, **sparse)  # the values may be counts
+    assert of(6000, inference="exact")[0] > 10 * of(6000)[0]
+    assert of(6000) == of(6000, **sparse)
+    assert of(6000, inference="exact")[1] > 3e9
+
+
 def test_rows_that_are_held_out_are_not_learnt_from() -> None:
     task = LABELS["aggregation"]["task"]
     for split in ({"test": 200, "train": 400}, {"train": 600}):

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 import torch
 from scant.models.mtgpa.likelihoods import Moments, likelihood
-from scant.studies import intervals
+from scant.studies import entry, intervals
 from scant.studies.learned_region import LearnedRegion
-from scant.studies.predicted_columns import added_names
+from scant.studies.predicted_columns import added_names, data_dictionary
 from scant.studies.predicted_table import place, with_columns
 from scipy.stats import norm, poisson
 
@@ -85,6 +85,24 @@ def test_a_box_is_outside_where_its_middle_is_far_from_every_learned_box() -> No
     assert points.outside(np.array([[3.5], [10.0], [10.2], [-4.0]])).tolist() == [
         False, False, True, True,
     ]  # fmt: skip
+
+
+def test_the_data_dictionary_has_units_and_escapes_what_a_table_is_made_of() -> None:
+    given, every = ["a|b", "d [km]"], ["a|b", "d [km]", "mean", "predicted_std", "lo50", "outside"]
+    words = data_dictionary(entry("redshift"), given, every, "flux [mJy]")
+    assert "| a\\|b | as given | as given |" in words
+    assert "| d [km] | as given | km |" in words
+    assert "| mean | predictive mean | mJy |" in words
+    assert "| predicted_std | deviation of a new value: of all its parts | mJy |" in words
+    assert "| lo50 |" in words
+    assert "| mean | predictive mean | that of z |" in data_dictionary(
+        entry("redshift"), given, every, "z"
+    )
+    every = ["predicted", "p(cat)", "role", "information"]
+    words = data_dictionary(entry("multiview"), [], every)
+    assert "| predicted | class that the row is taken for" in words
+    assert "| p(cat) | probability of the class cat | probability |" in words
+    assert "train, validation or test" in words
 
 
 def test_no_column_of_the_table_is_written_over() -> None:

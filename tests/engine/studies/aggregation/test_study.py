@@ -22,7 +22,13 @@ from scant.training.loop import train
 from tests.engine.studies.studying import gathered, resumed, run, value
 
 CPU = torch.device("cpu")
-QUICK: dict[str, Any] = {"n_inducing": 40, "max_steps": 60, "patience": 0, "fine_rows": 60}
+QUICK: dict[str, Any] = {
+    "inference": "variational",
+    "n_inducing": 40,
+    "max_steps": 60,
+    "patience": 0,
+    "fine_rows": 60,
+}
 
 
 def settings(**values: Any) -> AggregationSettings:
@@ -36,9 +42,10 @@ def births() -> pd.DataFrame:
     return fertility.demo(settings())
 
 
-@pytest.fixture(scope="module")
-def fitted(births: pd.DataFrame) -> tuple[Study, Report]:
-    study = Study(settings(max_steps=150), births, CPU)
+@pytest.fixture(scope="module", params=["variational", "exact"])
+def fitted(births: pd.DataFrame, request: pytest.FixtureRequest) -> tuple[Study, Report]:
+    exact = {"max_steps": 40, "patience": 60} if request.param == "exact" else {"max_steps": 150}
+    study = Study(settings(inference=request.param, **exact), births, CPU)
     return study, run(study)
 
 
@@ -198,6 +205,46 @@ def test_a_resumed_run_ends_bit_by_bit_where_an_uninterrupted_one_ends(
 ) -> None:
     values = settings(optimizer=optimizer, max_steps=30, batch_size=50)
     resumed(lambda: Study(values, births, CPU), 13)
+
+
+def test_an_exact_run_resumes_bit_by_bit(births: pd.DataFrame) -> None:
+    values = settings(inference="exact", max_steps=8)
+    resumed(lambda: Study(values, births, CPU), 3)
+
+
+@pytest.mark.parametrize(
+    ("values", "exact"),
+    [
+        ({}, True),
+        ({"inference": "variational"}, False),
+        ({"batch_size": 30}, False),
+        ({"likelihood": "heteroscedastic"}, False),
+        ({"kernel": "matern32"}, False),
+        ({"fine_rows": 1640}, False),
+        ({"fine_rows": 1640, "inference": "exact"}, True),
+    ],
+)
+def test_inference_is_exact_where_it_can_be_and_is_quick(
+    births: pd.DataFrame, values: dict[str, Any], exact: bool
+) -> None:
+    study = Study(settings(**{"inference": "auto", **values}), births, CPU)
+    assert study.exact is exact
+    assert any("Inference is exact" in note for note in study.notes) is exact
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"batch_size": 30}, "here it meets batch_size 30. Choose auto or variational."),
+        ({"likelihood": "heteroscedastic"}, "here it meets a heteroscedastic likelihood"),
+        ({"kernel": "matern32"}, "here it meets kernel matern32"),
+    ],
+)
+def test_exact_inference_that_cannot_be_is_refused(
+    births: pd.DataFrame, values: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(BadInput, match=said):
+        Study(settings(inference="exact", **values), births, CPU)
 
 
 def test_minibatches_stop_by_the_bound_on_all_rows(births: pd.DataFrame) -> None:
