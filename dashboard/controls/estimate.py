@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Mapping
+from typing import Any
 
 import pandas as pd
 from scant.dashboard.controls.status import duration
@@ -30,22 +32,27 @@ class Estimate:
     def refresh(self) -> None:
         """Say what the form and the data come to by now."""
         result = self._size(self._page.data.value)
-        message = self.of(*result) if result else ""
+        message = self._of(self._page.form.raw_values(), result) if result else ""
         self._page.form.say_rows(result.rows if result else None)
         if message != self.panel.object:
             self.panel.param.update(object=message, visible=bool(message))
 
     def of(self, rows: int, columns: int, counted: Counts) -> str:
-        """A line on a fit to a table of this size; "" where nobody can tell."""
+        """A line on a fit to an own table of this size; "" where nobody can tell."""
+        page, form = self._page, self._page.form
+        own = form.moved(page.entry.start(page.data.value), {})
+        return self._of({**form.raw_values(), **own}, Size(rows, columns, counted))
+
+    def _of(self, values: Mapping[str, Any], size: Size) -> str:
         entry = self._page.entry
         if entry.estimate is None:
             return ""
         try:
-            settings = entry.settings.parse(self._page.form.raw_values())
+            settings = entry.settings.parse(values)
         except BadInput:
             return ""
-        parts = entry.parts(settings, rows, counted) if entry.parts else ""
-        cost = cost_of(entry, settings, Size(rows, columns, counted))
+        parts = entry.parts(settings, size.rows, size.counts) if entry.parts else ""
+        cost = cost_of(entry, settings, size)
         assert cost is not None, "this study has an estimate"
         limits = self._page.service.limits
         try:

@@ -50,13 +50,19 @@ class SettingsForm:
         self._changed()
         self.clear()
 
-    def start_from(self, before: Mapping[str, Any], start: Mapping[str, Any]) -> None:
-        """Change what still stands as it did at one start to how it stands at another."""
+    def moved(self, before: Mapping[str, Any], start: Mapping[str, Any]) -> dict[str, Any]:
+        """The settings that nobody has changed since one start, as they are at another."""
+        changed = {}
         for name in {**before, **start}:
-            widget, default = self.widgets[name], self.settings.param[name].default
-            if str(widget.value) == str(before.get(name, default)):
-                value = start.get(name, default)
-                widget.value = value if _typed(widget) else str(value)
+            default = self.settings.param[name].default
+            if str(self.widgets[name].value) == str(before.get(name, default)):
+                changed[name] = start.get(name, default)
+        return changed
+
+    def start_from(self, before: Mapping[str, Any], start: Mapping[str, Any]) -> None:
+        """Show what `moved` says."""
+        for name, value in self.moved(before, start).items():
+            self.widgets[name].value = value if _typed(self.widgets[name]) else str(value)
 
     def say_rows(self, rows: int | None) -> None:
         """Tell beside the slider how many rows the chosen data have."""
@@ -77,6 +83,8 @@ class SettingsForm:
                 parsed = self.settings.parse({name: word})
                 good[name] = getattr(parsed, name)
             except BadInput as error:
+                if name == "data_seed" and name not in query:
+                    continue  # it is the seed's, which is warned of
                 warnings.append(f"The link was not followed in one point. {error}")
         self.fill(good)
         return warnings

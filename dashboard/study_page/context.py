@@ -117,6 +117,9 @@ class FormWords(Protocol):
     def watch(self, changed: Callable[[], None]) -> None:
         """Have `changed()` called whenever a setting changes."""
 
+    def moved(self, before: Mapping[str, Any], start: Mapping[str, Any]) -> dict[str, Any]:
+        """The settings that nobody has changed since one start, as they are at another."""
+
     def say_rows(self, rows: int | None) -> None:
         """Tell how many rows the chosen data have."""
 

@@ -15,6 +15,7 @@ from scant.data_sources.open import fetched_path
 from scant.errors import BadInput, NotFound
 from scant.store import Store
 from scant.studies.base import Counts, Entry
+from scant.studies.split import EVERYTHING
 from scant.tables.schema import counts
 
 HOURS = 2.0  # of training that a run may use, unless the operator sets another limit
@@ -111,6 +112,8 @@ def cost_of(study: Entry, settings: Any, size: Size) -> Cost | None:
         cost = Cost(*map(float, study.estimate(settings, *size)))
     except ArithmeticError:
         return Cost(math.inf, math.inf)
+    if getattr(settings, "refit", "") == EVERYTHING:
+        cost = cost._replace(seconds=2 * cost.seconds)
     return cost if all(c >= 0 for c in cost) else Cost(math.inf, math.inf)  # NaN is not
 
 

@@ -64,6 +64,7 @@ def refitted(
                     text = f"Predictions come from the split. On everything: {event.reason}"
                 else:
                     yield model
+                yield Note(text)
                 yield replace(event, report=replace(report, notes=(*report.notes, text)))
 
 

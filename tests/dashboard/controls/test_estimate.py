@@ -74,8 +74,9 @@ def test_it_follows_the_settings_and_the_data(site: Site) -> None:
         assert many > usual
         page.form.widgets["n_basis"].value = "no number"
         assert not page.estimate.panel.visible
-        page.form.fill({})
+        page.form.fill(entry("redshift").start())
         assert megabytes(page) == usual
+        assert "2,000 rows to train on" in page.estimate.panel.object
 
         page.data._choice.value = "sdss"
         assert not page.estimate.panel.visible  # not fetched: nobody knows
@@ -87,8 +88,13 @@ def test_it_follows_the_settings_and_the_data(site: Site) -> None:
         assert megabytes(page) > usual
 
         few = page.service.store.add_upload(frame[:40], owner="anna", name="few", study="redshift")
+        page.form.fill(entry("redshift").start())
         page.data._uploaded(few)
         assert megabytes(page) < usual
+        assert "28 rows to train on, 4 to validate, 8 to test, of 40." in page.estimate.panel.object
+        assert page.form.scarcity.label == "Scarcity: rows to learn from, of 40"
+        page.data._choice.value = "demo"
+        assert page.form.widgets["training_size"].value == "2000"
 
     on_the_page(site, act)
 

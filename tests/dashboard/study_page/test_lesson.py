@@ -184,7 +184,7 @@ def test_a_link_names_a_preset_or_the_settings_of_the_form(site: Site) -> None:
     maker.begin.value = "the form as it stands"
     made = parse_qs(urlsplit(maker.link.value).query)
     assert made.pop("presenter") == [site.service.presenter("anna")]
-    assert made == {"n_basis": ["17"], "seed": ["0"]}
+    assert made == {"n_basis": ["17"], "data_seed": ["0"], "seed": ["0"]}
     page.form.widgets["n_basis"].value = "many"
     maker.write()
     assert "n_basis" in page.layout._message.object

@@ -155,3 +155,36 @@ def test_a_pause_while_it_fits_on_everything_loses_only_that_fit() -> None:
     assert isinstance(again, Finished)
     assert again.report.metrics == whole.report.metrics
     assert again.report.notes == whole.report.notes
+
+
+def _own(study: str) -> pd.DataFrame:
+    """A table without marks, as somebody brings it."""
+    rng = np.random.default_rng(1)
+    x, n = np.linspace(0, 10, 48), 48
+    kind = np.where(np.arange(n) % 3 == 0, "rare", "usual")
+    return {
+        "aggregation": pd.DataFrame({"task": "level", "x": x, "y": np.sin(x)}),
+        "genes": pd.DataFrame(
+            {"output": "g", "replica": (np.arange(n) % 4).astype(str), "x": x, "y": np.sin(x)}
+        ),
+        "omniglot": pd.DataFrame({"output": "o", "label": kind, "a": rng.normal(size=n), "b": x}),
+        "mitosis": pd.DataFrame({"label": kind, "a": rng.normal(size=n), "b": x}),
+        "multiview": pd.DataFrame({"label": kind, "a": rng.normal(size=n), "b": x}),
+        "redshift": galaxies(100),
+    }[study]
+
+
+@pytest.mark.parametrize("study", [s for s in STUDIES if s != "clamp"])
+def test_an_own_table_without_marks_is_scored_and_used_wholly(study: str) -> None:
+    table = _own(study)
+    rows = fit(study, table, device="cpu").study.metadata["rows"]
+    assert sum(rows.values()) == len(table)
+    assert 2 <= rows["test"] <= 0.34 * len(table)
+    marked = table.assign(split=["test" if i % 4 == 0 else "train" for i in range(len(table))])
+    study_of = fit(study, marked, device="cpu").study
+    assert study_of.metadata["rows"]["test"] == sum(study_of.roles == "test") == len(table) // 4
+    assert (study_of.roles[::4] == "test").all()
+    everything = fit(study, table, device="cpu", refit="everything")
+    assert everything._refit is not None
+    whole = everything._refit().metadata["rows"]
+    assert whole["training"] + whole.get("validation", 0) == len(table)
