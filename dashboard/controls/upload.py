@@ -24,7 +24,7 @@ from scant.runs.addresses import network
 from scant.store import UPLOAD_DAYS, StoreTrouble
 from scant.tables.column_matching import listed, schema_names
 from scant.tables.encoding import LIMIT_BYTES
-from scant.tables.formats.files import READABLE
+from scant.tables.formats import files
 from scant.tables.images.archives import IMAGE_LIMIT_BYTES
 from scant.tables.images.image_table import SIDE, is_archive, read_image_table
 from scant.tables.read import inspect_table, read_table
@@ -76,7 +76,7 @@ class Upload:
         self._terms = text(
             "<p class='quiet'>Drop a file here or anywhere on the page, choose one, or paste a "
             "table from a spreadsheet. "
-            f"A table of at most {LIMIT_BYTES // 10**6} MB: {READABLE}"
+            f"A table of at most {LIMIT_BYTES // 10**6} MB: {files.READABLE}"
             f"{_images(page.entry.table) if self._takes_images else ''}"
             f"{RATES if page.entry.table.rates else ''}. "
             "It goes to this server's data folder and nowhere else; only you, and whoever has the "
