@@ -74,7 +74,7 @@ def fitted(study: str) -> dict[str, Any]:
     table = run.study.predict(run.table.head(ROWS)) if run.table is not None else None
     return {
         "state": end.state.value,
-        "metrics": [[m.method, m.name, m.source, repr(m.value)] for m in end.report.metrics],
+        "metrics": [[m.method, m.name, m.source, repr(float(m.value))] for m in end.report.metrics],
         "model": hashlib.sha256(model).hexdigest(),
         "predictions": "" if table is None else _sha(table.to_csv(index=False)),
         "columns": [] if table is None else [str(c) for c in table.columns],
