@@ -143,13 +143,13 @@ FAMILIES: tuple[tuple[str, str, str], ...] = (
         """
         from scant.kernels.box_average.support import boxes, join
         from scant.models.mtgpa.model import MTGPA
-        from scant.models.mtgpa.prior import Data
+        from scant.models.mtgpa.prior import Data as Averages
 
         supports = join([boxes(x[:60, :1], x[:60, :1] + 0.4), x[60:, :1]], 1)
-        data = Data(supports, centred, torch.arange(120) // 60)
+        averages = Averages(supports, centred, torch.arange(120) // 60)
         kernels = [ScaleKernel(PeriodicKernel()) + RBFKernel()]
-        model = MTGPA.build(data, ["gaussian"] * 2, 1, generator, inducing=12, kernels=kernels)
-        print("bound", train(model, lambda: model.elbo(data)))
+        model = MTGPA.build(averages, ["gaussian"] * 2, 1, generator, inducing=12, kernels=kernels)
+        print("bound", train(model, lambda: model.elbo(averages)))
         with torch.no_grad():
             f = model(boxes(new[:, :1], new[:, :1] + 0.5), task=1)
             predicted = model.likelihoods[1](f)

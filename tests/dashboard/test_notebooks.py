@@ -19,7 +19,7 @@ import pytest
 import scant
 from nbclient import NotebookClient
 from scant.dashboard import export
-from scant.events import Finished, Started, State
+from scant.events import Finished, Started
 from scant.store import Store
 from scant.studies import STUDIES, entry
 from scant.tables.read import read_table
@@ -52,7 +52,7 @@ def ended(study: str, data: Any, name: str) -> Any:
     settings = entry(study).settings.parse(TINY[study]).values()
     *_, last = events = list(scant.fit(study, data, device="cpu", **settings))
     assert isinstance(last, Finished)
-    assert last.state in (State.CONVERGED, State.FINISHED, State.HIT_LIMIT), last.reason
+    assert last.state.usable, last.reason  # so few steps may teach nothing
     metadata = next(e.metadata for e in events if isinstance(e, Started))
     record = SimpleNamespace(
         study=study, settings=settings, data=name, data_hash="ab12", version="0.1.0"
