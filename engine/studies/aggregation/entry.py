@@ -265,7 +265,7 @@ ENTRY = Entry(
         "field": _FIELD,
     },
     presets={
-        "demo": {"fine_rows": 80},
+        "demo": {"inference": "variational", "fine_rows": 80},
         "quick": {"inference": "variational", "fine_rows": 80, "n_inducing": 40, "max_steps": 80},
         "as published": {
             "inference": "variational",

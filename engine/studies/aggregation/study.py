@@ -128,7 +128,7 @@ class Study(TrainedStudy):
             self.model = (
                 ExactGP.build(self.data, len(self.kinds), dimensions, generator, **prior)
                 if best is None
-                else self._restored(best)
+                else self._restored(best).to(self.device)
             )
             self.trainer = ExactTrainer(self.model)
             return
