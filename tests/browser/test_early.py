@@ -62,7 +62,7 @@ def test_folds_and_settings_and_the_source_follow_the_first_click(page: Page, ap
         ("button", "quick"),
         ("button", "Use your own data"),
     )
-    expect(page.get_by_text("A CSV file of at most")).to_be_visible(timeout=PATIENCE)
+    expect(page.get_by_text("A table of at most")).to_be_visible(timeout=PATIENCE)
     basis = page.get_by_role("textbox", name="Basis functions")
     expect(basis).to_have_value("10", timeout=PATIENCE)
     expect(page.get_by_role("textbox", name="Patience")).to_be_visible(timeout=PATIENCE)

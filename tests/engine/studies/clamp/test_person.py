@@ -44,7 +44,11 @@ def test_a_person_is_asked_and_learnt_from(mine: Study, table: pd.DataFrame) -> 
     assert 0.4 < scores[-1] <= 1
     far = np.abs(told["p"] - 0.5) > 0.3
     assert ((told["p"] > 0.5) == truth)[far].mean() > 0.85
-    assert mine.predict(table.drop(columns="label"))["label"].isin(["clamp", "no clamp"]).all()
+    assert (
+        mine.predict(table.drop(columns="label"))["label"]
+        .isin(["of interest", "not of interest"])
+        .all()
+    )
 
 
 def test_the_same_labels_are_answered_alike_by_another_worker(

@@ -38,7 +38,7 @@ def test_other_methods_stand_beside_it(fitted: tuple[Study, Report]) -> None:
     for method in ("this run", *others):
         assert 0 <= value(report, "F1", method) <= 1
         assert value(report, "mean log probability (nats)", method) < 0
-    assert report.arrays["pr"].shape == (5, 3, 101)
+    assert report.arrays["pr"].shape == (5, 3, 102)  # each method's own threshold is one of them
     assert np.isfinite(report.arrays["pr"][:, 2]).all()
     assert np.isfinite(report.arrays["threshold"]).all()
 
