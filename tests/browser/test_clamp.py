@@ -120,7 +120,7 @@ def test_labels_by_keys_are_taken_back_changed_and_agreed_on_in_a_second_window(
     press(page, "2")
     stand = standing(store.labels(run))
     assert len(stand) == 12
-    assert stand[rows[0]].label == "clamp"
+    assert stand[rows[0]].label == "of interest"
     assert_accessible(page, "Label")
 
     page.reload()

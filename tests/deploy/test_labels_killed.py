@@ -42,7 +42,7 @@ def test_server_and_browser_killed_at_once_lose_no_label(
         psutil.wait_procs(ours, timeout=20)
     store = Store.open(address)
     kept = standing(store.labels(run))
-    names = {"1": "no clamp", "2": "clamp"}
+    names = {"1": "not of interest", "2": "of interest"}
     assert {row: kept[row].label for row in kept} == {
         row: names[key] for row, key in {**given, last: "2"}.items()
     }
