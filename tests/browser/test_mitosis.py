@@ -64,7 +64,7 @@ def test_it_opens_alive_and_a_cell_is_decoded_placed_and_judged(
     expect(alert).to_contain_text("bad.png is not an image", timeout=PATIENCE)
 
     said = come_to(page, LINE)
-    expect(said).to_contain_text("SCLVM finds", timeout=PATIENCE)
+    expect(said).to_contain_text("SCLVM detects", timeout=PATIENCE)
     before = said.inner_text()
     figure(page, LINE).get_by_role("slider").press("End")
     expect(said).not_to_have_text(before, timeout=PATIENCE)

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from playwright.sync_api import Browser, Page, expect
+from scant.tables.encoding import LIMIT_BYTES
 
 from tests.browser.accessible import assert_accessible
 from tests.browser.visiting import (
@@ -163,9 +164,9 @@ def test_a_galaxy_is_chosen_by_number_or_by_a_click(redshift: Page) -> None:
 
 def test_the_slider_of_the_share_kept_reads_the_metrics(redshift: Page) -> None:
     kept = come_to(redshift, "Keep only")
-    expect(kept).to_contain_text("Keeping the 100%", timeout=PATIENCE)
+    expect(kept).to_contain_text("All rows:", timeout=PATIENCE)
     redshift.get_by_role("slider", name=re.compile("Share of galaxies kept")).press("ArrowLeft")
-    expect(kept).to_contain_text("Keeping the 95%", timeout=PATIENCE)
+    expect(kept).to_contain_text("The 95% most confident rows", timeout=PATIENCE)
 
 
 def test_zooming_holds_the_curve_until_follow(redshift: Page) -> None:
@@ -184,7 +185,7 @@ def test_a_table_is_predicted_without_training_as_often_as_one_likes(
     redshift: Page, tmp_path: Path
 ) -> None:
     button(redshift, "Predict a table").click()
-    said = "A file of at most 100 MB with the columns"
+    said = f"A file of at most {LIMIT_BYTES // 10**6} MB with the columns"
     expect(redshift.get_by_text(said)).to_be_visible(timeout=PATIENCE)
     chosen = redshift.locator("input[type=file]").last
     bad = b"height,width\n1,2\n3,4\n"
