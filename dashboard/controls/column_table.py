@@ -131,11 +131,12 @@ def _head(
     """A column's name, what it holds, and its role."""
     name, own = column.name, schema_names(schema)
     role = mapping.get(name, name)
-    if role in (name, f"{name}{AGAIN}") and role not in own:
+    values = {option["value"] for option in offered}
+    if role in (name, f"{name}{AGAIN}") and role not in own | values:
         # Text, and what is the same everywhere, teaches nothing.
         role = AS_IS if role in features or not schema.features else OUT
     head = {"name": name, "holds": holds(column), "number": column.kind == "number", "role": role}
-    if role not in {option["value"] for option in offered}:
+    if role not in values:
         head["own"] = [{"value": role, "label": f"as {role}"}]
     return head
 

@@ -10,13 +10,14 @@ from typing import Any
 import pandas as pd
 from bokeh.document import Document
 from panel.io.state import set_curdoc
-from scant.dashboard.controls.column_table import AS_IS, OUT
+from scant.dashboard.controls.column_table import AS_IS, OUT, ColumnTable
 from scant.dashboard.controls.intake import ADDRESS
 from scant.dashboard.frame.session import SessionContext
 from scant.dashboard.server.site import Site
 from scant.dashboard.study_page.page import StudyPage
 from scant.store import Store
 from scant.studies import entry
+from scant.tables.read import inspect_table
 
 from tests.dashboard.controls.test_fetch import until
 from tests.dashboard.fakes import FakeService, views
@@ -133,3 +134,14 @@ def test_an_address_is_refused_in_a_sentence(tmp_path: Path) -> None:
         assert ADDRESS.split(".")[0] in upload._found.object
 
     on_the_page(tmp_path, "redshift", act)
+
+
+def test_errors_of_features_are_said_to_be_errors() -> None:
+    rows = "".join(f"{i**2 % 11}.5,{i % 7}.25,.{i % 5 + 1},a,{i % 13}.1\n" for i in range(90))
+    schema = entry("redshift").table
+    preview = inspect_table(f"u,g,u_err,note,z\n{rows}".encode(), schema, name="mine.csv")
+    table = ColumnTable(lambda names, role: None)
+    table.take(preview, preview.mapping, schema)
+    roles = {column["name"]: column["role"] for column in table.columns}
+    assert roles == {"u": AS_IS, "g": AS_IS, "u_err": "u_err", "note": OUT, "z": "z"}
+    assert {"value": "u_err", "label": "error of u"} in table.options
