@@ -10,11 +10,16 @@ from scant.dashboard.limits.uploads import (
     CHUNK,
     Received,
     Reservation,
-    UploadBudget,
     UploadReceiver,
 )
+from scant.dashboard.study_page.context import ControlsContext
 from scant.dashboard.upstream.early_chunks import EarlyDropper
 from scant.errors import BadInput
+from scant.runs.addresses import network
+from scant.tables.encoding import LIMIT_BYTES
+from scant.tables.images.archives import IMAGE_LIMIT_BYTES
+
+HEIGHT = 120  # pixels; a file's name and how much of it has come
 
 
 class BoundedDropper(EarlyDropper):
@@ -25,28 +30,38 @@ class BoundedDropper(EarlyDropper):
     by which it is refused, waits for the document.
 
     Args:
-        budget: The server's budget of upload bytes.
-        client: Who uploads.
-        limit: Bytes of a file.
+        page: That it stands on. Its visitor uploads, with whose session all is let go; `limit`
+            bytes are taken of a file, more where the study takes images.
         started: Called when a file begins to come; what was uploaded before is to be let go.
+        dropped: Called with `value` when it changes.
         refused: Called on the document with a sentence.
     """
 
     def __init__(
         self,
-        budget: UploadBudget,
-        client: Client,
-        limit: int,
+        page: ControlsContext,
         started: Callable[[], None],
+        dropped: Callable[[dict[str, bytes | str]], None],
         refused: Callable[[str], None],
         **params: Any,
     ) -> None:
+        limit = IMAGE_LIMIT_BYTES if page.entry.table.images else LIMIT_BYTES
         super().__init__(
-            multiple=False, chunk_size=CHUNK, max_file_size=f"{limit // 10**6}MB", **params
+            multiple=False,
+            chunk_size=CHUNK,
+            max_file_size=f"{limit // 10**6}MB",
+            sizing_mode="stretch_width",
+            margin=0,
+            height=HEIGHT,
+            **params,
         )
-        self._receiver = UploadReceiver(budget, client, limit, self._stalled)
+        visit, self.limit = page.visit, limit
+        client = Client(network(visit.address), visit.owner)
+        self._receiver = UploadReceiver(visit.site.uploads, client, limit, self._stalled)
         self._reservation: Reservation | None = None
         self._started, self._refused = started, refused
+        visit.doc.on_session_destroyed(lambda _: self.release())
+        self.param.watch(lambda event: dropped(event.new), "value")
 
     def release(self) -> None:
         """The file is not needed any more, nor what has come of another one."""

@@ -8,16 +8,12 @@ import re
 import panel_material_ui as pmui
 from scant.dashboard.controls.download import download
 from scant.dashboard.controls.file_dropper import BoundedDropper
-from scant.dashboard.controls.upload import DROP_HEIGHT, LIMIT_BYTES
 from scant.dashboard.frame.template import text
-from scant.dashboard.limits.client import Client
 from scant.dashboard.live.run_state import RunState
 from scant.dashboard.study_page.context import ControlsContext
 from scant.dashboard.study_page.widgets import column
 from scant.errors import BadInput
-from scant.runs.addresses import network
 from scant.studies.predicted_columns import FilePrediction
-from scant.tables.images.archives import IMAGE_LIMIT_BYTES
 
 NOTES = 5  # that are shown of a file
 
@@ -30,27 +26,16 @@ class PredictPanel:
         self._run: RunState | None = None
         self._answer: FilePrediction | None = None
         self._asked = 0  # files so far: an answer that comes after another file is dropped
-        visit, images = page.visit, page.entry.table.images
-        limit = IMAGE_LIMIT_BYTES if images else LIMIT_BYTES
-        self._drop = BoundedDropper(
-            visit.site.uploads,
-            Client(network(visit.address), visit.owner),
-            limit,
-            started=self._forget,
-            refused=self._refused,
-            sizing_mode="stretch_width",
-            margin=0,
-            height=DROP_HEIGHT,
-        )
-        visit.doc.on_session_destroyed(lambda _: self._drop.release())
-        self._drop.param.watch(lambda event: self._dropped(event.new), "value")
+        images = page.entry.table.images
+        self._drop = BoundedDropper(page, self._forget, self._dropped, self._refused)
         self._open = pmui.Button(
             label="Predict a table", on_click=lambda _: self._unfold(), variant="outlined",
             size="small", margin=0,
         )  # fmt: skip
         self._terms = text(
-            f"<p class='quiet'>A file of at most {limit // 10**6} MB with the columns that the "
-            f"model was trained on, as CSV (also .gz) or Parquet{', or a ZIP of images' * images}. "
+            f"<p class='quiet'>A file of at most {self._drop.limit // 10**6} MB, of any kind that "
+            "can be uploaded, with the columns that the model was trained on"
+            f"{', or a ZIP of images' * images}. "
             "It needs no target, and is not kept. You get it back with all its columns, the "
             "predictions behind them, and a list of what each column is. For longer tables there "
             "is <code>scant predict</code>, which reads any length.</p>",

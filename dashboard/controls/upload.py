@@ -15,12 +15,10 @@ from scant.dashboard.controls.file_dropper import BoundedDropper
 from scant.dashboard.controls.image_preview import pictured
 from scant.dashboard.controls.intake import Intake
 from scant.dashboard.frame.template import text
-from scant.dashboard.limits.client import Client
 from scant.dashboard.study_page.context import ControlsContext
 from scant.dashboard.study_page.widgets import column
 from scant.data_sources.human_fertility import is_rates, read_births
 from scant.errors import NotFound
-from scant.runs.addresses import network
 from scant.store import UPLOAD_DAYS, StoreTrouble
 from scant.tables.column_matching import listed, schema_names
 from scant.tables.encoding import LIMIT_BYTES
@@ -32,7 +30,6 @@ from scant.tables.schema import Preview, Question, Table, TableSchema
 
 PROBLEMS = 5  # shown at once
 MOST_SIDE = 105  # pixels of an image
-DROP_HEIGHT = 120  # pixels; a file's name and how much of it has come
 # FilePond fades its second lines below what can be read.
 READABLE = ".filepond--file-info-sub, .filepond--file-status-sub { opacity: 1 !important; }"
 HEAD = """
@@ -58,21 +55,9 @@ class Upload:
         self._whole: Table | None = None  # of a file that needs no mapping, such as a ZIP
         self._mapping: dict[str, str] = {}
         self._id = ""
-        limit = IMAGE_LIMIT_BYTES if self._takes_images else LIMIT_BYTES
-        visit = page.visit
         self._drop = BoundedDropper(
-            visit.site.uploads,
-            Client(network(visit.address), visit.owner),
-            limit,
-            started=self._let_go,
-            refused=self._refused,
-            sizing_mode="stretch_width",
-            margin=0,
-            height=DROP_HEIGHT,
-            stylesheets=[READABLE],
+            page, self._let_go, self._dropped, self._refused, stylesheets=[READABLE]
         )
-        visit.doc.on_session_destroyed(lambda _: self._drop.release())
-        self._drop.param.watch(lambda event: self._dropped(event.new), "value")
         self._terms = text(
             "<p class='quiet'>Drop a file here or anywhere on the page, choose one, or paste a "
             "table from a spreadsheet. "
