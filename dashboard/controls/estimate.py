@@ -64,8 +64,8 @@ class Estimate:
         allowed = f"; this server allows {hours_text(limits.hours * 3600)} a run"
         more = f" {STEERED}" if self._page.lesson.presenter else ""
         return (
-            f"<p class='quiet' role='note'>{parts} {html.escape(listed(chosen))} As set here, a fit "
-            f"takes about {duration(cost.seconds)} and {memory(cost.bytes)} on one core"
+            f"<p class='quiet' role='note'>{parts} {html.escape(listed(chosen))} As set here, a "
+            f"fit takes about {duration(cost.seconds)} and {memory(cost.bytes)} on one core"
             f"{allowed if limits.hours else ''}.{more}</p>"
         )
 
