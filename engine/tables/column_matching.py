@@ -57,6 +57,22 @@ def suggest(
     return mapping
 
 
+def as_before(
+    names: Sequence[str], schema: TableSchema, known: Mapping[str, str]
+) -> dict[str, str]:
+    """A schema name for each column of a file whose headers were given names once.
+
+    Args:
+        names: The file's headers.
+        schema: What the study takes.
+        known: Headers of the earlier file, each with its name.
+    """
+    own = {name: known[name] for name in names if name in known}
+    taken = set(own.values())
+    rest = {n: to for n, to in suggest(names, schema).items() if n not in own}
+    return own | {n: "" if to in taken else to for n, to in rest.items()}
+
+
 def _answering(
     mapping: dict[str, str],
     names: Sequence[str],

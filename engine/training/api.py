@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import torch
 from safetensors.torch import load as load_tensors
 from scant.data_sources.open import open_table
 from scant.errors import BadInput, NotFound
@@ -18,7 +19,7 @@ from scant.studies import Settings, entry
 from scant.studies.auto import CHOSEN, listed, read, training_seconds
 from scant.studies.protocol import FittedStudy, Study, study_class
 from scant.studies.split import EVERYTHING, counts_of
-from scant.tables.schema import counts
+from scant.tables.schema import READING, counts
 from scant.training import result_folder
 from scant.training.control import Control
 from scant.training.everything import on_everything, once
@@ -126,7 +127,8 @@ def fit(
     spec = entry(study)
     settings = settings or spec.parse(data, values)
     table = open_table(spec, data, settings)
-    notes, make, place = _notes(table), study_class(study), choose_device(device)
+    notes, place = _notes(table), choose_device(device)
+    make = partial(_made, study, table.attrs.pop(READING, {}))
     budget = training_seconds(settings)
     settings, chosen = spec.settled(settings, *table.shape, counts(table, spec.table))
     made = make(once(settings), table, place)
@@ -140,6 +142,20 @@ def fit(
     if getattr(settings, "refit", "") == EVERYTHING:
         again = partial(make, on_everything(settings), table, place)
     return Fit(made, control or Control(), checkpoint, table, own, again, budget)
+
+
+def _made(
+    study: str,
+    reading: Mapping[str, Any],
+    settings: Settings,
+    table: pd.DataFrame,
+    place: torch.device,
+) -> Study:
+    """A study whose model will know the headers of the user's table."""
+    made = study_class(study)(settings, table, place)
+    if reading:
+        made.metadata[READING] = reading
+    return made
 
 
 def _notes(table: pd.DataFrame) -> list[str]:
