@@ -14,8 +14,9 @@ _IDENTIFIERS |= {"sourceid", "sampleid", "no", "nr", "number", "unnamed0", "uid"
 _ID_WORDS = {"id", "uid", "uuid", "guid"}
 _UNIT = re.compile(r"\s*[\[(][^\[\]()]*[\])]\s*$")  # "flux [mJy]", "BMI (kg/m²)"
 _ENDS = {"lo": "hi", "low": "high", "lower": "upper", "min": "max", "from": "to"}
-_ENDS |= {"start": "end", "begin": "end", "left": "right", "west": "east", "south": "north"}
+_ENDS |= {"start": "end", "left": "right", "west": "east", "south": "north"}
 _ENDS |= {"bottom": "top"}
+_SAME_END = {"begin": "start", "since": "from", "stop": "end", "finish": "end", "until": "to"}
 _NAMELESS = {"west": "east", "south": "north", "bottom": "height"}  # ends that are a whole header
 _GLUED = re.compile(r"(.+?)(min|max|start|end|lo|hi)|(min|max)(.+)")  # xmin, maxlon
 
@@ -42,6 +43,9 @@ def suggest(
         target = schema.targets[0]
         mapping |= {target: f"{target}_band", rival: target}
     own = schema_names(schema)
+    if schema.one_target:  # a date is no time of survival, whatever it is called
+        dated = {c.name for c in schema.columns if c.kind == "number" and not c.dates}
+        mapping |= {n: "" for n, c in (columns or {}).items() if n in dated and c.kind == "date"}
     if schema.errors:
         features = {n: mapping[n] for n in names if mapping[n] not in own}
         by_key = {key(n): n for n in names} | {key(bare(n)): n for n in names}
@@ -115,7 +119,8 @@ def _box_ends(names: Sequence[str]) -> dict[str, str]:
     for name in names:
         parts = words(name)
         for last, others in ((parts[-1:], parts[:-1]), (parts[:1], parts[1:])):
-            by_ending.setdefault(("".join(last), "_".join(others)), name)
+            end = _SAME_END.get("".join(last), "".join(last))
+            by_ending.setdefault((end, "_".join(others)), name)
         if glued := _GLUED.fullmatch("_".join(parts)):
             end, rest = glued[2] or glued[3], glued[1] or glued[4]
             by_ending.setdefault((end, rest.strip("_")), name)

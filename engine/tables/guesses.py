@@ -145,13 +145,18 @@ def survival(columns: Columns) -> tuple[str, str] | None:
         and (key(n) in _EVENTS or set(words(n)) & (_EVENTS - {"e", "status"}))
         and (c.kind == "text" or (c.minimum == 0 and c.maximum == 1))
     ]
+    times = durations(columns)
+    return (times[0], events[0]) if times and len(events) == 1 else None
+
+
+def durations(columns: Columns) -> list[str]:
+    """The columns that may be times until an event; an age only where there is nothing else."""
     times = [
         n
         for n, c in columns.items()
         if is_value(c) and (c.minimum or 0) > 0 and set(words(n)) & _DURATIONS
     ]
-    times = [n for n in times if key(n) != "age"] or times
-    return (times[0], events[0]) if times and len(events) == 1 else None
+    return [n for n in times if key(n) != "age"] or times
 
 
 def views(names: Sequence[str]) -> dict[str, str]:
@@ -210,6 +215,8 @@ def guess(columns: Columns, mapping: Mapping[str, str], schema: TableSchema) -> 
         _guess_boxes(free, absent, taken, made)
     else:
         _guess_target(free, absent, taken, schema, made)
+    if schema.one_target:
+        made.unsure |= dict.fromkeys(_further_goals(mapping, schema), "")
     chosen = next((n for n, to in {**mapping, **made.sure, **made.unsure}.items()
                    if to in schema.targets), "")  # fmt: skip
     if schema.features and not schema.boxes and chosen:
@@ -217,6 +224,14 @@ def guess(columns: Columns, mapping: Mapping[str, str], schema: TableSchema) -> 
         others = [n for n in other_targets(rest, chosen) if n not in {**made.sure, **made.unsure}]
         (made.unsure if chosen in made.unsure else made.sure).update(dict.fromkeys(others, ""))
     return made
+
+
+def _further_goals(mapping: Mapping[str, str], schema: TableSchema) -> list[str]:
+    """Headers of targets beside the one that is learned: a time with its event before a class."""
+    named = {to: n for n, to in mapping.items() if to in schema.targets}
+    whole = [c.beside for c in schema.columns if c.beside in named and c.name in mapping.values()]
+    kept = next(iter(whole), next((t for t in schema.targets if t in named), ""))
+    return [n for to, n in named.items() if to != kept]
 
 
 def row_numbers(free: Columns) -> list[str]:
@@ -231,6 +246,9 @@ def _guess_target(
     free: Columns, absent: Mapping[str, Column], taken: set[str], schema: TableSchema, made: Guesses
 ) -> None:
     """One target: a class, a value, or a time with its event."""
+    if "event" in taken and "time" in absent and (times := durations(free)):
+        made.settle(absent["time"], times[0], times, len(times) == 1)
+        return
     goals = [absent[t] for t in schema.targets if t in absent and absent[t].guessed]
     if len(goals) < len(schema.targets) or not goals:
         return
