@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Int
 from numpy import ndarray
 from scant import verdict
+from scant.errors import BadInput
 from scant.events import Metric, Report
 from scant.rivals.comparison import SCORES, Comparison, Prediction, gaussian, of_classes
-from scant.rivals.methods import Rival, rivals
+from scant.rivals.methods import rivals
+from scant.rivals.rival import Rival
 from scant.verdict import Contest, Verdict
 
 MOST_ROWS = 200_000  # that rivals learn from
@@ -32,6 +34,7 @@ def compared(
     rivals: bool,
     seed: int = 0,
     limit: float | None = None,
+    halted: Callable[[], bool] = lambda: False,
 ) -> Report:
     """The report with a verdict; of an own table with rivals and without published figures.
 
@@ -44,6 +47,7 @@ def compared(
         seed: Of the bootstrap.
         limit: Seconds after which no further rival is begun; None: as long as the run itself took,
             at least `SECONDS`.
+        halted: Whether somebody has asked for the end: then no further rival is begun.
     """
     if own:
         report = replace(
@@ -62,7 +66,8 @@ def compared(
             nothing=nothing_learned(comparison),
         )
         if rivals:
-            report, found, times = _with_rivals(report, comparison, limit or max(seconds, SECONDS))
+            budget = limit or max(seconds, SECONDS)
+            report, found, times = _with_rivals(report, comparison, budget, halted)
             result = replace(result, seconds={**result.seconds, **times})
     order = comparison.scores if comparison is not None else ()
     contests: list[Contest | None] = []
@@ -120,7 +125,7 @@ def nothing_learned(c: Comparison) -> str:
 
 
 def _with_rivals(
-    report: Report, c: Comparison, budget: float
+    report: Report, c: Comparison, budget: float, halted: Callable[[], bool]
 ) -> tuple[Report, dict[str, Prediction], dict[str, float]]:
     """The report with the rivals' scores, their predictions, and the seconds of each."""
     found: dict[str, Prediction] = {}
@@ -131,17 +136,18 @@ def _with_rivals(
     for rival in _all(c):
         if rival.name in present and not c.replaces:
             continue
-        if time.monotonic() - begun > budget:
-            notes.append(f"{rival.name} was not compared: the others had used the time.")
-            continue
         start = time.monotonic()
         try:
-            answer = _answer(rival, c)
-        except (ValueError, ArithmeticError, np.linalg.LinAlgError, MemoryError) as error:
-            notes.append(f"{rival.name} was not compared: {str(error).splitlines()[0][:120]}")
-            continue
-        if answer is not None:
-            found[rival.name], times[rival.name] = answer, time.monotonic() - start
+            if halted():
+                raise BadInput("the run was asked to end.")
+            if start - begun > budget:
+                raise BadInput("the others had used the time.")
+            found[rival.name] = _answer(rival, c)
+        except Exception as error:  # of code that is not ours; the run is not to be lost by it
+            reason = next(iter(str(error).splitlines()), type(error).__name__)
+            notes.append(f"{rival.name} was not compared: {reason[:200]}")
+        else:
+            times[rival.name] = time.monotonic() - start
     if len(c.y) > MOST_ROWS:
         notes.append(f"Rivals learned from {MOST_ROWS:,} of {len(c.y):,} rows.")
     every = np.arange(len(c.y_test))
@@ -169,8 +175,12 @@ def _all(c: Comparison | None) -> list[Rival]:
     return [r for r in rivals(c.classes) if c.images or not r.images]
 
 
-def _answer(rival: Rival, c: Comparison) -> Prediction | None:
-    """What a rival says of the held-out rows; None where its cost is too great."""
+def _answer(rival: Rival, c: Comparison) -> Prediction:
+    """What a rival says of the held-out rows.
+
+    Raises:
+        BadInput: It would take too long.
+    """
     values = np.zeros(len(c.y_test))
     variance: ndarray | None = np.zeros(len(c.y_test))
     chances = np.zeros((len(c.y_test), c.classes))
@@ -181,7 +191,7 @@ def _answer(rival: Rival, c: Comparison) -> Prediction | None:
             x, y, new = c.x[mine], c.y[mine], c.x_test[asked]
             present = len(np.unique(y)) if c.classes else 0
             if not rival.takes(len(y), x.shape[1], present):
-                return None
+                raise BadInput("there are too many rows, columns or classes for it.")
             if c.classes == 0:
                 values[asked], spread = rival.ask(x, y, new)
                 variance = (
