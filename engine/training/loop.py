@@ -31,7 +31,7 @@ from scant.events import (
     State,
 )
 from scant.rivals.compare import compared
-from scant.studies.auto import CHOSEN, TRAINING_SHARE
+from scant.studies.auto import CHOSEN, TRAINING_SHARE, listed, read
 from scant.studies.protocol import Study, Tensors, part
 from scant.training.control import Control
 from scant.training.everything import refitted
@@ -288,6 +288,8 @@ class _Loop:
                 reason = "Paused while general tools were fitted; resume makes the result."
                 yield Finished(State.PAUSED, reason)
                 return
+        if chosen := listed(read(study.metadata)):
+            report = replace(report, notes=(chosen, *report.notes))
         done = state in (State.CONVERGED, State.FINISHED)
         if done and report.verdict is not None and report.verdict.nothing:
             nothing = report.verdict.nothing
