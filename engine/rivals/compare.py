@@ -14,12 +14,11 @@ from scant import verdict
 from scant.errors import BadInput
 from scant.events import Metric, Report
 from scant.rivals.comparison import SCORES, Comparison, Prediction, gaussian, of_classes
+from scant.rivals.cost import MOST_ROWS, SECONDS
 from scant.rivals.methods import rivals
 from scant.rivals.rival import Rival
 from scant.verdict import Contest, Verdict
 
-MOST_ROWS = 200_000  # that rivals learn from
-SECONDS = 20.0  # for which rivals are begun, if the run itself took less
 DRAWS = 200  # of the bootstrap; fewer of many rows
 LEAST_ROWS = 5  # held out, of which a score says something
 NOTHING = 0.01  # share of variance explained, or nats a row, that count as nothing

@@ -14,9 +14,9 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
 from scant.errors import BadInput
+from scant.rivals.cost import CROSS_ROWS
 from scant.rivals.rival import (
     BOOSTING_COST,
-    CROSS_ROWS,
     FLOOR,
     PROBABLE,
     MeanVariance,

@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
+from scant.rivals.cost import CROSS_ROWS, FOREST_ROWS, GP_ROWS, GPC_COST
 from scant.rivals.extras import extras
 from scant.rivals.rival import (
     BOOSTING_COST,
-    CROSS_ROWS,
     FLOOR,
     PROBABLE,
     MeanVariance,
@@ -37,11 +37,8 @@ from sklearn.model_selection import cross_val_predict, train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
-FOREST_ROWS = 5_000  # rows that a tree is grown on: more only make it slow
-GP_ROWS = 2_000  # of an exact GP
 SEARCH_ROWS = 200  # of its rows, those that choose its hyperparameters
 ARD = 20  # columns up to which each has its own lengthscale
-GPC_COST = 500_000  # rows squared times classes of a GP by Laplace's approximation
 
 # --- values ---------------------------------------------------------------------------------------
 

@@ -12,7 +12,6 @@ from numpy import ndarray
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 
-CROSS_ROWS = 10_000  # up to which residuals are cross-validated; of more, those of a fifth
 BOOSTING_COST = 3e7  # rows times columns times classes
 FLOOR = 1e-4  # of the target's variance: no density is narrower
 PROBABLE = "predict_proba"
