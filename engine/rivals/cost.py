@@ -15,7 +15,8 @@ def seconds(rows: int, columns: int, classes: int, fit: float) -> float:
 
     Measured, one thread: of values 1.8 s for 200 rows of 5 columns, 6.4 s for 2,000, 12.6 s for
     2,000 rows of 30 columns, 12.5 s for 10,000 of 10, 36 s for 100,000 of 20; of 2
-    classes 2.0 s for 2,000 rows of 10 columns, of 10 classes 7.0 s. Packages of the extra `rivals` come on top.
+    classes 2.0 s for 2,000 rows of 10 columns, of 10 classes 7.0 s. Packages of the extra `rivals`
+    come on top.
 
     Args:
         rows: Of the table.
