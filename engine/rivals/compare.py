@@ -234,7 +234,7 @@ def _interval(
         return contest, float("nan")
     spread = float(values[:, 0].std())
     if rival is None:
-        half = 1.645 * 2**0.5 * spread
+        half = verdict.NORMAL_90 * 2**0.5 * spread
         low, high = contest.gain - half, contest.gain + half
     else:
         sign = 1 if verdict.LARGER.get(contest.score, True) else -1
