@@ -129,7 +129,7 @@ def _with_rivals(
     """The report with the rivals' scores, their predictions, and the seconds of each."""
     found: dict[str, Prediction] = {}
     times: dict[str, float] = {}
-    notes: list[str] = []
+    notes = [c.note] if c.note else []
     present = {m.method for m in report.metrics if m.source == "baseline"}
     begun = time.monotonic()
     for rival in _all(c):
