@@ -17,7 +17,7 @@ from scant.rivals.methods import Rival, rivals
 from scant.verdict import Contest, Verdict
 
 MOST_ROWS = 200_000  # that rivals learn from
-SECONDS = 20.0  # after which no further rival is begun; more where the run itself took more
+SECONDS = 20.0  # for which rivals are begun, if the run itself took less
 DRAWS = 200  # of the bootstrap; fewer of many rows
 LEAST_ROWS = 5  # held out, of which a score says something
 NOTHING = 0.01  # share of variance explained, or nats a row, that count as nothing
@@ -31,6 +31,7 @@ def compared(
     own: bool,
     rivals: bool,
     seed: int = 0,
+    limit: float | None = None,
 ) -> Report:
     """The report with a verdict; of an own table with rivals and without published figures.
 
@@ -41,6 +42,8 @@ def compared(
         own: Whether the table is the user's: published figures are of other data then.
         rivals: Whether rivals are fitted.
         seed: Of the bootstrap.
+        limit: Seconds after which no further rival is begun; None: as long as the run itself took,
+            at least `SECONDS`.
     """
     if own:
         report = replace(
@@ -59,7 +62,7 @@ def compared(
             nothing=nothing_learned(comparison),
         )
         if rivals:
-            report, found, times = _with_rivals(report, comparison, max(seconds, SECONDS))
+            report, found, times = _with_rivals(report, comparison, limit or max(seconds, SECONDS))
             result = replace(result, seconds={**result.seconds, **times})
     order = comparison.scores if comparison is not None else ()
     contests: list[Contest | None] = []

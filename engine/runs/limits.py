@@ -14,6 +14,7 @@ from pyarrow.parquet import read_metadata
 from scant.data_sources.open import fetched_path
 from scant.errors import BadInput, NotFound
 from scant.store import Store
+from scant.studies.auto import training_seconds
 from scant.studies.base import Counts, Entry
 from scant.studies.split import EVERYTHING
 from scant.tables.schema import counts
@@ -108,10 +109,13 @@ def cost_of(study: Entry, settings: Any, size: Size) -> Cost | None:
     """
     if study.estimate is None:
         return None
+    settled, _ = study.settled(settings, *size)
     try:
-        cost = Cost(*map(float, study.estimate(settings, *size)))
+        cost = Cost(*map(float, study.estimate(settled, *size)))
     except ArithmeticError:
         return Cost(math.inf, math.inf)
+    if training_seconds(settings) is not None:
+        cost = cost._replace(seconds=min(cost.seconds, settings.time_budget))
     if getattr(settings, "refit", "") == EVERYTHING:
         cost = cost._replace(seconds=2 * cost.seconds)
     return cost if all(c >= 0 for c in cost) else Cost(math.inf, math.inf)  # NaN is not

@@ -15,8 +15,10 @@ from scant.events import Event, Finished, Fitted, Progress, Report, Started
 from scant.hardware import keep_freed_memory
 from scant.plotting.run import figures, layout
 from scant.studies import Settings, entry
+from scant.studies.auto import CHOSEN, listed, read, training_seconds
 from scant.studies.protocol import FittedStudy, Study, study_class
 from scant.studies.split import EVERYTHING, counts_of
+from scant.tables.schema import counts
 from scant.training import result_folder
 from scant.training.control import Control
 from scant.training.everything import on_everything, once
@@ -45,6 +47,7 @@ class Fit(Iterator[Event]):
         table: pd.DataFrame | None = None,
         own: bool = False,
         refit: Callable[[], Study] | None = None,
+        budget: float | None = None,
     ) -> None:
         self.study = study
         self._refit, self._everything = refit, study
@@ -54,7 +57,12 @@ class Fit(Iterator[Event]):
         self.report: Report | None = None
         self._metadata: Mapping[str, Any] = {}
         self._events = train(
-            study, control, checkpoint, own=own, again=self._again if refit else None
+            study,
+            control,
+            checkpoint,
+            own=own,
+            again=self._again if refit else None,
+            budget=budget,
         )
 
     def _again(self) -> Study:
@@ -119,15 +127,19 @@ def fit(
     settings = settings or spec.parse(data, values)
     table = open_table(spec, data, settings)
     notes, make, place = _notes(table), study_class(study), choose_device(device)
+    budget = training_seconds(settings)
+    settings, chosen = spec.settled(settings, *table.shape, counts(table, spec.table))
     made = make(once(settings), table, place)
-    counts = counts_of(made.metadata, len(table))
-    made.notes = [*([str(counts)] if counts else []), *notes, *made.notes]
+    if chosen:
+        made.metadata[CHOSEN] = {name: list(choice) for name, choice in chosen.items()}
+    first = [str(counts_of(made.metadata, len(table)) or ""), listed(chosen)]
+    made.notes = [*filter(None, first), *notes, *made.notes]
     if own is None:
         own = not spec.offers(data)
     again = None
     if getattr(settings, "refit", "") == EVERYTHING:
         again = partial(make, on_everything(settings), table, place)
-    return Fit(made, control or Control(), checkpoint, table, own, again)
+    return Fit(made, control or Control(), checkpoint, table, own, again, budget)
 
 
 def _notes(table: pd.DataFrame) -> list[str]:
@@ -146,11 +158,12 @@ def restore(
     study: str, values: Mapping[str, Any], model: bytes, device: str = "auto"
 ) -> FittedStudy:
     """A fitted study from the blob of its `Fitted` event and the settings it was trained with."""
-    spec = entry(study)
+    meta = header(model, "meta")
+    chosen = {name: choice.value for name, choice in read(meta).items()}
     return study_class(study).restore(
-        spec.settings.parse(values),
+        entry(study).settings.parse({**values, **chosen}),
         load_tensors(model),
-        header(model, "meta"),
+        meta,
         choose_device(device),
     )
 

@@ -30,6 +30,7 @@ from scant.events import (
     State,
 )
 from scant.rivals.compare import compared
+from scant.studies.auto import CHOSEN, TRAINING_SHARE, listed, read
 from scant.studies.protocol import Study, Tensors, part
 from scant.training.control import Control
 from scant.training.everything import refitted
@@ -60,6 +61,7 @@ def train(
     clock: Callable[[], float] = time.monotonic,
     own: bool = False,
     again: Callable[[], Study] | None = None,
+    budget: float | None = None,
 ) -> Iterator[Event]:
     """Train a study, saying what happens; the last event is `Finished`.
 
@@ -71,9 +73,10 @@ def train(
         clock: Seconds; only decides when snapshots and checkpoints are taken.
         own: Whether the table is the user's own: it then has rivals and no published figures.
         again: Makes the study of a second fit, on everything, once the first has its report.
+        budget: Seconds after which training ends, if nothing has ended it before; None: never.
     """
     control = control or Control()
-    loop = _Loop(study, clock, own, again)
+    loop = _Loop(study, clock, own, again, budget=budget)
     if checkpoint is not None:
         loop.resume(checkpoint)
     total = study.restarts * study.max_steps * (2 if again else 1)
@@ -92,7 +95,9 @@ class _Loop:
         own: bool = False,
         again: Callable[[], Study] | None = None,
         scored: bool = True,
+        budget: float | None = None,
     ) -> None:
+        self.budget = math.inf if budget is None else budget
         self.study, self.own, self.scored = study, own, scored
         self.clock = clock
         self.again = again
@@ -106,7 +111,7 @@ class _Loop:
         started = self.clock() - at.seconds
         shown = saved = self.clock()
         shown -= SNAPSHOT_SECONDS
-        while at.restart < study.restarts:
+        while at.restart < study.restarts and not self.out_of_time():
             control.heeded = control.wish in ("pause", "stop")
             if control.wish == "pause":
                 yield self.checkpoint()
@@ -131,7 +136,7 @@ class _Loop:
                 yield from self.diverge(elbo)
                 return
             ending = self.ending()
-            if ending or now - shown >= SNAPSHOT_SECONDS:
+            if ending or self.out_of_time() or now - shown >= SNAPSHOT_SECONDS:
                 yield Snapshot(at.step, study.snapshot())
                 shown = self.clock()
             if ending:
@@ -152,7 +157,8 @@ class _Loop:
         A checkpoint of it is one of the first fit's end, from where its report is made anew.
         """
         yield self.checkpoint()
-        events, at = _Loop(study, self.clock, scored=False).run(control), self.at
+        loop = _Loop(study, self.clock, scored=False, budget=self.budget)
+        events, at = loop.run(control), self.at
         rows = int(study.metadata["rows"]["training"])
         for event in refitted(events, rows, at.step, at.restart, at.seconds, end.report):
             match event:
@@ -183,6 +189,15 @@ class _Loop:
         if score > at.anchor + self.study.tolerance:
             at.anchor, at.since_best = score, 0
 
+    def out_of_time(self) -> bool:
+        return self.at.step > 0 and self.at.seconds >= self.budget
+
+    def seconds_left(self) -> float | None:
+        """What is left of a time budget for rivals; one of them is fitted in any case."""
+        if math.isinf(self.budget):
+            return None
+        return max(self.budget / TRAINING_SHARE - self.at.seconds, 1.0)
+
     def ending(self) -> State | None:
         study, at = self.study, self.at
         if study.patience and at.since_best >= study.patience:
@@ -211,6 +226,13 @@ class _Loop:
 
     def verdict(self) -> tuple[State, str]:
         study = self.study
+        if self.at.restart < study.restarts:
+            more = f" of restart {self.at.restart + 1}" if study.restarts > 1 else ""
+            return State.HIT_LIMIT, (
+                f"The time budget is used, after {self.budget:.0f} s of training in step "
+                f"{self.at.since_start}{more}; the best step is kept. A larger 'time_budget' may "
+                "fit better."
+            )
         if study.scheduled and self.at.step == study.restarts * study.max_steps:
             return State.FINISHED, study.reason or (
                 f"All {study.max_steps} steps of the learning-rate schedule are done; a higher "
@@ -255,13 +277,19 @@ class _Loop:
                 own=self.own,
                 rivals=rivals,
                 seed=study.settings.seed,
+                limit=self.seconds_left(),
             )
+        if chosen := listed(read(study.metadata)):
+            report = replace(report, notes=(chosen, *report.notes))
         done = state in (State.CONVERGED, State.FINISHED)
         if done and report.verdict is not None and report.verdict.nothing:
             nothing = report.verdict.nothing
             state, reason = State.LEARNED_NOTHING, nothing[0].upper() + nothing[1:]
         yield Snapshot(self.at.step, self.study.snapshot())
-        yield Fitted(blob(*self.study.fitted()))
+        tensors, meta = study.fitted()
+        if CHOSEN in study.metadata:
+            meta = {**meta, CHOSEN: study.metadata[CHOSEN]}
+        yield Fitted(blob(tensors, meta))
         yield Finished(state, reason, report)
 
     def checkpoint(self) -> Checkpoint:
