@@ -15,6 +15,7 @@ from scant.tables.dates import are_dates, as_numbers
 from scant.tables.guesses import Guesses, guess, views
 from scant.tables.profile import profile
 from scant.tables.schema import ColumnPreview, Table, TableSchema
+from scant.tables.wide import tasks
 
 _MANY = 1000  # columns
 
@@ -40,6 +41,8 @@ def assemble(
     if not isinstance(missing_codes, Mapping):
         missing_codes = dict.fromkeys(cells, missing_codes)
     cells = {n: _without(c, missing_codes.get(n, ())) for n, c in cells.items()}
+    if schema.boxes and mapping is not None:
+        cells, findings.rows, mapping = tasks(cells, findings.rows, mapping)
     columns, ignored = _renamed(cells, schema, findings, mapping, purpose, suggestion)
     made: dict[str, np.ndarray] = dict(checks.named(columns, schema, findings, predict=predict))
     own = {c.name for c in schema.columns}
