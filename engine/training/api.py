@@ -15,7 +15,7 @@ from scant.events import Event, Finished, Fitted, Progress, Report, Started
 from scant.hardware import keep_freed_memory
 from scant.plotting.run import figures, layout
 from scant.studies import Settings, entry
-from scant.studies.auto import CHOSEN, listed, read, training_seconds
+from scant.studies.auto import CHOSEN, listed, training_seconds, used
 from scant.studies.protocol import FittedStudy, Study, study_class
 from scant.studies.split import EVERYTHING, counts_of
 from scant.tables.schema import counts
@@ -159,9 +159,8 @@ def restore(
 ) -> FittedStudy:
     """A fitted study from the blob of its `Fitted` event and the settings it was trained with."""
     meta = header(model, "meta")
-    chosen = {name: choice.value for name, choice in read(meta).items()}
     return study_class(study).restore(
-        entry(study).settings.parse({**values, **chosen}),
+        entry(study).settings.parse(used(values, meta)),
         load_tensors(model),
         meta,
         choose_device(device),
