@@ -263,7 +263,8 @@ class StudyPage:
                 result.update(run.report, run.metadata)
             for explore in self.views.shown(run, self.views.explore):
                 explore.open(run)
-            self.layout.judge(card(run.report))
+            trained = float(run.trace.seconds[-1]) if len(run.trace) else None
+            self.layout.judge(card(run.report, trained))
             self.layout.reveal(True)
             self.list.refresh()
         self.everything.show(run)
