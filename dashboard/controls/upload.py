@@ -207,7 +207,10 @@ class Upload:
             self._questions.setdefault((question.about, question.column), question)
             if question.about != "mapping":
                 self._answers.setdefault(question.about, question.guess)  # type: ignore[misc]
-        self._head.param.update(object=head(preview, self._file[0]), visible=bool(preview.names))
+        suggestion = elsewhere(self._better, self._offer) if self._better else ""
+        self._head.param.update(
+            object=head(preview, self._file[0]) + suggestion, visible=bool(preview.names)
+        )
         self._terms.visible = not preview.names
         self._table.take(
             preview, self._mapping, self._page.entry.table.with_target(self._target()),
@@ -217,8 +220,7 @@ class Upload:
         # gap in what turns out to be the target is no error.
         wrong = () if preview.absent else preview.problems
         self._say(
-            (elsewhere(self._better, self._offer) if self._better else "")
-            + many([ask(preview.absent)] if preview.absent else [], "message warning", "note")
+            many([ask(preview.absent)] if preview.absent else [], "message warning", "note")
             + many(wrong, "error", "alert")
             + (
                 paragraphs([learns(preview)], "", "note")

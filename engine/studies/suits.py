@@ -45,15 +45,15 @@ class Suit:
 
 
 def better(study: str, columns: Sequence[ColumnPreview], rows: int) -> Suit | None:
-    """The study that suits a table where another one does not.
+    """The study that suits a table better than the one it was brought for; None: that one does.
 
     Args:
         study: For which the table was brought.
         columns: As for `suits`.
         rows: As for `suits`.
     """
-    found = suits(columns, rows)
-    return None if study in {s.study for s in found} else next(iter(found), None)
+    first = next(iter(suits(columns, rows)), None)
+    return None if first is None or first.study == study else first
 
 
 def suits(columns: Sequence[ColumnPreview], rows: int) -> list[Suit]:

@@ -163,10 +163,10 @@ def test_a_table_goes_to_the_page_that_it_suits_without_being_sent_again(tmp_pat
         content = CELLS.encode()
         memory = site.uploads.reserve(Client("", "anna"), len(content))
         upload._drop.handle(Received("cells.csv", content, memory))
-        await until(lambda: "Open it on Mitosis" in upload._found.object)
-        assert "This table suits Mitosis because" in upload._found.object
+        await until(lambda: "Open it on Mitosis" in upload._head.object)
+        assert "This table suits Mitosis because" in upload._head.object
         secret = upload._offer
-        assert f"href='./mitosis?file={secret}'" in upload._found.object
+        assert f"href='./mitosis?file={secret}'" in upload._head.object
         with pytest.raises(NotFound):
             site.carried.take("bert", secret)
 
@@ -176,7 +176,7 @@ def test_a_table_goes_to_the_page_that_it_suits_without_being_sent_again(tmp_pat
         await until(lambda: other.data.upload._use.visible)
         assert other.data.upload.dialog.open
         assert "cells.csv" in other.data.upload._head.object
-        assert "Open it on" not in other.data.upload._found.object
+        assert "Open it on" not in other.data.upload._head.object
         assert site.uploads.used == len(content)
         upload.dialog.open = False  # the page that it came from has nothing of it
         assert site.uploads.used == len(content)
