@@ -23,6 +23,7 @@ from scant.tables.schema import READING, counts
 from scant.training import result_folder
 from scant.training.control import Control
 from scant.training.everything import on_everything, once
+from scant.training.folds import Folds, further_folds
 from scant.training.loop import choose_device, header, train
 
 MOST_NOTES = 20  # on a table; a page of pixels may have one for each
@@ -49,6 +50,7 @@ class Fit(Iterator[Event]):
         own: bool = False,
         refit: Callable[[], Study] | None = None,
         budget: float | None = None,
+        folds: Folds | None = None,
     ) -> None:
         self.study = study
         self._refit, self._everything = refit, study
@@ -64,6 +66,7 @@ class Fit(Iterator[Event]):
             own=own,
             again=self._again if refit else None,
             budget=budget,
+            folds=folds,
         )
 
     def _again(self) -> Study:
@@ -142,7 +145,12 @@ def fit(
     again = None
     if getattr(settings, "refit", "") == EVERYTHING:
         again = partial(make, on_everything(settings), table, place)
-    return Fit(made, control or Control(), checkpoint, table, own, again, budget)
+    folds = None
+    if own:
+        folds = partial(
+            further_folds, made, once(settings), table, lambda s, frame: make(s, frame, place)
+        )
+    return Fit(made, control or Control(), checkpoint, table, own, again, budget, folds)
 
 
 def _made(
