@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from scant.runs.limits import HOURS, Size, check_cost, cost_of
 from scant.studies import STUDIES, entry
+from scant.studies.auto import AUTO
 from scant.studies.base import Counts
 from scant.tables.read import inspect_table
 from scant.tables.schema import counts
@@ -37,10 +38,14 @@ def estimate(
     labels: Counts | None = None,
     **values: Any,
 ) -> tuple[float, float]:
-    """Seconds and bytes."""
+    """Seconds and bytes; sizes that are auto are those of the demonstration."""
     result = entry(study)
     assert result.estimate is not None
-    settings = result.settings.parse({name: str(value) for name, value in values.items()})
+    auto = {n for n in result.settings.names() if result.settings.param[n].default == AUTO}
+    auto = auto if result.capacity else set()
+    sizes = {n: v for n, v in result.presets["demo"].items() if n in auto}
+    words = {name: str(value) for name, value in {**sizes, **values}.items()}
+    settings = result.settings.parse(words)
     return result.estimate(settings, rows, columns, LABELS[study] if labels is None else labels)
 
 
