@@ -135,9 +135,9 @@ def fit(
     budget = training_seconds(settings)
     settings, chosen = spec.settled(settings, *table.shape, counts(table, spec.table))
     made = make(once(settings), table, place)
-    if chosen:
-        of_table = {name: list(choice) for name, choice in chosen.items()}
-        made.metadata[CHOSEN] = of_table | made.metadata.get(CHOSEN, {})
+    seen = read(made.metadata)  # what the study has chosen by a look at the table
+    if chosen or seen:
+        made.metadata[CHOSEN] = {name: list(c) for name, c in {**chosen, **seen}.items()}
     first = [str(counts_of(made.metadata, len(table)) or ""), listed(read(made.metadata))]
     made.notes = [*filter(None, first), *notes, *made.notes]
     if own is None:
