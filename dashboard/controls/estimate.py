@@ -12,6 +12,7 @@ from scant.dashboard.frame.template import text
 from scant.dashboard.study_page.context import ControlsContext
 from scant.errors import BadInput
 from scant.runs.limits import Size, check_cost, cost_of, hours_text, size_of
+from scant.studies.auto import listed
 from scant.studies.base import Counts
 from scant.tables.schema import counts
 
@@ -47,23 +48,24 @@ class Estimate:
         entry = self._page.entry
         if entry.estimate is None:
             return ""
+        limits = self._page.service.limits
         try:
             settings = entry.settings.parse(values)
         except BadInput:
             return ""
-        parts = entry.parts(settings, size.rows, size.counts) if entry.parts else ""
-        cost = cost_of(entry, settings, size)
-        assert cost is not None, "this study has an estimate"
-        limits = self._page.service.limits
         try:
+            _, chosen = entry.settled(settings, *size)
+            cost = cost_of(entry, settings, size)
+            assert cost is not None, "this study has an estimate"
             check_cost(cost, limits.hours, None)
         except BadInput as error:  # what Train would answer
             return f"<p class='error' role='note'>{html.escape(str(error))}</p>"
+        parts = entry.parts(settings, size.rows, size.counts) if entry.parts else ""
         allowed = f"; this server allows {hours_text(limits.hours * 3600)} a run"
         more = f" {STEERED}" if self._page.lesson.presenter else ""
         return (
-            f"<p class='quiet' role='note'>{parts} As set here, a fit takes about "
-            f"{duration(cost.seconds)} and {memory(cost.bytes)} on one core"
+            f"<p class='quiet' role='note'>{parts} {html.escape(listed(chosen))} As set here, a "
+            f"fit takes about {duration(cost.seconds)} and {memory(cost.bytes)} on one core"
             f"{allowed if limits.hours else ''}.{more}</p>"
         )
 

@@ -30,7 +30,7 @@ from scant.events import (
     State,
 )
 from scant.rivals.compare import compared
-from scant.studies.auto import CHOSEN, TRAINING_SHARE
+from scant.studies.auto import CHOSEN, TRAINING_SHARE, listed, read
 from scant.studies.protocol import Study, Tensors, part
 from scant.training.control import Control
 from scant.training.everything import refitted
@@ -279,6 +279,8 @@ class _Loop:
                 seed=study.settings.seed,
                 limit=self.seconds_left(),
             )
+        if chosen := listed(read(study.metadata)):
+            report = replace(report, notes=(chosen, *report.notes))
         done = state in (State.CONVERGED, State.FINISHED)
         if done and report.verdict is not None and report.verdict.nothing:
             nothing = report.verdict.nothing

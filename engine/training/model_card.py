@@ -19,7 +19,7 @@ from typing import Any
 import pandas as pd
 from scant import verdict
 from scant.events import Metric, Report
-from scant.studies import Entry
+from scant.studies import Entry, auto
 
 COLUMNS = 60  # of the table that are listed one by one
 LIBRARIES = ("torch", "gpytorch", "scikit-learn", "numpy", "scipy", "pandas")
@@ -194,12 +194,13 @@ def _rivals(card: Card) -> list[str]:
 
 def _settings(card: Card) -> list[str]:
     parameters = card.entry.settings.param
+    chosen = auto.read(card.metadata)
     return _rows(
         ("setting", "value", "default", "meaning"),
         (
             (
                 name,
-                value,
+                f"{chosen[name].value} (chosen: {chosen[name].why})" if name in chosen else value,
                 "" if value == parameters[name].default else parameters[name].default,
                 " ".join((parameters[name].doc or "").split()),
             )
