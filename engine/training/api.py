@@ -131,8 +131,9 @@ def fit(
     settings, chosen = spec.settled(settings, *table.shape, counts(table, spec.table))
     made = make(once(settings), table, place)
     if chosen:
-        made.metadata[CHOSEN] = {name: list(choice) for name, choice in chosen.items()}
-    first = [str(counts_of(made.metadata, len(table)) or ""), listed(chosen)]
+        told = {name: list(choice) for name, choice in chosen.items()}
+        made.metadata[CHOSEN] = told | made.metadata.get(CHOSEN, {})
+    first = [str(counts_of(made.metadata, len(table)) or ""), listed(read(made.metadata))]
     made.notes = [*filter(None, first), *notes, *made.notes]
     if own is None:
         own = not spec.offers(data)

@@ -41,7 +41,9 @@ def estimate(
     result = entry(study)
     assert result.estimate is not None
     settings = result.settings.parse({name: str(value) for name, value in values.items()})
-    return result.estimate(settings, rows, columns, LABELS[study] if labels is None else labels)
+    given = LABELS[study] if labels is None else labels
+    settled, _ = result.settled(settings, rows, columns, given)
+    return result.estimate(settled, rows, columns, given)
 
 
 @pytest.mark.parametrize("study", STUDIES)
