@@ -23,6 +23,7 @@ from scant.tables.schema import READING, counts
 from scant.training import result_folder
 from scant.training.control import Control
 from scant.training.everything import on_everything, once
+from scant.training.folds import Folds, further_folds
 from scant.training.loop import choose_device, header, train
 
 MOST_NOTES = 20  # on a table; a page of pixels may have one for each
@@ -49,6 +50,7 @@ class Fit(Iterator[Event]):
         own: bool = False,
         refit: Callable[[], Study] | None = None,
         budget: float | None = None,
+        folds: Folds | None = None,
     ) -> None:
         self.study = study
         self._refit, self._everything = refit, study
@@ -64,6 +66,7 @@ class Fit(Iterator[Event]):
             own=own,
             again=self._again if refit else None,
             budget=budget,
+            folds=folds,
         )
 
     def _again(self) -> Study:
@@ -132,9 +135,9 @@ def fit(
     budget = training_seconds(settings)
     settings, chosen = spec.settled(settings, *table.shape, counts(table, spec.table))
     made = make(once(settings), table, place)
-    if chosen:
-        of_table = {name: list(choice) for name, choice in chosen.items()}
-        made.metadata[CHOSEN] = of_table | made.metadata.get(CHOSEN, {})
+    seen = read(made.metadata)  # what the study has chosen by a look at the table
+    if chosen or seen:
+        made.metadata[CHOSEN] = {name: list(c) for name, c in {**chosen, **seen}.items()}
     first = [str(counts_of(made.metadata, len(table)) or ""), listed(read(made.metadata))]
     made.notes = [*filter(None, first), *notes, *made.notes]
     if own is None:
@@ -142,7 +145,12 @@ def fit(
     again = None
     if getattr(settings, "refit", "") == EVERYTHING:
         again = partial(make, on_everything(settings), table, place)
-    return Fit(made, control or Control(), checkpoint, table, own, again, budget)
+    folds = None
+    if own:
+        folds = partial(
+            further_folds, made, once(settings), table, lambda s, frame: make(s, frame, place)
+        )
+    return Fit(made, control or Control(), checkpoint, table, own, again, budget, folds)
 
 
 def _made(
