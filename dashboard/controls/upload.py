@@ -31,12 +31,12 @@ from scant.dashboard.study_page.widgets import column
 from scant.data_sources.human_fertility import is_rates, read_births
 from scant.errors import NotFound
 from scant.store import UPLOAD_DAYS, StoreTrouble
-from scant.studies.suits import Suit, better
+from scant.studies.suits import Suit, better, of_images
 from scant.tables.choices import OUT, choose
 from scant.tables.column_matching import schema_names
 from scant.tables.encoding import LIMIT_BYTES
 from scant.tables.formats import files
-from scant.tables.images.image_table import SIDE, is_archive, read_image_table
+from scant.tables.images.image_table import SIDE, image_folders, is_archive, read_image_table
 from scant.tables.read import Reading, inspect_table, read_table
 from scant.tables.schema import Preview, Question, Table
 
@@ -202,14 +202,19 @@ class Upload:
         self._preview = preview
         if not self._mapping:
             self._mapping = dict(preview.mapping)
-            self._suggest(better(self._page.entry.name, preview.columns, preview.n_rows))
+            pictures = 0 if preview.names else image_folders(self._file[1])
+            self._suggest(
+                of_images(pictures) if pictures
+                else better(self._page.entry.name, preview.columns, preview.n_rows)
+            )  # fmt: skip
         for question in preview.questions:
             self._questions.setdefault((question.about, question.column), question)
             if question.about != "mapping":
                 self._answers.setdefault(question.about, question.guess)  # type: ignore[misc]
         suggestion = elsewhere(self._better, self._offer) if self._better else ""
         self._head.param.update(
-            object=head(preview, self._file[0]) + suggestion, visible=bool(preview.names)
+            object=head(preview, self._file[0]) + suggestion,
+            visible=bool(preview.names or suggestion),
         )
         self._terms.visible = not preview.names
         self._table.take(

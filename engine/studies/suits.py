@@ -56,6 +56,12 @@ def better(study: str, columns: Sequence[ColumnPreview], rows: int) -> Suit | No
     return None if first is None or first.study == study else first
 
 
+def of_images(folders: int) -> Suit:
+    """The study that suits a ZIP with images in so many folders."""
+    study = "omniglot" if folders > _MANY_CLASSES else "mitosis"
+    return Suit(study, f"it has images in {folders} folder{'s' * (folders > 1)}")
+
+
 def suits(columns: Sequence[ColumnPreview], rows: int) -> list[Suit]:
     """The studies that suit a table, the best first; none where there is nothing to learn.
 

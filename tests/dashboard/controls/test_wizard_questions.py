@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -184,5 +186,22 @@ def test_a_table_goes_to_the_page_that_it_suits_without_being_sent_again(tmp_pat
             site.carried.take("anna", secret)
         late: Any = StudyPage(visit, entry("mitosis"), views)
         assert not late.data.upload.dialog.open
+
+    on_the_page(tmp_path, "redshift", act)
+
+
+def test_images_go_to_a_page_of_images(tmp_path: Path) -> None:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        for k in range(6):
+            archive.writestr(f"all/{'ab'[k % 2]}/{k}.png", b"")
+
+    async def act(page: Any) -> None:
+        upload = page.data.upload
+        upload._drop.value = {"cells.zip": made.getvalue()}
+        await until(lambda: "Open it on Mitosis" in upload._head.object)
+        assert "because it has images in 2 folders" in upload._head.object
+        assert upload._head.visible
+        assert not upload._use.visible
 
     on_the_page(tmp_path, "redshift", act)
