@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
-from functools import lru_cache
 
 from scant.tables.schema import Column, ColumnPreview, TableSchema
 
@@ -180,7 +179,7 @@ def unit(name: str) -> str:
     return found[0].strip(" []()") if found and found.start() else ""
 
 
-@lru_cache(maxsize=1 << 16)  # each header is looked at many times
+@lru_cache(_REMEMBERED)
 def words(name: str) -> tuple[str, ...]:
     """The words of a header in lower case, without its unit: "PatientID" has two."""
     apart = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", bare(name))
