@@ -28,12 +28,15 @@ StudyName = Annotated[str, typer.Argument(metavar="STUDY", help="One of: " + ", 
 
 def fit(
     study: StudyName,
-    data: Annotated[str, typer.Option(help="A CSV file, a ZIP of images, or a data set.")] = "demo",
+    data: Annotated[
+        str,
+        typer.Option(help="A table, of several book.xlsx#Sheet2, a ZIP of images, or a data set."),
+    ] = "demo",
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting.")
     ] = None,
     predict: Annotated[
-        Path | None, typer.Option(help="A table to predict, or a ZIP of images.")
+        str | None, typer.Option(help="A table to predict, or a ZIP of images.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder to write the result to.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",

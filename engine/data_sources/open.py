@@ -86,7 +86,7 @@ def open_table(entry: Entry, data: pd.DataFrame | str | Path | None, settings: A
         return _with_groups(read, settings)
     source = _source(entry, data)
     if source is None:
-        return _read_file(*_path_and_part(str(data)), entry, settings, target)
+        return _read_file(*path_and_part(str(data)), entry, settings, target)
     if source.kind == "fetched":
         path = fetched_path(source.name)
         if not path.is_file():
@@ -110,7 +110,7 @@ def open_to_predict(entry: Entry, path: Path, settings: Any) -> pd.DataFrame:
     Raises:
         BadInput: No such file, or a table that cannot be used.
     """
-    path, part = _path_and_part(str(path))
+    path, part = path_and_part(str(path))
     regular(path)
     if _holds_images(path, entry):
         return read_image_table(path, entry.table, size=_side(settings), purpose="predict").frame
@@ -147,11 +147,7 @@ def _source(entry: Entry, data: str | Path | None) -> Source | None:
         return entry.sources[0]
     word = str(data)
     result: Source | None = next((s for s in entry.sources if s.name == word), None)
-    if files.is_url(word):
-        raise BadInput(
-            f"{word[:80]!r} is an address, and nothing is fetched from one; download the file and "
-            "give its path."
-        )
+    path_and_part(word)
     if result is None and not Path(word).suffix and not os.path.isfile(word):
         names = ", ".join(s.name for s in entry.sources)
         images = ", or a ZIP of images" if entry.table.images else ""
@@ -162,8 +158,17 @@ def _source(entry: Entry, data: str | Path | None) -> Source | None:
     return result
 
 
-def _path_and_part(word: str) -> tuple[Path, str]:
-    """A file, and which of its tables: `book.xlsx#Sheet2`."""
+def path_and_part(word: str) -> tuple[Path, str]:
+    """A file, and which of its tables: `book.xlsx#Sheet2`.
+
+    Raises:
+        BadInput: It is an address.
+    """
+    if files.is_url(word):
+        raise BadInput(
+            f"{word[:80]!r} is an address, and nothing is fetched from one; download the file and "
+            "give its path."
+        )
     before, mark, part = word.rpartition("#")
     if mark and not os.path.exists(word) and os.path.isfile(before):
         return Path(before), part

@@ -90,7 +90,7 @@ def read_frame(
     Raises:
         BadInput: The first problem, and how many more there are.
     """
-    cells = _columns_of(frame, name, schema)
+    cells = columns_of(frame, name, schema.maximum_columns)
     findings = Diagnostics(name, np.arange(len(frame)))
     _note_empty(cells, findings)
     cells = _turned(cells, findings, schema, reading)
@@ -168,7 +168,7 @@ def _open(
     questions = [part_question(content)] if content.parts else []
     notes = list(content.notes)
     if isinstance(content.table, pd.DataFrame):
-        cells = _columns_of(content.table, file, schema)
+        cells = columns_of(content.table, file, schema.maximum_columns)
         findings = Diagnostics(file, np.arange(2, len(content.table) + 2), notes=notes)
     else:
         assert isinstance(content.table, str)
@@ -196,8 +196,8 @@ def _open(
     return _Opened(cells, findings, questions)
 
 
-def _columns_of(frame: pd.DataFrame, name: str, schema: TableSchema) -> dict[str, Cells]:
-    """The columns of a data frame.
+def columns_of(frame: pd.DataFrame, name: str, maximum_columns: int) -> dict[str, Cells]:
+    """The columns of a data frame, by their names as text.
 
     Raises:
         BadInput: No data, too many columns, or a name that is there twice.
@@ -208,9 +208,9 @@ def _columns_of(frame: pd.DataFrame, name: str, schema: TableSchema) -> dict[str
     twice = [n for n in names if names.count(n) > 1] if len(set(names)) < len(names) else []
     if twice:
         raise BadInput(f"{name} has the column {twice[0]!r} twice; rename one of them.")
-    if len(names) > schema.maximum_columns:
+    if len(names) > maximum_columns:
         raise BadInput(
-            f"{name} has {len(names):,} columns and the limit is {schema.maximum_columns:,}; "
+            f"{name} has {len(names):,} columns and the limit is {maximum_columns:,}; "
             "keep the columns you need."
         )
     return {n: from_series(n, frame.iloc[:, i]) for i, n in enumerate(names)}
