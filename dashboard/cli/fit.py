@@ -35,6 +35,16 @@ def fit(
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting.")
     ] = None,
+    missing: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CODE|COLUMN=CODE",
+            help='A number that means "not measured", such as -99, in all columns or in one.',
+        ),
+    ] = None,
+    decimal: Annotated[
+        str | None, typer.Option(help="The decimal mark, . or a comma, where a file is unclear.")
+    ] = None,
     predict: Annotated[
         str | None, typer.Option(help="A table to predict, or a ZIP of images.")
     ] = None,
@@ -53,7 +63,8 @@ def fit(
         if out is not None:
             result_folder.check_folder(out)
         parsed = entry(study).parse(data, _parse(settings or []))
-        run = _begin(study, data, device, parsed)
+        reading = _reading(missing or [], decimal)
+        run = _begin(study, data, device, parsed, reading)
         if predict is not None:  # before the training, so that a bad file costs no waiting
             for text in check_file(parsed, predict):
                 typer.echo(text, err=True)
@@ -80,7 +91,7 @@ def fit(
                 except BadInput as error:  # of what was learned, this table lacks something
                     refused = str(error)
             if out is not None:
-                record = result_folder.settings_record(study, parsed.values(), data)
+                record = result_folder.settings_record(study, parsed.values(), data) | reading
                 with output(out):
                     card = _card(study, run, data, end, model)
                     result_folder.write(out, record, end, steps, model, made, card)
@@ -105,7 +116,30 @@ def _parse(settings: list[str]) -> dict[str, str]:
     return values
 
 
-def _begin(study: str, data: str, device: str, settings: Settings) -> Fit:
+def _reading(missing: list[str], decimal: str | None) -> dict[str, Any]:
+    """What the page asks of a file, as keywords of `scant.fit`."""
+    reading: dict[str, Any] = {}
+    codes: dict[str, list[float]] = {}
+    for word in missing:
+        column, _, code = word.rpartition("=")
+        try:
+            codes.setdefault(column, []).append(float(code))
+        except ValueError:
+            raise BadInput(
+                f"--missing {word!r} must be a number, or COLUMN=NUMBER; repeat it for several."
+            ) from None
+    if codes:
+        if "" in codes and len(codes) > 1:
+            raise BadInput("--missing names codes of all columns or of single ones, not of both.")
+        reading["missing_codes"] = codes.get("", codes)
+    if decimal is not None:
+        if decimal not in (".", ","):
+            raise BadInput(f"--decimal must be . or a comma; got {decimal!r}.")
+        reading["decimal"] = decimal
+    return reading
+
+
+def _begin(study: str, data: str, device: str, settings: Settings, reading: dict[str, Any]) -> Fit:
     if device not in ("auto", "cpu", "cuda"):
         raise BadInput(f"--device must be auto, cpu or cuda; got {device!r}.")
     import torch
@@ -115,7 +149,7 @@ def _begin(study: str, data: str, device: str, settings: Settings) -> Fit:
     if "OMP_NUM_THREADS" not in os.environ:
         torch.set_num_threads(default_threads())
 
-    return fit_study(study, data, device=device, settings=settings)
+    return fit_study(study, data, device=device, settings=settings, **reading)
 
 
 def _with_bar(run: Fit) -> Iterator[Any]:

@@ -28,7 +28,19 @@ MOST_PROBLEMS = 20
 _HEAD = 8  # rows of a preview
 
 
-class Reading(TypedDict, total=False):
+class Answers(TypedDict, total=False):
+    """What only the user knows of a table.
+
+    Attributes:
+        missing_codes: Numbers that mean "not measured", such as -99; in all columns, or by header.
+        decimal: "." or ",": the decimal mark of numbers in text; None: as the file shows.
+    """
+
+    missing_codes: Sequence[float] | Mapping[str, Sequence[float]]
+    decimal: str | None
+
+
+class Reading(Answers, total=False):
     """How a table is read.
 
     Attributes:
@@ -37,18 +49,14 @@ class Reading(TypedDict, total=False):
         target: The target column where the schema leaves it to a setting.
         purpose: "fit", or "predict": then no target is needed, no row or column is dropped.
         features: For "predict": the columns that the model was trained on.
-        missing_codes: Numbers that mean "not measured", such as -99; in all columns, or by header.
         part: Which sheet of a workbook, file of a ZIP or table of an HDF5 file; the first.
-        decimal: "." or ",": the decimal mark of numbers in text; None: as the file shows.
     """
 
     mapping: Mapping[str, str] | None
     target: str | None
     purpose: str
     features: Sequence[str] | None
-    missing_codes: Sequence[float] | Mapping[str, Sequence[float]]
     part: str
-    decimal: str | None
 
 
 def read_table(

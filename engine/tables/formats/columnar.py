@@ -72,8 +72,11 @@ def _parquet_pieces(open_file: Opener, file: str, part: str, rows: int) -> Itera
     try:
         with open_file() as opened, parquet.ParquetFile(opened.stream) as table:
             _check_kinds(table.schema_arrow, file)
-            batches = table.iter_batches(rows, use_threads=False)
-            yield from _shared(batches, table.metadata.num_rows)
+            done = 0
+            for batch in table.iter_batches(rows, use_threads=False):
+                done += batch.num_rows
+                frame = _as_it_came(pa.Table.from_batches([batch]))
+                yield Rows(frame, done / table.metadata.num_rows)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise _damaged(file, "Parquet", error) from None
 
@@ -82,12 +85,17 @@ def _feather_pieces(open_file: Opener, file: str, part: str, rows: int) -> Itera
     try:
         with open_file() as opened, pa.ipc.open_file(opened.stream) as table:
             _check_kinds(table.schema, file)
-            total = table.num_record_batches
+            total, waiting = table.num_record_batches, []
             for i in range(total):
-                batch = table.get_batch(i)
-                for start in range(0, batch.num_rows, rows):
-                    share = (i + min(1.0, (start + rows) / batch.num_rows)) / total
-                    yield Rows(_as_it_came(batch.slice(start, rows)), share)
+                waiting.append(table.get_batch(i))  # of any number of rows
+                count = sum(batch.num_rows for batch in waiting)
+                if count < rows and i + 1 < total:
+                    continue
+                some = pa.Table.from_batches(waiting)
+                for start in range(0, count, rows):
+                    share = (i + min(1.0, (start + rows) / count)) / total
+                    yield Rows(_as_it_came(some.slice(start, rows)), share)
+                waiting = []
     except (pa.ArrowException, OSError, ValueError) as error:
         raise _damaged(file, "Feather", error) from None
 
@@ -132,16 +140,8 @@ def _blocks(
             yield table.select(schema.names) if schema else table, opened.share()
 
 
-def _shared(batches: Iterator[pa.RecordBatch], total: int) -> Iterator[Rows]:
-    done = 0
-    for batch in batches:
-        done += batch.num_rows
-        yield Rows(_as_it_came(batch), done / total)
-
-
-def _as_it_came(rows: pa.RecordBatch | pa.Table) -> pd.DataFrame:
+def _as_it_came(table: pa.Table) -> pd.DataFrame:
     """A data frame with the types of the file."""
-    table = rows if isinstance(rows, pa.Table) else pa.Table.from_batches([rows])
     frame: pd.DataFrame = table.to_pandas(ignore_metadata=True, types_mapper=pd.ArrowDtype)
     return frame
 
@@ -204,9 +204,10 @@ def _write_feather(frames: Iterator[pd.DataFrame], path: Path, style: Style) -> 
     first = pa.Table.from_pandas(next(frames), preserve_index=False)
     compressed = pa.ipc.IpcWriteOptions(compression="lz4")
     with pa.ipc.new_file(str(path), first.schema, options=compressed) as out:
-        out.write_table(first)
+        out.write_table(first.combine_chunks())
         for frame in frames:
-            out.write_table(pa.Table.from_pandas(frame, first.schema, preserve_index=False))
+            table = pa.Table.from_pandas(frame, first.schema, preserve_index=False)
+            out.write_table(table.combine_chunks())
 
 
 def _write_lines(frames: Iterator[pd.DataFrame], path: Path, style: Style) -> None:
