@@ -20,6 +20,7 @@ from scant.rivals.comparison import Comparison
 from scant.studies.omniglot import coregionalization as matrices
 from scant.studies.omniglot import models, temperature
 from scant.studies.omniglot import preprocessing as rows
+from scant.studies.omniglot.comparison import comparison, too_many
 from scant.studies.omniglot.entry import OmniglotSettings
 from scant.studies.omniglot.fitted import FittedOmniglot, Prepared
 from scant.studies.omniglot.table import Characters, of
@@ -178,12 +179,11 @@ class Study(TrainedStudy):
         if self.settings.calibrate:
             self.temperature, message = temperature.find(self.data, self.model)
         report = write_report(self.present, self.snapshot(), score)
-        return replace(report, notes=(message, *report.notes)) if message else report
+        told = [text for text in (message, too_many(self.data)) if text]
+        return replace(report, notes=(*told, *report.notes)) if told else report
 
     def comparison(self, report: Report) -> Comparison | None:
         """The problem as a matrix (see `comparison.py` beside this file)."""
-        from scant.studies.omniglot.comparison import comparison
-
         return comparison(self.data, report)
 
     def fitted(self) -> tuple[Tensors, dict[str, Any]]:
