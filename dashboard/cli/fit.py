@@ -50,6 +50,12 @@ def fit(
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder to write the result to.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    tabpfn: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="SCANT_TABPFN", help="Weights of TabPFN, file or folder: compare with it, too."
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the metrics as JSON.")] = False,
 ) -> None:
     """Fit a study in this process. Ctrl-C stops training and keeps the result so far."""
@@ -62,6 +68,8 @@ def fit(
             raise BadInput("--predict writes predictions.csv into a folder; name it with --out.")
         if out is not None:
             result_folder.check_folder(out)
+        if tabpfn is not None:
+            _compare_with_tabpfn(tabpfn)
         parsed = entry(study).parse(data, _parse(settings or []))
         reading = _reading(missing or [], decimal)
         run = _begin(study, data, device, parsed, reading)
@@ -137,6 +145,14 @@ def _reading(missing: list[str], decimal: str | None) -> dict[str, Any]:
             raise BadInput(f"--decimal must be . or a comma; got {decimal!r}.")
         reading["decimal"] = decimal
     return reading
+
+
+def _compare_with_tabpfn(weights: Path) -> None:
+    """Name the weights to the rivals, before the training that would be lost by a wrong name."""
+    from scant.rivals.extras import WEIGHTS, tabpfn_weights
+
+    os.environ[WEIGHTS] = str(weights)
+    tabpfn_weights("")
 
 
 def _begin(study: str, data: str, device: str, settings: Settings, reading: dict[str, Any]) -> Fit:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from jaxtyping import Float, Int
-from scant.studies.multiview.entry import MODELS
-from scant.studies.multiview.fitted import MeanVariance, Prepared
+from scant.studies.multiview.prepared import MeanVariance, Prepared
 from scant.studies.multiview.preprocessing import ViewTransforms
+from scant.studies.multiview.settings import MODELS
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.model_selection import StratifiedKFold, cross_val_predict, cross_val_score
