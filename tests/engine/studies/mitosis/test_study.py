@@ -14,7 +14,7 @@ from scant.studies.mitosis.baselines import MethodResult
 from scant.studies.mitosis.entry import ENTRY
 from scant.studies.mitosis.models import CalibratedClassifier
 from scant.studies.mitosis.report import curves, of_rare
-from scant.studies.mitosis.settings import MODELS, MitosisSettings
+from scant.studies.mitosis.settings import FIXED, MODELS, MitosisSettings
 from scant.studies.mitosis.study import Study
 from scant.training.loop import train
 
@@ -311,16 +311,16 @@ def test_dgplvm_learns_from_fewer_rows(
 
 
 def test_an_own_table_is_used_wholly_and_the_demonstration_as_it_was() -> None:
-    assert ENTRY.presets["demo"] == {"imbalance": 10.0, "test_share": 0.4}
+    assert ENTRY.presets["demo"] == FIXED | {"imbalance": 10.0, "test_share": 0.4}
     assert MitosisSettings().values()["imbalance"] == 0
     table = clouds({"few": 30, "many": 300})
-    rows = Study(MitosisSettings(), table, CPU).metadata["rows"]
+    rows = Study(MitosisSettings(**FIXED), table, CPU).metadata["rows"]
     assert sum(rows.values()) == 330
     marked = table.assign(split=["test" if i % 3 == 0 else None for i in range(len(table))])
-    test = Study(MitosisSettings(), marked, CPU).data
+    test = Study(MitosisSettings(**FIXED), marked, CPU).data
     assert (test.places[test.test] % 3 == 0).all()
     assert len(test.test) == 110
-    everything = Study(MitosisSettings(refit="everything"), table, CPU).metadata["rows"]
+    everything = Study(MitosisSettings(**FIXED, refit="everything"), table, CPU).metadata["rows"]
     assert everything["training"] + everything["validation"] == 330
 
 
