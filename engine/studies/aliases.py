@@ -43,7 +43,10 @@ SETTINGS: dict[str, dict[str, str]] = {
 }
 
 # Settings of which links and stored runs say nothing that are older: how these were made.
-ADDED: dict[str, dict[str, Any]] = {"aggregation": {"inference": "variational"}}
+ADDED: dict[str, dict[str, Any]] = {
+    "aggregation": {"inference": "variational"},
+    "mitosis": {"classifier": "latent variables"},
+}
 
 
 def current_study(name: str) -> str:
