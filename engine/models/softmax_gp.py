@@ -5,7 +5,7 @@
 f is at the mode of its posterior (Rasmussen and Williams 2006, GPML, section 3.5), among functions
 of the landmarks' kernels (the subset of regressors, GPML 8.3.1); a constant is free. Kernels, their
 lengthscales and amplitudes C are compared by the log probability of rows left out, and what comes
-of each kernel is mixed by it (stacking), then tempered. In these tables neither kernel is best:
+of each kernel is mixed by it (`scant.inference.stacking`). In these tables neither kernel is best:
 squared exponential ones are for smooth classes, the exponential one of ranks is for what trees
 are good at, linear ones for few rows.
 
@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
+from scant.inference import stacking
 from scant.models.laplace.classifier import LaplaceGPC, Prior
 from scipy.linalg import cholesky, solve_triangular
 from sklearn.exceptions import ConvergenceWarning
@@ -41,9 +42,6 @@ RELEVANCE_ROWS, RELEVANCE_STEPS, RELEVANCE_CLASSES = 150, 20, 3
 QUANTILES = 101
 FARTHEST = 5.0  # deviations at which a value is cut
 STEPS = 100  # of L-BFGS, to a mode
-EVEN = 2.0  # rows that speak for even shares of the mixture, for each of its models
-TEMPERED = 0.2  # deviation of ln temperature, a priori
-TEMPERATURES = np.exp(np.linspace(-0.7, 0.7, 29))
 SURE = 1e-12
 
 Rows = Float[np.ndarray, "n d"]
@@ -219,7 +217,7 @@ class SoftmaxMixture:
         inputs: How columns are taken.
         models: One for each of `KERNELS` that was tried.
         shares: Of them in the mixture.
-        temperature: Of its probabilities.
+        power: To which averaged probabilities are raised.
         rows: By which kernels were compared, of those learned from.
         held: Probabilities of these rows by models that had not seen them.
     """
@@ -227,7 +225,7 @@ class SoftmaxMixture:
     inputs: Inputs
     models: tuple[SoftmaxGP, ...]
     shares: Float[np.ndarray, " k"]
-    temperature: float
+    power: float
     rows: Int[np.ndarray, " s"]
     held: Float[np.ndarray, "s c"]
 
@@ -269,16 +267,18 @@ class SoftmaxMixture:
             models.append(whole.model(kernel))
             held.append(p)
         truth = label[rows]
-        shares = stacked(np.stack([p[np.arange(len(p)), truth] for p in held], 1))
+        right = np.stack([p[np.arange(len(p)), truth] for p in held], 1)
+        shares = stacking.weights(np.log(np.maximum(right, SURE)))
         mixed = np.tensordot(shares, np.stack(held), 1)
-        temperature = _temperature(mixed, truth)
-        return cls(inputs, tuple(models), shares, temperature, rows, tempered(mixed, temperature))
+        power = stacking.sharpness(mixed, truth)
+        held_out = stacking.sharpened(mixed, power)
+        return cls(inputs, tuple(models), shares, power, rows, held_out)
 
     def probability(self, x: Rows) -> Chances:
         """p(c | x) of rows, with the shares of the classes learned from."""
         kinds = {ranks: self.inputs.of_kind(x, ranks) for ranks in (False, True)}
         each = [model.probability(kinds[model.kernel.ranks]) for model in self.models]
-        return tempered(np.tensordot(self.shares, np.stack(each), 1), self.temperature)
+        return stacking.sharpened(np.tensordot(self.shares, np.stack(each), 1), self.power)
 
     def again(self, x: Rows, label: Int[np.ndarray, " n"], seed: int = 0) -> SoftmaxMixture:
         """The same kernels, shares and temperature, learned from other rows."""
@@ -295,7 +295,7 @@ class SoftmaxMixture:
     def arrays(self) -> dict[str, np.ndarray]:
         """What `of_arrays` makes it of, bit by bit."""
         own = {f"inputs.{k}": v for k, v in vars(self.inputs).items()}
-        own |= {"shares": self.shares, "temperature": np.array(self.temperature)}
+        own |= {"shares": self.shares, "power": np.array(self.power)}
         own |= {"rows": self.rows, "held": self.held}
         for i, model in enumerate(self.models):
             kernel = [["linear", "rbf", "laplacian"].index(model.kernel.form), *model.kernel[1:]]
@@ -318,8 +318,8 @@ class SoftmaxMixture:
                     *(kept[f"{i}.{part}"] for part in parts),
                 )
             )
-        temperature = float(kept["temperature"])
-        return cls(inputs, tuple(models), kept["shares"], temperature, kept["rows"], kept["held"])
+        power = float(kept["power"])
+        return cls(inputs, tuple(models), kept["shares"], power, kept["rows"], kept["held"])
 
 
 def relevance(
@@ -340,37 +340,6 @@ def relevance(
         model.fit(RELEVANCE_STEPS, 1e-2)
         total += count[c] * model.kernel.base_kernel.lengthscale.detach().numpy().ravel() ** -2
     return np.asarray(np.sqrt(total / total.mean()))
-
-
-def stacked(right: Float[np.ndarray, "n k"]) -> Float[np.ndarray, " k"]:
-    """Shares under which a mixture gives the truth the largest log probability, by EM.
-
-    Args:
-        right: Probability of the truth, by row and model.
-    """
-    shares = np.full(right.shape[1], 1 / right.shape[1])
-    for _ in range(200):
-        owed = shares * np.maximum(right, SURE)
-        shares = (owed / owed.sum(1, keepdims=True)).sum(0) + EVEN
-        shares /= shares.sum()
-    return np.asarray(shares)
-
-
-def tempered(p: Chances, temperature: float) -> Chances:
-    """Probabilities to the power of 1 / temperature."""
-    log = np.log(np.maximum(p, SURE)) / temperature
-    q = np.exp(log - log.max(1, keepdims=True, initial=-np.inf))
-    return np.asarray(q / q.sum(1, keepdims=True))
-
-
-def _temperature(p: Chances, label: Int[np.ndarray, " n"]) -> float:
-    """Under which the truth is likeliest, with a log-normal prior about 1."""
-
-    def score(t: float) -> float:
-        right = tempered(p, t)[np.arange(len(p)), label]
-        return float(np.log(right).sum() - 0.5 * (np.log(t) / TEMPERED) ** 2)
-
-    return float(max(TEMPERATURES, key=score))
 
 
 def _best(

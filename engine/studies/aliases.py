@@ -46,6 +46,8 @@ SETTINGS: dict[str, dict[str, str]] = {
 ADDED: dict[str, dict[str, Any]] = {
     "aggregation": {"inference": "variational"},
     "mitosis": {"classifier": "latent variables"},
+    "multiview": {"stack": False},
+    "omniglot": {"stack": False, "pixels": "black and white"},
 }
 
 

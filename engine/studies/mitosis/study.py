@@ -17,7 +17,7 @@ from scant.events import Report
 from scant.models.softmax_gp import SoftmaxMixture
 from scant.random import restart_generator
 from scant.rivals.comparison import Comparison
-from scant.studies.auto import AUTO, CHOSEN, listed
+from scant.studies.auto import AUTO, CHOSEN
 from scant.studies.mitosis import covariances, models
 from scant.studies.mitosis import splits as rows
 from scant.studies.mitosis.classifier import Classifier
@@ -165,11 +165,9 @@ class Study(TrainedStudy):
         score = self._start_from_best(restarts)
         self.reader, latent, self.how, evidence = settle(self.data, self.model, self.data.train)
         self.chances, choice = classifier(self.data, latent, evidence)
-        report = write_report(self.present, self.snapshot(), score)
-        if self.settings.classifier != AUTO:
-            return report
-        self.metadata[CHOSEN] = {**self.metadata.get(CHOSEN, {}), "classifier": list(choice)}
-        return replace(report, notes=(listed({"classifier": choice}), *report.notes))
+        if self.settings.classifier == AUTO:
+            self.metadata[CHOSEN] = {**self.metadata.get(CHOSEN, {}), "classifier": list(choice)}
+        return write_report(self.present, self.snapshot(), score)
 
     def comparison(self, report: Report) -> Comparison | None:
         """The problem as a matrix (see `comparison.py` beside this file)."""

@@ -10,8 +10,6 @@ from scant.models.softmax_gp import (
     Problem,
     SoftmaxMixture,
     relevance,
-    stacked,
-    tempered,
 )
 
 
@@ -89,13 +87,3 @@ def test_a_class_of_two_rows_is_learned() -> None:
     x = np.vstack([x, [[6.0, 6.0], [6.1, 6.0]]])
     p = SoftmaxMixture.fit(x, label, 3).probability(np.array([[6.0, 6.1], [0.0, 0.0]]))
     assert p.argmax(1).tolist() == [2, 0]
-
-
-def test_shares_follow_what_is_right() -> None:
-    rng = np.random.default_rng(0)
-    good, bad = rng.uniform(0.7, 0.9, 400), rng.uniform(0.1, 0.3, 400)
-    assert stacked(np.stack([good, bad], 1))[0] > 0.95
-    assert stacked(np.stack([good[:2], bad[:2]], 1))[0] < 0.8
-    p = np.array([[0.8, 0.2]])
-    assert tempered(p, 1.0) == pytest.approx(p)
-    assert tempered(p, 2.0)[0, 0] == pytest.approx(2 / 3)
