@@ -1,8 +1,9 @@
 """An average of the network's predictions with those of an exact GP and of straight lines.
 
 A network of sparse GPs finds which views and columns tell something, and bends what they tell; of
-few rows, an exact GP with one lengthscale, or straight lines, may know more.
-Rows that were left out, whole groups of them, choose the weights (`scant.inference.stacking`).
+few rows, an exact GP with one lengthscale, or straight lines, may know more; where inputs tell
+little, the share of a class or the mean of the values does. Rows that were left out, whole groups
+of them, choose the weights (`scant.inference.stacking`).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold
 
 FOLDS = 4
 MOST_ROWS = 2000  # that an exact GP learns from
-NAMES = ("network", "exact GP", "linear model")
+NAMES = ("network", "exact GP", "linear model", "no input")
 COSTS = (0.01, 0.1, 1.0, 10.0)  # of errors, in units of the logistic regression's penalty
 SURE = 10.0  # rows for which predicted variances count as right from the start
 
@@ -57,6 +58,9 @@ class Members:
             chosen([(views, targets)]),
             chosen([(views, targets)], linear=True),
         )
+        # Of classes as if each had been seen once more.
+        self.mean = float((y.sum() + 1) / (len(y) + 2)) if self.classes else float(y.mean())
+        self.variance = float(y.var())
         self.exact: Indicators | ExactGP
         self.line: GridSearchCV | ExactGP
         if self.classes:
@@ -82,14 +86,16 @@ class Members:
         """Means, variances and their part that is noise, by member."""
         views = self.views(x)
         if isinstance(self.exact, Indicators):
-            p = np.stack([self.exact.ask(views)[:, 1], self._logistic(views)])
+            share = np.full(len(x), self.mean)
+            p = np.stack([self.exact.ask(views)[:, 1], self._logistic(views), share])
             return p, p * (1 - p), p * (1 - p)
         asked = [gp.ask(views) for gp in (self.exact, self.line)]
-        noise = [np.full(len(x), gp.height * gp.form.noise) for gp in (self.exact, self.line)]
+        same = np.ones(len(x))
+        noise = [gp.height * gp.form.noise * same for gp in (self.exact, self.line)]
         return (
-            np.stack([mean[:, 0] for mean, _ in asked]),
-            np.stack([variance for _, variance in asked]),
-            np.stack(noise),
+            np.stack([*(mean[:, 0] for mean, _ in asked), self.mean * same]),
+            np.stack([*(variance for _, variance in asked), self.variance * same]),
+            np.stack([*noise, self.variance * same]),
         )
 
     def _logistic(self, views: list[np.ndarray]) -> Float[np.ndarray, " n"]:
