@@ -46,7 +46,9 @@ def estimate(
     }
     given = {name: str(value) for name, value in values.items()}
     settings = result.settings.parse({**usual, **given})
-    return result.estimate(settings, rows, columns, LABELS[study] if labels is None else labels)
+    counts = LABELS[study] if labels is None else labels
+    settled, _ = result.settled(settings, rows, columns, counts)
+    return result.estimate(settled, rows, columns, counts)
 
 
 @pytest.mark.parametrize("study", STUDIES)
