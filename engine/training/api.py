@@ -16,7 +16,7 @@ from scant.events import Event, Finished, Fitted, Progress, Report, Started
 from scant.hardware import keep_freed_memory
 from scant.plotting.run import figures, layout
 from scant.studies import Settings, entry
-from scant.studies.auto import CHOSEN, listed, training_seconds, used
+from scant.studies.auto import CHOSEN, listed, read, training_seconds, used
 from scant.studies.protocol import FittedStudy, Study, study_class
 from scant.studies.split import EVERYTHING, counts_of
 from scant.tables.schema import READING, counts
