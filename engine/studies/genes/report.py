@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -20,11 +21,14 @@ FEW = 2  # rows of an output, which may all be learned from
 EVIDENCE = "bound or log evidence (nats a row)"
 
 
-def write_report(fitted: FittedReplicas, score: float) -> Report:
+def write_report(
+    fitted: FittedReplicas, score: float, known: Mapping[str, tuple[models.Model, float]]
+) -> Report:
     """Metrics of the held-out rows and curves of the first shown output, by every model.
 
     Args:
         score: What training came to, in nats a row.
+        known: Of the other models those that are trained already, with what they came to.
     """
     snapshot, first = fitted.snapshot(), fitted.shown[:1]
     observed, test = fitted.observed, fitted.test
@@ -45,13 +49,16 @@ def write_report(fitted: FittedReplicas, score: float) -> Report:
     for name, label in MODELS.items() if fitted.settings.baselines else ():
         if name == fitted.settings.model:
             continue
-        if name in models.EXACT and models.size(name, fitted.data) > models.MOST_ROWS:
+        if name in known:
+            model, bound = known[name]
+        elif name in models.EXACT and models.size(name, fitted.data) > models.MOST_ROWS:
             notes.append(
                 f"{label} is left out of the comparison: it is exact, and {len(fitted.data.y):,} "
                 "rows are too many for it."
             )
             continue
-        model, bound = models.fitted(name, fitted.data, fitted.settings, FIT_STEPS)
+        else:
+            model, bound = models.fitted(name, fitted.data, fitted.settings, FIT_STEPS)
         other = replace(fitted, model=model)
         metrics += scores(observed, test, other.on_test_rows(), label, "baseline")
         metrics.append(Metric(label, EVIDENCE, bound, source="baseline"))

@@ -89,6 +89,8 @@ def test_likelihoods_follow_the_values() -> None:
     assert Study(query, poisson.demo(query), CPU).kinds == ["poisson", "gaussian"]
     table = pd.DataFrame({"task": "rain", "x": np.arange(30.0), "y": np.arange(30) % 2.0})
     assert Study(settings(), table, CPU).kinds == ["bernoulli"]
+    large = table.assign(y=1000.0 + table["x"])  # flows of a river, as whole numbers
+    assert Study(settings(), large, CPU).kinds == ["gaussian"]
 
 
 def test_instruments_with_scales_of_their_own_are_scaled_apart(births: pd.DataFrame) -> None:

@@ -102,7 +102,7 @@ def test_too_few_rows_are_refused() -> None:
         Study(settings(hidden="a/s"), table, CPU)
 
 
-@pytest.mark.parametrize("model", list(MODELS))
+@pytest.mark.parametrize("model", [*MODELS, "hlmc"])
 def test_every_model_trains_and_says_what_the_catalog_promises(
     genes: pd.DataFrame, model: str
 ) -> None:
