@@ -13,6 +13,8 @@ Times = Float[np.ndarray, " t"]
 class PatientPlot(Plot):
     """A patient's survival function, the median with its interval, his samples, what happened."""
 
+    target = "time"
+
     def __init__(self, title: str) -> None:
         self.curve = columns("x", "y")
         self.median = columns("x", "y", "low", "high")

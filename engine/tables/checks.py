@@ -16,6 +16,7 @@ from scant.tables.schema import Column, TableSchema
 from scant.tables.sentinels import sentinels
 
 _HUGE = 1e12  # more is rather a wrong unit
+_FEW = 50  # columns, in which hardly ever two rows of a wide table are the same
 LARGEST, SMALLEST = 1e100, 1e-100  # beyond, squares and products leave the range of a double
 _DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(\D|$)|\d{1,2}([-/.])\d{1,2}\2\d{2,4}(\D|$)")
 
@@ -87,7 +88,8 @@ def codes(cells: Cells, findings: Diagnostics) -> None:
             cells.name,
             f"{code:g} stands in {count:,} cell{'s' * (count > 1)}, first in row "
             f"{findings.rows[first]} ({share:.2g} % of the column); if it means 'not measured', "
-            f"empty {'those cells' if count > 1 else 'that cell'}",
+            f"empty {'those cells' if count > 1 else 'that cell'} or give it as a code for missing "
+            "values",
         )
 
 
@@ -303,7 +305,9 @@ def _useless(cells: Cells, schema: TableSchema, findings: Diagnostics, *, is_err
 def duplicates(frame: pd.DataFrame, rows: Int[np.ndarray, " n"], findings: Diagnostics) -> None:
     """A note on rows that repeat an earlier one."""
     # Of the rows' hashes: pandas' own way numbers the values of each column first.
-    again = pd.util.hash_pandas_object(frame, index=False).duplicated().to_numpy()
+    again = pd.util.hash_pandas_object(frame.iloc[:, :_FEW], index=False).duplicated().to_numpy()
+    if again.any() and frame.shape[1] > _FEW:
+        again = pd.util.hash_pandas_object(frame, index=False).duplicated().to_numpy()
     if again.any():
         first = rows[int(np.flatnonzero(again)[0])]
         findings.notes.append(

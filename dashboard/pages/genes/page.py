@@ -27,7 +27,7 @@ from scant.dashboard.study_page.prose import read_prose
 from scant.dashboard.study_page.select_rows import HEIGHT, TITLE, SelectRows
 from scant.dashboard.study_page.variants import Alternatives, Variant
 from scant.dashboard.study_page.views import PageViews
-from scant.studies.genes.entry import MODELS
+from scant.studies.genes.settings import MODELS
 
 STORY, EQUATIONS = read_prose(__package__)
 PICTURE = "Replicas, seen and never taken"
@@ -127,4 +127,6 @@ def other_models(run: RunState) -> tuple[str, list[Variant]]:
         for name, knows in KNOWS.items()
         if name != used
     ]
+    if used not in KNOWS:
+        return "This run trained models of several kinds, or one of them.", others
     return f"This run trained {MODELS[used]}, which models {KNOWS[used]}.", others

@@ -9,6 +9,7 @@ from scant.events import Metric, Report
 from scant.studies.mitosis import baselines
 from scant.studies.mitosis.entry import PRECISIONS
 from scant.studies.mitosis.fitted import FittedMitosis
+from scant.studies.mitosis.settings import OURS
 from sklearn.metrics import average_precision_score, balanced_accuracy_score
 
 BOUND = "bound (nats a row)"
@@ -25,14 +26,17 @@ def write_report(fitted: FittedMitosis, snapshot: dict[str, np.ndarray], score: 
     """
     data = fitted.data
     test, label = data.test, data.label[data.test]
-    assert fitted.chances is not None
-    p = np.empty((0, data.n_classes))
+    chances = fitted.chances
+    assert chances is not None
+    p, evidence = np.empty((0, data.n_classes)), np.empty((0, data.n_classes))
     if len(test):
-        _, p = fitted.ask(data.given(test))
-    own = baselines.MethodResult("this run", p, fitted.chances.decide(p), fitted.chances.threshold)
-    every = [own]
+        places, p = fitted.ask(data.given(test))
+        evidence = places.evidence
+    own = baselines.MethodResult(OURS, p, chances.decide(p), chances.threshold)
+    every, others = [own], data.metadata["methods"][1:]
+    if chances.gp is not None:
+        every.append(baselines.result_of(others.pop(0), chances.latent, evidence))
     if data.settings.baselines and len(test):
-        others = data.metadata["methods"][1:]
         every += baselines.compared(data, data.train, test, others)
     scored = [Metric("this run", BOUND, score)]
     for one in every:
@@ -83,8 +87,9 @@ def curves(
 ) -> dict[str, np.ndarray]:
     """Precision, recall and counts of each method, whatever the threshold on its probability.
 
-    Each method's own threshold is among them, so that what is told of it here is what its scores
-    tell.
+    Each method's own threshold is among them, 0.5 where it names the most probable class. There its
+    decisions are counted, as its scores count them: of more than two classes the most probable one
+    may have less than one half.
     """
     pr = np.full((methods, 3, PRECISIONS + 1), np.nan)
     counts = np.full((methods, 4, PRECISIONS + 1), np.nan)
@@ -94,9 +99,10 @@ def curves(
         own = 0.5 if np.isnan(one.threshold) else one.threshold
         pr[i, 0] = np.sort(np.append(THRESHOLDS, own))
         thresholds[i] = one.threshold
-        if one.p is None or not len(label):
+        if one.p is None or one.decided is None or not len(label):
             continue
         taken = one.p[:, :1] >= pr[i, 0]
+        taken[:, np.searchsorted(pr[i, 0], own)] = one.decided == 0
         hit, wrong = (taken & rare[:, None]).sum(0), (taken & ~rare[:, None]).sum(0)
         counts[i] = hit, wrong, rare.sum() - hit, (~rare).sum() - wrong
         pr[i, 1] = np.where(hit + wrong, hit / np.maximum(hit + wrong, 1), np.nan)
