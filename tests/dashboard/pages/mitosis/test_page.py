@@ -316,6 +316,9 @@ def test_every_alternative_can_be_trained() -> None:
         changed = MitosisSettings.parse(FIXED | other.settings)
         assert changed.changed(FIXED) == other.settings
     chosen = {"chosen": {"model": ["dgplvm", "a test"], "n_components": [0, "few columns"]}}
+    told, others = otherwise(run({"chosen": {"classifier": ["GP", "a test"]}}, classifier="auto"))
+    assert told == "This run trained SCLVM on 24 rows; a GP classifier told the classes."
+    assert others[0].settings == {"classifier": "latent variables"}
     assert otherwise(run(chosen, model="auto"))[0] == "This run trained DGPLVM + SVM on 24 rows."
 
 
