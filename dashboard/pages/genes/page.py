@@ -127,4 +127,6 @@ def other_models(run: RunState) -> tuple[str, list[Variant]]:
         for name, knows in KNOWS.items()
         if name != used
     ]
+    if used not in KNOWS:
+        return "This run trained models of several kinds, or one of them.", others
     return f"This run trained {MODELS[used]}, which models {KNOWS[used]}.", others

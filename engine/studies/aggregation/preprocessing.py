@@ -23,6 +23,7 @@ from torch import Tensor
 MOST_CELLS = {1: 700, 2: 3000}  # cells of a picture; wider ones where there would be more
 COUNTS = (5, 10, 20, 50, 100, 200, 500)  # fine rows on the curve of errors
 LEAST_TEST = 2  # rows that can be scored
+MOST_COUNTED = 100.0  # mean of counts; noise of larger ones is mostly not that of counting
 MOST_SHOWN = 1500  # observations that travel to the page
 
 
@@ -117,7 +118,8 @@ def likelihoods(settings: AggregationSettings, observed: Supports, name: str) ->
         elif whole and y.max() <= 1:
             chosen[task] = "bernoulli"
         else:
-            chosen[task] = "poisson" if whole else "gaussian"
+            few = whole and y.mean() <= MOST_COUNTED
+            chosen[task] = "poisson" if few else "gaussian"
     check_values(observed, chosen, name=name)
     return [chosen[task] for task in observed.tasks]
 

@@ -84,6 +84,7 @@ def write_report(fitted: FittedMultiview, snapshot: dict[str, np.ndarray], score
             "scores": table,
             "t_test": tests,
         },
+        baselines.notes(data),
     )
 
 
