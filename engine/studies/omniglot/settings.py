@@ -92,8 +92,8 @@ class OmniglotSettings(SplitSettings):
     batch_size = AutoInteger(
         AUTO,
         bounds=(1, 100_000),
-        doc="Rows of each output per step, drawn at random each time; auto: 50, or 200 of a single "
-        "output.",
+        doc="Rows of each output per step, drawn at random each time; auto: 100 of all outputs "
+        "together, and at least 20 of each.",
     )
     sampled_classes = param.Integer(
         0,

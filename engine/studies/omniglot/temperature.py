@@ -73,7 +73,7 @@ def find(data: Prepared, model: models.Model) -> tuple[float, str, Stack | None]
     bounds = (math.log(coldest), math.log(HOTTEST))
     result = minimize_scalar(cost, bounds=bounds, method="bounded", options={"xatol": 0.01})
     value = float(math.exp(result.x))
-    stack = None
+    stack: Stack | None = None
     if s.stack:
         told = chances(float(result.x)).cpu().numpy()
         stack = Stack.weighed(data, data.train[order], first, told)
