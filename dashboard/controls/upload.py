@@ -20,7 +20,7 @@ from scant.dashboard.study_page.widgets import column
 from scant.data_sources.human_fertility import is_rates, read_births
 from scant.errors import NotFound
 from scant.store import UPLOAD_DAYS, StoreTrouble
-from scant.tables.column_matching import listed, schema_names
+from scant.tables.column_matching import listed, schema_names, with_identifiers
 from scant.tables.encoding import LIMIT_BYTES
 from scant.tables.formats import files
 from scant.tables.images.archives import IMAGE_LIMIT_BYTES
@@ -242,7 +242,7 @@ class Upload:
             table = whole or read_table(
                 content, page.entry.table, name=name, mapping=mapping, target=target
             )
-            frame = table.frame
+            frame = with_identifiers(table, page.entry.table)
             if target in frame:  # first, by which the list of sources knows it
                 frame = frame[[target, *(n for n in frame if n != target)]]
             made: str = page.service.store.add_upload(

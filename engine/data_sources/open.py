@@ -82,8 +82,7 @@ def open_table(entry: Entry, data: pd.DataFrame | str | Path | None, settings: A
     """
     target = getattr(settings, entry.table.target_setting) if entry.table.target_setting else None
     if isinstance(data, pd.DataFrame):
-        read = _read_again(data, read_frame(data, entry.table, target=target))
-        return _with_groups(read, settings)
+        return reopen_table(entry, data, settings).frame
     source = _source(entry, data)
     if source is None:
         return _read_file(*_path_and_part(str(data)), entry, settings, target)
@@ -97,6 +96,14 @@ def open_table(entry: Entry, data: pd.DataFrame | str | Path | None, settings: A
         return _read_file(path, "", entry, settings, target)
     frame = _generator(source)(settings)
     return read_frame(frame, entry.table, name=f"the data set {source.name!r}", target=target).frame
+
+
+def reopen_table(entry: Entry, data: pd.DataFrame, settings: Any) -> Table:
+    """A data frame as `open_table` reads it, with what is left out of it. Raises as that does."""
+    setting = entry.table.target_setting
+    target = getattr(settings, setting) if setting else None
+    read = _read_again(data, read_frame(data, entry.table, target=target))
+    return replace(read, frame=_with_groups(read, settings))
 
 
 def open_to_predict(entry: Entry, path: Path, settings: Any) -> pd.DataFrame:

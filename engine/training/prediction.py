@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import torch
-from scant.data_sources.open import open_table
+from scant.data_sources.open import open_table, reopen_table
 from scant.errors import BadInput
 from scant.studies import Entry, Settings, entry
 from scant.studies.predicted_columns import ROLE, FilePrediction, data_dictionary, plain
@@ -257,8 +257,8 @@ def predict_upload(study: FittedStudy, name: str, content: bytes) -> FilePredict
 def predict_own(study: FittedStudy, data: str, table: bytes | None) -> bytes:
     """The table that a run was trained on, predicted: a ZIP with what each row was for.
 
-    Columns are those of the table without pixels and pictures, `role`, and the study's own. A study
-    that draws a map puts all of its tasks beside it.
+    Columns are those of the table without pixels and pictures, its identifiers, `role`, and the
+    study's own. A study that draws a map adds the map of all of its tasks.
 
     Args:
         study: Of the run, fitted.
@@ -270,15 +270,19 @@ def predict_own(study: FittedStudy, data: str, table: bytes | None) -> bytes:
     """
     spec = entry(study.settings.study)
     settings = study.settings
-    frame = open_table(
-        spec, data if table is None else pd.read_parquet(io.BytesIO(table)), settings
-    )
+    if table is None:
+        frame, beside = open_table(spec, data, settings), pd.DataFrame()
+    else:
+        read = reopen_table(spec, pd.read_parquet(io.BytesIO(table)), settings)
+        frame, beside = read.frame, read.ignored
     roles = study_class(spec.name)(settings, frame, torch.device("cpu")).roles
     told = study.predict(frame)
-    given = plain(spec.table, [str(c) for c in frame])
+    own = frame[plain(spec.table, [str(c) for c in frame])]
+    own = own.assign(**{str(n): beside[n] for n in beside if n not in frame})
+    given = [str(c) for c in own]
     added = told.iloc[:, frame.shape[1] :]
     columns = {ROLE: roles, **{str(name): added[name].to_numpy() for name in added}}
-    whole = with_columns(frame[given], columns)
+    whole = with_columns(own, columns)
     files = {"predictions.csv": _csv(whole)}
     every = [str(c) for c in whole]
     if hasattr(study, "map") and len(drawn := study.map()):

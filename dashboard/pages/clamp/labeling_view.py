@@ -21,6 +21,7 @@ from scant.dashboard.plots.base import View
 from scant.dashboard.study_page.context import PageContext
 from scant.dashboard.study_page.widgets import stacked
 from scant.events import Report, Snapshot
+from scant.html_table import html_table
 from scant.store.label_agreement import by_labeler, kappa
 from scant.store.records import Label
 
@@ -163,18 +164,15 @@ class Labels(View):
             return
         classes = [str(c) for c in session.run.metadata["classes"]]
         people = by_labeler(session.labels)
-        rows = "".join(
-            f"<tr><th scope='row'>{escape(who)}</th>"
-            + "".join(f"<td class='number'>{sum(v == c for v in own.values())}</td>"
-                      for c in classes)
-            + "</tr>"
+        rows = [
+            (escape(who), [str(sum(v == c for v in own.values())) for c in classes])
             for who, own in people.items()
-        )  # fmt: skip
-        head = "".join(f"<th scope='col' class='number'>{escape(c)}</th>" for c in classes)
+        ]
         self.table.object = (
-            f"<table><thead><tr><th scope='col'>Labeller</th>{head}</tr></thead>"
-            f"<tbody>{rows}</tbody></table>" if people else "<p class='quiet'>None yet.</p>"
-        )  # fmt: skip
+            html_table([escape(c) for c in classes], rows, "Labeler")
+            if people
+            else "<p class='quiet'>None yet.</p>"
+        )
         self.alt = agreement(people)
 
     async def _model(self) -> bytes:
