@@ -153,5 +153,5 @@ def _reading(
     order = np.argsort(-along, kind="stable")
     best, least = order[0], order[-1]
     kind = "classes" if classes else "target"
-    reading = f"{names[best]} goes with the {kind} most (correlation {along[best]:.2f}"
+    reading = f"{names[best]} correlates most with the {kind} ({along[best]:.2f}"
     return reading + (f"), {names[least]} least ({along[least]:.2f})." if len(order) > 1 else ").")

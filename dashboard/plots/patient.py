@@ -18,7 +18,7 @@ class PatientPlot(Plot):
         self.median = columns("x", "y", "low", "high")
         self.samples = columns("x", "y")
         self.truth = columns("x", "y")
-        plot = new_figure("patient", "time", "probability to live longer", height=320,
+        plot = new_figure("patient", "time", "survival probability", height=320,
                           y_range=models.Range1d(-0.12, 1.02))  # fmt: skip
         plot.line("x", "y", source=self.curve, color=BLUE, line_width=2.5,
                   legend_label="predicted")  # fmt: skip

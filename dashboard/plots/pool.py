@@ -52,7 +52,7 @@ class PoolPlot(Plot):
                 renderers=[plot.scatter("x", "y", source=none, marker=marker, size=11, fill_alpha=0,
                                         line_color=color, line_width=2)],
             )
-            for (marker, color), message in zip(looks, [*unlabeled, "asked next"])
+            for (marker, color), message in zip(looks, [*unlabeled, "queried next"])
         ]  # fmt: skip
         plot.add_layout(models.Legend(items=self.items))
         quiet_legend(plot)

@@ -75,8 +75,8 @@ class ScatterPlot(Plot):
         error = mean - true
         rmse = np.sqrt(np.mean(error**2))
         reading = (
-            f"{len(true):,} rows drawn here: root mean squared error {rmse:.4f}, "
-            f"median predicted deviation {np.median(std):.4f} (orange dots: more)"
+            f"{len(true):,} rows shown: root mean squared error {rmse:.4f}, "
+            f"median predicted deviation {np.median(std):.4f} (orange: larger)"
         )
         if self.outlier is not None:
             wild = np.mean(np.abs(error) > self.outlier * (1 + true))

@@ -21,14 +21,14 @@ class SurvivalPlot(Plot):
     def __init__(self, title: str = "Survival, observed and predicted") -> None:
         self.band = columns("time", "low", "high")
         self.curves = columns("time", "observed", "times", "expected")
-        plot = new_figure("survival", "time", "share that lives", height=340,
+        plot = new_figure("survival", "time", "share surviving", height=340,
                           y_range=models.Range1d(0, 1.02))  # fmt: skip
         # Corner by corner: Bokeh's own area of steps hangs the browser while it has no rows.
         plot.varea("time", "low", "high", source=self.band, fill_color=GRAY, fill_alpha=0.3,
                    legend_label="its 95%")  # fmt: skip
         looks = (("observed", GRAY, "solid", "observed (Kaplan-Meier)"),
                  ("times", BLUE, "dashed", "predicted times"),
-                 ("expected", GREEN, "solid", "predicted, with its doubt"))  # fmt: skip
+                 ("expected", GREEN, "solid", "predicted, with uncertainty"))  # fmt: skip
         for column, color, dash, label in looks:
             plot.step("time", column, mode="after", source=self.curves, color=color,
                       line_width=2.5, line_dash=dash, legend_label=label)  # fmt: skip

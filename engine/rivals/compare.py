@@ -129,7 +129,7 @@ def _with_rivals(
         if rival.name in present and not c.replaces:
             continue
         if time.monotonic() - begun > budget:
-            notes.append(f"{rival.name} was not compared: the others had used the time.")
+            notes.append(f"{rival.name} was not compared: the time for comparisons was used up.")
             continue
         start = time.monotonic()
         try:

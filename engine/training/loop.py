@@ -113,7 +113,7 @@ class _Loop:
                 yield Finished(State.PAUSED, f"After step {at.step}; resume goes on from there.")
                 return
             if control.wish == "stop":
-                reason = f"After step {at.step}, as asked; the best so far is kept."
+                reason = f"After step {at.step}, as requested; the best step is kept."
                 yield from self.finalize(State.STOPPED, reason)
                 return
             if not self.begun:

@@ -41,7 +41,7 @@ class PredictedFile:
         path: The file.
         dictionary: The data dictionary beside it.
         rows: Of the file.
-        outside: Those that lie outside what was learned.
+        outside: Those that lie outside the training data.
         notes: What was inferred of the table, or looks suspicious.
     """
 

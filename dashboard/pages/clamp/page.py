@@ -64,7 +64,7 @@ def views(page: PageContext) -> PageViews:
         wide=frozenset({LabelingView.title, "Figures", queue.title, picture.title, ELSE}),
         steps=(
             (Efficiency.title, "How many labels does each need for the same F1?"),
-            (PoolView.title, "Where does it ask?"),
+            (PoolView.title, "Which patches are queried?"),
             (queue.title, "Would you have selected these?"),
             (picture.title, "Where in this picture is what you look for?"),
             (LabelingView.title, "Take the expert's place."),
@@ -120,7 +120,7 @@ def otherwise(run: RunState) -> tuple[str, list[Variant]]:
     """Other ways of asking, rarer clamps, fewer labels: each one click away."""
     used, sought = run.record.settings, str(run.metadata["classes"][1])
     others = [
-        Variant(f"asking by {name}", message, {"acquisition": name})
+        Variant(f"sampling by {name}", message, {"acquisition": name})
         for name, message in ASKS.items()
         if name != used["acquisition"]
     ]
@@ -133,7 +133,7 @@ def otherwise(run: RunState) -> tuple[str, list[Variant]]:
             " patches of a batch redundant?", {"diverse": "none"}))  # fmt: skip
     if not used["pace"]:
         others.append(
-            Variant("at a pace that you can follow", "ten labels a second.", {"pace": 10.0})
+            Variant("at a pace that can be watched", "ten labels a second.", {"pace": 10.0})
         )
     return f"This run sampled by {used['acquisition']}.", others
 

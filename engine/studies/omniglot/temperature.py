@@ -29,7 +29,7 @@ def find(data: Prepared, model: models.Model) -> tuple[float, str]:
     """The temperature, and a sentence about it; 1 where there are too few or too many rows."""
     left = left_out(data.observed.number[data.train])
     if len(left) < FEWEST:
-        return 1.0, "Probabilities have no temperature: there are too few rows to find one by."
+        return 1.0, "Probabilities have no temperature: there are too few rows to estimate one."
     if len(data.train) > MOST_ROWS:
         return 1.0, (
             f"Probabilities have no temperature: finding one with {len(data.train):,} rows "

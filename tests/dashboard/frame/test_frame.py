@@ -51,7 +51,7 @@ def test_a_visitor_never_sees_a_traceback(site: Site, caplog: pytest.LogCaptureF
         raise RuntimeError("secret inner workings")
 
     markup = visited(site, Document(), broken)
-    assert "This page has a fault" in markup
+    assert "This page failed" in markup
     assert "secret inner workings" not in markup
     assert "secret inner workings" in caplog.text
 
