@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from jaxtyping import Float
-from scant.dashboard.plots.base import Plot, columns, put
+from scant.dashboard.plots.base import Plot, columns, update_source
 from scant.dashboard.plots.theme import BLUE, GRAY, models, new_figure, quiet_legend
 
 
@@ -34,8 +34,8 @@ class PitPlot(Plot):
         height = counts / max(len(pit), 1) * self.bins
         share = 1 / self.bins
         half = 1.96 * np.sqrt(share * (1 - share) / max(len(pit), 1)) * self.bins
-        put(self.bars, left=edges[:-1], right=edges[1:], height=height)
-        put(self.band, x=[0, 1], low=[max(1 - half, 0)] * 2, high=[1 + half] * 2)
+        update_source(self.bars, left=edges[:-1], right=edges[1:], height=height)
+        update_source(self.band, x=[0, 1], low=[max(1 - half, 0)] * 2, high=[1 + half] * 2)
         outside = int(np.sum(np.abs(height - 1) > half))
         middle = float(np.mean((pit > 0.25) & (pit < 0.75)))
         verdict = (
@@ -69,6 +69,6 @@ class CoveragePlot(Plot):
     def show(self, coverage: Float[np.ndarray, "2 c"]) -> None:
         """Show nominal (first row) and observed (second) shares."""
         nominal, observed = coverage
-        put(self.points, nominal=nominal, observed=observed)
+        update_source(self.points, nominal=nominal, observed=observed)
         pairs = ", ".join(f"{n:.0%} interval contains {o:.1%}" for n, o in zip(nominal, observed))
         self.describe(f"The {pairs} of the true values.")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from jaxtyping import Float, Int
-from scant.dashboard.plots.base import KEPT, Plot, columns, empty, put
+from scant.dashboard.plots.base import KEPT, Plot, columns, empty, update_source
 from scant.dashboard.plots.theme import (
     DEVIATION,
     GRAY,
@@ -87,11 +87,11 @@ class PoolPlot(Plot):
             classes: Two names.
         """
         at = {int(row): i for i, row in enumerate(rows)}
-        put(self.rows, x=xy[:, 0], y=xy[:, 1], p=p, row=rows)
+        update_source(self.rows, x=xy[:, 0], y=xy[:, 1], p=p, row=rows)
         for source, some in zip((*self.given, self.next), (*given, queue)):
             places = [at[int(r)] for r in some if int(r) in at]
             if places:
-                put(source, x=xy[places, 0], y=xy[places, 1])
+                update_source(source, x=xy[places, 0], y=xy[places, 1])
             else:
                 empty(source)
         for item, name in zip(self.items, classes):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from jaxtyping import Float
-from scant.dashboard.plots.base import Plot, columns, put
+from scant.dashboard.plots.base import Plot, columns, update_source
 from scant.dashboard.plots.theme import BLUE, GRAY, models, new_figure, quiet_legend
 
 
@@ -53,10 +53,10 @@ class ReliabilityPlot(Plot):
         count = np.nan_to_num(bins[2])
         edges = np.linspace(0, 1, len(count) + 1)
         total = max(count.sum(), 1)
-        put(self.bars, left=edges[:-1], right=edges[1:], share=count / total)
+        update_source(self.bars, left=edges[:-1], right=edges[1:], share=count / total)
         confidence, accuracy, n = bins[:, count > 0]
         half = 1.96 * np.sqrt((accuracy * (1 - accuracy) + 1 / (4 * n)) / n)  # not 0 at 0 or 1
-        put(self.points, confidence=confidence, accuracy=accuracy, rows=n,
+        update_source(self.points, confidence=confidence, accuracy=accuracy, rows=n,
             low=np.clip(accuracy - half, 0, 1), high=np.clip(accuracy + half, 0, 1))  # fmt: skip
         if not len(n):
             self.describe("No row was held out.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from jaxtyping import Float
-from scant.dashboard.plots.base import Plot, columns, put
+from scant.dashboard.plots.base import Plot, columns, update_source
 from scant.dashboard.plots.theme import BLUE, GRAY, GREEN, models, new_figure, quiet_legend
 
 Times = Float[np.ndarray, " t"]
@@ -54,13 +54,13 @@ class SurvivalPlot(Plot):
         share, low, high = observed
         # A band of no width draws nothing, where a missing bound would break its outline.
         low, high = (np.where(np.isfinite(b), b, share) for b in (low, high))
-        put(
+        update_source(
             self.band,
             time=np.repeat(time, 2)[1:],
             low=np.repeat(low, 2)[:-1],
             high=np.repeat(high, 2)[:-1],
         )
-        put(self.curves, time=time, observed=share, times=predicted, expected=expected)
+        update_source(self.curves, time=time, observed=share, times=predicted, expected=expected)
         if not len(time):
             self.describe("No patient was held out.")
             return

@@ -35,6 +35,7 @@ def test_no_column_of_a_table_is_cut(visit: Callable[[str], Page], study: str) -
 def test_the_first_screen_has_train_the_curve_and_the_main_figure(page: Page, app_url: str) -> None:
     page.set_viewport_size({"width": 1280, "height": 800})
     page.goto(app_url + "/redshift", timeout=PATIENCE)
+    expect(page).to_have_title("Redshift · Scant")
     expect(button(page, "Train")).to_be_in_viewport(ratio=1, timeout=PATIENCE)
     for title in ("Objective", "Prediction against truth"):
         figure = page.locator(".figure").filter(has=page.get_by_role("heading", name=title))

@@ -1,4 +1,4 @@
-"""The clamp page's desk: label the patch that the model asks for, alone or in two."""
+"""The clamp page's labeling widget: label the patch that the model asks for, alone or in two."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ HELP = (
 
 
 class LabelingView(View):
-    """The labeling desk, and for a run with a simulated expert the way to one.
+    """The labeling widget, and for a run with a simulated expert the way to one.
 
     It stands among the live views because it is what a session is about, but opens only with
     `Labels.open`, once the model can be asked.
@@ -64,9 +64,9 @@ class LabelingView(View):
         self.of = pmui.RadioButtonGroup(options=[MODEL, OTHERS], value=MODEL, size="small",
                                         label="Ask me", margin=0, visible=False)  # fmt: skip
         self.of.param.watch(lambda _: self.session.choose(str(self.of.value)), "value")
-        # In a column of its own: the desk's style sheet has it shown whatever `visible` says.
+        # In a column of its own: the widget's style sheet has it shown whatever `visible` says.
         self.room = pn.Column(
-            self.session.desk, sizing_mode="stretch_width", margin=0, visible=False
+            self.session.widget, sizing_mode="stretch_width", margin=0, visible=False
         )
         self.panel = stacked(self.prompt, self.invite, self.of, self.room)
 
@@ -88,7 +88,7 @@ class LabelingView(View):
         """A run that still prepares has nothing to label yet."""
 
     def open(self, run: RunState) -> None:
-        """Open the desk: the run can be asked."""
+        """Open the widget: the run can be asked."""
         self.prompt.object = HELP
         self.of.visible = self.room.visible = True
         self.session.open(run)
@@ -130,9 +130,9 @@ class Labels(View):
     title = "The labels"
     figures: tuple[Any, ...] = ()
 
-    def __init__(self, page: PageContext, desk: LabelingView) -> None:
-        self._page, self._desk = page, desk
-        desk.changed = self._show
+    def __init__(self, page: PageContext, labeling: LabelingView) -> None:
+        self._page, self._labeling = page, labeling
+        labeling.changed = self._show
         self.alt = ""
         self.table = text("")
         self.files = [
@@ -146,8 +146,8 @@ class Labels(View):
         self.panel = stacked(self.table, pn.FlexBox(*self.files, gap="10px", margin=0))
 
     def open(self, run: RunState) -> None:
-        """The run can be asked: open the desk."""
-        self._desk.open(run)
+        """The run can be asked: open the widget."""
+        self._labeling.open(run)
         for file in self.files:
             file.disabled = False
         self._show()
@@ -159,7 +159,7 @@ class Labels(View):
             file.disabled = True
 
     def _show(self) -> None:
-        session = self._desk.session
+        session = self._labeling.session
         if session.run is None:
             return
         classes = [str(c) for c in session.run.metadata["classes"]]
@@ -177,7 +177,7 @@ class Labels(View):
 
     async def _model(self) -> bytes:
         """The model of the labels that stand; `scant.load` reads it, settings.json beside it."""
-        session = self._desk.session
+        session = self._labeling.session
         assert session.run is not None, "files are available once a run is shown"
         classes = [str(c) for c in session.run.metadata["classes"]]
         labels = [[r, classes.index(v.label)] for r, v in session.standing.items()]
@@ -186,7 +186,7 @@ class Labels(View):
 
     def labels_csv(self) -> str:
         """Every label ever given, in order; `stands` says which count."""
-        session = self._desk.session
+        session = self._labeling.session
         stand, at = session.standing, _places(session.run)
         names = ("row", "label", "labeler", "time", "stands")
         given = [
@@ -198,7 +198,7 @@ class Labels(View):
 
     def pool_csv(self) -> str:
         """Every row of the pool with its probability by the labels that stand."""
-        session = self._desk.session
+        session = self._labeling.session
         if session.run is None or not session.answer:
             return "row,given,label,probability\n"
         stand, at = session.standing, _places(session.run)

@@ -42,17 +42,17 @@ def views(page: PageContext) -> PageViews:
         picture.on_answer()
 
     def known() -> list[list[int]]:
-        session = desk.session
+        session = labeling.session
         classes = list(session.run.metadata["classes"]) if session.run is not None else []
         return [[r, classes.index(v.label)] for r, v in session.standing.items()
                 if v.label in classes]  # fmt: skip
 
-    desk = LabelingView(page, on_answer)
+    labeling = LabelingView(page, on_answer)
     picture = Picture(page, known)
     queue.picked = picture.show
-    live: tuple[Any, ...] = (desk, efficiency, pool)
+    live: tuple[Any, ...] = (labeling, efficiency, pool)
     explore: tuple[Any, ...] = (
-        Labels(page, desk), queue, picture, Alternatives(page, ELSE, otherwise)
+        Labels(page, labeling), queue, picture, Alternatives(page, ELSE, otherwise)
     )  # fmt: skip
     return PageViews(
         story=STORY,
