@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 OURS, RIVAL, NOBODY = "this run", "rival", "nobody"
@@ -22,6 +22,8 @@ DENSITY = {
     "mean log probability (nats)": True, "ECE": False,
 }  # fmt: skip
 LARGER = POINT | DENSITY
+NORMAL_90 = 1.645  # deviations of a normal distribution on either side that hold 90%
+FEW = 30  # held-out rows, of which one split says little
 CLOSE = 0.02  # of a score: no difference where there is no interval
 # Compared in a report, but no other tool: a labeling session's own repeats, and what knows every
 # label that the session would have to ask for.
@@ -40,6 +42,8 @@ class Scored(Protocol):
     def value(self) -> float: ...
     @property
     def source(self) -> str: ...
+    @property
+    def spread(self) -> float | None: ...
 
 
 AnyScored = TypeVar("AnyScored", bound=Scored)
@@ -55,7 +59,8 @@ class Contest:
         rival: Who is best of the others.
         theirs: Its score.
         low: Lower end of the 90% interval of what this run is better by, in the score's unit, by
-            bootstrap over the held-out rows; None where not even this run's rows are known.
+            bootstrap over the held-out rows or from the scores' deviations; None where neither is
+            known.
         high: Its upper end.
     """
 
@@ -90,7 +95,7 @@ class Contest:
             elif self.winner == RIVAL:
                 ends, better = (-self.high, -self.low), f"{self.rival} better by"
             return f"{text} ({better} {shown(ends[0])} to {shown(ends[1])}, 90% interval)."
-        return text + (" (within 2%)." if self.winner == NOBODY else " (no interval).")
+        return f"{text} ({'within 2%, ' * (self.winner == NOBODY)}no interval)."
 
 
 @dataclass(frozen=True)
@@ -103,6 +108,7 @@ class Verdict:
         seconds: Of training and predicting, by method; that of this run under `OURS`.
         trained: Rows learned from; 0 where not known.
         tested: Rows scored.
+        folds: Fits, each of which held out others of these rows.
         nothing: Why nothing was learned; empty where something was.
         code: Lines of Python that use the rival of `other` in place of this run.
     """
@@ -112,6 +118,7 @@ class Verdict:
     seconds: Mapping[str, float] = field(default_factory=dict)
     trained: int = 0
     tested: int = 0
+    folds: int = 1
     nothing: str = ""
     code: str = ""
 
@@ -164,10 +171,18 @@ class Verdict:
         """Headline, scores and cost."""
         lines = [text for text in (self.headline,) if text]
         lines += [contest.sentence() for contest in self.contests]
+        if self.contests and self.folds > 1:
+            lines.append(
+                f"By cross-validation: {self.tested} rows, held out in {self.folds} fits of this "
+                "run and of general tools; the table shows the first split."
+            )
+        elif self.contests and 0 < self.tested < FEW:
+            lines.append(f"Only {self.tested} rows were held out: another split may say otherwise.")
         rivals = dict.fromkeys(c.rival for c in self.contests if c.rival in self.seconds)
-        if OURS in self.seconds and rivals:
-            times = ", ".join(f"{r} {_seconds(self.seconds[r])}" for r in rivals)
-            lines.append(f"Cost: this run {_seconds(self.seconds[OURS])}, {times}.")
+        if OURS in self.seconds and self.contests:
+            times = "".join(f", {r} {_seconds(self.seconds[r])}" for r in rivals)
+            times = times or "; that of the others was not measured"
+            lines.append(f"Cost: this run {_seconds(self.seconds[OURS])}{times}.")
         return lines
 
 
@@ -184,12 +199,21 @@ def best(metrics: Iterable[AnyScored], name: str) -> AnyScored | None:
 
 
 def contest(metrics: Sequence[Scored], scores: Iterable[str]) -> Contest | None:
-    """The first of some scores that this run shares with another method."""
+    """The first of some scores that this run shares with another method.
+
+    It has an interval where this run's score has a deviation; that of a rival without one is taken
+    to be the same, and the two to be independent.
+    """
     for name in scores:
         own = next((m for m in metrics if m.source == "run" and m.name == name), None)
         other = best(metrics, name)
         if own is not None and other is not None and math.isfinite(own.value):
-            return Contest(name, own.value, other.method, other.value)
+            made = Contest(name, own.value, other.method, other.value)
+            if own.spread is None or not math.isfinite(own.spread):
+                return made
+            theirs = own.spread if other.spread is None else other.spread
+            half = NORMAL_90 * math.hypot(own.spread, theirs)
+            return replace(made, low=made.gain - half, high=made.gain + half)
     return None
 
 

@@ -23,7 +23,7 @@ TONES = {
 
 
 # A state as the page calls it, where its stored name says too little.
-NAMES = {State.HIT_LIMIT: "step limit reached"}
+NAMES = {State.HIT_LIMIT: "limit reached"}
 
 
 class StatusLine(JSComponent):

@@ -18,6 +18,8 @@ class CohortPlot(Plot):
     for a long one.
     """
 
+    target = "time"
+
     def __init__(self, title: str = "Patients, predicted against observed") -> None:
         self.died = columns("time", "mean", "low", "high")
         self.alive = columns("time", "mean", "low", "high")

@@ -13,6 +13,8 @@ Times = Float[np.ndarray, " t"]
 class PatientPlot(Plot):
     """A patient's survival function, the median with its interval, his samples, what happened."""
 
+    target = "time"
+
     def __init__(self, title: str) -> None:
         self.curve = columns("x", "y")
         self.median = columns("x", "y", "low", "high")
@@ -52,7 +54,7 @@ class PatientPlot(Plot):
             who: The name.
             median: The predicted time, and the ends of its interval of 95%.
             samples: The time that each of m samples says.
-            curve: Times, and the probability to live longer than each.
+            curve: Times, and the probability of survival beyond each.
             truth: When the patient died or was last seen; NaN where nobody knows.
             died: Whether that was death.
         """

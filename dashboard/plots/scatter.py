@@ -48,7 +48,7 @@ class ScatterPlot(Plot):
                             selection_fill_alpha=0.65)  # fmt: skip
         plot.scatter("true", "mean", source=self.chosen, size=15, fill_color=None,
                      line_color=GREEN, line_width=3)  # fmt: skip
-        self.bar = color_bar(plot, self.colors, f"predicted deviation of {target}")
+        color_bar(plot, self.colors, f"predicted deviation of {target}")
         tips = [(against, "@true{0.000}"), ("predicted", "@mean{0.000} ± @std{0.000}")]
         plot.add_tools(models.HoverTool(renderers=[dots], tooltips=tips))
         if pick:
@@ -56,14 +56,6 @@ class ScatterPlot(Plot):
                 "indices", lambda _attr, _old, new: pick(new[0]) if new else None
             )
         super().__init__(title, plot)
-
-    def name(self, target: str) -> None:
-        """Call the target as the table does."""
-        if target != self.target:
-            self.target, plot = target, self.figures[0]
-            plot.xaxis.axis_label = f"{self.against} {target}"
-            plot.yaxis.axis_label = f"predicted {target}"
-            self.bar.title = f"predicted deviation of {target}"
 
     def show(self, true: Rows, mean: Rows, std: Rows) -> None:
         """Show n predictions beside the truth, all in the target's unit."""

@@ -18,6 +18,8 @@ class SurvivalPlot(Plot):
     somebody dies, and stays until the next; a bound is left out where there is none.
     """
 
+    target = "time"
+
     def __init__(self, title: str = "Survival, observed and predicted") -> None:
         self.band = columns("time", "low", "high")
         self.curves = columns("time", "observed", "times", "expected")

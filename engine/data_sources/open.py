@@ -17,7 +17,7 @@ from scant.tables.encoding import regular
 from scant.tables.formats import files
 from scant.tables.images.image_table import SIDE, is_archive, read_image_table
 from scant.tables.read import read_frame, read_table
-from scant.tables.schema import Table, TableSchema
+from scant.tables.schema import READING, Table, TableSchema
 
 
 @runtime_checkable
@@ -181,7 +181,9 @@ def _read_again(data: pd.DataFrame, table: Table) -> Table:
     """The table of a data frame; one that came from a file brings the notes on that file along."""
     earlier = list(data.attrs.get("notes", ()))
     same = data.attrs.get("sha256") == table.sha256
-    return noted(replace(table, notes=(*earlier, *(() if same else table.notes))))
+    notes = (*earlier, *(() if same else table.notes))
+    # What came from a file has its own names by now, by which it is read again.
+    return noted(replace(table, notes=notes, reading=data.attrs.get(READING, table.reading)))
 
 
 def _generator(source: Source) -> Any:

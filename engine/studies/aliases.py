@@ -54,7 +54,11 @@ SETTINGS: dict[str, dict[str, str]] = {
 }
 
 # Settings of which links and stored runs say nothing that are older: how these were made.
-ADDED: dict[str, dict[str, Any]] = {"aggregation": {"inference": "variational"}}
+ADDED: dict[str, dict[str, Any]] = {
+    "aggregation": {"inference": "variational"},
+    "multiview": {"stack": False},
+    "omniglot": {"stack": False, "pixels": "black and white"},
+}
 
 
 def current_study(name: str) -> str:

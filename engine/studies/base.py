@@ -14,6 +14,7 @@ import numpy as np
 import param
 from scant.errors import BadInput
 from scant.studies.aliases import ADDED, current_settings
+from scant.studies.auto import AUTO, AutoInteger, AutoNumber, Choice, Choices
 from scant.tables.schema import TableSchema
 
 LONGEST = 10_000  # characters of a setting, such as a list of hidden replicas
@@ -98,6 +99,8 @@ def _cast(name: str, parameter: param.Parameter, value: Any) -> Any:
             raise BadInput(_explain(name, parameter, value))
         return value
     text = value.strip()
+    if text.lower() == AUTO and isinstance(parameter, AutoInteger | AutoNumber):
+        return AUTO
     try:
         if isinstance(parameter, param.Boolean):
             return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}[
@@ -132,6 +135,8 @@ def _explain(name: str, parameter: param.Parameter, value: Any) -> str:
             if part
         )
         allowed = f"{kind} {bounds}".strip()
+        if isinstance(parameter, AutoInteger | AutoNumber):
+            allowed += f", or {AUTO}"
     else:
         allowed = type(parameter).__name__.lower()
     return f"Setting {name!r} must be {allowed}; got {_cut(value)}."
@@ -227,6 +232,8 @@ class Entry:
             `tables.counts` says of the table: empty where it was not read); None: nobody knows.
         parts: The counts of rows to train, validate and test on (`scant.studies.split`), of
             (settings, rows, what `tables.counts` says), before a fit; None: rows are not divided.
+        capacity: Values for settings that are `auto`, of (settings, rows, columns, what
+            `tables.counts` says); None: the study has no such settings, or chooses them itself.
     """
 
     name: str
@@ -247,6 +254,35 @@ class Entry:
     tab_of: str = ""
     estimate: Callable[[Any, int, int, Counts], tuple[float, float]] | None = None
     parts: Callable[[Any, int, Counts], Any] | None = None
+    capacity: Callable[[Any, int, int, Counts], Choices] | None = None
+
+    def settled(
+        self, settings: Any, rows: int, columns: int, counts: Counts
+    ) -> tuple[Any, dict[str, Choice]]:
+        """The settings with values in place of `auto`, and what was chosen.
+
+        Args:
+            settings: Of this study.
+            rows: Of the table.
+            columns: Of the table.
+            counts: What `tables.counts` says of it; empty where it was not read.
+
+        Raises:
+            BadInput: The values do not fit together with those that the user set.
+        """
+        if self.capacity is None:
+            return settings, {}
+        chosen = {
+            name: choice
+            for name, choice in self.capacity(settings, rows, columns, counts).items()
+            if getattr(settings, name) == AUTO
+        }
+        if not chosen:
+            return settings, {}
+        values = {**settings.values(), **{name: c.value for name, c in chosen.items()}}
+        made = type(settings)(**values)
+        made.check()
+        return made, chosen
 
     def start(self, data: object = None) -> Mapping[str, Any]:
         """The settings from which a fit to this data starts, where they are no defaults.

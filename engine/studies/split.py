@@ -58,6 +58,12 @@ Rows = Int[np.ndarray, " _"]
 class SplitSettings(Settings):
     """Settings of a study that holds rows out to score itself."""
 
+    time_budget = param.Number(
+        60.0,
+        bounds=(1.0, 1e6),
+        doc="Seconds that a fit may take, its report and the rivals included, if max_steps is "
+        "auto; other settings that are auto are chosen for it.",
+    )
     split_by = param.String(
         "",
         doc="Columns, separated by commas, whose rows are held out together: a group, a time, "

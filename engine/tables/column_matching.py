@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 
 import pandas as pd
 from scant.tables.schema import Column, ColumnPreview, Table, TableSchema
 
+_REMEMBERED = 50_000  # headers; a wide table asks for each of them many times
 _ERROR_WORDS = {"err", "error", "e", "unc", "uncertainty", "sigma", "sig", "std", "sd"}
 _ERROR_END = re.compile(r"(.+?)_?(?:err|error|sigma|unc)$")
 _IDENTIFIERS = {"id", "objid", "objectid", "specobjid", "index", "row", "rownumber", "galaxyid"}
@@ -15,8 +17,9 @@ _IDENTIFIERS |= {"sourceid", "sampleid", "no", "nr", "number", "unnamed0", "uid"
 _ID_WORDS = {"id", "uid", "uuid", "guid"}
 _UNIT = re.compile(r"\s*[\[(][^\[\]()]*[\])]\s*$")  # "flux [mJy]", "BMI (kg/m²)"
 _ENDS = {"lo": "hi", "low": "high", "lower": "upper", "min": "max", "from": "to"}
-_ENDS |= {"start": "end", "begin": "end", "left": "right", "west": "east", "south": "north"}
+_ENDS |= {"start": "end", "left": "right", "west": "east", "south": "north"}
 _ENDS |= {"bottom": "top"}
+_SAME_END = {"begin": "start", "since": "from", "stop": "end", "finish": "end", "until": "to"}
 _NAMELESS = {"west": "east", "south": "north", "bottom": "height"}  # ends that are a whole header
 _GLUED = re.compile(r"(.+?)(min|max|start|end|lo|hi)|(min|max)(.+)")  # xmin, maxlon
 
@@ -43,6 +46,9 @@ def suggest(
         target = schema.targets[0]
         mapping |= {target: f"{target}_band", rival: target}
     own = schema_names(schema)
+    if schema.one_target:  # a date is no time of survival, whatever it is called
+        dated = {c.name for c in schema.columns if c.kind == "number" and not c.dates}
+        mapping |= {n: "" for n, c in (columns or {}).items() if n in dated and c.kind == "date"}
     if schema.errors:
         features = {n: mapping[n] for n in names if mapping[n] not in own}
         by_key = {key(n): n for n in names} | {key(bare(n)): n for n in names}
@@ -56,6 +62,22 @@ def suggest(
     if schema.features:
         mapping |= {n: "" for n in free if mapping[n] == n and is_identifier(n)}
     return mapping
+
+
+def as_before(
+    names: Sequence[str], schema: TableSchema, known: Mapping[str, str]
+) -> dict[str, str]:
+    """A schema name for each column of a file whose headers were given names once.
+
+    Args:
+        names: The file's headers.
+        schema: What the study takes.
+        known: Headers of the earlier file, each with its name.
+    """
+    own = {name: known[name] for name in names if name in known}
+    taken = set(own.values())
+    rest = {n: to for n, to in suggest(names, schema).items() if n not in own}
+    return own | {n: "" if to in taken else to for n, to in rest.items()}
 
 
 def _answering(
@@ -100,7 +122,8 @@ def _box_ends(names: Sequence[str]) -> dict[str, str]:
     for name in names:
         parts = words(name)
         for last, others in ((parts[-1:], parts[:-1]), (parts[:1], parts[1:])):
-            by_ending.setdefault(("".join(last), "_".join(others)), name)
+            end = _SAME_END.get("".join(last), "".join(last))
+            by_ending.setdefault((end, "_".join(others)), name)
         if glued := _GLUED.fullmatch("_".join(parts)):
             end, rest = glued[2] or glued[3], glued[1] or glued[4]
             by_ending.setdefault((end, rest.strip("_")), name)
@@ -139,6 +162,7 @@ def error_base(name: str, by_key: Mapping[str, str]) -> str | None:
     return None
 
 
+@lru_cache(_REMEMBERED)
 def is_identifier(name: str) -> bool:
     """Does a column of that name number the rows?"""
     return key(name) in _IDENTIFIERS or bool(_ID_WORDS & set(words(name)))
@@ -155,6 +179,7 @@ def with_identifiers(table: Table, schema: TableSchema) -> pd.DataFrame:
     return table.frame.assign(**beside) if beside else table.frame
 
 
+@lru_cache(_REMEMBERED)
 def bare(name: str) -> str:
     """A header without its unit."""
     return _UNIT.sub("", name) or name
@@ -217,6 +242,7 @@ def listed(names: Sequence[str], most: int = 8) -> str:
     return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
 
 
+@lru_cache(_REMEMBERED)
 def key(name: str) -> str:
     """A header's letters and digits in lower case."""
     return re.sub(r"[^a-z0-9]", "", name.lower())

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import torch
 from safetensors.torch import load as load_tensors
 from scant.data_sources.open import open_table
 from scant.errors import BadInput, NotFound
@@ -15,11 +16,14 @@ from scant.events import Event, Finished, Fitted, Progress, Report, Started
 from scant.hardware import keep_freed_memory
 from scant.plotting.run import figures, layout
 from scant.studies import Settings, entry
+from scant.studies.auto import CHOSEN, listed, read, training_seconds, used
 from scant.studies.protocol import FittedStudy, Study, study_class
 from scant.studies.split import EVERYTHING, counts_of
+from scant.tables.schema import READING, counts
 from scant.training import result_folder
 from scant.training.control import Control
 from scant.training.everything import on_everything, once
+from scant.training.folds import Folds, further_folds
 from scant.training.loop import choose_device, header, train
 
 MOST_NOTES = 20  # on a table; a page of pixels may have one for each
@@ -45,6 +49,8 @@ class Fit(Iterator[Event]):
         table: pd.DataFrame | None = None,
         own: bool = False,
         refit: Callable[[], Study] | None = None,
+        budget: float | None = None,
+        folds: Folds | None = None,
     ) -> None:
         self.study = study
         self._refit, self._everything = refit, study
@@ -54,7 +60,13 @@ class Fit(Iterator[Event]):
         self.report: Report | None = None
         self._metadata: Mapping[str, Any] = {}
         self._events = train(
-            study, control, checkpoint, own=own, again=self._again if refit else None
+            study,
+            control,
+            checkpoint,
+            own=own,
+            again=self._again if refit else None,
+            budget=budget,
+            folds=folds,
         )
 
     def _again(self) -> Study:
@@ -118,16 +130,41 @@ def fit(
     spec = entry(study)
     settings = settings or spec.parse(data, values)
     table = open_table(spec, data, settings)
-    notes, make, place = _notes(table), study_class(study), choose_device(device)
+    notes, place = _notes(table), choose_device(device)
+    make = partial(_made, study, table.attrs.pop(READING, {}))
+    budget = training_seconds(settings)
+    settings, chosen = spec.settled(settings, *table.shape, counts(table, spec.table))
     made = make(once(settings), table, place)
-    counts = counts_of(made.metadata, len(table))
-    made.notes = [*([str(counts)] if counts else []), *notes, *made.notes]
+    seen = read(made.metadata)  # what the study has chosen by a look at the table
+    if chosen or seen:
+        made.metadata[CHOSEN] = {name: list(c) for name, c in {**chosen, **seen}.items()}
+    first = [str(counts_of(made.metadata, len(table)) or ""), listed(read(made.metadata))]
+    made.notes = [*filter(None, first), *notes, *made.notes]
     if own is None:
         own = not spec.offers(data)
     again = None
     if getattr(settings, "refit", "") == EVERYTHING:
         again = partial(make, on_everything(settings), table, place)
-    return Fit(made, control or Control(), checkpoint, table, own, again)
+    folds = None
+    if own:
+        folds = partial(
+            further_folds, made, once(settings), table, lambda s, frame: make(s, frame, place)
+        )
+    return Fit(made, control or Control(), checkpoint, table, own, again, budget, folds)
+
+
+def _made(
+    study: str,
+    reading: Mapping[str, Any],
+    settings: Settings,
+    table: pd.DataFrame,
+    place: torch.device,
+) -> Study:
+    """A study whose model will know the headers of the user's table."""
+    made = study_class(study)(settings, table, place)
+    if reading:
+        made.metadata[READING] = reading
+    return made
 
 
 def _notes(table: pd.DataFrame) -> list[str]:
@@ -146,11 +183,11 @@ def restore(
     study: str, values: Mapping[str, Any], model: bytes, device: str = "auto"
 ) -> FittedStudy:
     """A fitted study from the blob of its `Fitted` event and the settings it was trained with."""
-    spec = entry(study)
+    meta = header(model, "meta")
     return study_class(study).restore(
-        spec.settings.parse(values),
+        entry(study).settings.parse(used(values, meta)),
         load_tensors(model),
-        header(model, "meta"),
+        meta,
         choose_device(device),
     )
 

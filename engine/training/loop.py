@@ -10,8 +10,10 @@ from __future__ import annotations
 import json
 import math
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -30,9 +32,13 @@ from scant.events import (
     State,
 )
 from scant.rivals.compare import compared
+from scant.rivals.comparison import Comparison
+from scant.rivals.cost import SECONDS
+from scant.studies.auto import CHOSEN, TRAINING_SHARE, listed, read
 from scant.studies.protocol import Study, Tensors, part
 from scant.training.control import Control
 from scant.training.everything import refitted
+from scant.training.folds import Folds, pooled
 
 SNAPSHOT_SECONDS = 0.4  # a posterior that visibly moves; more often only costs training time
 FORMAT = 2  # of checkpoints; 2 since all trainers give their ELBO of the whole data set
@@ -60,6 +66,8 @@ def train(
     clock: Callable[[], float] = time.monotonic,
     own: bool = False,
     again: Callable[[], Study] | None = None,
+    budget: float | None = None,
+    folds: Folds | None = None,
 ) -> Iterator[Event]:
     """Train a study, saying what happens; the last event is `Finished`.
 
@@ -71,9 +79,11 @@ def train(
         clock: Seconds; only decides when snapshots and checkpoints are taken.
         own: Whether the table is the user's own: it then has rivals and no published figures.
         again: Makes the study of a second fit, on everything, once the first has its report.
+        budget: Seconds after which training ends, if nothing has ended it before; None: never.
+        folds: Makes the studies of further folds, where an own table is small (`folds`).
     """
     control = control or Control()
-    loop = _Loop(study, clock, own, again)
+    loop = _Loop(study, clock, own, again, budget=budget, folds=folds)
     if checkpoint is not None:
         loop.resume(checkpoint)
     total = study.restarts * study.max_steps * (2 if again else 1)
@@ -92,9 +102,14 @@ class _Loop:
         own: bool = False,
         again: Callable[[], Study] | None = None,
         scored: bool = True,
+        budget: float | None = None,
+        folds: Folds | None = None,
     ) -> None:
+        self.folds = folds
+        self.budget = math.inf if budget is None else budget
         self.study, self.own, self.scored = study, own, scored
         self.clock = clock
+        self.control = Control()
         self.again = again
         self.at = Position()
         self.kept: list[tuple[float, Tensors]] = []  # best of each restart, the present one last
@@ -102,11 +117,11 @@ class _Loop:
         self.begun = False
 
     def run(self, control: Control) -> Iterator[Event]:
-        study, at = self.study, self.at
+        study, at, self.control = self.study, self.at, control
         started = self.clock() - at.seconds
         shown = saved = self.clock()
         shown -= SNAPSHOT_SECONDS
-        while at.restart < study.restarts:
+        while at.restart < study.restarts and not self.out_of_time():
             control.heeded = control.wish in ("pause", "stop")
             if control.wish == "pause":
                 yield self.checkpoint()
@@ -131,7 +146,7 @@ class _Loop:
                 yield from self.diverge(elbo)
                 return
             ending = self.ending()
-            if ending or now - shown >= SNAPSHOT_SECONDS:
+            if ending or self.out_of_time() or now - shown >= SNAPSHOT_SECONDS:
                 yield Snapshot(at.step, study.snapshot())
                 shown = self.clock()
             if ending:
@@ -141,10 +156,11 @@ class _Loop:
                 saved = self.clock()
         control.heeded = True  # nothing is left to stop
         for event in self.finalize(*self.verdict()):
-            if self.again is None or not isinstance(event, Finished):
-                yield event
-            else:
-                yield from self.on_everything(self.again(), control, event)
+            match event:
+                case Finished(state=state) if self.again and state is not State.PAUSED:
+                    yield from self.on_everything(self.again(), control, event)
+                case _:
+                    yield event
 
     def on_everything(self, study: Study, control: Control, end: Finished) -> Iterator[Event]:
         """A second fit, by a study that holds nothing out; the first one ended as `end` says.
@@ -152,7 +168,8 @@ class _Loop:
         A checkpoint of it is one of the first fit's end, from where its report is made anew.
         """
         yield self.checkpoint()
-        events, at = _Loop(study, self.clock, scored=False).run(control), self.at
+        loop = _Loop(study, self.clock, scored=False, budget=self.budget)
+        events, at = loop.run(control), self.at
         rows = int(study.metadata["rows"]["training"])
         for event in refitted(events, rows, at.step, at.restart, at.seconds, end.report):
             match event:
@@ -183,6 +200,20 @@ class _Loop:
         if score > at.anchor + self.study.tolerance:
             at.anchor, at.since_best = score, 0
 
+    def out_of_time(self) -> bool:
+        return self.at.step > 0 and self.at.seconds >= self.budget
+
+    def seconds_left(self, since: float) -> float | None:
+        """What is left of a time budget for rivals; one of them is fitted in any case.
+
+        Args:
+            since: When training ended, by the clock.
+        """
+        if math.isinf(self.budget):
+            return None
+        used = self.at.seconds + self.clock() - since
+        return max(self.budget / TRAINING_SHARE - used, 1.0)
+
     def ending(self) -> State | None:
         study, at = self.study, self.at
         if study.patience and at.since_best >= study.patience:
@@ -211,6 +242,13 @@ class _Loop:
 
     def verdict(self) -> tuple[State, str]:
         study = self.study
+        if self.at.restart < study.restarts:
+            more = f" of restart {self.at.restart + 1}" if study.restarts > 1 else ""
+            return State.HIT_LIMIT, (
+                f"The time budget is used, after {self.budget:.0f} s of training in step "
+                f"{self.at.since_start}{more}; the best step is kept. A larger 'time_budget' may "
+                "fit better."
+            )
         if study.scheduled and self.at.step == study.restarts * study.max_steps:
             return State.FINISHED, study.reason or (
                 f"All {study.max_steps} steps of the learning-rate schedule are done; a higher "
@@ -248,21 +286,57 @@ class _Loop:
             rivals = self.own and getattr(study.settings, "baselines", True)
             if rivals:
                 yield Note("Training has ended; general tools are fitted to the same rows.")
+            since, comparison = self.clock(), study.comparison(report)
+            if rivals and comparison is not None and self.folds is not None:
+                comparison = self.crossed(comparison, state, since)
             report = compared(
                 report,
-                study.comparison(report),
+                comparison,
                 self.at.seconds,
                 own=self.own,
                 rivals=rivals,
                 seed=study.settings.seed,
+                limit=self.seconds_left(since),
+                halted=partial(self.halted, state),
             )
+            if rivals and self.control.wish == "pause" and state is not State.DIVERGED:
+                yield self.checkpoint()
+                reason = "Paused while general tools were fitted; resume makes the result."
+                yield Finished(State.PAUSED, reason)
+                return
+        if chosen := listed(read(study.metadata)):
+            report = replace(report, notes=(chosen, *report.notes))
         done = state in (State.CONVERGED, State.FINISHED)
         if done and report.verdict is not None and report.verdict.nothing:
             nothing = report.verdict.nothing
             state, reason = State.LEARNED_NOTHING, nothing[0].upper() + nothing[1:]
         yield Snapshot(self.at.step, self.study.snapshot())
-        yield Fitted(blob(*self.study.fitted()))
+        tensors, meta = study.fitted()
+        if CHOSEN in study.metadata:
+            meta = {**meta, CHOSEN: study.metadata[CHOSEN]}
+        yield Fitted(blob(tensors, meta))
         yield Finished(state, reason, report)
+
+    def crossed(self, comparison: Comparison, state: State, since: float) -> Comparison:
+        """The problem with those of further folds, for which half of the time left is used."""
+        assert self.folds is not None
+        found, left = [comparison], self.seconds_left(since)
+        allowed = max(self.at.seconds, SECONDS) if left is None else left / 2
+        for study in self.folds():
+            if self.halted(state) or self.clock() - since + self.at.seconds > allowed:
+                break
+            loop = _Loop(study, self.clock, scored=False, budget=self.budget)
+            [end] = deque(loop.run(self.control), maxlen=1)
+            assert isinstance(end, Finished), "the last event says how training ended"
+            made = study.comparison(end.report) if end.report.metrics else None
+            if made is not None and not self.halted(state):
+                found.append(made)
+        return pooled(found) if len(found) > 1 else comparison
+
+    def halted(self, state: State) -> bool:
+        """Whether an end was asked for after training ended as `state`, by whatever it was."""
+        wish = self.control.wish
+        return wish in ("pause", "abandon") or (wish == "stop" and state is not State.STOPPED)
 
     def checkpoint(self) -> Checkpoint:
         tensors: Tensors = {}

@@ -9,6 +9,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,11 +24,12 @@ from scant.studies.protocol import FittedStudy, study_class
 from scant.tables.assembly import assemble
 from scant.tables.cells import Cells, from_series
 from scant.tables.checks import Diagnostics
-from scant.tables.column_matching import suggest
+from scant.tables.column_matching import as_before, suggest
 from scant.tables.csv_safety import safe_for_spreadsheet
 from scant.tables.encoding import regular
 from scant.tables.images.image_table import SIDE, is_archive, read_image_table
 from scant.tables.pieces import Piece, Style, ending, pieces, write
+from scant.tables.schema import READING
 
 UPLOADED_ROWS = 1_000_000  # that a page has predicted at once; packed, they may take no room
 COLUMNS, HEADING = "columns.md", "# Columns of these predictions"
@@ -96,7 +98,7 @@ def predict_file(
             made = Path(folder) / out.name
             write(told(), made, style)
             os.replace(made, out)
-            words = data_dictionary(spec, *names, _target(spec, study.settings) or "")
+            words = data_dictionary(spec, *names, _header(spec, study))
             beside = _dictionary(out, words)
     except OSError as error:
         raise BadInput(f"{out} cannot be written ({error.strerror}); name another place.") from None
@@ -118,7 +120,8 @@ def predicted(
     Raises:
         BadInput: As `predict_file`.
     """
-    query = _query(study.settings, spec, piece, file, study.inputs, notes)
+    known = study.metadata.get(READING, {})
+    query = _query(study.settings, spec, piece, file, study.inputs, notes, known)
     try:
         told = study.predict(query)
     except BadInput as error:
@@ -137,7 +140,7 @@ def check_file(settings: Settings, source: Path) -> tuple[str, ...]:
     spec = entry(settings.study)
     seen: list[str] = []
     for piece in _opened(settings, spec, source)[1]:
-        _query(settings, spec, piece, source.name, [], seen)
+        _query(settings, spec, piece, source.name, [], seen, {})
     return tuple(dict.fromkeys(seen))
 
 
@@ -147,19 +150,32 @@ def result_name(source: Path) -> str:
 
 
 def _query(
-    settings: Settings, spec: Entry, piece: Piece, file: str, inputs: list[str], notes: list[str]
+    settings: Settings,
+    spec: Entry,
+    piece: Piece,
+    file: str,
+    inputs: list[str],
+    notes: list[str],
+    known: Mapping[str, Any],
 ) -> pd.DataFrame:
-    """A piece as the study takes it, under the names of its schema; see `predicted`."""
+    """A piece as the study takes it, under the names of its schema; see `predicted`.
+
+    `known` says how the table of the fit was read (`Table.reading`).
+    """
     reads: list[str] | None = inputs or None
+    names = list(piece.cells)
+    mapping = as_before(names, spec.table, known["mapping"]) if "mapping" in known else None
     if reads is not None and spec.table.boxes:  # a dimension is a point or a box
-        there = suggest(list(piece.cells), spec.table).values()
+        there = set((mapping or suggest(names, spec.table)).values())
         reads = [name for name in reads if name in there]
     findings = Diagnostics(file, piece.frame.index.to_numpy())
     table = assemble(
         piece.cells,
         spec.table,
         findings,
+        mapping=mapping,
         target=_target(spec, settings),
+        missing_codes=known.get("missing_codes", {}),
         purpose="predict",
         features=reads if spec.table.features else None,
     )
@@ -178,6 +194,13 @@ def _target(spec: Entry, settings: Settings) -> str | None:
     """The learned column, where a setting names it."""
     setting = spec.table.target_setting
     return str(getattr(settings, setting)) if setting else None
+
+
+def _header(spec: Entry, study: FittedStudy) -> str:
+    """What the user calls the learned column; "" where that is the schema's own name."""
+    mapping = study.metadata.get(READING, {}).get("mapping", {})
+    own = next((header for header, to in mapping.items() if to in spec.table.targets), "")
+    return _target(spec, study.settings) or own
 
 
 def _opened(settings: Settings, spec: Entry, source: Path) -> tuple[Style, Iterator[Piece]]:
@@ -273,22 +296,24 @@ def predict_own(study: FittedStudy, data: str, table: bytes | None) -> bytes:
     if table is None:
         frame, beside = open_table(spec, data, settings), pd.DataFrame()
     else:
-        read = reopen_table(spec, pd.read_parquet(io.BytesIO(table)), settings)
+        stored = pd.read_parquet(io.BytesIO(table), use_threads=False)
+        read = reopen_table(spec, stored, settings)
         frame, beside = read.frame, read.ignored
     roles = study_class(spec.name)(settings, frame, torch.device("cpu")).roles
     told = study.predict(frame)
-    own = frame[plain(spec.table, [str(c) for c in frame])]
-    own = own.assign(**{str(n): beside[n] for n in beside if n not in frame})
-    given = [str(c) for c in own]
+    given = plain(spec.table, [str(c) for c in frame])
     added = told.iloc[:, frame.shape[1] :]
     columns = {ROLE: roles, **{str(name): added[name].to_numpy() for name in added}}
-    whole = with_columns(own, columns)
+    mapping = study.metadata.get(READING, {}).get("mapping", {})
+    mine = frame[given].rename(columns={to: header for header, to in mapping.items()})
+    mine = mine.assign(**{str(n): beside[n] for n in beside if n not in mine})
+    whole = with_columns(mine, columns)
     files = {"predictions.csv": _csv(whole)}
     every = [str(c) for c in whole]
     if hasattr(study, "map") and len(drawn := study.map()):
         files["map.csv"] = _csv(drawn)
         every += [str(c) for c in drawn if c not in every]
-    words = data_dictionary(spec, given, every, _target(spec, settings) or "")
+    words = data_dictionary(spec, list(mine), every, _header(spec, study))
     return _zipped({**files, COLUMNS: words.encode()})
 
 

@@ -27,7 +27,7 @@ from scant.dashboard.study_page.prose import read_prose
 from scant.dashboard.study_page.variants import Alternatives, Variant
 from scant.dashboard.study_page.views import PageViews
 from scant.events import Report
-from scant.studies.omniglot.entry import COVARIANCES, MODELS
+from scant.studies.omniglot.settings import COVARIANCES, MODELS
 
 STORY, EQUATIONS = read_prose(__package__)
 RECALL = "Recall of each alphabet"

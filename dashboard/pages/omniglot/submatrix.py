@@ -11,7 +11,7 @@ from scant.dashboard.plots.base import PlotView
 from scant.dashboard.plots.coregionalization_grid import HintonGrid
 from scant.dashboard.study_page.context import PageContext
 from scant.dashboard.study_page.widgets import stacked
-from scant.studies.omniglot.entry import BLOCK
+from scant.studies.omniglot.settings import BLOCK
 
 ASIDE = (
     f"<p class='quiet'>Up to {BLOCK} classes are shown one by one; beyond them a square stands for "

@@ -80,8 +80,7 @@ def _live() -> tuple[Any, ...]:
     scatter, features = ScatterPlot("redshift z"), FeaturePlot()
 
     def show_scatter(data: Snapshot, metadata: Mapping[str, Any]) -> None:
-        a, target = data.arrays, str(metadata.get("target", "z"))
-        scatter.name("redshift z" if target == "z" else target)
+        a = data.arrays
         scatter.show(a["z_true"], a["z_mean"], np.hypot(a["std_model"], a["std_noise"]))
 
     def show_features(data: Snapshot, metadata: Mapping[str, Any]) -> None:

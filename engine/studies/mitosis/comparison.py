@@ -20,7 +20,7 @@ def comparison(fitted: FittedMitosis, report: Report) -> Comparison:
         x_test=data.z[data.test],
         y_test=label,
         own=of_classes(label, p, 0, fitted.chances.decide(p)),
-        scores=("average precision", "F1", "recall", "mean log probability (nats)", "ECE"),
+        scores=("F1", "average precision", "recall", "mean log probability (nats)", "ECE"),
         classes=data.n_classes,
         rare=0,
         images=data.image is not None,

@@ -11,7 +11,8 @@ from scant.errors import BadInput
 from scant.studies import intervals
 from scant.studies.multiview import baselines, survival
 from scant.studies.multiview import splits as rows
-from scant.studies.multiview.fitted import FittedMultiview, Prepared
+from scant.studies.multiview.fitted import FittedMultiview
+from scant.studies.multiview.prepared import Prepared
 from scant.studies.multiview.preprocessing import ViewTransforms
 from scant.studies.multiview.report import main
 from scant.studies.multiview.scarcity import curve

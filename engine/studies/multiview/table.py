@@ -64,8 +64,6 @@ TABLE = TableSchema(
                 "survival_days",
                 "os_time",
                 "follow_up",
-                "months",
-                "days",
             ),
         ),
         Column(

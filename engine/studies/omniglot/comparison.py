@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scant.events import Report
 from scant.rivals.comparison import SURE, Comparison, Prediction
-from scant.studies.omniglot.fitted import Prepared
+from scant.studies.omniglot.prepared import Prepared
 
 MOST_CHANCES = 20_000_000  # probabilities, held-out rows times classes
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,8 @@ import pandas as pd
 import torch
 from jaxtyping import Float
 from numpy import ndarray
-from scant.studies.redshift.entry import RedshiftSettings
+from scant.studies.auto import AUTO, Choice
+from scant.studies.redshift.settings import RedshiftSettings
 from torch import Tensor
 
 # Beyond this many robust deviations a value grows only logarithmically: it stays the most extreme
@@ -24,6 +26,8 @@ from torch import Tensor
 TAME = 4.0
 # An error larger than the band's own spread says no more than that the band is unknown.
 LARGEST_NOISE = 3.0
+ALIKE_ROWS = 5000
+SPREADS, TOGETHER = 5.0, 0.6  # ratio of spreads at most, and rank correlation at least
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,8 @@ class Features:
         use = settings.errors
         errors = [b for b in bands if f"{b}_err" in table] if use != "ignore" else []
         colors = settings.features == "colours" and len(bands) > 1
+        if settings.features == AUTO:
+            colors = alike(table[list(bands)])
         combine = color_matrix(len(bands)) if colors else np.eye(len(bands))
         d = len(bands) + (len(errors) if use == "as features" else 0)
         rough = cls(
@@ -89,6 +95,13 @@ class Features:
         spread = _positive(np.nanstd((x - mean) / scale @ T.T, axis=0))
         T = T / spread[:, None]
         return replace(tame, mean=mean, scale=scale, T=T)
+
+    @property
+    def chosen(self) -> Choice:
+        """What `features=auto` has come to."""
+        if np.array_equal(self.combine, np.eye(len(self.bands))):
+            return Choice("as given", "columns of different kinds")
+        return Choice("colours", "columns that rise and fall together")
 
     @property
     def names(self) -> list[str]:
@@ -178,6 +191,20 @@ class Features:
             robust=stored["robust"],
             **arrays,
         )
+
+
+def alike(bands: pd.DataFrame) -> bool:
+    """Whether the columns are one quantity seen in several ways, as the magnitudes of a galaxy are.
+
+    Three or more of similar spread, each of which rises and falls with its neighbor. Only then do
+    differences of neighbors mean anything.
+    """
+    if bands.shape[1] < 3:
+        return False
+    some = bands.iloc[:ALIKE_ROWS]
+    quarter = some.quantile(0.75) - some.quantile(0.25)
+    together = [some[a].corr(some[b], "spearman") for a, b in pairwise(some.columns)]
+    return bool(quarter.max() < SPREADS * quarter.min() and np.nanmedian(together) > TOGETHER)
 
 
 def color_matrix(b: int) -> Float[ndarray, "b b"]:

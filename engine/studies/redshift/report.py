@@ -9,9 +9,9 @@ from numpy import ndarray
 from scant import metrics
 from scant.events import Metric, Report
 from scant.models.gpz.prediction import GPzPrediction
-from scant.studies.redshift.entry import RedshiftSettings
 from scant.studies.redshift.fitted import SHOWN, FittedGPz
 from scant.studies.redshift.preprocessing import Features
+from scant.studies.redshift.settings import RedshiftSettings
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression

@@ -81,7 +81,7 @@ def test_the_tab_names_the_state_and_a_recording_none(tmp_path: Path) -> None:
         state = page.hub.history(run)
         assert reading(state)["state"] == "queued"
         state.state = State.HIT_LIMIT
-        assert reading(state)["state"] == "step limit reached"
+        assert reading(state)["state"] == "limit reached"
         state.recorded = True
         assert reading(state)["state"] == ""
         assert page.bar.status.page == "Redshift"

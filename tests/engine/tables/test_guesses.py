@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 from scant.studies import STUDIES, entry
-from scant.studies.suits import suits
-from scant.tables.read import inspect_table
+from scant.studies.suits import better, suits
+from scant.tables.choices import choose
+from scant.tables.read import inspect_table, read_table
 
 from tests.engine.tables.public_tables import Case, cases
 
@@ -49,3 +50,90 @@ def test_nine_of_ten_tables_are_understood() -> None:
     assert len(WRONG) <= 0.1 * len(CASES)
     assert set(WRONG) <= set(CASES)
     assert {case.study for case in CASES.values()} == set(STUDIES)
+
+
+def test_a_page_that_is_wrong_for_a_table_names_the_right_one() -> None:
+    case = CASES["breast cancer"]
+    preview = inspect_table(case.data, entry("redshift").table)
+    suit = better("redshift", preview.columns, preview.n_rows)
+    assert suit is not None
+    assert suit.sentence().startswith("This table suits Mitosis because 'diagnosis' holds 2")
+    assert better("mitosis", preview.columns, preview.n_rows) is None
+
+
+def test_of_two_targets_the_other_one_is_no_input() -> None:
+    rows = "".join(f"{k * 3 % 17},{k * 7 % 13},{k / 3},{k % 11},{k % 2}\n" for k in range(1, 60))
+    for study, header, known, name, left_out in (
+        ("redshift", "u,g,target1,target2,flag", "z", "target1", {"target2"}),
+        ("multiview", "a,b,score,log_score,label", "y", "score", {"log_score", "label"}),
+        ("multiview", "a,b,tenure,y,died", "time", "tenure", {"y"}),
+    ):
+        schema = entry(study).table.with_target(None)
+        preview = inspect_table(f"{header}\n{rows}".encode(), schema)
+        columns = {c.name: c for c in preview.columns}
+        before = choose(preview.mapping, columns, schema, known, [])
+        assert known not in before.values()
+        mapping = choose(preview.mapping, columns, schema, known, [name])
+        assert mapping[name] == known
+        assert {n for n in left_out if mapping[n] == ""} == left_out
+        assert mapping[header[2]] == header[2]  # the second column stays an input
+
+
+def test_of_places_and_times_one_value_or_all_are_learned() -> None:
+    rows = "".join(f"2020-01-{k:02d} 0{k % 9}:00,{k}.5,{k % 7}.5,{k % 2}\n" for k in range(1, 29))
+    file = f"start,pm25,wind,valid\n{rows}".encode()
+    schema = entry("aggregation").table
+    preview = inspect_table(file, schema)
+    (question,) = preview.questions
+    assert question.options[-1][0] == ("pm25", "wind")
+    assert [o for o, _ in question.options[:-1]] == ["wind", "pm25", "valid"]
+    mapping = {**preview.mapping, "pm25": "y", "wind": "y"}
+    table = read_table(file, schema, mapping=mapping)
+    assert len(table.frame) == 2 * 28
+    assert set(table.frame["task"]) == {"pm25", "wind"}
+    assert table.rows[28] == 2
+    names = "".join(
+        f"{'ab'[k % 2]},{'cd'[k % 3 == 0]},2020-01-{k + 1:02d},{k}\n" for k in range(28)
+    )
+    asked = inspect_table(f"place,kind,start,pm25\n{names}".encode(), schema).questions
+    task = next(q for q in asked if q.column == "task")
+    assert [o for o, _ in task.options] == ["", "place", "kind"]
+    assert task.guess == ""
+
+
+def test_bounds_have_many_names_and_dates_are_times() -> None:
+    for header, names in (
+        ("begin,stop,pm", {"x_lo", "x_hi", "y"}),
+        ("date_from,date_until,pm", {"date_lo", "date_hi", "y"}),
+        ("start,end,pm", {"x_lo", "x_hi", "y"}),
+        ("lon_min,lon_max,pm", {"lon_lo", "lon_hi", "y"}),
+    ):
+        dated = "" if "lon" in header else "2020-01-0"
+        rows = "".join(f"{dated}{k},{dated}{k + 1},{k / 3}\n" for k in range(1, 9))
+        preview = inspect_table(f"{header}\n{rows}".encode(), entry("aggregation").table)
+        assert set(preview.mapping.values()) == names
+        assert not preview.problems
+        assert not preview.questions
+
+
+@pytest.mark.parametrize(
+    ("header", "cells", "wanted"),
+    [
+        ("time,a,b,y", "2020-01-{d:02d},{f},{g},{v}", {"time": "", "y": "y"}),
+        ("months,a,b,kind", "{d},{f},{g},{c}", {"months": "months", "kind": "label"}),
+        ("months,status,a,b", "{d},{e},{f},{g}", {"months": "time", "status": "event"}),
+        ("label,time,y,a,b", "{c},{d},{v},{f},{g}", {"label": "label", "time": "", "y": ""}),
+        ("label,time,event,a,b", "{c},{d},{e},{f},{g}", {"label": "", "time": "time"}),
+    ],
+)
+def test_of_several_kinds_of_target_one_is_learned(
+    header: str, cells: str, wanted: dict[str, str]
+) -> None:
+    rows = "\n".join(
+        cells.format(d=k % 28 + 1, e=k % 2, f=k * 7 % 13, g=k * 5 % 11, v=k / 3, c="ab"[k % 2])
+        for k in range(40)
+    )
+    preview = inspect_table(f"{header}\n{rows}".encode(), entry("multiview").table)
+    assert {name: preview.mapping[name] for name in wanted} == wanted
+    assert not preview.problems
+    assert {"a", "b"} <= set(preview.features)

@@ -22,8 +22,8 @@ from scant.dashboard.plots.base import NOTHING
 from scant.dashboard.plots.theme import GREEN, VERMILION
 from scant.events import Metric, Report, Snapshot
 from scant.studies.omniglot import models
-from scant.studies.omniglot.entry import OmniglotSettings
 from scant.studies.omniglot.preprocessing import AT_ONCE
+from scant.studies.omniglot.settings import OmniglotSettings
 
 from tests.dashboard.fakes import Asker
 

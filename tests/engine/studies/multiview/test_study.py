@@ -12,7 +12,8 @@ import pytest
 import torch
 from scant.errors import BadInput
 from scant.events import Finished, Note, Progress
-from scant.studies.multiview.entry import ENTRY, MODELS
+from scant.studies.multiview.entry import ENTRY
+from scant.studies.multiview.settings import MODELS
 from scant.studies.multiview.study import Study
 from scant.training.loop import train
 

@@ -17,7 +17,8 @@ from scant.data_sources.open import open_to_predict
 from scant.errors import BadInput
 from scant.events import Finished, Note, Progress, Report
 from scant.studies.omniglot import simulate
-from scant.studies.omniglot.entry import ENTRY, MODELS
+from scant.studies.omniglot.entry import ENTRY
+from scant.studies.omniglot.settings import MODELS
 from scant.studies.omniglot.study import Study
 from scant.studies.omniglot.table import of
 from scant.studies.trained import WHOLE_EVERY

@@ -10,10 +10,12 @@ from scant.events import Finished, Fitted, Note, Progress, Snapshot, Started, St
 from scant.models.gpz.change_of_basis import in_coordinates
 from scant.models.gpz.model import GPz
 from scant.studies import entry
-from scant.studies.redshift.study import bands_of, narrow, stages_to
+from scant.studies.redshift.growth import narrow
+from scant.studies.redshift.settings import FIXED
+from scant.studies.redshift.study import bands_of, stages_to
 from scant.training.api import restore
 
-SMALL = {
+SMALL = FIXED | {
     "training_size": 300,
     "validation_size": 80,
     "test_size": 200,
