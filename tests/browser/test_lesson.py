@@ -55,7 +55,9 @@ def test_coverage_is_said_nowhere_before_it_is_revealed(room: Page) -> None:
     caption = come_to(room, "Coverage of intervals")
     expect(caption).to_have_text("Hidden until you guess and press Reveal.", timeout=PATIENCE)
     asked = figure(room, "Coverage of intervals")
-    expect(asked.get_by_text("How many of a hundred do?")).to_be_visible(timeout=PATIENCE)
+    expect(asked.get_by_text("How many of a hundred intervals contain their value?")).to_be_visible(
+        timeout=PATIENCE
+    )
     everything = room.content() + room.evaluate("() => document.body.innerText")
     assert "95% interval contains" not in everything
     expect(figure(room, "Figures").get_by_text("coverage of the 95% interval")).to_have_count(0)
@@ -65,7 +67,7 @@ def test_coverage_is_said_nowhere_before_it_is_revealed(room: Page) -> None:
         expect(asked.get_by_text(count)).to_be_visible()
     asked.get_by_role("button", name="Reveal").click()
     said = asked.get_by_text(
-        re.compile(r"of 1,000 do, \d+ of a hundred\. Of 2 guesses the nearest")
+        re.compile(r"of 1,000 intervals do, \d+ of a hundred\. Of 2 guesses the nearest")
     )
     expect(said).to_be_visible(timeout=PATIENCE)
     expect(caption).to_contain_text("95% interval contains", timeout=PATIENCE)
