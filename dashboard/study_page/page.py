@@ -213,7 +213,11 @@ class StudyPage:
         def act() -> None:
             with pn.io.hold(self.visit.doc):
                 for one in acts:
-                    one()
+                    try:
+                        one()
+                    except Exception:
+                        log.exception("what came for a page could not be shown")
+                        self.say(FAULT, "error")
 
         with contextlib.suppress(AttributeError):  # the session is gone
             self.visit.doc.add_next_tick_callback(act)

@@ -41,6 +41,11 @@ def assemble(
     predict, schema = purpose == "predict", schema.with_target(target)
     if not isinstance(missing_codes, Mapping):
         missing_codes = dict.fromkeys(cells, missing_codes)
+    if not predict and (lost := [name for name in missing_codes if name not in cells]):
+        findings.problems.append(
+            f"{findings.file} has no column {lost[0]!r}, of which a code for missing values is "
+            f"given; it has {column_matching.listed(list(cells))}."
+        )
     cells = {n: _without(c, missing_codes.get(n, ())) for n, c in cells.items()}
     if schema.boxes and mapping is not None:
         cells, findings.rows, mapping = tasks(cells, findings.rows, mapping)

@@ -179,10 +179,11 @@ def unit(name: str) -> str:
     return found[0].strip(" []()") if found and found.start() else ""
 
 
-def words(name: str) -> list[str]:
+@lru_cache(_REMEMBERED)
+def words(name: str) -> tuple[str, ...]:
     """The words of a header in lower case, without its unit: "PatientID" has two."""
     apart = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", bare(name))
-    return re.findall(r"[^\W_]+", apart.lower())
+    return tuple(re.findall(r"[^\W_]+", apart.lower()))
 
 
 def schema_names(schema: TableSchema) -> set[str]:

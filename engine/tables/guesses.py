@@ -75,7 +75,9 @@ class Guesses:
 
     def ask(self, column: Column, options: Sequence[tuple[Any, str]], guess: Any = None) -> None:
         """Ask which header, or headers, a column of the schema is; the first is the guess."""
-        text = f"Which column is “{column.name}”{f' ({column.doc})' if column.doc else ''}?"
+        what = column.doc.partition(";")[0]  # more than that stands in the template's help
+        means = ", the target" if column.target else f" ({what})" if what else ""
+        text = f"Which column is “{column.name}”{means}?"
         guess = options[0][0] if guess is None else guess
         self.questions.append(Question("mapping", text, tuple(options), guess, column.name))
 

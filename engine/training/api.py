@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -107,20 +107,24 @@ def fit(
     checkpoint: bytes | None = None,
     settings: Settings | None = None,
     own: bool | None = None,
+    missing_codes: Sequence[float] | Mapping[str, Sequence[float]] = (),
+    decimal: str | None = None,
     **values: Any,
 ) -> Fit:
     """Fit a study here and now.
 
     Args:
         study: A name from `scant.studies.STUDIES`.
-        data: A table, a CSV file, the name of one of the study's data sets, or None for its
-            demonstration data.
+        data: A table, a file of any format (`book.xlsx#Sheet2`), the name of one of the study's
+            data sets, or None for its demonstration data.
         device: "auto", "cpu" or "cuda".
         control: To pause or stop it from elsewhere.
         checkpoint: The blob of an earlier `Checkpoint` event, to go on from there.
         settings: A settings object, in place of `values`.
         own: Whether the report compares the model with general tools (`scant.rivals`) and leaves
             published figures out; None: where `data` is none of the study's data sets.
+        missing_codes: Numbers that mean "not measured", such as -99; in all columns, or by header.
+        decimal: "." or ",": the decimal mark of numbers in text; None: as the file shows.
         **values: Settings by name.
 
     Raises:
@@ -129,7 +133,7 @@ def fit(
     keep_freed_memory()
     spec = entry(study)
     settings = settings or spec.parse(data, values)
-    table = open_table(spec, data, settings)
+    table = open_table(spec, data, settings, missing_codes=missing_codes, decimal=decimal)
     notes, place = _notes(table), choose_device(device)
     make = partial(_made, study, table.attrs.pop(READING, {}))
     budget = training_seconds(settings)

@@ -7,7 +7,7 @@ far as time allows; this run and its rivals are then judged on all rows that wer
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -68,7 +68,9 @@ def pooled(folds: list[Comparison]) -> Comparison:
     """
     first = folds[0]
     alike = [c for c in folds if c.x.shape[1] == first.x.shape[1] and c.classes == first.classes]
-    own = Prediction(*(_joined(values) for values in zip(*(c.own for c in alike))))
+    value, *rest = (_joined([getattr(c.own, n) for c in alike]) for n in Prediction._fields)
+    assert value is not None, "every method has a mean, or names a class"
+    own = Prediction(value, *rest)
     part, part_test = (
         np.repeat(np.arange(len(alike)), [len(getattr(c, name)) for c in alike])
         for name in ("y", "y_test")
@@ -82,6 +84,6 @@ def pooled(folds: list[Comparison]) -> Comparison:
     )  # fmt: skip
 
 
-def _joined(values: tuple[np.ndarray | None, ...]) -> np.ndarray | None:
+def _joined(values: Sequence[np.ndarray | None]) -> np.ndarray | None:
     there = [v for v in values if v is not None]
     return np.concatenate(there) if len(there) == len(values) else None

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import torch
-from scant.data_sources.open import open_table
+from scant.data_sources.open import open_table, path_and_part
 from scant.errors import BadInput
 from scant.studies import Entry, Settings, entry
 from scant.studies.predicted_columns import ROLE, FilePrediction, data_dictionary, plain
@@ -56,7 +56,7 @@ class PredictedFile:
 
 def predict_file(
     study: FittedStudy,
-    source: Path,
+    source: Path | str,
     out: Path,
     progress: Callable[[float, int], None] = lambda share, rows: None,
 ) -> PredictedFile:
@@ -66,7 +66,8 @@ def predict_file(
 
     Args:
         study: Fitted or restored.
-        source: A table, or a ZIP of images where the study takes those.
+        source: A table (`book.xlsx#Sheet2` for one of several), or a ZIP of images where the study
+            takes those.
         out: Its ending names the format.
         progress: Called with the share of the table that is done, and the number of rows.
 
@@ -75,10 +76,11 @@ def predict_file(
             file, column and row), or the file cannot be written.
     """
     spec = entry(study.settings.study)
+    source, part = path_and_part(str(source))
     ending(out)
     if out.resolve() == source.resolve():
         raise BadInput(f"{out.name} is the table itself; name another file for the predictions.")
-    style, rows = _opened(study.settings, spec, source)
+    style, rows = _opened(study.settings, spec, source, part)
     seen: list[str] = []
     names: tuple[list[str], list[str]] = ([], [])
     count = [0, 0]
@@ -97,6 +99,7 @@ def predict_file(
         with tempfile.TemporaryDirectory(prefix=".scant-", dir=out.parent) as folder:
             made = Path(folder) / out.name
             write(told(), made, style)
+            progress(1.0, count[0])
             os.replace(made, out)
             words = data_dictionary(spec, *names, _header(spec, study))
             beside = _dictionary(out, words)
@@ -131,22 +134,32 @@ def predicted(
     return with_columns(piece.frame, {str(name): added[name].to_numpy() for name in added})
 
 
-def check_file(settings: Settings, source: Path) -> tuple[str, ...]:
+def check_file(settings: Settings, source: Path | str) -> tuple[str, ...]:
     """Whether a file can be predicted, as far as can be told before there is a model; the notes.
 
     Raises:
         BadInput: As `predict_file`.
     """
     spec = entry(settings.study)
+    source, part = path_and_part(str(source))
     seen: list[str] = []
-    for piece in _opened(settings, spec, source)[1]:
+    for piece in _opened(settings, spec, source, part)[1]:
         _query(settings, spec, piece, source.name, [], seen, {})
     return tuple(dict.fromkeys(seen))
 
 
-def result_name(source: Path) -> str:
-    """What the predictions of a file are called: in its format, of images as CSV."""
-    return f"predictions{'.csv' if source.name.lower().endswith('.zip') else ending(source)}"
+def result_name(source: Path | str, alone: bool = True) -> str:
+    """What the predictions of a file are called: in its format, of images as CSV.
+
+    Args:
+        source: The file.
+        alone: Whether they lie in a folder of their own; elsewhere the file's name stands in front.
+    """
+    path, _ = path_and_part(str(source))
+    own = "" if is_archive(path.name, path) else ending(path)
+    if alone:
+        return f"predictions{own or '.csv'}"
+    return f"{path.name[: -len(own)] if own else path.stem}.predictions{own or '.csv'}"
 
 
 def _query(
@@ -203,11 +216,13 @@ def _header(spec: Entry, study: FittedStudy) -> str:
     return _target(spec, study.settings) or own
 
 
-def _opened(settings: Settings, spec: Entry, source: Path) -> tuple[Style, Iterator[Piece]]:
+def _opened(
+    settings: Settings, spec: Entry, source: Path, part: str
+) -> tuple[Style, Iterator[Piece]]:
     """A file's rows; those of a ZIP of images at once."""
     regular(source)
-    if not spec.table.images or not source.name.lower().endswith(".zip"):
-        return pieces(source, spec.table.maximum_columns)
+    if not spec.table.images or not is_archive(source.name, source):
+        return pieces(source, spec.table.maximum_columns, part)
     size = int(getattr(settings, "size", SIDE))
     table = read_image_table(source, spec.table, size=size, purpose="predict")
     frame = table.frame.set_axis(table.rows + 2 if table.rows[0] == 0 else table.rows)
@@ -268,9 +283,6 @@ def predict_upload(study: FittedStudy, name: str, content: bytes) -> FilePredict
         source = Path(folder) / "given" / given
         source.parent.mkdir()
         source.write_bytes(content)
-        images = entry(study.settings.study).table.images and is_archive(given, content)
-        if images and source.suffix.lower() != ".zip":
-            source = source.rename(source.with_suffix(".zip"))
         out = Path(folder) / result_name(source)
         made = predict_file(study, source, out, bounded)
         files = {out.name: out.read_bytes(), COLUMNS: made.dictionary.read_bytes()}

@@ -53,8 +53,8 @@ class AggregationSettings(SplitSettings):
     likelihood = param.Selector(
         objects=[AUTO, "gaussian", "heteroscedastic", "poisson", "bernoulli"],
         doc="Distribution of the observations. auto: Poisson for counts of mean 100 at most, "
-        "Bernoulli for 0 and 1, else Gaussian. heteroscedastic: a second function models the "
-        "noise over the inputs.",
+        "Bernoulli for 0 and 1, else Gaussian. heteroscedastic: a second function models the noise "
+        "over the inputs.",
     )
     likelihoods = param.String(
         "",

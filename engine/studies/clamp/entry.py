@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import param
 from scant.errors import BadInput
+from scant.studies.auto import AUTO, AutoInteger
 from scant.studies.base import ArraySpec, Citation, Counts, Entry, Settings, Source, array_specs
+from scant.studies.clamp.capacity import COMPONENTS, capacity
 from scant.studies.clamp.table import TABLE
 from scant.studies.predicted_columns import of_classes
 
+FIXED = {"n_components": COMPONENTS}  # what presets begin from
 EXPERTS = ["simulated", "you"]
 ACQUISITIONS = ["band", "least confident", "entropy", "BALD", "random"]
 DIVERSITY = ["distance", "determinant", "none"]
@@ -82,11 +85,12 @@ class ClampSettings(Settings):
         doc="Inputs of the classifier. auto: the table's numeric columns if there are any, else "
         "color, HOG and LBP of the images.",
     )
-    n_components = param.Integer(
-        20,
+    n_components = AutoInteger(
+        AUTO,
         bounds=(1, 500),
         label="Principal components",
-        doc="Principal components of the features, fitted to the whole pool.",
+        doc="Principal components of the features, fitted to the whole pool; auto: all of few "
+        "columns, 20 of many or of images.",
     )
     link = param.Selector(
         default="logistic",
@@ -263,11 +267,11 @@ ENTRY = Entry(
         """),
     },
     presets={
-        "demo": {},
-        "quick": {"budget": 130, "repeats": 2, "baselines": False},
-        "as published": {"start": 126, "budget": 433, "batch_size": 30, "diverse": "none"},
-        "one in twenty": {"imbalance": 20.0, "start": 60, "budget": 300},
-        "you label": {"expert": "you"},
+        "demo": FIXED,
+        "quick": FIXED | {"budget": 130, "repeats": 2, "baselines": False},
+        "as published": FIXED | {"start": 126, "budget": 433, "batch_size": 30, "diverse": "none"},
+        "one in twenty": FIXED | {"imbalance": 20.0, "start": 60, "budget": 300},
+        "you label": FIXED | {"expert": "you"},
     },
     citations=(
         Citation(
@@ -302,4 +306,5 @@ ENTRY = Entry(
     objective="log marginal likelihood (nats a label)",
     score="F1 of the validation patches (0 to 1)",
     estimate=estimate,
+    capacity=capacity,
 )

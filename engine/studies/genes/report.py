@@ -14,8 +14,10 @@ from scant.studies.genes import preprocessing as rows
 from scant.studies.genes.fitted import FittedReplicas
 from scant.studies.genes.settings import MODELS
 from scant.studies.genes.table import Replicas
+from scant.tables.column_matching import listed
 
 FIT_STEPS = 80
+FEW = 2  # rows of an output, which may all be learned from
 EVIDENCE = "bound or log evidence (nats a row)"
 
 
@@ -42,6 +44,7 @@ def write_report(
             "No row is held out, so there is nothing to score; hide a replica, choose a split, or "
             "mark rows with 1 in a column 'test'."
         )
+    notes += unscored(observed, test)
     curves = []
     for name, label in MODELS.items() if fitted.settings.baselines else ():
         if name == fitted.settings.model:
@@ -76,6 +79,22 @@ def write_report(
 
 def _padded(values: Float[np.ndarray, "r g"], count: int) -> Float[np.ndarray, "c g"]:
     return np.pad(values, ((0, count - len(values)), (0, 0)), constant_values=np.nan)
+
+
+def unscored(observed: Replicas, test: Bool[np.ndarray, " n"]) -> list[str]:
+    """Which outputs have too few rows for one to be held out; nothing where none is at all."""
+    known = np.isfinite(observed.y)
+    few = [
+        name
+        for d, name in enumerate(observed.outputs)
+        if known[observed.output == d].sum() <= FEW and not test[observed.output == d].any()
+    ]
+    if not few or not test.any():
+        return []
+    return [
+        f"{listed(few)} {'is' if len(few) == 1 else 'are'} not scored: of {FEW} rows or fewer none "
+        "is held out."
+    ]
 
 
 def scores(

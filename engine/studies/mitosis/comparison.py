@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 from scant.events import Report
 from scant.rivals.comparison import Comparison, of_classes
 from scant.studies.mitosis.fitted import FittedMitosis
@@ -12,7 +11,7 @@ def comparison(fitted: FittedMitosis, report: Report) -> Comparison:
     """Columns or components as the model is given them; validation rows are learned from too."""
     data = fitted.data
     assert fitted.chances is not None, "finalize comes first"
-    rows = np.union1d(data.train, data.split.validation).astype(int)
+    rows = data.known
     p, label = report.arrays["test_p"], data.label[data.test]
     return Comparison(
         x=data.z[rows],

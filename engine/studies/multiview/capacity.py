@@ -44,7 +44,7 @@ def estimate(
     m, neurons, step = _step(s, n, classes, counts)
     process = 0.002 + 1.4e-10 * n**3
     own = process if s.model == "student-t" else step
-    folds = FOLDED if s.stack and s.task != "survival" and "time" not in counts else 0.0
+    folds = FOLDED if s.stack else 0.0
     cost = (s.restarts + folds) * own
     if s.baselines:
         cost += (s.repeats - 1) * (1 + folds) * own + 1.25 * s.repeats * step

@@ -15,7 +15,7 @@ from scant.studies.multiview.fitted import FittedMultiview
 from scant.studies.multiview.prepared import MeanVariance, Prepared
 from scant.studies.multiview.preprocessing import ViewTransforms
 from scant.studies.multiview.settings import MODELS
-from scant.studies.multiview.stack import Stack, wanted
+from scant.studies.multiview.stack import Stack
 from scipy.stats import ttest_rel
 from sklearn.metrics import (
     accuracy_score,
@@ -84,6 +84,7 @@ def write_report(fitted: FittedMultiview, snapshot: dict[str, np.ndarray], score
             "scores": table,
             "t_test": tests,
         },
+        baselines.notes(data),
     )
 
 
@@ -116,7 +117,7 @@ def predicted(
     learner.train(data.settings.max_steps)
     x = data.observed.x[query]
     told = data.ask(learner, transforms, x)
-    if name == "this run" and wanted(data):
+    if name == "this run" and data.settings.stack:
         return Stack.weighed(data, train, transforms).mixed(x, told)
     return told
 

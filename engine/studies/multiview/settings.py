@@ -129,9 +129,8 @@ class MultiviewSettings(SplitSettings):
     )
     stack = param.Boolean(
         True,
-        doc="Average the predictions of classes and values with those of an exact GP and of a "
-        "linear model, weighted by training rows that are left out in turn. Not in the "
-        "publication.",
+        doc="Average the predictions with those of an exact GP and of a linear model, weighted by "
+        "training rows that are left out in turn. Not in the publication.",
     )
     baselines = param.Boolean(
         True, doc="Fit the other models to the same rows after the run, for comparison."

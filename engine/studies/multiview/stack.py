@@ -1,8 +1,9 @@
 """An average of the network's predictions with those of an exact GP and of straight lines.
 
 A network of sparse GPs finds which views and columns tell something, and bends what they tell; of
-few rows, an exact GP with one lengthscale, or straight lines, may know more.
-Rows that were left out, whole groups of them, choose the weights (`scant.inference.stacking`).
+few rows, an exact GP with one lengthscale, or straight lines, may know more; where inputs tell
+little, the share of a class or the mean of the values does. Rows that were left out, whole groups
+of them, choose the weights (`scant.inference.stacking`).
 """
 
 from __future__ import annotations
@@ -14,18 +15,20 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from scant.inference import stacking
 from scant.models.left_out import ExactGP, Form, Indicators, chosen
 from scant.studies.multiview.prepared import MeanVariance, Prepared
 from scant.studies.multiview.preprocessing import ViewTransforms
+from scipy.stats import norm
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold
 
 FOLDS = 4
 MOST_ROWS = 2000  # that an exact GP learns from
-NAMES = ("network", "exact GP", "linear model")
+NAMES = ("network", "exact GP", "linear model", "no input")
 COSTS = (0.01, 0.1, 1.0, 10.0)  # of errors, in units of the logistic regression's penalty
+EM_STEPS, TINY = 60, 1e-12
 SURE = 10.0  # rows for which predicted variances count as right from the start
 
 
@@ -52,11 +55,18 @@ class Members:
             rng = np.random.default_rng([data.settings.seed, 56])
             train = np.sort(rng.permutation(train)[:MOST_ROWS])
         views, y = self.seen(train), data.y[train]
+        mean, variance, unseen = float(y.mean()), float(y.var()), 0.0
+        if data.observed.task == "survival":
+            mean, variance, y, rest = uncensored(y, ~data.observed.event[train])
+            unseen = float(rest.mean())
         targets = np.eye(2)[y.astype(int)] if self.classes else y[:, None]
         self.forms = forms or (
             chosen([(views, targets)]),
             chosen([(views, targets)], linear=True),
         )
+        # Of classes as if each had been seen once more.
+        self.mean = float((y.sum() + 1) / (len(y) + 2)) if self.classes else mean
+        self.variance, self.unseen = variance, unseen
         self.exact: Indicators | ExactGP
         self.line: GridSearchCV | ExactGP
         if self.classes:
@@ -82,14 +92,16 @@ class Members:
         """Means, variances and their part that is noise, by member."""
         views = self.views(x)
         if isinstance(self.exact, Indicators):
-            p = np.stack([self.exact.ask(views)[:, 1], self._logistic(views)])
+            share = np.full(len(x), self.mean)
+            p = np.stack([self.exact.ask(views)[:, 1], self._logistic(views), share])
             return p, p * (1 - p), p * (1 - p)
-        asked = [gp.ask(views) for gp in (self.exact, self.line)]
-        noise = [np.full(len(x), gp.height * gp.form.noise) for gp in (self.exact, self.line)]
+        asked = [(m, v + self.unseen) for m, v in (gp.ask(views) for gp in (self.exact, self.line))]
+        same = np.ones(len(x))
+        noise = [(gp.height * gp.form.noise + self.unseen) * same for gp in (self.exact, self.line)]
         return (
-            np.stack([mean[:, 0] for mean, _ in asked]),
-            np.stack([variance for _, variance in asked]),
-            np.stack(noise),
+            np.stack([*(mean[:, 0] for mean, _ in asked), self.mean * same]),
+            np.stack([*(variance for _, variance in asked), self.variance * same]),
+            np.stack([*noise, self.variance * same]),
         )
 
     def _logistic(self, views: list[np.ndarray]) -> Float[np.ndarray, " n"]:
@@ -138,16 +150,20 @@ class Stack:
             means[0, left], variances[0, left] = data.ask(learner, transforms, x)
             others = Members(data, train[inner], transforms, forms).ask(x)
             means[1:, left], variances[1:, left] = others[:2]
+        late = ~data.observed.event[train] & (data.observed.task == "survival")
         if data.observed.task == "classification":
             density = np.log(np.clip(np.where(y == 1, means, 1 - means), 1e-12, None))
         else:
-            density = -0.5 * ((y - means) ** 2 / variances + np.log(variances))
+            std = np.sqrt(variances)
+            density = np.where(late, norm.logsf(y, means, std), norm.logpdf(y, means, std))
         weights = stacking.weights(density.T)
         mean, variance = moments(weights, means, variances)
         if data.observed.task == "classification":
             power = stacking.sharpness(np.stack([1 - mean, mean], 1), y.astype(int))
         else:
-            power = float((((y - mean) ** 2 / variance).sum() + SURE) / (len(y) + SURE))
+            # Of the errors of censored times there is only a bound.
+            error = ((y - mean) ** 2 / variance).sum() if not late.any() else len(y)
+            power = float((error + SURE) / (len(y) + SURE))
         return cls(data, train, transforms, tuple(weights.tolist()), forms, power)
 
     def mixed(self, x: Float[np.ndarray, "n f"], told: MeanVariance) -> MeanVariance:
@@ -198,9 +214,28 @@ class Stack:
         return cls(data, data.train, data.transforms, *given)
 
 
-def wanted(data: Prepared) -> bool:
-    """Whether there is an average: of survival, times of the censored are in none but the bound."""
-    return bool(data.settings.stack) and data.observed.task != "survival"
+def uncensored(
+    y: Float[np.ndarray, " n"], late: Bool[np.ndarray, " n"]
+) -> tuple[float, float, Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+    """Values that are known only to be above y, by expectation maximization of a normal one.
+
+    Args:
+        y: Values, or what they are above.
+        late: Which are such bounds.
+
+    Returns:
+        Mean and variance of all; each value, or its expectation; the variance that is left of it.
+    """
+    mean, variance = float(y.mean()), max(float(y.var()), TINY)
+    for _ in range(EM_STEPS):
+        std = variance**0.5
+        z = (y - mean) / std
+        hazard = np.exp(norm.logpdf(z) - norm.logsf(z))
+        value = np.where(late, mean + std * hazard, y)
+        rest = np.where(late, variance * np.maximum(1 + z * hazard - hazard**2, 0.0), 0.0)
+        mean = float(value.mean())
+        variance = max(float(((value - mean) ** 2 + rest).mean()), TINY)
+    return mean, variance, value, rest
 
 
 def moments(

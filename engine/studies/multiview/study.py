@@ -23,7 +23,7 @@ from scant.studies.multiview.models import rests
 from scant.studies.multiview.prepared import Prepared
 from scant.studies.multiview.preprocessing import ViewTransforms
 from scant.studies.multiview.settings import MultiviewSettings
-from scant.studies.multiview.stack import Stack, wanted
+from scant.studies.multiview.stack import Stack
 from scant.studies.multiview.table import MultiviewData, of
 from scant.studies.protocol import Tensors, required, roles
 from scant.studies.split import TEST, groups, marks
@@ -120,7 +120,7 @@ class Study(TrainedStudy):
 
         score = self._start_from_best(restarts)
         note = ""
-        if wanted(self.data):
+        if self.settings.stack:
             self.stack = Stack.weighed(self.data, self.data.train, self.data.transforms)
             note = self.stack.sentence()
         report = write_report(self.present, self.snapshot(), score)

@@ -2,7 +2,8 @@
 
 One model shares what many outputs have in common, through inducing points and a bound. Of a single
 output with rows enough, an exact GP on the indicators of the classes, or a linear classifier (the
-mode of a GP with a linear kernel), may know more. Rows that none of them was shown choose the
+mode of a GP with a linear kernel), may know more; where inputs tell little, the shares of the
+classes do. Rows that none of them was shown choose the
 weights (`scant.inference.stacking`).
 """
 
@@ -26,7 +27,7 @@ from sklearn.linear_model import LogisticRegression
 MOST_ROWS = 2000  # of an output, that an exact GP learns from
 MOST_NUMBERS = 5e7  # rows x features x classes, up to which straight lines take part
 SEARCHED = 3  # outputs, of the most rows, that choose the kernel
-NAMES = ("model", "exact GP", "linear classifier")
+NAMES = ("model", "exact GP", "linear classifier", "shares of the classes")
 
 Chances = Float[np.ndarray, "n most"]
 
@@ -58,6 +59,10 @@ class Members:
             Indicators.of(self.form, *each) for each in zip(views, labels, self.sizes.tolist())
         ]
         cost = sum(len(rows) * own.shape[1] * size for rows, size in zip(parts, self.sizes))
+        self.shares = [  # as if every class had been seen once more
+            (np.bincount(label, minlength=size) + 1) / (len(label) + size)
+            for label, size in zip(labels, self.sizes)
+        ]
         self.lines = [
             LogisticRegression(max_iter=200).fit(view[0], label)
             for view, label in zip(views, labels)
@@ -71,13 +76,15 @@ class Members:
     def ask(
         self, x: Float[np.ndarray, "n v"], output: Int[np.ndarray, " n"]
     ) -> Float[np.ndarray, "k n most"]:
-        """Probabilities by each member; of what takes no part, zeros."""
-        result = np.zeros((2, len(x), int(self.sizes.max())))
+        """Probabilities by each member; straight lines that take no part know the shares alone."""
+        result = np.zeros((len(NAMES) - 1, len(x), int(self.sizes.max())))
         for d in np.unique(output):
             at, size = np.flatnonzero(output == d), self.sizes[d]
             own = self.seen(x[at])
             result[0, at, :size] = self.exact[d].ask([own])
+            result[1:, at, :size] = self.shares[d]
             if self.lines:
+                result[1, at] = 0.0
                 result[1][np.ix_(at, self.lines[d].classes_)] = self.lines[d].predict_proba(own)
         return result
 
@@ -123,13 +130,12 @@ class Stack:
         late = order[first:]
         observed = data.observed
         asked = members.ask(observed.x[late], observed.output[late])
-        every = np.stack([chances, *asked[: 1 + bool(members.lines)]])
+        every = np.stack([chances, *asked])
         label = observed.label[late]
         own = every[:, np.arange(len(late)), label]
         weights = stacking.weights(np.log(np.maximum(own, 1e-300)).T)
         power = stacking.sharpness(np.tensordot(weights, every, 1), label)
-        given = (*weights.tolist(), *[0.0] * (len(NAMES) - len(weights)))
-        return cls(data, given, members.form, power)
+        return cls(data, tuple(weights.tolist()), members.form, power)
 
     def mixed(
         self, told: MOGPARPrediction, x: torch.Tensor, output: torch.Tensor

@@ -21,6 +21,7 @@ from scant.studies.auto import CHOSEN
 from scant.studies.omniglot import coregionalization as matrices
 from scant.studies.omniglot import models, temperature
 from scant.studies.omniglot import preprocessing as rows
+from scant.studies.omniglot.comparison import comparison, too_many
 from scant.studies.omniglot.fitted import FittedOmniglot
 from scant.studies.omniglot.prepared import Prepared
 from scant.studies.omniglot.settings import OmniglotSettings
@@ -186,14 +187,12 @@ class Study(TrainedStudy):
         message = ""
         if self.settings.calibrate:
             self.temperature, message, self.stack = temperature.find(self.data, self.model)
-        notes = [message, self.stack.sentence() if self.stack else ""]
+        notes = [message, self.stack.sentence() if self.stack else "", too_many(self.data)]
         report = write_report(self.present, self.snapshot(), score)
         return replace(report, notes=(*filter(None, notes), *report.notes))
 
     def comparison(self, report: Report) -> Comparison | None:
         """The problem as a matrix (see `comparison.py` beside this file)."""
-        from scant.studies.omniglot.comparison import comparison
-
         return comparison(self.data, report)
 
     def fitted(self) -> tuple[Tensors, dict[str, Any]]:

@@ -190,6 +190,11 @@ def notes_of(
     ]
     if n_train > FOREST_ROWS:
         notes.append(f"The baselines were fitted to the first {FOREST_ROWS:,} rows only.")
+    if len(prediction.variance) > MISSING_ROWS:
+        notes.append(
+            f"The curve of missing bands is of the first {MISSING_ROWS:,} of "
+            f"{len(prediction.variance):,} test rows."
+        )
     if photometry:
         notes.append(
             "The published figures are of 100,000 SDSS-DR12 galaxies and 100 basis functions: "

@@ -71,6 +71,8 @@ def test_an_own_table_is_used_wholly_and_the_demonstration_as_it_is_pinned() -> 
     run = fit("redshift", galaxies(), device="cpu", **FAST)
     assert run.study.metadata["rows"] == {"training": 280, "validation": 40, "test": 80}
     assert run.study.notes[0] == "280 rows to train on, 40 to validate, 80 to test, of 400."
+    less = fit("redshift", galaxies(), device="cpu", training_size=100, **FAST)
+    assert less.study.notes[0].endswith("80 to test, of 400; 206 are not used.")
     demo = entry("redshift").parse("demo", {})
     assert (demo.values()["training_size"], demo.values()["test_size"]) == (2000, 2000)
     assert entry("redshift").parse("upload:1", {}).values()["training_size"] == 0

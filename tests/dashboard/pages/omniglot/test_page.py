@@ -225,6 +225,13 @@ def test_a_closer_look_asks_for_a_block_and_names_its_classes(model: Any) -> Non
     assert "Greek with Latin" in view.alt
 
 
+def test_a_closer_look_offers_as_many_matrices_as_were_chosen(model: Any) -> None:
+    view, shown = Zoom(model), run(n_latent="auto")
+    shown.metadata = {**shown.metadata, "chosen": {"n_latent": [4, "for 4 classes"]}}
+    view.open(shown)
+    assert len(view.latent.options) == 4
+
+
 def test_the_curve_of_examples_grows_by_a_point_for_each_stop(model: Any) -> None:
     view = Shots(model)
     view.open(run())

@@ -295,3 +295,14 @@ def test_every_published_experiment_is_run_and_stands_beside_its_figure(
 @pytest.mark.parametrize(("asked", "tasks", "found"), [(0, 1, 1), (0, 2, 1), (0, 5, 3), (4, 2, 4)])
 def test_more_tasks_share_more_functions(asked: int, tasks: int, found: int) -> None:
     assert space.ranks(settings(n_latent=asked, rank=2), tasks) == (2,) * found
+
+
+def test_a_task_of_three_rows_is_not_scored_and_the_report_says_why() -> None:
+    x = np.linspace(0, 10, 40)
+    many = pd.DataFrame({"task": "dense", "x_lo": x, "x_hi": x + 2.0, "y": np.sin(x)})
+    few = pd.DataFrame({"task": "scarce", "x_lo": [1.0, 5.0, 8.0], "x_hi": [1.5, 5.5, 8.5]})
+    table = pd.concat([many, few.assign(y=[0.5, -0.9, 0.8])])
+    *_, last = fit("aggregation", table, own=True, **{**QUICK, "max_steps": 5, "scarce": "scarce"})
+    assert isinstance(last, Finished)
+    assert not [m for m in last.report.metrics if m.name in ("SMSE", "RMSE")]
+    assert any("Task 'scarce' has 3 rows, all of which are" in n for n in last.report.notes)

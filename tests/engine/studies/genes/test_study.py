@@ -307,3 +307,13 @@ def test_a_resumed_run_ends_bit_by_bit_where_an_uninterrupted_one_ends(
     values = settings(model=model, optimizer=optimizer, batch_size=batch, max_steps=8, restarts=2)
     blob = resumed(lambda: Study(values, genes, CPU), 11)
     assert header(blob, "meta")["words"]["shown"] == [f"gene {c}" for c in "ABCDEF"]
+
+
+def test_a_gene_of_two_rows_is_not_scored_and_the_report_says_so(genes: pd.DataFrame) -> None:
+    mine = genes["output"] == "gene B"
+    few = pd.concat([genes[~mine], genes[mine][:2]]).assign(test=0)
+    few.loc[few["replica"] == "embryo 6", "test"] = 1
+    report = run(Study(settings(max_steps=2), few.reset_index(drop=True), CPU))
+    assert "gene B is not scored: of 2 rows or fewer none is held out." in report.notes
+    whole = run(Study(settings(max_steps=2), genes, CPU))
+    assert not any("not scored" in note for note in whole.notes)

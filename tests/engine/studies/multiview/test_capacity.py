@@ -9,13 +9,14 @@ import pandas as pd
 import pytest
 import scant
 from hypothesis import given
+from hypothesis import settings as limited
 from hypothesis import strategies as st
 from scant.events import Finished, Fitted
 from scant.studies.auto import CHOSEN
 from scant.studies.multiview.capacity import LEAST_STEPS, SHARE
 from scant.studies.multiview.entry import ENTRY
 from scant.studies.multiview.settings import MultiviewSettings
-from scant.studies.multiview.stack import FOLDS, folds
+from scant.studies.multiview.stack import FOLDS, folds, uncensored
 from scant.studies.multiview.study import Study
 from scant.training.api import restore
 
@@ -24,6 +25,7 @@ from tests.engine.studies.multiview.views import CPU, classes, lives, settings, 
 SIZES = {"neurons", "n_inducing", "n_components", "restarts", "repeats", "max_steps"}
 
 
+@limited(deadline=None, max_examples=40)
 @given(
     st.integers(16, 100_000), st.integers(1, 3000), st.integers(1, 12), st.floats(5, 3600),
     st.sampled_from(["label", "y", "time"]),
@@ -93,8 +95,27 @@ def test_an_average_is_weighed_by_whole_groups() -> None:
         assert not set(group[inner]) & set(group[left])
 
 
-def test_survival_has_no_average() -> None:
+def test_times_are_averaged_with_members_that_know_of_the_censored() -> None:
     run = scant.fit("multiview", lives(), own=True, device="cpu", max_steps=4, baselines=False)
     *_, end = run
     assert isinstance(end, Finished)
-    assert not any("average" in note for note in end.report.notes)
+    assert any("average" in note for note in end.report.notes)
+    assert isinstance(run.study, Study)
+    present = run.study.present
+    assert present.stack is not None
+    y, late = present.data.y[present.data.train], ~present.data.observed.event[present.data.train]
+    assert late.any()
+    assert present.stack.members.mean > y.mean()
+
+
+def test_censored_values_are_expected_as_a_normal_distribution_has_them() -> None:
+    rng = np.random.default_rng(0)
+    true, end = rng.normal(2, 1, 4000), rng.normal(2.3, 1, 4000)
+    late = end < true
+    mean, variance, value, rest = uncensored(np.minimum(true, end), late)
+    assert abs(mean - 2) < 0.06
+    assert abs(variance - 1) < 0.1
+    assert (value[late] > end[late]).all()
+    np.testing.assert_array_equal(value[~late], true[~late])
+    assert (rest[~late] == 0).all()
+    assert abs(rest[late].mean() - ((value - true)[late] ** 2).mean()) < 0.05

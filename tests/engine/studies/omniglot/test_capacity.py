@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 import scant
 from hypothesis import given
+from hypothesis import settings as limited
 from hypothesis import strategies as st
 from scant.events import Finished, Fitted
 from scant.studies.auto import AUTO, CHOSEN
@@ -25,6 +26,7 @@ def counts(outputs: int, classes: int) -> dict[str, dict[str, int]]:
     return {"output": {str(d): 100 for d in range(outputs)}, "label": labels, "p0": {}}
 
 
+@limited(deadline=None, max_examples=40)
 @given(
     st.integers(10, 200_000), st.integers(1, 2000), st.integers(1, 60), st.integers(2, 900),
     st.floats(5, 3600),
