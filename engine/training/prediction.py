@@ -325,7 +325,7 @@ def predict_own(study: FittedStudy, data: str, table: bytes | None) -> bytes:
     if hasattr(study, "map") and len(drawn := study.map()):
         files["map.csv"] = _csv(drawn)
         every += [str(c) for c in drawn if c not in every]
-    words = data_dictionary(spec, list(mine), every, _header(spec, study))
+    words = data_dictionary(spec, [str(c) for c in mine], every, _header(spec, study))
     return _zipped({**files, COLUMNS: words.encode()})
 
 

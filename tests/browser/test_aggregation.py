@@ -69,7 +69,7 @@ def test_training_in_one_dimension_is_seen_and_a_task_can_be_left_out(
     button(page, "Train").click()
     expect(page).to_have_url(re.compile("[?&]run="), timeout=PATIENCE)
     expect(status(page)).to_contain_text(
-        re.compile("^converged|^finished|^step limit"), timeout=PATIENCE
+        re.compile("^converged|^finished|^limit reached"), timeout=PATIENCE
     )
     expect(reading(page, "Objective")).to_contain_text("Step 40", timeout=PATIENCE)
     expect(reading(page, PICTURE)).to_contain_text("widest 95% interval", timeout=PATIENCE)
