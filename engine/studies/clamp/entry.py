@@ -302,6 +302,8 @@ ENTRY = Entry(
         "it, the amplitude diverges when a few labels are separable.",
         "Laplace's approximation is cubic in the number of labels: a thousand are fast, five "
         "thousand are not.",
+        "On ten draws of the demonstration (data seeds 0 to 9), F1 of the patches was 0.43 to "
+        "0.74, median 0.65, with 80 to 200 labels; the recorded draw has 0.63 with 190.",
     ),
     objective="log marginal likelihood (nats a label)",
     score="F1 of the validation patches (0 to 1)",

@@ -209,6 +209,9 @@ ENTRY = Entry(
         "2013). Here patches are gray and used as they are; match the histograms of whole slides "
         "before you cut them.",
         f"DGPLVM learns from {MOST_DGPLVM:,} rows at most, for its cost is cubic in them.",
+        "On ten draws of the demonstration (data seeds 0 to 9), F1 was 0.50 to 0.77, median "
+        "0.66, and the mean log probability -0.22 to -0.14 nats, median -0.16; the recorded "
+        "draw has 0.67 and -0.22.",
     ),
     objective="bound on the log density (nats a row)",
     score="bound on the log density (nats a row)",

@@ -164,6 +164,8 @@ ENTRY = Entry(
         "Images have at most 105 pixels a side and are black and white by default; the publication"
         " subsamples pixels where Scant averages over area.",
         "Predictions have one column per class up to 500 classes.",
+        "On ten draws of the demonstration (data seeds 0 to 9), recall was 0.65 to 0.81, median"
+        " 0.71; the recorded draw has 0.66.",
     ),
     objective="estimate of the bound from a batch (nats a row)",
     score="bound (nats a row)",
