@@ -119,7 +119,7 @@ class Room:
         if larger >= 1.5 * stage.n_basis and not self.n_basis:
             yield stage._replace(n_basis=larger)
         if stage.shape != "GL" and finer and stage.free == FREE:
-            yield stage._replace(shape=finer[0])
+            yield from (stage._replace(shape=shape) for shape in finer)
 
     def all(self) -> Iterator[Stage]:
         """The stages of a fit in which each gains and the next one fits."""
