@@ -154,6 +154,9 @@ ENTRY = Entry(
     limits=(
         "One temperature for all classes calibrates the probabilities, which is not in the "
         "publication; the other classifiers have none.",
+        "By default the probabilities of own tables are an average with an exact GP and a linear "
+        "classifier of each output, which is not in the publication; up to 4,000 training rows. "
+        "What classes share, patches and maps are those of the model alone.",
         "Each row belongs to a known output and competes among its classes: the model does not "
         "predict the alphabet of a character.",
         "The bound on the log likelihood is loose for many uncertain classes; the predicted "
