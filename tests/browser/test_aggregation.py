@@ -13,7 +13,7 @@ from tests.browser.accessible import assert_accessible
 from tests.browser.visiting import PATIENCE, button, come_to, drop, reading, status, use_and_train
 
 SMALL = "fine_rows=40&n_inducing=30&max_steps=40&patience=0"
-PICTURE = "What the averages give away"
+PICTURE = "Posterior mean and deviation"
 ASK = "Ask for the average"
 CURVE = "How many fine values"
 

@@ -239,7 +239,7 @@ ENTRY = Entry(
             reason (k) [words] why each is asked about
             p (n) [probability] of every row
             evidence (1) [nats] log evidence of the labels; NaN without any
-            f1 (1) [1] on the held-out patches; of the labels themselves by cross-validation where
+            f1 (1) [1] on the held-out patches; of the training labels by cross-validation where
                 none is held out; NaN where neither can be
             precision (1) [1] likewise
             recall (1) [1] likewise

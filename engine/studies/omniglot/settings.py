@@ -147,8 +147,8 @@ class OmniglotSettings(SplitSettings):
             )
         if self.n_classes == 1:
             raise BadInput(
-                "Setting 'n_classes' is 1, and one class is no choice; set it to 2 or more, or to "
-                "0 for all."
+                "Setting 'n_classes' is 1, and a classifier needs two classes; set it to 2 or "
+                "more, or to 0 for all."
             )
         if self.model == "mg-m" and self.covariance != COVARIANCES[0]:
             raise BadInput(

@@ -40,7 +40,7 @@ def find(data: Prepared, model: models.Model) -> tuple[float, str, Stack | None]
     if len(left) < fewest:
         return (
             1.0,
-            "Probabilities have no temperature: there are too few rows to find one by.",
+            "Probabilities have no temperature: there are too few rows to estimate one.",
             None,
         )
     if len(data.train) > MOST_ROWS:

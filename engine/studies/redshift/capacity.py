@@ -23,6 +23,8 @@ ROWS_FOR_EACH = 12  # basis function, at least
 ROWS_A_FUNCTION = 200  # trained on in a stage; the posterior of the weights sees all rows
 LEAST_ROWS = 2000  # of these, if there are as many
 MOST_STEPS = 3000
+FIRST = 300  # basis functions that a fit to few rows starts with: as many as rows, up to this
+LEAST_TESTED = 5  # rows, of which a score says something
 FULL = 14  # inputs up to which full covariances are tried: their numbers grow with the square
 
 
@@ -82,10 +84,13 @@ class Room:
     @property
     def first(self) -> Stage:
         """Where growth starts."""
-        m = self.n_basis or min(25, max(2, self.rows // 8))
-        if self.small:
-            return Stage(m, self._path[0], TIED)
-        return Stage(m, self._path[min(1, len(self._path) - 1)], FREE)
+        if not self.small:
+            return Stage(self.n_basis or 25, self._path[min(1, len(self._path) - 1)], FREE)
+        one = Stage(self.n_basis or min(FIRST, max(3, self.rows)), self._path[0], TIED)
+        # As many as rows make a Gaussian process; fewer where four stages of it take too long.
+        while one.n_basis > 25 and not self.n_basis and not self.fits(one, 0.75 * self.seconds):
+            one = one._replace(n_basis=one.n_basis // 2)
+        return one
 
     @property
     def _path(self) -> list[str]:
@@ -111,7 +116,7 @@ class Room:
         if stage.free < FREE:
             skipped = 1 if self.heteroscedastic else 2
             yield stage._replace(free=min(stage.free + skipped, FREE))
-        if larger > stage.n_basis and not self.n_basis:
+        if larger >= 1.5 * stage.n_basis and not self.n_basis:
             yield stage._replace(n_basis=larger)
         if stage.shape != "GL" and finer and stage.free == FREE:
             yield stage._replace(shape=finer[0])
@@ -167,7 +172,7 @@ def grows(s: RedshiftSettings) -> bool:
 def test_rows(s: RedshiftSettings, n: int) -> int:
     """Rows to hold out of n, where none are marked."""
     if not s.test_size:
-        return round(s.test_share * n)
+        return max(round(s.test_share * n), min(LEAST_TESTED, n // 3))
     return min(s.test_size, max(n - s.training_size - s.validation_size, n // 3))
 
 

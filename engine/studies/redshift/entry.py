@@ -34,7 +34,7 @@ ENTRY = Entry(
         features=True,
         errors=True,
         missing=True,
-        minimum_rows=60,
+        minimum_rows=17,
         target_setting="target",
     ),
     sources=(
@@ -120,7 +120,7 @@ ENTRY = Entry(
         | {
             "n_basis": 100,
             "features": "as given",
-            "robust": False,
+            "robust": "no",
             "start": "direct",
             "restarts": 1,
             "combine": "best",

@@ -3,8 +3,9 @@
 Several models of the same rows are trained side by side, each on another division of them, so that
 together they are scored on many rows that they were not trained on. A stage sets out from the best
 models so far, with one change (`capacity.Room.after`): a freer shape, freer precisions, or twice as
-many basis functions, the new ones placed where the residuals are large and no old one is near. It
-is kept where the unseen rows gain more than the noise of that gain.
+many basis functions, the new ones placed where the residuals are large and no old one is near.
+While precisions are tied, which is nearly a Gaussian process, a stage begins anew.
+It is kept where the unseen rows gain more than the noise of that gain.
 """
 
 from __future__ import annotations
@@ -161,7 +162,7 @@ class Growth:
             generator = torch.Generator().manual_seed(
                 7919 * self.seed + 101 * k + 10_007 * len(self.tried)
             )
-            if self.best:
+            if self.best and self.stage.free != TIED:
                 model = self.made(self.stage.n_basis, self.stage.shape, fold)
                 take(model, self._larger(self.best[k], fold, model, generator))
             else:
@@ -264,7 +265,7 @@ class Growth:
 def finished(growth: Growth, best: Tensors) -> tuple[list[GPz], list[float]]:
     """The models with these parameters, their weights learned from all rows, and their scores.
 
-    The noise of all is scaled to the largest density of the rows that each had not seen.
+    Means and noise of all are scaled to what the rows show that each had not seen.
 
     Args:
         growth: Whose folds say which these are.
@@ -279,13 +280,29 @@ def finished(growth: Growth, best: Tensors) -> tuple[list[GPz], list[float]]:
         unseen.append(fold.predict()[0])
         scores.append(_mean(fold.target.log_density(fold.unseen.z, unseen[-1]), fold.unseen.omega))
         models.append(model)
-    factor = noise_factor(growth.folds, unseen)
+    share, factor = signal_share(growth.folds, unseen), noise_factor(growth.folds, unseen)
     for model, fold in zip(models, growth.folds):
         r = fold.rows
         posterior = LogEvidence(model, r.X, r.y, r.omega, r.noise, growth.place).posterior()
         model.take_posterior(posterior)
+        model.weight_mean *= share
         model.b -= math.log(factor)
     return models, scores
+
+
+def signal_share(folds: list[Fold], unseen: list[GPzPrediction]) -> float:
+    """By what means are multiplied: one, unless unseen rows show that they say too much.
+
+    The least squares slope of the targets on their predictions, plus its standard error.
+    """
+    y = torch.cat([f.unseen.y for f in folds])
+    whole = GPzPrediction.join(unseen)
+    weight = torch.cat([f.unseen.omega for f in folds]) / whole.variance
+    square = float((weight * whole.mean.square()).sum())
+    if not square > 0:
+        return 1.0
+    slope = float((weight * whole.mean * y).sum()) / square
+    return min(max(slope + square**-0.5, 0.0), 1.0)
 
 
 def noise_factor(folds: list[Fold], unseen: list[GPzPrediction]) -> float:

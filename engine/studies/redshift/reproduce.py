@@ -20,7 +20,7 @@ SIZES = {"training_size": 4000, "validation_size": 1000, "test_size": 5000}
 SMALL = {"training_size": 1000, "validation_size": 250, "test_size": 1000}
 PLAIN: dict[str, Any] = {
     "features": "as given",
-    "robust": False,
+    "robust": "no",
     "start": "direct",
     "combine": "best",
     "restarts": 1,

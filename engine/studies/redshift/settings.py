@@ -14,6 +14,8 @@ SHAPES = ("GL", "VL", "GD", "VD", "GC", "VC")
 FIXED: dict[str, Any] = {
     "n_basis": 25,
     "covariance": "VC",
+    "log_target": "no",
+    "robust": "yes",
     "features": "colours",
     "restarts": 3,
     "max_steps": 240,
@@ -63,8 +65,11 @@ class RedshiftSettings(SplitSettings):
     )
     heteroscedastic = param.Boolean(True, doc="Let the noise depend on the input (eq. 3.3).")
     joint_mean = param.Boolean(True, doc="Learn a linear mean jointly with the basis (3.27).")
-    log_target = param.Boolean(
-        False, doc="Model log(target), for strictly positive targets (3.13)."
+    log_target = param.Selector(
+        default=AUTO,
+        objects=[AUTO, "yes", "no"],
+        doc="Model log(target), for strictly positive targets (3.13). auto: where a straight line "
+        "predicts the logarithm better.",
     )
     features = param.Selector(
         default=AUTO,
@@ -78,7 +83,12 @@ class RedshiftSettings(SplitSettings):
         doc="Use of <feature>_err columns: their logarithms as features, as input noise in "
         "training and prediction (5.71), or not at all.",
     )
-    robust = param.Boolean(True, doc="Limit outliers: scale by median and quartiles, then asinh.")
+    robust = param.Selector(
+        default=AUTO,
+        objects=[AUTO, "yes", "no"],
+        doc="Limit outliers: scale by median and quartiles, then asinh. auto: unless a straight "
+        "line predicts better without.",
+    )
     weights = param.Selector(
         objects=["normal", "normalised", "balanced"],
         doc="Weight of an error: equal, (1+z)^-2, or balanced over the target's range (6.3).",
@@ -129,7 +139,7 @@ class RedshiftSettings(SplitSettings):
                 "Settings 'test_share' and 'validation_share' leave too few rows to learn from; "
                 "lower one of them."
             )
-        if self.log_target and self.weights == "normalised":
+        if self.log_target == "yes" and self.weights == "normalised":
             raise BadInput(
                 "Settings 'log_target' and 'weights=normalised' exclude each other: "
                 "the logarithm already weighs errors relatively; set weights to normal or balanced."

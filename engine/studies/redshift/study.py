@@ -27,7 +27,7 @@ from scant.models.gpz.weights import balanced_weights, normal_weights, normalize
 from scant.random import restart_generator
 from scant.rivals.comparison import Comparison
 from scant.studies import intervals
-from scant.studies.auto import AUTO, CHOSEN, TRAINING_SHARE, listed, read
+from scant.studies.auto import AUTO, CHOSEN, TRAINING_SHARE, Choice, listed, read
 from scant.studies.learned_region import LearnedRegion
 from scant.studies.predicted_table import checked, with_columns
 from scant.studies.protocol import Step, Tensors, required, roles
@@ -37,7 +37,7 @@ from scant.studies.redshift.explore import answer
 from scant.studies.redshift.fitted import FittedGPz
 from scant.studies.redshift.fold import Fold, Rows
 from scant.studies.redshift.growth import Growth, finished, parameters_of, shape_of, take
-from scant.studies.redshift.preprocessing import Features
+from scant.studies.redshift.preprocessing import Features, scale_of, taming_of
 from scant.studies.redshift.report import write_report
 from scant.studies.redshift.settings import SHAPES, RedshiftSettings
 from scant.studies.split import EVERYTHING, UNUSED, VALIDATION, divide, groups, marks
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from scant.models.gpz.distributed import Processes
 
 FOUND = ("n_basis", "covariance")  # settings that training chooses
+LEAST = 12  # rows to learn from
 KNOWN = 1000  # learned rows that stay with the model, to tell rows that lie outside
 SHOWN_LIVE = 600  # test rows in a snapshot: enough to see, cheap to send
 WEIGHTS = {
@@ -69,8 +70,8 @@ class Study(TrainedStudy):
         self._configure(settings, device)
         bands = bands_of(table, settings.target)
         self.learn, self.held = self._split(table)
-        self.features = Features.fit(self.learn, bands, settings)
-        self.target = Target.fit(self._z(self.learn), settings.log_target)
+        self.features, seen = self._look(bands)
+        self.target = Target.fit(self._z(self.learn), seen["log_target"].value == "yes")
         T = torch.eye(len(self.features.names), dtype=torch.float64)
         if not self.learn[bands].isna().any(axis=None):
             T = torch.as_tensor(self.features.T)
@@ -85,8 +86,9 @@ class Study(TrainedStudy):
                 "test": len(self.held),
             },
         }
-        if settings.features == AUTO:
-            self.metadata[CHOSEN] = {"features": list(self.features.chosen)}
+        looked = {name: list(c) for name, c in seen.items() if getattr(settings, name) == AUTO}
+        if looked:
+            self.metadata[CHOSEN] = looked
         self.members: Members | None = None
 
     def _configure(self, settings: RedshiftSettings, device: torch.device) -> None:
@@ -105,7 +107,7 @@ class Study(TrainedStudy):
     def _split(self, table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Rows to learn from (validation first, then training), and test rows."""
         s = self.settings
-        if s.log_target and (table[s.target] <= 0).any():
+        if s.log_target == "yes" and (table[s.target] <= 0).any():
             row = int(np.flatnonzero(table[s.target].to_numpy() <= 0)[0])
             raise BadInput(
                 f"Column {s.target!r} holds {table[s.target].iloc[row]:g} in row {row + 2}, but "
@@ -135,11 +137,11 @@ class Study(TrainedStudy):
         train, wanted = rows.train, 0 if s.refit == EVERYTHING else s.training_size
         if wanted:
             train = train[: learned(s, len(train) + len(rows.validation))[0]]
-        if len(train) + len(rows.validation) < 30:
+        if len(train) + len(rows.validation) < LEAST:
             raise BadInput(
                 f"Only {len(train) + len(rows.validation)} rows are left to learn from; at least "
-                "30 are needed. Bring more rows, or set incomplete=use to learn from rows with "
-                "missing values."
+                f"{LEAST} are needed. Bring more rows, or set incomplete=use to learn from rows "
+                "with missing values."
             )
         if len(train) < wanted:
             self.notes.append(
@@ -162,6 +164,22 @@ class Study(TrainedStudy):
 
     def _z(self, table: pd.DataFrame) -> Float[Tensor, " n"]:
         return torch.tensor(table[self.settings.target].to_numpy(float))
+
+    def _look(self, bands: list[str]) -> tuple[Features, dict[str, Choice]]:
+        """The inputs, and what the table says of settings that concern its columns."""
+        s, z = self.settings, self._z(self.learn).numpy()
+        features = Features.fit(self.learn, bands, s)
+        seen = {"features": features.chosen, "log_target": Choice("no", "as the weights need it")}
+        if s.log_target != AUTO:
+            seen["log_target"] = Choice(s.log_target, "")
+        elif s.weights != "normalised":
+            seen["log_target"] = scale_of(features.inputs(self.learn).numpy(), z)
+        if s.robust == AUTO:
+            plain = Features.fit(self.learn, bands, s, robust=False)
+            inputs = (f.inputs(self.learn).numpy() for f in (features, plain))
+            seen["robust"] = taming_of(*inputs, z, seen["log_target"].value == "yes")
+            features = features if seen["robust"].value == "yes" else plain
+        return features, seen
 
     def _rows(self, restart: int) -> tuple[Tensor, Tensor]:
         """Training and validation rows of a restart: an average sees all rows in turn."""
