@@ -119,8 +119,8 @@ def chosen(
                 weights = vectors @ (damped[:, None] * turned)
                 error = weights / (vectors**2 @ damped)[:, None]
                 errors[i, j] += (error**2).mean() / scale
-    best, at = np.unravel_index(errors.argmin(), errors.shape)
-    return forms[int(best)]._replace(noise=NOISES[int(at)])
+    best, least = divmod(int(errors.argmin()), len(NOISES))
+    return forms[best]._replace(noise=float(NOISES[least]))
 
 
 def _some(n: int) -> Int[np.ndarray, " m"]:

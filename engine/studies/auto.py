@@ -31,9 +31,6 @@ Choices = Mapping[str, Choice]
 class AutoInteger(param.Integer):
     """A whole number, or `auto`."""
 
-    def __init__(self, default: Any = AUTO, **options: Any) -> None:
-        super().__init__(default=default, **options)
-
     def _validate(self, val: Any) -> None:
         if val != AUTO:
             super()._validate(val)
@@ -41,9 +38,6 @@ class AutoInteger(param.Integer):
 
 class AutoNumber(param.Number):
     """A number, or `auto`."""
-
-    def __init__(self, default: Any = AUTO, **options: Any) -> None:
-        super().__init__(default=default, **options)
 
     def _validate(self, val: Any) -> None:
         if val != AUTO:
