@@ -52,7 +52,7 @@ def predict(
         typer.echo(note, err=True)
     if made.outside:
         typer.echo(
-            f"{made.outside:,} of {made.rows:,} rows lie outside what was learned (column "
+            f"{made.outside:,} of {made.rows:,} rows lie outside the training data (column "
             "'outside'); their predictions are extrapolations.",
             err=True,
         )

@@ -34,7 +34,7 @@ from scant.store import UPLOAD_DAYS, StoreTrouble
 from scant.studies import Entry
 from scant.studies.suits import Suit, better, of_images
 from scant.tables.choices import OUT, choose
-from scant.tables.column_matching import schema_names
+from scant.tables.column_matching import schema_names, with_identifiers
 from scant.tables.encoding import LIMIT_BYTES
 from scant.tables.formats import files
 from scant.tables.images.image_table import SIDE, image_folders, is_archive, read_image_table
@@ -323,7 +323,7 @@ class Upload:
             table = whole or read_table(
                 content, page.entry.table, name=name, mapping=mapping, target=target, **answers
             )
-            frame = table.frame
+            frame = with_identifiers(table, page.entry.table)
             if target in frame:  # first, by which the list of sources knows it
                 frame = frame[[target, *(n for n in frame if n != target)]]
             made: str = page.service.store.add_upload(

@@ -180,7 +180,7 @@ def shown(
     return DataView(plot, feed)
 
 
-def put(source: Any, **columns: object) -> None:
+def update_source(source: Any, **columns: object) -> None:
     """Set columns: numbers are patched in place where length and words are the same as before.
 
     Numbers travel as float32 bytes; a patch keeps the visitor's selection. Only columns that have
@@ -194,7 +194,7 @@ def put(source: Any, **columns: object) -> None:
         source.data = arrays
         return
     changed = {
-        k: [(slice(0, len(v)), brief(v))]
+        k: [(slice(0, len(v)), encode(v))]
         for k, v in arrays.items()
         if k not in labels and not np.array_equal(v, source.data[k], equal_nan=True)
     }
@@ -202,7 +202,7 @@ def put(source: Any, **columns: object) -> None:
         source.patch(changed)
 
 
-def brief(values: np.ndarray) -> Any:
+def encode(values: np.ndarray) -> Any:
     """A few numbers as a list, for one message; many as bytes, which travel in two of their own."""
     return values.tolist() if len(values) <= FEW else values
 

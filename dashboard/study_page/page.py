@@ -50,7 +50,7 @@ from scant.studies import Entry, entry
 # Of the query; the rest are settings.
 OWN_PARAMETERS = {"run", "present", "theme", "data", "compare", "hash", "file", *lesson.PARAMETERS}
 
-FAULT = "That did not work; the reason is in the server's log."
+FAULT = "An error occurred; the server's log has the reason."
 
 log = logging.getLogger(__name__)
 
@@ -390,7 +390,7 @@ class StudyPage:
         def submitted(run: str) -> None:
             self._submitted(run)
             self.list.tick([before.id, run])
-            self.say("This run trains beside the one before; Runs, below, compares the two.")
+            self.say("This run trains beside the previous one; the section Runs compares them.")
 
         self.background(
             self.submit({**before.record.settings, **changed}, before.record.data), submitted

@@ -88,8 +88,7 @@ def open_table(
     """
     target = getattr(settings, entry.table.target_setting) if entry.table.target_setting else None
     if isinstance(data, pd.DataFrame):
-        read = _read_again(data, read_frame(data, entry.table, target=target, **reading))
-        return _with_groups(read, settings)
+        return reopen_table(entry, data, settings, **reading).frame
     source = _source(entry, data)
     if source is None:
         return _read_file(*path_and_part(str(data)), entry, settings, target, reading)
@@ -103,6 +102,16 @@ def open_table(
         return _read_file(path, "", entry, settings, target, reading)
     frame = _generator(source)(settings)
     return read_frame(frame, entry.table, name=f"the data set {source.name!r}", target=target).frame
+
+
+def reopen_table(
+    entry: Entry, data: pd.DataFrame, settings: Any, **reading: Unpack[Answers]
+) -> Table:
+    """A data frame as `open_table` reads it, with what is left out of it. Raises as that does."""
+    setting = entry.table.target_setting
+    target = getattr(settings, setting) if setting else None
+    read = _read_again(data, read_frame(data, entry.table, target=target, **reading))
+    return replace(read, frame=_with_groups(read, settings))
 
 
 def open_to_predict(entry: Entry, path: Path, settings: Any) -> pd.DataFrame:

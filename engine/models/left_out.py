@@ -119,8 +119,8 @@ def chosen(
                 weights = vectors @ (damped[:, None] * turned)
                 error = weights / (vectors**2 @ damped)[:, None]
                 errors[i, j] += (error**2).mean() / scale
-    i, j = np.unravel_index(errors.argmin(), errors.shape)
-    return forms[i]._replace(noise=NOISES[j])
+    best, least = divmod(int(errors.argmin()), len(NOISES))
+    return forms[best]._replace(noise=float(NOISES[least]))
 
 
 def _some(n: int) -> Int[np.ndarray, " m"]:

@@ -140,9 +140,9 @@ def _with_rivals(
         start = time.monotonic()
         try:
             if halted():
-                raise BadInput("the run was asked to end.")
+                raise BadInput("the run was stopped.")
             if start - begun > budget:
-                raise BadInput("the others had used the time.")
+                raise BadInput("the time for comparisons was used up.")
             found[rival.name] = _answer(rival, c)
         except Exception as error:  # of code that is not ours; the run is not to be lost by it
             reason = next(iter(str(error).splitlines()), type(error).__name__)

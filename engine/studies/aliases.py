@@ -7,6 +7,17 @@ from typing import Any
 
 STUDIES = {"events": "multiview"}
 
+# Headings of figures in the links of lessons, as `slug` writes them.
+HEADINGS = {
+    "how-much-of-its-doubt-is-its-own": "uncertainty-of-the-classes",
+    "replicas-seen-and-never-taken": "replicas-observed-and-missing",
+    "the-pool-and-what-it-was-asked": "the-pool-and-its-queries",
+    "what-it-would-ask-next": "next-queries",
+    "what-the-averages-give-away": "posterior-mean-and-deviation",
+    "where-to-draw-the-line": "decision-threshold",
+    "which-characters-are-taken-for-which": "confused-characters",
+}
+
 # By study: the name of 0.1.0 and today's.
 SETTINGS: dict[str, dict[str, str]] = {
     "aggregation": {"optimiser": "optimizer", "standardise": "standardize"},

@@ -280,11 +280,12 @@ def content_hash(frame: pd.DataFrame) -> str:
     blocks: dict[str, np.ndarray] = {}
     if frame.shape[1] >= _MANY:  # at once, as `_frame` made them
         numbers = frame.select_dtypes(np.float64)
-        blocks = dict(zip(numbers, numbers.to_numpy().T))
+        blocks = dict(zip(map(str, numbers), numbers.to_numpy().T))
     for column in frame.columns:
-        values = blocks[column] if column in blocks else frame[column].to_numpy()
+        values = blocks.get(str(column))
+        values = frame[column].to_numpy() if values is None else values
         if values.dtype == np.float64:
-            digest.update(np.ascontiguousarray(values))
+            digest.update(np.ascontiguousarray(values).data)
         else:
             cells = ("\x00" if pd.isna(v) else str(v) for v in values)
             digest.update("\x1f".join(cells).encode("utf-8", errors="surrogatepass"))

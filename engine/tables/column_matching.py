@@ -6,7 +6,8 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 
-from scant.tables.schema import Column, ColumnPreview, TableSchema
+import pandas as pd
+from scant.tables.schema import Column, ColumnPreview, Table, TableSchema
 
 _REMEMBERED = 50_000  # headers; a wide table asks for each of them many times
 _ERROR_WORDS = {"err", "error", "e", "unc", "uncertainty", "sigma", "sig", "std", "sd"}
@@ -165,6 +166,17 @@ def error_base(name: str, by_key: Mapping[str, str]) -> str | None:
 def is_identifier(name: str) -> bool:
     """Does a column of that name number the rows?"""
     return key(name) in _IDENTIFIERS or bool(_ID_WORDS & set(words(name)))
+
+
+def with_identifiers(table: Table, schema: TableSchema) -> pd.DataFrame:
+    """The frame of a table and the identifiers beside it, which reading it again leaves out again.
+
+    Predictions of the table carry them, so that its owner can tell the rows apart.
+    """
+    names = [str(n) for n in table.ignored if n not in table.frame and is_identifier(str(n))]
+    again = suggest([*map(str, table.frame), *names], schema) if names else {}
+    beside = {n: table.ignored[n] for n in names if again[n] in ("", n)}
+    return table.frame.assign(**beside) if beside else table.frame
 
 
 @lru_cache(_REMEMBERED)

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any, cast
 
 import pandas as pd
 from scant.errors import BadInput
@@ -170,7 +171,7 @@ def _blocks(path: Path, part: str) -> Iterator[tuple[str, float, tuple[str, ...]
     with files.opened(path, part) as opened:
         notes = opened.notes
         try:
-            with io.TextIOWrapper(opened.stream, encoding, newline="") as lines:
+            with io.TextIOWrapper(cast(Any, opened.stream), encoding, newline="") as lines:
                 while text := lines.read(_CHARACTERS):
                     text += _line(lines, path.name)
                     # A cell may have line breaks in it; a quotation mark may stand alone.

@@ -128,7 +128,7 @@ class _Loop:
                 yield Finished(State.PAUSED, f"After step {at.step}; resume goes on from there.")
                 return
             if control.wish == "stop":
-                reason = f"After step {at.step}, as asked; the best so far is kept."
+                reason = f"After step {at.step}, as requested; the best step is kept."
                 yield from self.finalize(State.STOPPED, reason)
                 return
             if not self.begun:
@@ -389,14 +389,14 @@ def _clone(tensors: Tensors) -> Tensors:
     return {k: v.detach().clone().contiguous() for k, v in tensors.items()}
 
 
-def choose_device(wish: str = "auto") -> torch.device:
-    """The device that `wish` ("auto", "cpu", "cuda") comes to on this machine.
+def choose_device(device: str = "auto") -> torch.device:
+    """The device that `device` ("auto", "cpu", "cuda") comes to on this machine.
 
     Raises:
         BadInput: CUDA was asked for and there is none.
     """
-    if wish == "auto":
-        wish = "cuda" if torch.cuda.is_available() else "cpu"
-    if wish == "cuda" and not torch.cuda.is_available():
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    if device == "cuda" and not torch.cuda.is_available():
         raise BadInput("There is no CUDA device here; ask for device cpu, or auto.")
-    return torch.device(wish)
+    return torch.device(device)

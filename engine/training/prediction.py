@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import torch
-from scant.data_sources.open import open_table, path_and_part
+from scant.data_sources.open import open_table, path_and_part, reopen_table
 from scant.errors import BadInput
 from scant.studies import Entry, Settings, entry
 from scant.studies.predicted_columns import ROLE, FilePrediction, data_dictionary, plain
@@ -43,7 +43,7 @@ class PredictedFile:
         path: The file.
         dictionary: The data dictionary beside it.
         rows: Of the file.
-        outside: Those that lie outside what was learned.
+        outside: Those that lie outside the training data.
         notes: What was inferred of the table, or looks suspicious.
     """
 
@@ -292,8 +292,8 @@ def predict_upload(study: FittedStudy, name: str, content: bytes) -> FilePredict
 def predict_own(study: FittedStudy, data: str, table: bytes | None) -> bytes:
     """The table that a run was trained on, predicted: a ZIP with what each row was for.
 
-    Columns are those of the table without pixels and pictures, `role`, and the study's own. A study
-    that draws a map puts all of its tasks beside it.
+    Columns are those of the table without pixels and pictures, its identifiers, `role`, and the
+    study's own. A study that draws a map adds the map of all of its tasks.
 
     Args:
         study: Of the run, fitted.
@@ -305,8 +305,12 @@ def predict_own(study: FittedStudy, data: str, table: bytes | None) -> bytes:
     """
     spec = entry(study.settings.study)
     settings = study.settings
-    own = None if table is None else pd.read_parquet(io.BytesIO(table), use_threads=False)
-    frame = open_table(spec, data if own is None else own, settings)
+    if table is None:
+        frame, beside = open_table(spec, data, settings), pd.DataFrame()
+    else:
+        stored = pd.read_parquet(io.BytesIO(table), use_threads=False)
+        read = reopen_table(spec, stored, settings)
+        frame, beside = read.frame, read.ignored
     roles = study_class(spec.name)(settings, frame, torch.device("cpu")).roles
     told = study.predict(frame)
     given = plain(spec.table, [str(c) for c in frame])
@@ -314,13 +318,14 @@ def predict_own(study: FittedStudy, data: str, table: bytes | None) -> bytes:
     columns = {ROLE: roles, **{str(name): added[name].to_numpy() for name in added}}
     mapping = study.metadata.get(READING, {}).get("mapping", {})
     mine = frame[given].rename(columns={to: header for header, to in mapping.items()})
+    mine = mine.assign(**{str(n): beside[n] for n in beside if n not in mine})
     whole = with_columns(mine, columns)
     files = {"predictions.csv": _csv(whole)}
     every = [str(c) for c in whole]
     if hasattr(study, "map") and len(drawn := study.map()):
         files["map.csv"] = _csv(drawn)
         every += [str(c) for c in drawn if c not in every]
-    words = data_dictionary(spec, list(mine), every, _header(spec, study))
+    words = data_dictionary(spec, [str(c) for c in mine], every, _header(spec, study))
     return _zipped({**files, COLUMNS: words.encode()})
 
 

@@ -30,7 +30,7 @@ from scant.dashboard.study_page.views import PageViews
 from scant.studies.genes.settings import MODELS
 
 STORY, EQUATIONS = read_prose(__package__)
-PICTURE = "Replicas, seen and never taken"
+PICTURE = "Replicas, observed and missing"
 LATENT = "Where the outputs lie"
 TOGETHER = "How the outputs go together"
 LEVELS = "What each level explains"

@@ -11,7 +11,7 @@ from scant.dashboard.plots.base import PlotView
 from scant.dashboard.plots.coregionalization_grid import HintonGrid
 from scant.dashboard.study_page.context import PageContext
 from scant.dashboard.study_page.widgets import stacked
-from scant.studies.auto import read
+from scant.studies.auto import used
 from scant.studies.omniglot.settings import BLOCK
 
 ASIDE = (
@@ -44,8 +44,7 @@ class Zoom(PlotView):
         """Take the run's outputs, and show the matrix that counts most."""
         assert run.report is not None
         self._run, self._quiet = run, True
-        used = {**run.record.settings, **{n: c.value for n, c in read(run.metadata).items()}}
-        count = int(used["n_latent"])
+        count = int(used(run.record.settings, run.metadata)["n_latent"])
         first = int(run.report.arrays["latent"][0])
         options = {f"B{q + 1}": q for q in range(count)}
         self.latent.param.update(options=options, value=first, disabled=False)

@@ -68,7 +68,7 @@ def views(page: PageContext) -> PageViews:
         steps=(
             ("Prediction against truth", "Every dot is a held-out galaxy."),
             ("Where the uncertainty comes from", "Which part would more galaxies reduce?"),
-            ("Probability integral transform", "Is the stated uncertainty true?"),
+            ("Probability integral transform", "Is the predicted uncertainty correct?"),
             ("Bands missing", "Each missing band costs accuracy, but less than filling in does."),
             (bands.title, "Guess first: how much larger is the error without the u band?"),
             (kept.title, "How accurate are the most certain predictions?"),

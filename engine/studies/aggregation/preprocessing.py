@@ -12,7 +12,13 @@ from jaxtyping import Bool, Float, Int
 from scant.errors import BadInput
 from scant.kernels.box_average.support import boxes
 from scant.models.mtgpa.prior import Data
-from scant.studies.aggregation.settings import MOST_EXACT, MOST_LATENT, AggregationSettings
+from scant.studies.aggregation.settings import (
+    MOST_EXACT,
+    MOST_KNOWN,
+    MOST_LATENT,
+    MOST_LEARNED,
+    AggregationSettings,
+)
 from scant.studies.aggregation.table import Supports, check_values, of
 from scant.studies.auto import AUTO
 from scant.studies.predicted_table import words
@@ -150,8 +156,21 @@ def exact(settings: AggregationSettings, kinds: list[str], rows: int, points: bo
             f"points alone) and all rows at once; here it meets {met[0]}. Choose auto or "
             "variational."
         )
-    quick = rows <= MOST_EXACT and not met
+    quick = rows <= (MOST_KNOWN if settings.kernel == AUTO else MOST_EXACT) and not met
     return settings.inference == "exact" or (settings.inference == "auto" and quick)
+
+
+def learned(s: AggregationSettings, data: Data) -> Data:
+    """The rows that an exact model's hyperparameters are learned from: all, or some of each task.
+
+    Where the kernel is `auto`; with one that was chosen all are taken.
+    """
+    n = len(data.y)
+    if s.kernel != AUTO or n <= MOST_EXACT:
+        return data
+    order = torch.as_tensor(np.random.default_rng(s.seed).permutation(n)).to(data.task.device)
+    parts = [order[data.task[order] == t] for t in data.task.unique()]
+    return data.at(torch.cat([p[: -(-len(p) * MOST_LEARNED // n)] for p in parts]).sort().values)
 
 
 def named(text: str, observed: Supports) -> dict[str, str]:

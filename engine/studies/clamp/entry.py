@@ -239,7 +239,7 @@ ENTRY = Entry(
             reason (k) [words] why each is asked about
             p (n) [probability] of every row
             evidence (1) [nats] log evidence of the labels; NaN without any
-            f1 (1) [1] on the held-out patches; of the labels themselves by cross-validation where
+            f1 (1) [1] on the held-out patches; of the training labels by cross-validation where
                 none is held out; NaN where neither can be
             precision (1) [1] likewise
             recall (1) [1] likewise
@@ -302,6 +302,8 @@ ENTRY = Entry(
         "it, the amplitude diverges when a few labels are separable.",
         "Laplace's approximation is cubic in the number of labels: a thousand are fast, five "
         "thousand are not.",
+        "On ten draws of the demonstration (data seeds 0 to 9), F1 of the patches was 0.43 to "
+        "0.74, median 0.65, with 80 to 200 labels; the recorded draw has 0.63 with 190.",
     ),
     objective="log marginal likelihood (nats a label)",
     score="F1 of the validation patches (0 to 1)",

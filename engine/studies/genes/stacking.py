@@ -22,15 +22,15 @@ def members(s: GenesSettings, outputs: int, rows: int) -> list[GenesSettings]:
     if s.model != "stack":
         return [s] * s.restarts
     many = outputs > 1
-    wanted = [
-        ("independent", {}),
-        ("hgp", {}),
+    wanted: list[tuple[str, dict[str, int], bool]] = [
+        ("independent", {}, True),
+        ("hgp", {}, True),
         ("dhgp", {}, many),
         ("hlmc", {"n_latent_dims": 1}, many),
         ("hmogp-lv", {}, many),
         ("hlmc", {"n_latent_dims": 2}, outputs > 2 and rows <= models.MOST_ROWS / 2),
     ]
-    return [_changed(s, model=w[0], **w[1]) for w in wanted if all(w[2:])]
+    return [_changed(s, model=model, **sizes) for model, sizes, fits in wanted if fits]
 
 
 def called(s: GenesSettings) -> str:

@@ -99,6 +99,7 @@ class Study(TrainedStudy):
             return elbo
         if self.trainer.steps % WHOLE_EVERY != 1:
             return self.bound
+        assert not isinstance(self.model, Stack), "a stack is made of models that are trained"
         with torch.no_grad():
             return float(self.model.elbo()) / self.n_rows
 

@@ -48,8 +48,8 @@ def answer(fitted: FittedMitosis, question: str, query: dict[str, Any]) -> dict[
     if question == "imbalance":
         return imbalanced(fitted, query)
     raise BadInput(
-        f"Nothing is known of {question!r}; ask 'decode', 'place', 'row', 'generate', 'redraw' or "
-        "'imbalance'."
+        f"There is no question {question!r}; there are 'decode', 'place', 'row', 'generate', "
+        "'redraw' and 'imbalance'."
     )
 
 

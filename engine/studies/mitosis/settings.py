@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import param
 from scant.errors import BadInput
 from scant.studies.auto import AUTO, AutoInteger
@@ -11,7 +13,7 @@ MODELS = {"sclvm": "SCLVM", "bgplvm": "BGPLVM + SVM", "dgplvm": "DGPLVM + SVM"}
 PRIORS = ["as in training", "as in the table", "even"]
 OURS = "this run"  # of methods, where a GP classifier tells the classes too
 LATENT, GP, BOTH = "latent variables", "GP", "both"
-FIXED = {  # what presets begin from: sizes that were chosen on images of cells
+FIXED: dict[str, Any] = {  # what presets begin from: sizes that were chosen on images of cells
     "model": "sclvm",
     "classifier": LATENT,
     "n_shared_dims": 2,

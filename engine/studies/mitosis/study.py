@@ -240,7 +240,7 @@ class Study(TrainedStudy):
         study.chances = Classifier.of_latent(latent)
         gp, mixed = (arrays(tensors, f"rows.{p}.") for p in ("gp", "mixed"))
         if gp:
-            numbers = {k: v if k == "prior" else float(v) for k, v in mixed.items()}
+            numbers: dict[str, Any] = {k: v if k == "prior" else float(v) for k, v in mixed.items()}
             study.chances = Classifier(latent, SoftmaxMixture.of_arrays(gp), **numbers)
         return study
 

@@ -191,6 +191,9 @@ ENTRY = Entry(
         "The published bound omits the entropy of the inducing outputs, so it has no maximum: "
         "under L-BFGS the noise diverges and F1 falls. Here a decaying step size ends the run; the"
         " publication stops after a hundred steps at one rate.",
+        "By default the predictions of own tables are an average with an exact GP and a linear "
+        "model, which is not in the publication. Neurons and their influence are the network's "
+        "alone.",
         "A neuron goes flat if its view adds nothing to the others. In the demonstration half of "
         "them do: a support vector machine on the texture alone, or on most views of the previous "
         "frame, also finds hardly any event.",
@@ -198,6 +201,9 @@ ENTRY = Entry(
         "F1 of averaged kernels 0.83, 0.87, 0.87, 0.83 and 0.88: equal, whereas DFGP is better in "
         "the publication. Its probabilities are better calibrated (mean ECE 0.028 against 0.047).",
         "Histograms of oriented gradients replace the publication's SIFT features.",
+        "On ten draws of the demonstration (data seeds 0 to 9), F1 was 0.74 to 0.87, median "
+        "0.82, and the mean log probability -0.37 to -0.21 nats, median -0.32; the recorded "
+        "draw has 0.84, and its log probability is the best of the ten.",
     ),
     objective="bound (nats a row)",
     score="bound (nats a row)",

@@ -41,7 +41,7 @@ def answer(fitted: FittedMultiview, question: str, query: dict[str, Any]) -> dic
     if question == "scarcity":
         return curve(data, query)
     raise BadInput(
-        f"Nothing is known of {question!r}; ask 'views', 'row', 'patient' or 'scarcity'."
+        f"There is no question {question!r}; there are 'views', 'row', 'patient' and 'scarcity'."
     )
 
 

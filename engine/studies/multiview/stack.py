@@ -105,6 +105,7 @@ class Members:
         )
 
     def _logistic(self, views: list[np.ndarray]) -> Float[np.ndarray, " n"]:
+        assert isinstance(self.line, GridSearchCV)
         return np.asarray(self.line.predict_proba(np.hstack(views))[:, 1])
 
 

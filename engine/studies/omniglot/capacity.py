@@ -11,6 +11,7 @@ from scant.studies.split import SplitCounts, planned
 
 SHARE = 0.4  # of a time budget, for training; the rest is for calibration, report and rivals
 MOST_LATENT = 16
+MOST_ROWS = 2000  # of an output, that the exact GP beside the model learns from
 INDUCING = (100, 60, 40, 30, 20, 10)
 ROWS = 100  # of a step, of all outputs
 STEPS = (100, 600)  # at least; beyond the last, more change nothing
@@ -49,11 +50,13 @@ def estimate(
     n = parts(s, rows, counts).train
     step, held = _step(s, n, outputs, columns, counts)
     steps = until_rest(s.max_steps, s.patience, 0.6) * s.restarts * 1.1
+    others = 0.5
     if s.calibrate and n <= 4000:
         steps += 0.8 * min(s.max_steps, 400)
-    others = 0.5
     if s.baselines:
         others = 1.0 if n > 2000 or outputs > 6 else 500 * (0.0055 + 0.1 * step)
+    if s.stack and s.calibrate and n <= 4000:
+        others += 1.0 + 5e-10 * outputs * min(n / outputs, MOST_ROWS) ** 3
     return 0.5 + steps * step + others, 550e6 + 32.0 * rows * min(columns, 2000) + held
 
 

@@ -154,6 +154,9 @@ ENTRY = Entry(
     limits=(
         "One temperature for all classes calibrates the probabilities, which is not in the "
         "publication; the other classifiers have none.",
+        "By default the probabilities of own tables are an average with an exact GP and a linear "
+        "classifier of each output, which is not in the publication; up to 4,000 training rows. "
+        "What classes share, patches and maps are those of the model alone.",
         "Each row belongs to a known output and competes among its classes: the model does not "
         "predict the alphabet of a character.",
         "The bound on the log likelihood is loose for many uncertain classes; the predicted "
@@ -161,6 +164,8 @@ ENTRY = Entry(
         "Images have at most 105 pixels a side and are black and white by default; the publication"
         " subsamples pixels where Scant averages over area.",
         "Predictions have one column per class up to 500 classes.",
+        "On ten draws of the demonstration (data seeds 0 to 9), recall was 0.65 to 0.81, median"
+        " 0.71; the recorded draw has 0.66.",
     ),
     objective="estimate of the bound from a batch (nats a row)",
     score="bound (nats a row)",

@@ -40,7 +40,9 @@ def answer(fitted: FittedOmniglot, question: str, query: dict[str, Any]) -> dict
         return block(fitted, query)
     if question == "shots":
         return shots(fitted, query)
-    raise BadInput(f"Nothing is known of {question!r}; ask 'draw', 'response', 'block' or 'shots'.")
+    raise BadInput(
+        f"There is no question {question!r}; there are 'draw', 'response', 'block' and 'shots'."
+    )
 
 
 def drawn(data: Prepared, pixels: Any) -> Float[np.ndarray, " v"]:

@@ -42,7 +42,7 @@ def chosen(s: OmniglotSettings, observed: Characters) -> tuple[Characters, Int[n
     if lonely:
         name, own = outputs[lonely[0]], classes[lonely[0]]
         raise BadInput(
-            f"Output {name!r} has only one class ({listed(own)}), and one class is no choice; add "
+            f"Output {name!r} has only one class ({listed(own)}), and two are needed; add "
             "rows of another, or leave the output out."
         )
     result = replace(observed.take(places), outputs=outputs, classes=classes[: len(outputs)])

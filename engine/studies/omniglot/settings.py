@@ -92,8 +92,8 @@ class OmniglotSettings(SplitSettings):
     batch_size = AutoInteger(
         AUTO,
         bounds=(1, 100_000),
-        doc="Rows of each output per step, drawn at random each time; auto: 50, or 200 of a single "
-        "output.",
+        doc="Rows of each output per step, drawn at random each time; auto: 100 of all outputs "
+        "together, and at least 20 of each.",
     )
     sampled_classes = param.Integer(
         0,
@@ -147,8 +147,8 @@ class OmniglotSettings(SplitSettings):
             )
         if self.n_classes == 1:
             raise BadInput(
-                "Setting 'n_classes' is 1, and one class is no choice; set it to 2 or more, or to "
-                "0 for all."
+                "Setting 'n_classes' is 1, and a classifier needs two classes; set it to 2 or "
+                "more, or to 0 for all."
             )
         if self.model == "mg-m" and self.covariance != COVARIANCES[0]:
             raise BadInput(

@@ -20,11 +20,11 @@ from jaxtyping import Float, Int
 from scant.inference import stacking
 from scant.likelihoods.softmax_average import MOGPARPrediction
 from scant.models.left_out import Form, Indicators, chosen
+from scant.studies.omniglot.capacity import MOST_ROWS
 from scant.studies.omniglot.prepared import Prepared
 from scipy.special import entr
 from sklearn.linear_model import LogisticRegression
 
-MOST_ROWS = 2000  # of an output, that an exact GP learns from
 MOST_NUMBERS = 5e7  # rows x features x classes, up to which straight lines take part
 SEARCHED = 3  # outputs, of the most rows, that choose the kernel
 NAMES = ("model", "exact GP", "linear classifier", "shares of the classes")

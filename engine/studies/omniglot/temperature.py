@@ -40,7 +40,7 @@ def find(data: Prepared, model: models.Model) -> tuple[float, str, Stack | None]
     if len(left) < fewest:
         return (
             1.0,
-            "Probabilities have no temperature: there are too few rows to find one by.",
+            "Probabilities have no temperature: there are too few rows to estimate one.",
             None,
         )
     if len(data.train) > MOST_ROWS:
@@ -73,7 +73,7 @@ def find(data: Prepared, model: models.Model) -> tuple[float, str, Stack | None]
     bounds = (math.log(coldest), math.log(HOTTEST))
     result = minimize_scalar(cost, bounds=bounds, method="bounded", options={"xatol": 0.01})
     value = float(math.exp(result.x))
-    stack = None
+    stack: Stack | None = None
     if s.stack:
         told = chances(float(result.x)).cpu().numpy()
         stack = Stack.weighed(data, data.train[order], first, told)

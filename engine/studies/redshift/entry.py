@@ -140,6 +140,9 @@ ENTRY = Entry(
         "publication; the preset 'as published' switches them off.",
         "A Gaussian mixture fitted by EM to all training rows fills in missing bands; the "
         "publication uses the centers and covariances of the basis functions.",
+        "On ten draws of the demonstration (data seeds 0 to 9), RMSE was 0.068 to 0.079, median"
+        " 0.075, and the mean log-likelihood 1.54 to 1.60, median 1.58; the recorded draw has "
+        "0.074 and 1.58.",
     ),
     objective="log marginal likelihood (nats a row)",
     estimate=estimate,

@@ -92,8 +92,8 @@ class Growth:
         for fold in self.folds:
             elbo += fold.trainer.step()
             total += fold.trainer.log_evidence.total_omega
-            score, warnings = fold.score()
-            rows.append(score)
+            densities, warnings = fold.score()
+            rows.append(densities)
             said += warnings
         self.notes = said
         self.steps += 1
@@ -286,7 +286,7 @@ def finished(growth: Growth, best: Tensors) -> tuple[list[GPz], list[float]]:
         posterior = LogEvidence(model, r.X, r.y, r.omega, r.noise, growth.place).posterior()
         model.take_posterior(posterior)
         model.weight_mean *= share
-        model.b -= math.log(factor)
+        model.b.sub_(math.log(factor))
     return models, scores
 
 

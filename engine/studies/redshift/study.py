@@ -176,8 +176,8 @@ class Study(TrainedStudy):
             seen["log_target"] = scale_of(features.inputs(self.learn).numpy(), z)
         if s.robust == AUTO:
             plain = Features.fit(self.learn, bands, s, robust=False)
-            inputs = (f.inputs(self.learn).numpy() for f in (features, plain))
-            seen["robust"] = taming_of(*inputs, z, seen["log_target"].value == "yes")
+            tamed, own = (f.inputs(self.learn).numpy() for f in (features, plain))
+            seen["robust"] = taming_of(tamed, own, z, seen["log_target"].value == "yes")
             features = features if seen["robust"].value == "yes" else plain
         return features, seen
 

@@ -16,6 +16,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import scant
+import torch
+from scant import hardware
 from scant.dashboard.cli.main import app
 from scant.data_sources.open import sample
 from scant.events import Finished, Progress, State
@@ -126,6 +128,18 @@ def test_the_command_line_and_a_notebook_run_the_same_code(tmp_path: Path) -> No
     steps = [e for e in scant.fit("toy", max_steps=12, seed=7) if isinstance(e, Progress)]
     trace = pd.read_csv(out / "trace.csv", float_precision="round_trip")
     assert trace["elbo"].tolist() == [e.elbo for e in steps]
+
+
+def test_a_fit_takes_as_many_threads_here_as_on_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last digits of sums depend on them."""
+    before = torch.get_num_threads()
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setattr(hardware, "cores", lambda: 12)
+    try:
+        assert command("fit", "toy", *sets(max_steps=1)).exit_code == 0
+        assert torch.get_num_threads() == 12 // hardware.default_workers(12) == 4
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_json_on_stdout_is_json_and_nothing_else() -> None:

@@ -21,8 +21,10 @@ FAST = {"n_basis": 5, "max_steps": 4, "restarts": 1}
 
 def galaxies(n: int = 400) -> pd.DataFrame:
     rng = np.random.default_rng(0)
-    u, g = rng.normal(size=(2, n))
-    return pd.DataFrame({"z": 0.5 + 0.1 * u, "u": u, "g": g, "night": np.arange(n) // 10})
+    u, g, noise = rng.normal(size=(3, n))
+    return pd.DataFrame(
+        {"z": 0.5 + 0.1 * u + 0.02 * noise, "u": u, "g": g, "night": np.arange(n) // 10}
+    )
 
 
 def test_shares_are_drawn_by_the_seed_and_nothing_is_lost() -> None:

@@ -15,10 +15,12 @@ from scant.errors import BadInput
 from scant.studies import entry
 from scant.studies.protocol import FittedStudy
 from scant.tables import pieces
+from scant.tables.column_matching import with_identifiers
 from scant.tables.csv_parser import parse
 from scant.tables.formats import columnar, files, registry
+from scant.tables.read import read_table
 from scant.training import prediction
-from scant.training.prediction import predict_file, predict_upload
+from scant.training.prediction import predict_file, predict_own, predict_upload
 
 from tests.paths import TEMPLATES
 
@@ -225,3 +227,49 @@ def test_patients_are_predicted_from_all_their_rows_wherever_they_stand(
     for column in ("median", "lo80", "std_model"):
         np.testing.assert_allclose(told[column], whole[column], rtol=1e-5)
     assert "time" in {c.name for c in entry("multiview").table.columns}
+
+
+def stored(rows: pd.DataFrame, study: str) -> bytes:
+    """A table as the wizard stores it."""
+    schema = entry(study).table
+    read = read_table(rows.to_csv(index=False).encode(), schema)
+    return with_identifiers(read, schema).to_parquet(index=False)
+
+
+def own_predictions(study: FittedStudy, upload: bytes) -> pd.DataFrame:
+    with zipfile.ZipFile(io.BytesIO(predict_own(study, "upload:1", upload))) as made:
+        words = made.read("columns.md").decode()
+        told = pd.read_csv(made.open("predictions.csv"))
+    assert all(f"| {name} |" in words for name in told)
+    return told
+
+
+def test_predictions_of_an_own_table_tell_its_rows_by_their_identifiers(
+    galaxies: FittedStudy,
+) -> None:
+    rows = table().drop(columns="note")
+    told = own_predictions(galaxies, stored(rows, "redshift"))
+    assert told["objid"].tolist() == [*range(len(rows))]
+    np.testing.assert_allclose(told["mean"], by_numbers(galaxies, rows)["mean"])
+
+
+@pytest.mark.parametrize(
+    ("study", "columns", "quick"),
+    [
+        ("aggregation", ["task", "age_lo", "age_hi", "year_lo"], {}),
+        ("genes", ["output", "replica", "x"], {"baselines": False}),
+    ],
+)
+def test_an_own_table_without_a_split_has_predictions_of_all_its_rows(
+    study: str, columns: list[str], quick: dict[str, bool]
+) -> None:
+    rows = pd.read_csv(TEMPLATES / f"{study}.csv").drop(columns="test", errors="ignore")
+    rows = rows[::2].reset_index(drop=True)
+    upload = stored(rows, study)
+    data = pd.read_parquet(io.BytesIO(upload))
+    run = scant.fit(study, data, device="cpu", own=False, max_steps=2, **quick)
+    list(run)
+    told = own_predictions(run.study, upload)
+    pd.testing.assert_frame_equal(told[columns], rows[columns], check_dtype=False)
+    assert {"train", "test"} <= set(told["role"])
+    assert {"mean", "std_y", "lo95", "hi95", "outside"} <= set(told)

@@ -182,7 +182,7 @@ def test_training_on_with_fewer_fine_rows_agrees_with_the_exact_posterior(
         ("retrain", {"n": 1}, "Between 2 and"),
         ("box", {"lo": [1], "hi": [2]}, "A box needs a lower and an upper bound of age, year"),
         ("box", {"lo": [1, 2], "hi": [2, 3], "task": "x"}, "There is no task 'x'"),
-        ("weather", {}, "Nothing is known of 'weather'"),
+        ("weather", {}, "There is no question 'weather'"),
     ],
 )
 def test_questions_that_cannot_be_answered_are_said(

@@ -258,7 +258,7 @@ def test_one_row_of_a_class_is_found_however_small_the_start() -> None:
         ("ask", {"labels": [], "batch": 0}, "batch: got '0'"),
         ("patch", {}, "row: got 'None'"),
         ("picture", {"row": -1}, "row: got '-1'"),
-        ("weather", {}, "Nothing is known of 'weather'"),
+        ("weather", {}, "There is no question 'weather'"),
     ],
 )
 def test_questions_that_cannot_be_answered_are_said(

@@ -266,7 +266,7 @@ def test_outputs_with_fewer_replicas_end_in_nothing() -> None:
         ("curves", {"outputs": ["gene A"] * 13}, "Ask for 1 to 12 outputs at once; got 13"),
         ("hide", {"output": "gene A", "replica": "x"}, "There is no replica 'x' of gene A"),
         ("new", {"output": "gene Z"}, "There is no output 'gene Z'; there is"),
-        ("weather", {}, "Nothing is known of 'weather'"),
+        ("weather", {}, "There is no question 'weather'"),
     ],
 )
 def test_questions_that_cannot_be_answered_are_said(

@@ -185,7 +185,7 @@ def test_a_zip_of_images_is_fitted_and_predicted_like_a_table(tmp_path: Path) ->
     ("values", "said"),
     [
         ({"patch": 8, "size": 6}, "'patch' is 8, but images are brought to 6 x 6"),
-        ({"n_classes": 1}, "one class is no choice"),
+        ({"n_classes": 1}, "a classifier needs two classes"),
         ({"model": "mg-m", "covariance": "dropped as published"}, "mg-m uses another bound"),
         ({"test_share": 1.0}, "'test_share' must be a number at least 0 and at most 0.8"),
     ],
