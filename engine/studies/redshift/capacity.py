@@ -97,9 +97,8 @@ class Room:
         """Shapes from coarse to fine."""
         if self.shape:
             return PATHS.get(self.shape, self.shape).split()
-        return ["GL", "GD", "VD", "VC"][
-            : 1 if self.inputs == 1 else 4 if self.inputs <= FULL else 3
-        ]
+        path = ["GL", "GD", "GC", "VC"] if self.inputs <= FULL else ["GL", "GD", "VD"]
+        return path if self.inputs > 1 else path[:1]
 
     @property
     def most(self) -> int:
@@ -116,10 +115,10 @@ class Room:
         if stage.free < FREE:
             skipped = 1 if self.heteroscedastic else 2
             yield stage._replace(free=min(stage.free + skipped, FREE))
+        if stage.shape != "GL" and stage.free == FREE:
+            yield from (stage._replace(shape=shape) for shape in finer)
         if larger >= 1.5 * stage.n_basis and not self.n_basis:
             yield stage._replace(n_basis=larger)
-        if stage.shape != "GL" and finer and stage.free == FREE:
-            yield from (stage._replace(shape=shape) for shape in finer)
 
     def all(self) -> Iterator[Stage]:
         """The stages of a fit in which each gains and the next one fits."""
