@@ -27,7 +27,7 @@ from scant.models.gpz.weights import balanced_weights, normal_weights, normalize
 from scant.random import restart_generator
 from scant.rivals.comparison import Comparison
 from scant.studies import intervals
-from scant.studies.auto import AUTO, CHOSEN, TRAINING_SHARE, Choice, listed, read
+from scant.studies.auto import AUTO, CHOSEN, TRAINING_SHARE, Choice
 from scant.studies.learned_region import LearnedRegion
 from scant.studies.predicted_table import checked, with_columns
 from scant.studies.protocol import Step, Tensors, required, roles
@@ -47,7 +47,6 @@ from torch import Tensor
 if TYPE_CHECKING:
     from scant.models.gpz.distributed import Processes
 
-FOUND = ("n_basis", "covariance")  # settings that training chooses
 LEAST = 12  # rows to learn from
 KNOWN = 1000  # learned rows that stay with the model, to tell rows that lie outside
 SHOWN_LIVE = 600  # test rows in a snapshot: enough to see, cheap to send
@@ -333,9 +332,7 @@ class Study(TrainedStudy):
         self.known = x[:: -(-len(x) // KNOWN)].contiguous()
         report = write_report(self.posterior, self.learn)
         tried = np.array(self._tried(restarts), dtype=float)
-        found = listed({n: c for n, c in read(self.metadata).items() if n in FOUND})
-        notes = (*report.notes, *filter(None, [found]))
-        return replace(report, arrays={**report.arrays, "tried": tried}, notes=notes)
+        return replace(report, arrays={**report.arrays, "tried": tried})
 
     def _finish(self, best: Tensors) -> list[GPz]:
         """The models that growth came to; what they are is said in the metadata."""
