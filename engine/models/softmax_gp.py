@@ -167,7 +167,7 @@ class Problem(NamedTuple):
     landmarks: Int[np.ndarray, " m"]
     scale: Float[np.ndarray, " d"]
 
-    def design(self, kernel: Kernel) -> tuple[Rows, Rows | None]:
+    def design(self, kernel: Kernel) -> tuple[Rows, Float[np.ndarray, "m m"] | None]:
         """Columns whose inner products are the kernel, and the landmarks' factor behind them."""
         scaled = self.x * self.scale
         if kernel.form == "linear":
