@@ -144,5 +144,5 @@ def test_what_cannot_be_shown_is_said_and_the_rest_of_the_turn_is_done(
 
     asyncio.run(main())
     assert done == ["after"]
-    assert "did not work" in page.layout._message.object
+    assert "An error occurred" in page.layout._message.object
     assert "ZeroDivisionError" in caplog.text
