@@ -185,7 +185,7 @@ def test_a_table_is_predicted_without_training_as_often_as_one_likes(
     redshift: Page, tmp_path: Path
 ) -> None:
     button(redshift, "Predict a table").click()
-    said = f"A file of at most {LIMIT_BYTES // 10**6} MB with the columns"
+    said = f"A file of at most {LIMIT_BYTES // 10**6} MB, of any kind that can be uploaded"
     expect(redshift.get_by_text(said)).to_be_visible(timeout=PATIENCE)
     chosen = redshift.locator("input[type=file]").last
     bad = b"height,width\n1,2\n3,4\n"
