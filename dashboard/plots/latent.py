@@ -55,7 +55,7 @@ class LatentPlot(Plot):
         """Show d outputs' places; none where the model has no such thing."""
         if not mean.size:
             self.clear()
-            self.describe(NONE)
+            self.alt = NONE  # the corners of a figure without data stay
             return
         if mean.shape[1] == 1:
             mean, std = (np.column_stack([a, np.zeros(len(a))]) for a in (mean, std))
