@@ -7,7 +7,7 @@ with the answer that is taken until somebody gives another.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -214,7 +214,7 @@ def guess(columns: Columns, mapping: Mapping[str, str], schema: TableSchema) -> 
     if schema.replicas:
         _guess_replicas(free, absent, made)
     elif schema.boxes:
-        _guess_boxes(free, absent, taken, made)
+        _guess_boxes(free, absent, taken, columns.keys(), made)
     else:
         _guess_target(free, absent, taken, schema, made)
     if schema.one_target:
@@ -288,12 +288,18 @@ def _guess_target(
 
 
 def _guess_boxes(
-    free: Columns, absent: Mapping[str, Column], taken: set[str], made: Guesses
+    free: Columns, absent: Mapping[str, Column], taken: set[str], headers: Set[str], made: Guesses
 ) -> None:
     """Tasks, boxes or points in time and space, and the value."""
     task, value = absent.get("task"), absent.get("y")
+    ends = {
+        n
+        for n in free
+        if n.endswith(("_lo", "_hi")) and {f"{n[:-3]}_lo", f"{n[:-3]}_hi"} <= headers
+    }
+    boxed = bool(ends) or any(to.endswith("_lo") for to in taken)
+    free = {n: c for n, c in free.items() if n not in ends}  # of whatever dimension
     textual = [n for n, c in free.items() if c.kind == "text" and 2 <= c.levels <= CLASSES]
-    boxed = any(to.endswith("_lo") for to in taken)
     if task and len(textual) == 1:
         made.settle(task, textual[0], textual, True)
     elif task and textual:
