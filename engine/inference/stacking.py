@@ -6,6 +6,9 @@ distributions: the weights under which the left-out rows are most probable.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.optimize import minimize_scalar
@@ -16,11 +19,34 @@ LEAST = 0.01  # weight below which a method is left out
 WIDE = 0.5  # deviation of the logarithm of a sharpness, before anything is known of it
 
 
-def weights(log_density: Float[np.ndarray, "n k"]) -> Float[np.ndarray, " k"]:
+@dataclass(frozen=True)
+class Average:
+    """An average of the methods that a subclass names.
+
+    Attributes:
+        weights: In the order of `names`.
+    """
+
+    names: ClassVar[tuple[str, ...]]
+    of: ClassVar[str] = "Predictions"
+
+    weights: tuple[float, ...]
+
+    def sentence(self) -> str:
+        """What was averaged."""
+        parts = [f"{name} {w:.2f}" for name, w in zip(self.names, self.weights) if w]
+        return (
+            f"{self.of} are an average ({', '.join(parts)}), its weights by training rows that "
+            "were left out."
+        )
+
+
+def weights(log_density: Float[np.ndarray, "n k"], prior: float = PRIOR) -> Float[np.ndarray, " k"]:
     """Weights of k methods that add up to one, by expectation maximization of the mixture.
 
     Args:
         log_density: Of each left-out row under each method, in nats.
+        prior: Rows for which each method counts as the best from the start.
     """
     density = np.exp(log_density - log_density.max(1, keepdims=True))
     n, k = density.shape
@@ -28,7 +54,7 @@ def weights(log_density: Float[np.ndarray, "n k"]) -> Float[np.ndarray, " k"]:
     for _ in range(STEPS):
         share = density * result
         share /= share.sum(1, keepdims=True)
-        result = (share.sum(0) + PRIOR) / (n + k * PRIOR)
+        result = (share.sum(0) + prior) / (n + k * prior)
     result = np.where(result < LEAST, 0.0, result)
     return np.asarray(result / result.sum())
 
