@@ -245,7 +245,7 @@ def _bar(bar: Any, side: str) -> str:
     steps = colored(mapper, np.linspace(low, high, BAR_STEPS))
     gradient = f"background:linear-gradient(var(--to),{','.join(map(str, steps))})"
     texts = f"<b>{_short(low)}</b><i style='{gradient}'></i><b>{_short(high)}</b>"
-    return f"<div class='{side} bar'><em>{escape(bar.title or '')}</em>{texts}</div>"
+    return f"<div class='{side} colors'><em>{escape(bar.title or '')}</em>{texts}</div>"
 
 
 def _short(value: float) -> str:

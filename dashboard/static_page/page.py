@@ -1,0 +1,47 @@
+"""A study's page as one file of HTML: the recorded run, in the frame of all pages."""
+
+from __future__ import annotations
+
+from html import escape
+
+from panel.viewable import Viewable
+from scant.dashboard.frame.template import DARK, LIGHT, SANS, SERIF, header, style
+from scant.dashboard.static_page.markup import Markup
+
+SHELL = """
+body { margin: 0; }
+header.bar { position: sticky; top: 0; z-index: 30; box-sizing: border-box; height: 57px; padding: 0 24px;
+  overflow: hidden; background: var(--paper); border-bottom: 1px solid var(--line); }
+.parts { display: flex; flex-direction: column; }
+.text > div > :first-child { margin-top: 0; }
+"""
+
+
+def static_page(title: str, study: str, main: Viewable) -> str:
+    """HTML that shows `main` as a live page does, with all of its styles in it.
+
+    Args:
+        title: Of the browser's tab.
+        study: Whose page it is; it is marked among the links.
+        main: What the live page holds.
+    """
+    made = Markup()
+    top, body = made.of(header(study)), made.of(main)
+    sheets = [_colors(), style("page"), SHELL, style("controls"), style("static_figures"), made.styles()]
+    return (
+        f"<!DOCTYPE html><html lang='en'><head><meta charset='utf-8'><title>{escape(title)}</title>"
+        "<meta name='viewport' content='width=device-width, initial-scale=1'>"
+        "<meta name='description' content='Gaussian processes for scarce data, trained live in the "
+        f"browser'><link rel='icon' href='favicon.ico'><style>{''.join(sheets)}</style></head>"
+        f"<body><header class='bar'>{top}</header><main>{body}</main>"
+        "<script src='./assets/takeover.js' defer></script></body></html>"
+    )
+
+
+def _colors() -> str:
+    """The names of our colors, light and dark."""
+    light, dark = (
+        "".join(f"--{name}:{value};" for name, value in colors.items()) for colors in (LIGHT, DARK)
+    )
+    fonts = f"--sans:{SANS};--serif:{SERIF};"
+    return f":root {{ {light}{fonts} }} :root.dark {{ color-scheme: dark; {dark} }}"
