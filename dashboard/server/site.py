@@ -13,6 +13,7 @@ from scant.dashboard.limits.page_handler import PageLimits
 from scant.dashboard.limits.uploads import UploadBudget
 from scant.dashboard.live.hub import Hub
 from scant.dashboard.server.fetches import Fetches
+from scant.dashboard.static_page.published import Published
 from scant.errors import BadInput
 
 CLOSING = 8.0  # seconds at most that a closing server waits for checkpoints and workers
@@ -33,6 +34,7 @@ class Site:
         limits: Page requests in their turns, and the sessions that live.
         uploads: What uploads may take of the server's memory.
         fault: Why the run service did not come up; `""` while all is well.
+        published: Static pages; None where there are only live ones.
         logins: Who is logged in; None where the server does not ask for a login.
     """
 
@@ -45,6 +47,7 @@ class Site:
     uploads: UploadBudget = field(default_factory=UploadBudget)
     fault: str = ""
     logins: LoginSessions | None = None
+    published: Published | None = None
 
     def __post_init__(self) -> None:
         self.hub = Hub(self.service)
@@ -57,6 +60,8 @@ class Site:
             BadInput: Nothing answers at the scheduler's address, or its workers cannot be used.
         """
         self.hub.start()
+        if self.published is not None:
+            self.published.start()
         try:
             await self.service.start()
         except BadInput:
@@ -68,6 +73,8 @@ class Site:
     async def close(self) -> None:
         """Let running runs write their checkpoints, then let go of everything."""
         self.hub.close()
+        if self.published is not None:
+            self.published.close()
         if self.logins is not None:
             self.logins.close()
         try:

@@ -92,7 +92,9 @@ class Markup:
         text = escape("" if shown is None else str(shown), quote=True)
         margin = part.margin if isinstance(part.margin, tuple) else (part.margin,)
         style = f" style='margin:{' '.join(f'{m or 0}px' for m in margin)}'"
-        return f"<label class='field'{style}{LIVE}><span>{label}</span><input value='{text}'></label>"
+        return (
+            f"<label class='field'{style}{LIVE}><span>{label}</span><input value='{text}'></label>"
+        )
 
 
 def _nested(host: re.Match[str]) -> str:

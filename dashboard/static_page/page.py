@@ -8,6 +8,9 @@ from panel.viewable import Viewable
 from scant.dashboard.frame.template import DARK, LIGHT, SANS, SERIF, header, style
 from scant.dashboard.static_page.markup import Markup
 
+DARK_MARK = "{{theme}}"  # stands where the theme's class comes
+ACCOUNT = "<!--account-->"  # stands where who is logged in may log out
+BEGIN, END = "<!--still-->", "<!--/still-->"
 SHELL = """
 body { margin: 0; }
 header.bar { position: sticky; top: 0; z-index: 30; box-sizing: border-box; height: 57px; padding: 0 24px;
@@ -27,14 +30,27 @@ def static_page(title: str, study: str, main: Viewable) -> str:
     """
     made = Markup()
     top, body = made.of(header(study)), made.of(main)
-    sheets = [_colors(), style("page"), SHELL, style("controls"), style("static_figures"), made.styles()]
+    top = top.replace("</nav>", f"{ACCOUNT}</nav>")
+    sheets = [_colors(), SHELL, style("controls"), style("static_figures"), made.styles()]
     return (
-        f"<!DOCTYPE html><html lang='en'><head><meta charset='utf-8'><title>{escape(title)}</title>"
+        f"<!DOCTYPE html><html lang='en' class='{DARK_MARK}'><head><meta charset='utf-8'>"
+        f"<title>{escape(title)}</title>"
         "<meta name='viewport' content='width=device-width, initial-scale=1'>"
         "<meta name='description' content='Gaussian processes for scarce data, trained live in the "
-        f"browser'><link rel='icon' href='favicon.ico'><style>{''.join(sheets)}</style></head>"
-        f"<body><header class='bar'>{top}</header><main>{body}</main>"
-        "<script src='./assets/takeover.js' defer></script></body></html>"
+        f"browser'><link rel='icon' href='favicon.ico'><style>{style('page')}</style></head>"
+        f"<body>{BEGIN}<style>{''.join(sheets)}</style><header class='bar'>{top}</header>"
+        f"<main>{body}</main>{END}<script src='./assets/takeover.js' defer></script></body></html>"
+    )
+
+
+def overlay(page: str) -> str:
+    """A static page's body, to lie over the live page until that is drawn."""
+    dark = "dark" if f"class='{DARK_MARK}'" not in page and "class='dark'" in page else ""
+    body = page[page.index(BEGIN) : page.index(END)]
+    return (
+        f"<div id='still' class='{dark}' style='position:fixed;inset:0;overflow:auto;z-index:10000'>"
+        f"<template shadowrootmode='open'>{body}</template></div>"
+        "<script src='./assets/takeover.js'></script>"
     )
 
 
@@ -44,4 +60,7 @@ def _colors() -> str:
         "".join(f"--{name}:{value};" for name, value in colors.items()) for colors in (LIGHT, DARK)
     )
     fonts = f"--sans:{SANS};--serif:{SERIF};"
-    return f":root {{ {light}{fonts} }} :root.dark {{ color-scheme: dark; {dark} }}"
+    return (
+        f":root, :host {{ {light}{fonts} background: var(--paper); color: var(--ink) }} "
+        f":root.dark, :host(.dark) {{ color-scheme: dark; {dark} }}"
+    )

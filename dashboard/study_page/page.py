@@ -48,7 +48,7 @@ from scant.events import Snapshot
 from scant.studies import Entry, entry
 
 # Of the query; the rest are settings.
-OWN_PARAMETERS = {"run", "present", "theme", "data", "compare", "hash", *lesson.PARAMETERS}
+OWN_PARAMETERS = {"run", "present", "theme", "data", "compare", "hash", "live", *lesson.PARAMETERS}
 
 FAULT = "That did not work; the reason is in the server's log."
 
