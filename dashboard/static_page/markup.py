@@ -74,7 +74,8 @@ class Markup:
     def _button(self, part: Any) -> str:
         state = " disabled" if part.disabled else ""
         label = escape(part.label or part.name or "")
-        return f"<button type='button' class='{part.variant}'{state}{LIVE}>{label}</button>"
+        kind = f"{part.variant} {getattr(part, 'size', '')}"
+        return f"<button type='button' class='{kind}'{state}{LIVE}>{label}</button>"
 
     def _checkbox(self, part: Any) -> str:
         checked = " checked" if part.value else ""

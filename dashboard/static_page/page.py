@@ -13,7 +13,7 @@ ACCOUNT = "<!--account-->"  # stands where who is logged in may log out
 BEGIN, END = "<!--still-->", "<!--/still-->"
 SHELL = """
 body { margin: 0; }
-header.bar { position: sticky; top: 0; z-index: 30; box-sizing: border-box; height: 57px; padding: 0 24px;
+header.bar { position: sticky; top: 0; z-index: 30; box-sizing: border-box; height: 61px; padding: 1px 24px 0;
   overflow: hidden; background: var(--paper); border-bottom: 1px solid var(--line); }
 .parts { display: flex; flex-direction: column; }
 .text > div > :first-child { margin-top: 0; }
