@@ -1,5 +1,6 @@
-// The table of an upload (dashboard/controls/column_table.py): its first rows, and in the head of
-// each column a choice of what it is used as. A choice goes to the server, which answers with heads.
+// The table of an upload (dashboard/controls/column_table.py): questions on it, its first rows, and
+// in the head of each column a choice of what it is used as. A choice goes to the server, which
+// answers with heads.
 export function render({model, el}) {
   const make = (tag, name = '', words = '') => {
     const made = document.createElement(tag)
@@ -9,11 +10,15 @@ export function render({model, el}) {
   }
   const find = make('input'), named = make('label', 'find', 'Find a column ')
   const out = make('button', '', 'Leave these out'), more = make('p', 'quiet')
-  const frame = make('div', 'scroll'), bar = make('div', 'bar')
+  const frame = make('div', 'scroll'), bar = make('div', 'bar'), asked = make('div')
+  const view = make('input'), put = make('button', '', 'Put'), into = make('span', 'into')
+  const labeled = make('label', '', 'them into the view ')
   find.type = 'search'
-  out.type = 'button'
+  out.type = put.type = 'button'
+  labeled.append(view)
+  into.append(put, labeled)
   named.append(find)
-  bar.append(named, out, more)
+  bar.append(named, out, into, more)
   frame.tabIndex = 0
   frame.setAttribute('role', 'group')
   frame.setAttribute('aria-label', 'The first rows of the table')
@@ -23,27 +28,38 @@ export function render({model, el}) {
     typing = setTimeout(() => model.send_msg({find: find.value}), 250)
   })
   out.addEventListener('click', () => model.send_msg({out: true}))
+  put.addEventListener('click', () => model.send_msg({view: view.value}))
 
-  const choice = (column) => {
+  const chosen = (label, options, value, send) => {
     const select = make('select')
-    select.setAttribute('aria-label', `Use ${column.name} as`)
-    const options = [...model.options, ...(column.own ?? [])]
+    if (label) select.setAttribute('aria-label', label)
     for (const {value, label, title} of options) {
       const option = make('option', '', label)
       option.value = value
       if (title) option.title = title
       select.append(option)
     }
-    select.value = column.role
-    select.addEventListener('change', () => model.send_msg({column: column.name, role: select.value}))
+    select.value = value
+    select.addEventListener('change', () => model.send_msg(send(select.value)))
     return select
   }
+  const ask = ({text, options, taken}, i) => {
+    const question = make('label', 'question', `${text} `)
+    const answers = options.map((label, value) => ({label, value}))
+    question.append(chosen(text, answers, taken, answer => ({question: i, answer: Number(answer)})))
+    return question
+  }
+  const choice = (column) => chosen(
+    `Use ${column.name} as`, [...model.options, ...(column.own ?? [])], column.role,
+    role => ({column: column.name, role}))
   const draw = () => {
     const focused = el.getRootNode().activeElement?.getAttribute?.('aria-label')
     const left = frame.scrollLeft
     bar.hidden = !model.searched
     more.textContent = model.more
     out.hidden = !find.value
+    into.hidden = !(find.value && model.viewed)
+    asked.replaceChildren(...model.questions.map(ask))
     const table = make('table'), head = table.createTHead().insertRow(), body = table.createTBody()
     for (const column of model.columns) {
       const cell = make('th', `${column.role === '' ? 'out' : ''} ${column.role === '=' ? '' : 'named'}`)
@@ -61,10 +77,10 @@ export function render({model, el}) {
     }
     frame.replaceChildren(table)
     frame.scrollLeft = left
-    if (focused) for (const select of frame.querySelectorAll('select'))
+    if (focused) for (const select of el.querySelectorAll('select'))
       if (select.getAttribute('aria-label') === focused) select.focus()
   }
-  el.replaceChildren(bar, frame)
+  el.replaceChildren(asked, bar, frame)
   model.on('version', draw)
   draw()
 }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 OURS, RIVAL, NOBODY = "this run", "rival", "nobody"
@@ -22,6 +22,7 @@ DENSITY = {
     "mean log probability (nats)": True, "ECE": False,
 }  # fmt: skip
 LARGER = POINT | DENSITY
+NORMAL_90 = 1.645  # deviations of a normal distribution on either side that hold 90%
 CLOSE = 0.02  # of a score: no difference where there is no interval
 # Compared in a report, but no other tool: a labeling session's own repeats, and what knows every
 # label that the session would have to ask for.
@@ -40,6 +41,8 @@ class Scored(Protocol):
     def value(self) -> float: ...
     @property
     def source(self) -> str: ...
+    @property
+    def spread(self) -> float | None: ...
 
 
 AnyScored = TypeVar("AnyScored", bound=Scored)
@@ -55,7 +58,8 @@ class Contest:
         rival: Who is best of the others.
         theirs: Its score.
         low: Lower end of the 90% interval of what this run is better by, in the score's unit, by
-            bootstrap over the held-out rows; None where not even this run's rows are known.
+            bootstrap over the held-out rows or from the scores' deviations; None where neither is
+            known.
         high: Its upper end.
     """
 
@@ -90,7 +94,7 @@ class Contest:
             elif self.winner == RIVAL:
                 ends, better = (-self.high, -self.low), f"{self.rival} better by"
             return f"{text} ({better} {shown(ends[0])} to {shown(ends[1])}, 90% interval)."
-        return text + (" (within 2%)." if self.winner == NOBODY else " (no interval).")
+        return f"{text} ({'within 2%, ' * (self.winner == NOBODY)}no interval)."
 
 
 @dataclass(frozen=True)
@@ -165,9 +169,10 @@ class Verdict:
         lines = [text for text in (self.headline,) if text]
         lines += [contest.sentence() for contest in self.contests]
         rivals = dict.fromkeys(c.rival for c in self.contests if c.rival in self.seconds)
-        if OURS in self.seconds and rivals:
-            times = ", ".join(f"{r} {_seconds(self.seconds[r])}" for r in rivals)
-            lines.append(f"Cost: this run {_seconds(self.seconds[OURS])}, {times}.")
+        if OURS in self.seconds and self.contests:
+            times = "".join(f", {r} {_seconds(self.seconds[r])}" for r in rivals)
+            times = times or "; that of the others was not measured"
+            lines.append(f"Cost: this run {_seconds(self.seconds[OURS])}{times}.")
         return lines
 
 
@@ -184,12 +189,21 @@ def best(metrics: Iterable[AnyScored], name: str) -> AnyScored | None:
 
 
 def contest(metrics: Sequence[Scored], scores: Iterable[str]) -> Contest | None:
-    """The first of some scores that this run shares with another method."""
+    """The first of some scores that this run shares with another method.
+
+    It has an interval where this run's score has a deviation; that of a rival without one is taken
+    to be the same, and the two to be independent.
+    """
     for name in scores:
         own = next((m for m in metrics if m.source == "run" and m.name == name), None)
         other = best(metrics, name)
         if own is not None and other is not None and math.isfinite(own.value):
-            return Contest(name, own.value, other.method, other.value)
+            made = Contest(name, own.value, other.method, other.value)
+            if own.spread is None or not math.isfinite(own.spread):
+                return made
+            theirs = own.spread if other.spread is None else other.spread
+            half = NORMAL_90 * math.hypot(own.spread, theirs)
+            return replace(made, low=made.gain - half, high=made.gain + half)
     return None
 
 

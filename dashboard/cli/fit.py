@@ -37,6 +37,12 @@ def fit(
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder to write the result to.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    tabpfn: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="SCANT_TABPFN", help="Weights of TabPFN, file or folder: compare with it, too."
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the metrics as JSON.")] = False,
 ) -> None:
     """Fit a study in this process. Ctrl-C stops training and keeps the result so far."""
@@ -49,6 +55,8 @@ def fit(
             raise BadInput("--predict writes predictions.csv into a folder; name it with --out.")
         if out is not None:
             result_folder.check_folder(out)
+        if tabpfn is not None:
+            _compare_with_tabpfn(tabpfn)
         parsed = entry(study).parse(data, _parse(settings or []))
         run = _begin(study, data, device, parsed)
         if predict is not None:  # before the training, so that a bad file costs no waiting
@@ -100,6 +108,14 @@ def _parse(settings: list[str]) -> dict[str, str]:
             raise BadInput(f"--set {word!r} must have the form NAME=VALUE.")
         values[name.strip()] = value
     return values
+
+
+def _compare_with_tabpfn(weights: Path) -> None:
+    """Name the weights to the rivals, before the training that would be lost by a wrong name."""
+    from scant.rivals.extras import WEIGHTS, tabpfn_weights
+
+    os.environ[WEIGHTS] = str(weights)
+    tabpfn_weights("")
 
 
 def _begin(study: str, data: str, device: str, settings: Settings) -> Fit:

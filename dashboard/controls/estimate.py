@@ -33,7 +33,8 @@ class Estimate:
     def refresh(self) -> None:
         """Say what the form and the data come to by now."""
         result = self._size(self._page.data.value)
-        message = self._of(self._page.form.raw_values(), result) if result else ""
+        own = not self._page.entry.offers(self._page.data.value)
+        message = self._of(self._page.form.raw_values(), result, own) if result else ""
         self._page.form.say_rows(result.rows if result else None)
         if message != self.panel.object:
             self.panel.param.update(object=message, visible=bool(message))
@@ -42,9 +43,9 @@ class Estimate:
         """A line on a fit to an own table of this size; "" where nobody can tell."""
         page, form = self._page, self._page.form
         own = form.moved(page.entry.start(page.data.value), {})
-        return self._of({**form.raw_values(), **own}, Size(rows, columns, counted))
+        return self._of({**form.raw_values(), **own}, Size(rows, columns, counted), own=True)
 
-    def _of(self, values: Mapping[str, Any], size: Size) -> str:
+    def _of(self, values: Mapping[str, Any], size: Size, own: bool) -> str:
         entry = self._page.entry
         if entry.estimate is None:
             return ""
@@ -55,17 +56,19 @@ class Estimate:
             return ""
         try:
             _, chosen = entry.settled(settings, *size)
-            cost = cost_of(entry, settings, size)
+            cost = cost_of(entry, settings, size, own)
             assert cost is not None, "this study has an estimate"
             check_cost(cost, limits.hours, None)
         except BadInput as error:  # what Train would answer
             return f"<p class='error' role='note'>{html.escape(str(error))}</p>"
         parts = entry.parts(settings, size.rows, size.counts) if entry.parts else ""
         allowed = f"; this server allows {hours_text(limits.hours * 3600)} a run"
+        others = own and getattr(settings, "baselines", True)
+        what = "a fit and the tools beside it take" if others else "a fit takes"
         more = f" {STEERED}" if self._page.lesson.presenter else ""
         return (
-            f"<p class='quiet' role='note'>{parts} {html.escape(listed(chosen))} As set here, a "
-            f"fit takes about {duration(cost.seconds)} and {memory(cost.bytes)} on one core"
+            f"<p class='quiet' role='note'>{parts} {html.escape(listed(chosen))} As set here, "
+            f"{what} about {duration(cost.seconds)} and {memory(cost.bytes)} on one core"
             f"{allowed if limits.hours else ''}.{more}</p>"
         )
 

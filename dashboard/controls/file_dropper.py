@@ -70,6 +70,12 @@ class BoundedDropper(EarlyDropper):
             self._reservation.release()
         self._reservation = None
 
+    def hand_over(self) -> Reservation:
+        """The memory of the file goes to who takes it."""
+        assert self._reservation is not None
+        made, self._reservation = self._reservation, None
+        return made
+
     def arrived(self, data: Any) -> Received | str | None:
         """Count a chunk; returns the whole file, or the sentence by which it is refused."""
         if not isinstance(data, dict):

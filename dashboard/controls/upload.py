@@ -4,31 +4,42 @@ from __future__ import annotations
 
 import asyncio
 import html
-import re
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import panel_material_ui as pmui
-from scant.dashboard.controls.column_table import AGAIN, AS_IS, OUT, ColumnTable
+from scant.dashboard.controls.column_table import AGAIN, AS_IS, VIEW, ColumnTable
 from scant.dashboard.controls.file_dropper import BoundedDropper
 from scant.dashboard.controls.image_preview import pictured
 from scant.dashboard.controls.intake import Intake
+from scant.dashboard.controls.wizard_words import (
+    PROBLEMS,
+    ask,
+    elsewhere,
+    head,
+    images,
+    learns,
+    many,
+    of_file,
+    paragraphs,
+    whereabouts,
+)
 from scant.dashboard.frame.template import text
+from scant.dashboard.limits.uploads import Received
 from scant.dashboard.study_page.context import ControlsContext
 from scant.dashboard.study_page.widgets import column
 from scant.data_sources.human_fertility import is_rates, read_births
 from scant.errors import NotFound
 from scant.store import UPLOAD_DAYS, StoreTrouble
-from scant.tables.column_matching import listed, schema_names
+from scant.studies.suits import Suit, better
+from scant.tables.choices import OUT, choose
+from scant.tables.column_matching import schema_names
 from scant.tables.encoding import LIMIT_BYTES
 from scant.tables.formats import files
-from scant.tables.images.archives import IMAGE_LIMIT_BYTES
 from scant.tables.images.image_table import SIDE, is_archive, read_image_table
-from scant.tables.read import inspect_table, read_table
-from scant.tables.schema import Preview, Question, Table, TableSchema
+from scant.tables.read import Reading, inspect_table, read_table
+from scant.tables.schema import Preview, Question, Table
 
-PROBLEMS = 5  # shown at once
 MOST_SIDE = 105  # pixels of an image
 # FilePond fades its second lines below what can be read.
 READABLE = ".filepond--file-info-sub, .filepond--file-status-sub { opacity: 1 !important; }"
@@ -54,6 +65,10 @@ class Upload:
         self._preview: Preview | None = None
         self._whole: Table | None = None  # of a file that needs no mapping, such as a ZIP
         self._mapping: dict[str, str] = {}
+        self._questions: dict[tuple[str, str], Question] = {}
+        self._answers: Reading = {}  # to those that are not on columns
+        self._better: Suit | None = None  # another page, which the table suits
+        self._offer = ""
         self._id = ""
         self._drop = BoundedDropper(
             page, self._let_go, self._dropped, self._refused, stylesheets=[READABLE]
@@ -62,7 +77,7 @@ class Upload:
             "<p class='quiet'>Drop a file here or anywhere on the page, choose one, or paste a "
             "table from a spreadsheet. "
             f"A table of at most {LIMIT_BYTES // 10**6} MB: {files.READABLE}"
-            f"{_images(page.entry.table) if self._takes_images else ''}"
+            f"{images(page.entry.table) if self._takes_images else ''}"
             f"{RATES if page.entry.table.rates else ''}. "
             "It goes to this server's data folder and nowhere else; only you, and whoever has the "
             f"link of a run on it, can reach it. It is deleted after {UPLOAD_DAYS:.0f} days, or "
@@ -70,7 +85,7 @@ class Upload:
             "A template</a> shows the form.</p>"
         )
         self._head = text("", visible=False)
-        self._table = ColumnTable(self._assign)
+        self._table = ColumnTable(self._assign, self._answer)
         self._found = text("", visible=False)
         self._use = pmui.Button(
             label="Use this table", on_click=lambda _: self._store(), margin=0, visible=False,
@@ -124,22 +139,24 @@ class Upload:
                 self._about.object = f"<p class='error'>{html.escape(str(error))}</p>"
                 return
             self._delete.visible = record.owner == self._page.visit.owner and not record.deleted
-            self._about.object = _whereabouts(record)
+            self._about.object = whereabouts(record)
 
     def _dropped(self, files: dict[str, bytes | str]) -> None:
         if not files:  # emptied below
             return
         name, content = next(iter(files.items()))
+        self._let_go()
         self._file = (name, content.encode() if isinstance(content, str) else content)
         self._drop.value = {}
-        self._mapping, self._whole, self._preview = {}, None, None
         self._hide()
         self._say(f"<p class='quiet' role='note'>Reading {html.escape(name)}…</p>")
         self._inspect()
 
     def _let_go(self) -> None:
         """Another file begins to come; memory is counted for one."""
-        self._file = self._preview = self._whole = None
+        self._file = self._preview = self._whole = self._better = None
+        self._mapping, self._questions, self._answers = {}, {}, {}
+        self._page.visit.site.carried.withdraw(self._offer)
 
     def _inspect(self) -> None:
         if self._file is None:
@@ -152,9 +169,10 @@ class Upload:
             size = self._side()
             self._look(self._seen, read_image_table, content, schema, size=size, name=name)
         else:
-            mapping, target = self._mapping or None, self._target()
-            self._look(self._inspected, inspect_table, content, schema, name=name,
-                       mapping=mapping, target=target)  # fmt: skip
+            self._look(
+                self._inspected, inspect_table, content, schema, name=name,
+                mapping=self._mapping or None, target=self._target(), **self._answers,
+            )  # fmt: skip
 
     def _look(
         self, then: Callable[[Any], None], read: Callable[..., Any], *of: Any, **how: Any
@@ -169,36 +187,45 @@ class Upload:
         self._whole, self._file = table, (self._file[0], b"")
         shown = pictured(table, self._page.entry.table) if self._takes_images else ""
         self._say(
-            _list(table.notes[:PROBLEMS], "quiet", "note")
+            paragraphs(table.notes[:PROBLEMS], "quiet", "note")
             + shown
             + self._page.estimate.of_table(table.frame)
         )
         self._use.visible = True
 
     def _refused(self, sentence: str) -> None:
-        self._say(_list([sentence], "error", "alert"))
+        self._say(paragraphs([sentence], "error", "alert"))
 
     def _inspected(self, preview: Preview) -> None:
         if self._file is None:
             return
         self._preview = preview
-        self._mapping = self._mapping or dict(preview.mapping)
-        self._head.param.update(object=_head(preview, self._file[0]), visible=bool(preview.names))
+        if not self._mapping:
+            self._mapping = dict(preview.mapping)
+            self._suggest(better(self._page.entry.name, preview.columns, preview.n_rows))
+        for question in preview.questions:
+            self._questions.setdefault((question.about, question.column), question)
+            if question.about != "mapping":
+                self._answers.setdefault(question.about, question.guess)  # type: ignore[misc]
+        self._head.param.update(object=head(preview, self._file[0]), visible=bool(preview.names))
         self._terms.visible = not preview.names
-        self._table.take(preview, self._mapping, self._page.entry.table.with_target(self._target()))
+        self._table.take(
+            preview, self._mapping, self._page.entry.table.with_target(self._target()),
+            [(question, self._taken(question)) for question in self._questions.values()],
+        )  # fmt: skip
         # What is only not mapped yet is a question, and cells are judged once it is answered: a
         # gap in what turns out to be the target is no error.
         wrong = () if preview.absent else preview.problems
         self._say(
-            (_list([_ask(preview.absent)], "message warning", "note") if preview.absent else "")
-            + _many([_asked(q) for q in preview.questions], "message warning", "note")
-            + _many(wrong, "error", "alert")
+            (elsewhere(self._better, self._offer) if self._better else "")
+            + many([ask(preview.absent)] if preview.absent else [], "message warning", "note")
+            + many(wrong, "error", "alert")
             + (
-                _list([_learns(preview)], "", "note")
+                paragraphs([learns(preview)], "", "note")
                 if preview.features and not preview.problems
                 else ""
             )
-            + _many(_of_file(preview.warnings, self._file[0]), "quiet", "note")
+            + many(of_file(preview.warnings, self._file[0]), "quiet", "note")
             + (
                 self._page.estimate.of(preview.n_rows, len(preview.names), preview.counts)
                 if preview.n_rows
@@ -207,24 +234,72 @@ class Upload:
         )
         self._use.visible = not preview.problems and preview.n_rows > 0
 
-    def _map(self, known: str, source: str) -> None:
-        """Take `source` for what the study knows as `known`; what was taken for it is left out."""
-        for name, meaning in self._mapping.items():
-            if meaning == known:
-                self._mapping[name] = OUT
-        if source:
-            self._mapping[source] = known
+    def _suggest(self, suit: Suit | None) -> None:
+        """Offer the file to the page that it suits, if that is another one."""
+        carried = self._page.visit.site.carried
+        carried.withdraw(self._offer)
+        self._better = suit
+        if suit is not None:
+            self._offer = carried.offer(self._page.visit.owner, self._hand_over)
+
+    def _hand_over(self) -> Received:
+        """The file goes to another page, and its memory with it."""
+        assert self._file is not None
+        made = Received(*self._file, self._drop.hand_over())
+        self._let_go()
+        return made
+
+    def bring(self, secret: str) -> None:
+        """Open the wizard with a file that another page of this visitor has offered.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
+        received = self._page.visit.site.carried.take(self._page.visit.owner, secret)
+        self.open()
+        self._drop.handle(received)
+
+    def _taken(self, question: Question) -> Any:
+        """The answer to a question as it stands now."""
+        if question.about != "mapping":
+            return self._answers.get(question.about)
+        names = tuple(n for n, to in self._mapping.items() if to == question.column)
+        return names if len(names) > 1 else next(iter(names), OUT)
+
+    def _answer(self, question: Question, answer: Any) -> None:
+        """Take an answer for the whole file; of another part or style all else is asked anew."""
+        if question.about == "mapping":
+            self._map(question.column, [answer] if isinstance(answer, str) else answer)
+            return
+        self._answers[question.about] = answer  # type: ignore[literal-required]
+        if question.about != "missing_codes":
+            earlier = ("part",) if question.about == "part" else ("part", "decimal")
+            self._questions = {k: q for k, q in self._questions.items() if k[0] in earlier}
+            for late in {"decimal", "missing_codes"} - {*earlier}:
+                self._answers.pop(late, None)  # type: ignore[misc]
+            self._mapping = {}
+        self._inspect()
+
+    def _map(self, known: str, names: Sequence[str]) -> None:
+        """Take columns for what the study knows as `known`."""
+        if self._preview is None:
+            return
+        columns = {column.name: column for column in self._preview.columns}
+        schema = self._page.entry.table.with_target(self._target())
+        self._mapping = choose(self._mapping, columns, schema, known, [n for n in names if n])
         self._inspect()
 
     def _assign(self, names: Sequence[str], role: str) -> None:
         """Use columns as the visitor chose in their heads."""
         own = schema_names(self._page.entry.table.with_target(self._target()))
-        if role not in (AS_IS, OUT):
-            self._map(role, names[0])
+        view = role.removeprefix(VIEW) if role.startswith(VIEW) else ""
+        if role not in (AS_IS, OUT) and not view:
+            self._map(role, names)
             return
         for name in names:
             as_is = name if name not in own else f"{name}{AGAIN}"
-            self._mapping[name] = as_is if role == AS_IS else OUT
+            to = f"{view}.{name}" if view else as_is
+            self._mapping[name] = OUT if role == OUT else to
         self._inspect()
 
     def _store(self) -> None:
@@ -234,13 +309,14 @@ class Upload:
         page = self._page
 
         whole, mapping, target = self._whole, dict(self._mapping), self._target()
+        answers = self._answers
         own = next((theirs for theirs, ours in mapping.items() if ours == target), target)
         if target is not None and own is not None and whole is None:
             mapping[own], target = own, own  # it keeps its name, which the setting then holds
 
         def keep() -> str:
             table = whole or read_table(
-                content, page.entry.table, name=name, mapping=mapping, target=target
+                content, page.entry.table, name=name, mapping=mapping, target=target, **answers
             )
             frame = table.frame
             if target in frame:  # first, by which the list of sources knows it
@@ -285,82 +361,3 @@ class Upload:
         """The side of an image as the settings have it."""
         word = str(self._page.form.raw_values().get("size", ""))
         return int(word) if word.isdigit() and 2 <= int(word) <= MOST_SIDE else SIDE
-
-
-def _images(table: TableSchema) -> str:
-    """What a ZIP may hold: folders stand for the columns that a table would have."""
-    size = f", or a ZIP of at most {IMAGE_LIMIT_BYTES // 10**6} MB"
-    if table.cut:
-        return f"{size} of photographs (JPEG or PNG), which are cut into patches"
-    needed = "/".join(column.name for column in table.columns if column.required)
-    every = "/".join(column.name for column in table.columns)
-    more = f" or <code>{every}/</code>" if every != needed else ""
-    return (
-        f"{size} with images in folders <code>{needed}/</code>{more}, brought to the size in the "
-        "settings"
-    )
-
-
-def _whereabouts(record: Any) -> str:
-    if record.deleted:
-        return (
-            "<p class='quiet'>This table was deleted; its runs keep their curves and figures.</p>"
-        )
-    day = time.strftime("%d %B %Y", time.localtime(record.created + UPLOAD_DAYS * 86400))
-    notes = _list(_of_file(record.notes[:PROBLEMS], record.name), "quiet", "note")
-    return (
-        f"<p class='quiet'>{html.escape(record.name)}: {record.rows} rows, {len(record.columns)} "
-        f"columns, kept in this server's data folder until {day}.</p>{notes}"
-    )
-
-
-def _head(preview: Preview, file: str) -> str:
-    """How much the file holds."""
-    if not preview.names:
-        return ""
-    gaps = sum(c.missing for c in preview.columns)
-    missing = f", {gaps:,} empty {'cell' if gaps == 1 else 'cells'}" if gaps else ""
-    return (
-        f"<p><strong>{html.escape(file)}</strong>: {preview.n_rows:,} rows, "
-        f"{len(preview.names):,} columns{missing}. Each column's head says what it is used as; "
-        "change it where the guess is wrong.</p>"
-    )
-
-
-def _asked(question: Question) -> str:
-    """A question of the reader, with the answer that is taken."""
-    taken = next((label for answer, label in question.options if answer == question.guess), "")
-    return f"{question.text} Taken: {taken}."
-
-
-def _ask(absent: Sequence[str]) -> str:
-    names = [f"“{name}”" for name in absent]
-    which = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-    return f"Which column is {which}? Choose it in the heads of the table."
-
-
-def _learns(preview: Preview) -> str:
-    """Which columns would be learned from, as the file calls them."""
-    own = {ours: theirs for theirs, ours in preview.mapping.items() if ours}
-    names = [own.get(name, name) for name in preview.features]
-    return f"To learn from, {len(names):,} column{'s' * (len(names) > 1)}: {listed(names)}."
-
-
-def _of_file(sentences: Sequence[str], name: str) -> list[str]:
-    """Sentences without the name of the file where there is only the one to speak of."""
-    short = (re.sub(rf"^{re.escape(name)}(, |: | )", "", sentence) for sentence in sentences)
-    own = (f"It {s}" if s.startswith(("is ", "has ", "was ")) else s for s in short)
-    return [sentence[:1].upper() + sentence[1:] for sentence in own]
-
-
-def _many(sentences: Sequence[str], kind: str, role: str) -> str:
-    """Sentences, some of them collapsed."""
-    shown, more = sentences[:PROBLEMS], sentences[PROBLEMS:]
-    if not more:
-        return _list(shown, kind, role)
-    rest = f"<details><summary>{len(more)} more</summary>{_list(more, kind, 'note')}</details>"
-    return _list(shown, kind, role) + rest
-
-
-def _list(sentences: Sequence[str], kind: str, role: str) -> str:
-    return "".join(f"<p class='{kind}' role='{role}'>{html.escape(s)}</p>" for s in sentences)

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from html import escape
 
 from scant import verdict
 from scant.events import Report
 
 
-def card(report: Report) -> str:
-    """The verdict of a report as HTML; of a report without one, what its figures alone say."""
+def card(report: Report, seconds: float | None = None) -> str:
+    """The verdict of a report as HTML; of a report without one, what its figures alone say.
+
+    Args:
+        report: Of a run, or of a recording.
+        seconds: That the run trained, where its report does not tell.
+    """
     made = report.verdict or verdict.of_metrics(report.metrics)
+    if seconds is not None and not made.seconds:
+        made = replace(made, seconds={verdict.OURS: seconds})
     headline, *rest = made.sentences() or [""]
     if not headline:
         return ""

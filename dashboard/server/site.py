@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from scant.dashboard.auth.sessions import LoginSessions
+from scant.dashboard.limits.carried import CarriedFiles
 from scant.dashboard.limits.page_handler import PageLimits
 from scant.dashboard.limits.uploads import UploadBudget
 from scant.dashboard.live.hub import Hub
@@ -33,6 +34,7 @@ class Site:
         fetches: Downloads of data sets that visitors have asked for.
         limits: Page requests in their turns, and the sessions that live.
         uploads: What uploads may take of the server's memory.
+        carried: Files on their way from one page to another.
         fault: Why the run service did not come up; `""` while all is well.
         published: Static pages; None where there are only live ones.
         logins: Who is logged in; None where the server does not ask for a login.
@@ -45,6 +47,7 @@ class Site:
     fetches: Fetches = field(init=False)
     limits: PageLimits = field(default_factory=PageLimits)
     uploads: UploadBudget = field(default_factory=UploadBudget)
+    carried: CarriedFiles = field(default_factory=CarriedFiles)
     fault: str = ""
     logins: LoginSessions | None = None
     published: Published | None = None

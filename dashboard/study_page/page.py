@@ -48,7 +48,9 @@ from scant.events import Snapshot
 from scant.studies import Entry, entry
 
 # Of the query; the rest are settings.
-OWN_PARAMETERS = {"run", "present", "theme", "data", "compare", "hash", "live", *lesson.PARAMETERS}
+OWN_PARAMETERS = {
+    "run", "present", "theme", "data", "compare", "hash", "file", "live", *lesson.PARAMETERS,
+}  # fmt: skip
 
 FAULT = "That did not work; the reason is in the server's log."
 
@@ -263,7 +265,8 @@ class StudyPage:
                 result.update(run.report, run.metadata)
             for explore in self.views.shown(run, self.views.explore):
                 explore.open(run)
-            self.layout.judge(card(run.report))
+            trained = float(run.trace.seconds[-1]) if len(run.trace) else None
+            self.layout.judge(card(run.report, trained))
             self.layout.reveal(True)
             self.list.refresh()
         self.everything.show(run)
@@ -325,6 +328,11 @@ class StudyPage:
         self.layout.warn(warnings)
         if query.get("compare"):
             self.list.tick(query["compare"].split(","))
+        if query.get("file"):
+            try:
+                self.data.upload.bring(query["file"])
+            except NotFound as error:
+                self.say(str(error), "warning")
 
     def _up(self) -> None:
         self.watcher.up = True

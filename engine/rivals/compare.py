@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Int
 from numpy import ndarray
 from scant import verdict
+from scant.errors import BadInput
 from scant.events import Metric, Report
 from scant.rivals.comparison import SCORES, Comparison, Prediction, gaussian, of_classes
-from scant.rivals.methods import Rival, rivals
+from scant.rivals.cost import MOST_ROWS, SECONDS
+from scant.rivals.methods import rivals
+from scant.rivals.rival import Rival
 from scant.verdict import Contest, Verdict
 
-MOST_ROWS = 200_000  # that rivals learn from
-SECONDS = 20.0  # for which rivals are begun, if the run itself took less
 DRAWS = 200  # of the bootstrap; fewer of many rows
 LEAST_ROWS = 5  # held out, of which a score says something
 NOTHING = 0.01  # share of variance explained, or nats a row, that count as nothing
@@ -32,6 +33,7 @@ def compared(
     rivals: bool,
     seed: int = 0,
     limit: float | None = None,
+    halted: Callable[[], bool] = lambda: False,
 ) -> Report:
     """The report with a verdict; of an own table with rivals and without published figures.
 
@@ -44,6 +46,7 @@ def compared(
         seed: Of the bootstrap.
         limit: Seconds after which no further rival is begun; None: as long as the run itself took,
             at least `SECONDS`.
+        halted: Whether somebody has asked for the end: then no further rival is begun.
     """
     if own:
         report = replace(
@@ -62,7 +65,8 @@ def compared(
             nothing=nothing_learned(comparison),
         )
         if rivals:
-            report, found, times = _with_rivals(report, comparison, limit or max(seconds, SECONDS))
+            budget = limit or max(seconds, SECONDS)
+            report, found, times = _with_rivals(report, comparison, budget, halted)
             result = replace(result, seconds={**result.seconds, **times})
     order = comparison.scores if comparison is not None else ()
     contests: list[Contest | None] = []
@@ -120,28 +124,29 @@ def nothing_learned(c: Comparison) -> str:
 
 
 def _with_rivals(
-    report: Report, c: Comparison, budget: float
+    report: Report, c: Comparison, budget: float, halted: Callable[[], bool]
 ) -> tuple[Report, dict[str, Prediction], dict[str, float]]:
     """The report with the rivals' scores, their predictions, and the seconds of each."""
     found: dict[str, Prediction] = {}
     times: dict[str, float] = {}
-    notes: list[str] = []
+    notes = [c.note] if c.note else []
     present = {m.method for m in report.metrics if m.source == "baseline"}
     begun = time.monotonic()
     for rival in _all(c):
         if rival.name in present and not c.replaces:
             continue
-        if time.monotonic() - begun > budget:
-            notes.append(f"{rival.name} was not compared: the others had used the time.")
-            continue
         start = time.monotonic()
         try:
-            answer = _answer(rival, c)
-        except (ValueError, ArithmeticError, np.linalg.LinAlgError, MemoryError) as error:
-            notes.append(f"{rival.name} was not compared: {str(error).splitlines()[0][:120]}")
-            continue
-        if answer is not None:
-            found[rival.name], times[rival.name] = answer, time.monotonic() - start
+            if halted():
+                raise BadInput("the run was asked to end.")
+            if start - begun > budget:
+                raise BadInput("the others had used the time.")
+            found[rival.name] = _answer(rival, c)
+        except Exception as error:  # of code that is not ours; the run is not to be lost by it
+            reason = next(iter(str(error).splitlines()), type(error).__name__)
+            notes.append(f"{rival.name} was not compared: {reason[:200]}")
+        else:
+            times[rival.name] = time.monotonic() - start
     if len(c.y) > MOST_ROWS:
         notes.append(f"Rivals learned from {MOST_ROWS:,} of {len(c.y):,} rows.")
     every = np.arange(len(c.y_test))
@@ -169,8 +174,12 @@ def _all(c: Comparison | None) -> list[Rival]:
     return [r for r in rivals(c.classes) if c.images or not r.images]
 
 
-def _answer(rival: Rival, c: Comparison) -> Prediction | None:
-    """What a rival says of the held-out rows; None where its cost is too great."""
+def _answer(rival: Rival, c: Comparison) -> Prediction:
+    """What a rival says of the held-out rows.
+
+    Raises:
+        BadInput: It would take too long.
+    """
     values = np.zeros(len(c.y_test))
     variance: ndarray | None = np.zeros(len(c.y_test))
     chances = np.zeros((len(c.y_test), c.classes))
@@ -181,7 +190,7 @@ def _answer(rival: Rival, c: Comparison) -> Prediction | None:
             x, y, new = c.x[mine], c.y[mine], c.x_test[asked]
             present = len(np.unique(y)) if c.classes else 0
             if not rival.takes(len(y), x.shape[1], present):
-                return None
+                raise BadInput("there are too many rows, columns or classes for it.")
             if c.classes == 0:
                 values[asked], spread = rival.ask(x, y, new)
                 variance = (
@@ -225,7 +234,7 @@ def _interval(
         return contest, float("nan")
     spread = float(values[:, 0].std())
     if rival is None:
-        half = 1.645 * 2**0.5 * spread
+        half = verdict.NORMAL_90 * 2**0.5 * spread
         low, high = contest.gain - half, contest.gain + half
     else:
         sign = 1 if verdict.LARGER.get(contest.score, True) else -1

@@ -51,6 +51,7 @@ class Comparison:
         part_test: Of each held-out row.
         replaces: Whether the report's own baselines give way to the rivals, which are of the same
             kinds; else rivals that bear a baseline's name are not fitted.
+        note: What a reader should know of the comparison with rivals.
     """
 
     x: Float[ndarray, "n d"]
@@ -65,6 +66,7 @@ class Comparison:
     part: Int[ndarray, " n"] | None = None
     part_test: Int[ndarray, " t"] | None = None
     replaces: bool = False
+    note: str = ""
 
     def trivial(self) -> Prediction:
         """What is known without any input: mean and variance, or the shares of the classes."""
@@ -167,6 +169,8 @@ SCORES: dict[str, Score] = {
     "SMSE": lambda c, p, at: metrics.smse(c.y_test[at], p.value[at]),
     "mean log-likelihood": _density,
     "NLPD": lambda c, p, at: -_density(c, p, at),
+    "NMSE by patient (log time)": lambda c, p, at: metrics.nmse(c.y_test[at], p.value[at]),
+    "NLPD (log time)": lambda c, p, at: -_density(c, p, at),
     "SNLP": _snlp,
     "F1": _f1,
     "recall": _recall,

@@ -1,4 +1,4 @@
-"""The rivals themselves: scikit-learn's defaults, and CatBoost and NGBoost where installed.
+"""The rivals themselves: scikit-learn's defaults.
 
 Every method takes rows to learn from, their targets and the rows asked, and gives mean and variance
 of values (variance None: it has no density), or probabilities of classes. Missing values: gradient
@@ -7,14 +7,22 @@ boosting takes them as they are, others get the column's median and a column tha
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from importlib.util import find_spec
-from typing import Any
-
 import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
+from scant.rivals.cost import CROSS_ROWS, FOREST_ROWS, GP_ROWS, GPC_COST
+from scant.rivals.extras import extras
+from scant.rivals.rival import (
+    BOOSTING_COST,
+    FLOOR,
+    PROBABLE,
+    MeanVariance,
+    Rival,
+    X,
+    code,
+    filled,
+    probabilities,
+)
 from sklearn.base import clone
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
@@ -24,52 +32,13 @@ from sklearn.ensemble import (
 )
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
-from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.model_selection import cross_val_predict, train_test_split
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-FOREST_ROWS = 5_000  # rows that a tree is grown on: more only make it slow
-CROSS_ROWS = 10_000  # up to which residuals are cross-validated; of more, those of a fifth
-GP_ROWS = 2_000  # of an exact GP
 SEARCH_ROWS = 200  # of its rows, those that choose its hyperparameters
 ARD = 20  # columns up to which each has its own lengthscale
-GPC_COST = 500_000  # rows squared times classes of a GP by Laplace's approximation
-BOOSTING_COST = 3e7  # rows times columns times classes
-FLOOR = 1e-4  # of the target's variance: no density is narrower
-
-X = Float[ndarray, "_ d"]
-MeanVariance = tuple[Float[ndarray, " t"], Float[ndarray, " t"] | None]
-
-
-@dataclass(frozen=True)
-class Rival:
-    """One other tool.
-
-    Attributes:
-        name: As the report's table names it.
-        ask: `(x, y, x_test)` for values, `(x, y, x_test, classes)` for classes.
-        code: Two lines of Python that do it; `X`, `y` and `X_new` are the reader's own.
-        takes: Whether so many rows, columns and classes take seconds and not minutes.
-        images: Whether it is for images only.
-        certain: Whether its probabilities are only 0 and 1.
-    """
-
-    name: str
-    ask: Callable[..., Any]
-    code: str
-    takes: Callable[[int, int, int], bool] = lambda rows, columns, classes: True
-    images: bool = False
-    certain: bool = False
-
-
-def filled(*steps: Any) -> Pipeline:
-    """A method of complete rows, behind medians and indicators of what was missing."""
-    imputer = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
-    return make_pipeline(imputer, *steps)
-
 
 # --- values ---------------------------------------------------------------------------------------
 
@@ -126,42 +95,7 @@ def process(x: X, y: Float[ndarray, " n"], asked: X) -> MeanVariance:
     return mean, np.maximum(std**2, FLOOR * np.var(y))
 
 
-def catboost(x: X, y: Float[ndarray, " n"], asked: X) -> MeanVariance:
-    """CatBoost, which learns mean and variance together, until a tenth of the rows says stop."""
-    from catboost import CatBoostRegressor
-
-    model = CatBoostRegressor(
-        loss_function="RMSEWithUncertainty", random_seed=0, verbose=0, allow_writing_files=False
-    )
-    kept, seen, known, truth = train_test_split(x, y, test_size=0.1, random_state=0)
-    model.fit(kept, known, eval_set=(seen, truth), early_stopping_rounds=50)
-    answer = np.asarray(model.predict(asked))
-    return answer[:, 0], np.maximum(answer[:, 1], FLOOR * np.var(y))
-
-
-def ngboost(x: X, y: Float[ndarray, " n"], asked: X) -> MeanVariance:
-    """NGBoost of a normal distribution."""
-    from ngboost import NGBRegressor
-
-    prepare = filled().fit(x)
-    model = NGBRegressor(random_state=0, verbose=False).fit(prepare.transform(x), y)
-    normal = model.pred_dist(prepare.transform(asked)).params
-    return normal["loc"], np.maximum(normal["scale"] ** 2, FLOOR * np.var(y))
-
-
 # --- classes --------------------------------------------------------------------------------------
-
-
-def probabilities(model: Any, label: Int[ndarray, " n"]) -> Callable[[X, X, int], ndarray]:
-    """How a classifier of scikit-learn's form is fitted to rows and asked."""
-
-    def ask(x: X, asked: X, classes: int) -> ndarray:
-        p = np.zeros((len(asked), classes))
-        model.fit(x, label)
-        p[:, model.classes_.astype(int)] = model.predict_proba(asked)
-        return p
-
-    return ask
 
 
 def boosting_of_classes(x: X, y: Int[ndarray, " n"], asked: X, classes: int) -> ndarray:
@@ -196,82 +130,42 @@ def nearest(x: X, y: Int[ndarray, " n"], asked: X, classes: int) -> ndarray:
     return probabilities(filled(KNeighborsClassifier(1)), y)(x, asked, classes)
 
 
-def catboost_of_classes(x: X, y: Int[ndarray, " n"], asked: X, classes: int) -> ndarray:
-    """CatBoost, of fewer trees than its thousand, which take long on many classes."""
-    from catboost import CatBoostClassifier
-
-    model = CatBoostClassifier(300, random_seed=0, verbose=0, allow_writing_files=False)
-    return probabilities(model, y)(x, asked, classes)
-
-
 def _sampled(rows: int) -> int | None:
     return FOREST_ROWS if rows > FOREST_ROWS else None
 
 
-def _code(
-    module: str, model: str, call: str = "predict", filled: bool = True, also: str = ""
-) -> str:
-    """Two lines; `filled`: behind medians and standardization, `also`: further imports."""
-    name = model.partition("(")[0]
-    imports, pipeline = f"from {module} import {name}{also}", model
-    if filled:
-        imports += (
-            "; from sklearn.impute import SimpleImputer; from sklearn.pipeline import "
-            "make_pipeline; from sklearn.preprocessing import StandardScaler"
-        )
-        pipeline = f'make_pipeline(SimpleImputer(strategy="median"), StandardScaler(), {model})'
-    return f"{imports}\n{pipeline}.fit(X, y).{call}(X_new)"
-
-
-_PROBABLE = "predict_proba"
 _GP = "sklearn.gaussian_process"
 _VALUES = (
     Rival("ridge regression", ridge,
-          _code("sklearn.linear_model", "RidgeCV(alphas=[0.01, 0.1, 1, 10, 100, 1000])")),
+          code("sklearn.linear_model", "RidgeCV(alphas=[0.01, 0.1, 1, 10, 100, 1000])")),
     Rival("random forest", forest,
-          _code("sklearn.ensemble", "RandomForestRegressor()", filled=False)),
+          code("sklearn.ensemble", "RandomForestRegressor()", filled=False)),
     Rival("gradient boosting", boosting,
-          _code("sklearn.ensemble", "HistGradientBoostingRegressor()", filled=False)),
+          code("sklearn.ensemble", "HistGradientBoostingRegressor()", filled=False)),
     Rival("exact GP", process,
-          _code(_GP, "GaussianProcessRegressor(1.0 * RBF([2.0] * X.shape[1]) "
+          code(_GP, "GaussianProcessRegressor(1.0 * RBF([2.0] * X.shape[1]) "
                 "+ WhiteKernel(0.1), normalize_y=True)",
                 also="; from sklearn.gaussian_process.kernels import RBF, WhiteKernel"),
           lambda rows, columns, classes: rows <= GP_ROWS),
 )  # fmt: skip
 _CLASSES = (
     Rival("logistic regression", logistic,
-          _code("sklearn.linear_model", "LogisticRegression(max_iter=500)", _PROBABLE)),
+          code("sklearn.linear_model", "LogisticRegression(max_iter=500)", PROBABLE)),
     Rival("nearest neighbor", nearest,
-          _code("sklearn.neighbors", "KNeighborsClassifier(1)", filled=False),
+          code("sklearn.neighbors", "KNeighborsClassifier(1)", filled=False),
           images=True, certain=True),
     Rival("random forest", forest_of_classes,
-          _code("sklearn.ensemble", "RandomForestClassifier()", _PROBABLE, filled=False)),
+          code("sklearn.ensemble", "RandomForestClassifier()", PROBABLE, filled=False)),
     Rival("gradient boosting", boosting_of_classes,
-          _code("sklearn.ensemble", "HistGradientBoostingClassifier()", _PROBABLE, filled=False),
+          code("sklearn.ensemble", "HistGradientBoostingClassifier()", PROBABLE, filled=False),
           lambda rows, columns, classes: rows * columns * classes <= BOOSTING_COST
           and classes <= 30),
     Rival("GP by Laplace's approximation", process_of_classes,
-          _code(_GP, "GaussianProcessClassifier()", _PROBABLE),
+          code(_GP, "GaussianProcessClassifier()", PROBABLE),
           lambda rows, columns, classes: rows**2 * max(1, classes - 1) <= GPC_COST),
 )  # fmt: skip
-_EXTRA = {
-    "catboost": (
-        Rival("CatBoost", catboost,
-              _code("catboost", 'CatBoostRegressor(loss_function="RMSEWithUncertainty")',
-                    filled=False)),
-        Rival("CatBoost", catboost_of_classes,
-              _code("catboost", "CatBoostClassifier()", _PROBABLE, filled=False),
-              lambda rows, columns, classes: rows * columns * classes <= BOOSTING_COST),
-    ),
-    "ngboost": (
-        Rival("NGBoost", ngboost, _code("ngboost", "NGBRegressor()", filled=False),
-              lambda rows, columns, classes: rows <= CROSS_ROWS),
-        None,
-    ),
-}  # fmt: skip
 
 
 def rivals(classes: int) -> list[Rival]:
-    """Those for values (`classes` 0) or for classes that are installed, the quickest first."""
-    more = [pair[1 if classes else 0] for name, pair in _EXTRA.items() if find_spec(name)]
-    return [*(_CLASSES if classes else _VALUES), *(rival for rival in more if rival is not None)]
+    """Those for values (`classes` 0) or for classes, the quickest first, then the extras."""
+    return [*(_CLASSES if classes else _VALUES), *extras(classes)]

@@ -57,7 +57,8 @@ class LimitPolicy:
         """Refuse a run that this server could not finish. Raises as `check_cost` does."""
         # Not in the store's own thread: the labels of a large table take a while to count.
         size = await asyncio.to_thread(size_of, study, settings, data, self._store)
-        cost = cost_of(study, settings, size) if size is not None else None
+        own = not study.offers(data)
+        cost = cost_of(study, settings, size, own) if size is not None else None
         if cost is not None:
             check_cost(cost, self.limits.hours, await self._care.client.memory())
 

@@ -13,6 +13,7 @@ from pyarrow import ArrowException
 from pyarrow.parquet import read_metadata
 from scant.data_sources.open import fetched_path
 from scant.errors import BadInput, NotFound
+from scant.rivals import cost as rivals
 from scant.store import Store
 from scant.studies.auto import training_seconds
 from scant.studies.base import Counts, Entry
@@ -102,10 +103,11 @@ def _size_of_upload(study: Entry, upload: str, store: Store) -> Size | None:
     return Size(rows, columns, {**known, **counts(frame, study.table)})
 
 
-def cost_of(study: Entry, settings: Any, size: Size) -> Cost | None:
+def cost_of(study: Entry, settings: Any, size: Size, own: bool = False) -> Cost | None:
     """What a fit to a table of this size is expected to take; None where nobody knows.
 
-    Settings beyond all measure cost infinitely much.
+    Settings beyond all measure cost infinitely much. The table is the user's `own` where rivals are
+    fitted, too.
     """
     if study.estimate is None:
         return None
@@ -114,10 +116,17 @@ def cost_of(study: Entry, settings: Any, size: Size) -> Cost | None:
         cost = Cost(*map(float, study.estimate(settled, *size)))
     except ArithmeticError:
         return Cost(math.inf, math.inf)
-    if training_seconds(settings) is not None:
-        cost = cost._replace(seconds=min(cost.seconds, settings.time_budget))
+    fit, others = cost.seconds, 0.0
+    if own and getattr(settings, "baselines", True):
+        labels = size.counts.get("label", {}) if "label" in study.table.targets else None
+        classes = 0 if labels is None else len(labels) or 2
+        others = rivals.seconds(size.rows, size.columns, classes, fit)
+    if training_seconds(settings) is not None:  # rivals use what training leaves of it
+        fit = min(fit, settings.time_budget)
+        others = min(others, settings.time_budget - fit)
     if getattr(settings, "refit", "") == EVERYTHING:
-        cost = cost._replace(seconds=2 * cost.seconds)
+        fit = 2 * fit
+    cost = cost._replace(seconds=fit + others)
     return cost if all(c >= 0 for c in cost) else Cost(math.inf, math.inf)  # NaN is not
 
 

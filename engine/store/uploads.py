@@ -110,7 +110,7 @@ class UploadRepository:
 
     def upload_table(self, upload_id: str) -> pd.DataFrame:
         """An upload's table. Raises as `upload_parquet` does."""
-        return pd.read_parquet(BytesIO(self.upload_parquet(upload_id)))
+        return pd.read_parquet(BytesIO(self.upload_parquet(upload_id)), use_threads=False)
 
     def delete_upload(self, upload_id: str, owner: str | None) -> None:
         """Delete an upload's table and every row of it that hangs on its runs.

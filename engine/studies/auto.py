@@ -57,6 +57,11 @@ def read(metadata: Mapping[str, Any]) -> dict[str, Choice]:
     return {name: Choice(*pair) for name, pair in metadata.get(CHOSEN, {}).items()}
 
 
+def used(values: Mapping[str, Any], metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """A run's settings with what was chosen in place of `auto`."""
+    return {**values, **{name: choice.value for name, choice in read(metadata).items()}}
+
+
 def training_seconds(settings: Any) -> float | None:
     """Seconds after which training ends; None where the number of steps is the user's."""
     if getattr(settings, "max_steps", None) != AUTO:

@@ -44,6 +44,18 @@ class Suit:
         return f"This table suits {entry(self.study).title} because {self.reason}."
 
 
+def better(study: str, columns: Sequence[ColumnPreview], rows: int) -> Suit | None:
+    """The study that suits a table where another one does not.
+
+    Args:
+        study: For which the table was brought.
+        columns: As for `suits`.
+        rows: As for `suits`.
+    """
+    found = suits(columns, rows)
+    return None if study in {s.study for s in found} else next(iter(found), None)
+
+
 def suits(columns: Sequence[ColumnPreview], rows: int) -> list[Suit]:
     """The studies that suit a table, the best first; none where there is nothing to learn.
 

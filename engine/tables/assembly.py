@@ -15,6 +15,7 @@ from scant.tables.dates import are_dates, as_numbers
 from scant.tables.guesses import Guesses, guess, views
 from scant.tables.profile import profile
 from scant.tables.schema import ColumnPreview, Table, TableSchema
+from scant.tables.wide import tasks
 
 _MANY = 1000  # columns
 
@@ -40,6 +41,8 @@ def assemble(
     if not isinstance(missing_codes, Mapping):
         missing_codes = dict.fromkeys(cells, missing_codes)
     cells = {n: _without(c, missing_codes.get(n, ())) for n, c in cells.items()}
+    if schema.boxes and mapping is not None:
+        cells, findings.rows, mapping = tasks(cells, findings.rows, mapping)
     columns, ignored = _renamed(cells, schema, findings, mapping, purpose, suggestion)
     made: dict[str, np.ndarray] = dict(checks.named(columns, schema, findings, predict=predict))
     own = {c.name for c in schema.columns}
@@ -254,10 +257,14 @@ def _without(cells: Cells, codes: Sequence[float]) -> Cells:
 def content_hash(frame: pd.DataFrame) -> str:
     """SHA-256 of a table's names and values."""
     digest = hashlib.sha256("\x1f".join(str(c) for c in frame.columns).encode())
+    blocks: dict[str, np.ndarray] = {}
+    if frame.shape[1] >= _MANY:  # at once, as `_frame` made them
+        numbers = frame.select_dtypes(np.float64)
+        blocks = dict(zip(numbers, numbers.to_numpy().T))
     for column in frame.columns:
-        values = frame[column].to_numpy()
+        values = blocks[column] if column in blocks else frame[column].to_numpy()
         if values.dtype == np.float64:
-            digest.update(np.ascontiguousarray(values).tobytes())
+            digest.update(np.ascontiguousarray(values))
         else:
             cells = ("\x00" if pd.isna(v) else str(v) for v in values)
             digest.update("\x1f".join(cells).encode("utf-8", errors="surrogatepass"))

@@ -16,6 +16,7 @@ from scant.tables.schema import Column, TableSchema
 from scant.tables.sentinels import sentinels
 
 _HUGE = 1e12  # more is rather a wrong unit
+_FEW = 50  # columns, in which hardly ever two rows of a wide table are the same
 LARGEST, SMALLEST = 1e100, 1e-100  # beyond, squares and products leave the range of a double
 _DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(\D|$)|\d{1,2}([-/.])\d{1,2}\2\d{2,4}(\D|$)")
 
@@ -303,7 +304,9 @@ def _useless(cells: Cells, schema: TableSchema, findings: Diagnostics, *, is_err
 def duplicates(frame: pd.DataFrame, rows: Int[np.ndarray, " n"], findings: Diagnostics) -> None:
     """A note on rows that repeat an earlier one."""
     # Of the rows' hashes: pandas' own way numbers the values of each column first.
-    again = pd.util.hash_pandas_object(frame, index=False).duplicated().to_numpy()
+    again = pd.util.hash_pandas_object(frame.iloc[:, :_FEW], index=False).duplicated().to_numpy()
+    if again.any() and frame.shape[1] > _FEW:
+        again = pd.util.hash_pandas_object(frame, index=False).duplicated().to_numpy()
     if again.any():
         first = rows[int(np.flatnonzero(again)[0])]
         findings.notes.append(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 
 from scant.tables.schema import Column, ColumnPreview, TableSchema
 
+_REMEMBERED = 50_000  # headers; a wide table asks for each of them many times
 _ERROR_WORDS = {"err", "error", "e", "unc", "uncertainty", "sigma", "sig", "std", "sd"}
 _ERROR_END = re.compile(r"(.+?)_?(?:err|error|sigma|unc)$")
 _IDENTIFIERS = {"id", "objid", "objectid", "specobjid", "index", "row", "rownumber", "galaxyid"}
@@ -138,11 +140,13 @@ def error_base(name: str, by_key: Mapping[str, str]) -> str | None:
     return None
 
 
+@lru_cache(_REMEMBERED)
 def is_identifier(name: str) -> bool:
     """Does a column of that name number the rows?"""
     return key(name) in _IDENTIFIERS or bool(_ID_WORDS & set(words(name)))
 
 
+@lru_cache(_REMEMBERED)
 def bare(name: str) -> str:
     """A header without its unit."""
     return _UNIT.sub("", name) or name
@@ -205,6 +209,7 @@ def listed(names: Sequence[str], most: int = 8) -> str:
     return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
 
 
+@lru_cache(_REMEMBERED)
 def key(name: str) -> str:
     """A header's letters and digits in lower case."""
     return re.sub(r"[^a-z0-9]", "", name.lower())

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from scant.tables.column_matching import (
     error_base,
@@ -22,6 +23,8 @@ from scant.tables.schema import Column, ColumnPreview, Question, TableSchema
 Columns = Mapping[str, ColumnPreview]
 
 CLASSES = 30  # more different words are rather names than classes
+MOST_TASKS = 12  # values of one table that are offered as tasks
+ONE_TASK = ""  # the answer that no column names the task
 _WHOLE_CLASSES = 12  # more different whole numbers are rather counts
 _TARGETS = {"target", "label", "class", "outcome", "response", "y", "dependent", "endog"}
 _TARGETS |= {"classes", "labels", "targets", "classification", "groundtruth"}
@@ -68,9 +71,13 @@ class Guesses:
         """Take a header for a column of the schema."""
         (self.sure if sure else self.unsure)[name] = column.name
         if not sure:
-            text = f"Which column is “{column.name}”{f' ({column.doc})' if column.doc else ''}?"
-            listed = tuple((n, n) for n in options)
-            self.questions.append(Question("mapping", text, listed, name, column.name))
+            self.ask(column, [(n, n) for n in options], name)
+
+    def ask(self, column: Column, options: Sequence[tuple[Any, str]], guess: Any = None) -> None:
+        """Ask which header, or headers, a column of the schema is; the first is the guess."""
+        text = f"Which column is “{column.name}”{f' ({column.doc})' if column.doc else ''}?"
+        guess = options[0][0] if guess is None else guess
+        self.questions.append(Question("mapping", text, tuple(options), guess, column.name))
 
 
 def is_class(column: ColumnPreview) -> bool:
@@ -269,19 +276,33 @@ def _guess_boxes(
     boxed = any(to.endswith("_lo") for to in taken)
     if task and len(textual) == 1:
         made.settle(task, textual[0], textual, True)
-    if not value:
-        return
+    elif task and textual:
+        made.ask(task, [(ONE_TASK, "none: all rows are one task"), *((n, n) for n in textual)])
     dims = [n for n, c in free.items() if c.kind == "date" or is_dimension(n)]
-    if not boxed and not dims:
+    named = boxed or bool(dims)
+    if not named:
         dims = [n for n, c in free.items() if c.kind == "number"][:1]
     numbers = [n for n, c in free.items() if c.kind == "number" and n not in dims]
+    if not value:
+        made.unsure |= dict.fromkeys(numbers if named else [], "")  # measured as well
+        return
     if not numbers or not (boxed or dims):
         return
-    if boxed and dims:
-        dims = [n for n in dims if free[n].kind == "number"]
-    name, _ = target(free, numbers)
-    made.settle(value, name, numbers, len(numbers) == 1 and (boxed or any(map(is_dimension, dims))))
-    made.unsure |= {n: "" for n in numbers if n != name}
+    measured = [n for n in numbers if not is_class(free[n])] or numbers
+    likely = [n for n in measured if n in named_target(free) or key(n) in _LIKELY]
+    # Of two columns the last is the value; of all that a station measures, the first.
+    name = likely[-1] if likely else measured[-1 if len(measured) == 2 else 0]
+    made.unsure |= dict.fromkeys(numbers, "")
+    if len(numbers) == 1 and named:
+        del made.unsure[name]
+        made.settle(value, name, numbers, True)
+        return
+    options: list[tuple[Any, str]] = [(n, n) for n in [name, *(m for m in numbers if m != name)]]
+    if task and not textual and 1 < len(measured) <= MOST_TASKS:
+        each = f"all {len(measured)}, each a task of its own: {', '.join(measured)}"
+        options.append((tuple(measured), each))
+    made.unsure[name] = value.name
+    made.ask(value, options)
 
 
 def _guess_replicas(free: Columns, absent: Mapping[str, Column], made: Guesses) -> None:

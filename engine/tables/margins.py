@@ -66,9 +66,11 @@ def units(columns: Sequence[pa.StringArray]) -> list[str] | None:
     if len(columns[0]) < 4:
         return None
     first = [c[0].as_py() for c in columns]
+    if any(_NUMBER.match(w) or len(w) > 12 for w in first):
+        return None
     numeric = [i for i, c in enumerate(columns) if _are_numbers(c[1:50])]
     named = [i for i in numeric if first[i]]
-    if len(named) < 2 or any(_NUMBER.match(w) or len(w) > 12 for w in first):
+    if len(named) < 2:
         return None
     if any(first[i].lower() in EMPTY.to_pylist() for i in named):
         return None

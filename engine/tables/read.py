@@ -133,15 +133,17 @@ def inspect_table(
         if rival is not None or guesses.unsure:  # what is on show can be agreed to
             mapping |= guesses.unsure
             reading["mapping"] = mapping
-    if "missing_codes" not in reading:
-        questions += missing_question(cells, mapping)
+    if "missing_codes" not in reading and (missing := missing_question(cells, mapping)):
+        questions += missing
+        reading["missing_codes"] = missing[0].guess
+    n_rows = len(findings.rows)
     table = assemble(cells, schema, findings, suggestion=suggestion, **_assembling(reading))
     head = [[c.shown(i) for i in range(min(_HEAD, len(c.values)))] for c in cells.values()]
     return Preview(
         names=tuple(cells),
         head=tuple(zip(*head)),
         columns=tuple(columns.values()),
-        n_rows=len(findings.rows),
+        n_rows=n_rows,
         mapping=dict(mapping),
         problems=tuple(findings.problems[:MOST_PROBLEMS]),
         warnings=tuple(findings.notes),

@@ -172,7 +172,8 @@ class Question:
 
     Attributes:
         about: The keyword of `Reading` that takes the answer: "part", "decimal", "missing_codes";
-            or "mapping", and then the answer is a header, and what it is mapped to is `column`.
+            or "mapping", and then the answer is a header, or several, and what they are mapped to
+            is `column`; "": no column is.
         text: The question.
         options: Answers, each with what it means.
         guess: The answer that is taken for the preview.

@@ -13,6 +13,7 @@ from jaxtyping import Float
 _NINES = (9.0, 99.0, 999.0, 9999.0, 99999.0)
 # Fill values of surveys, of 16-bit integers, and of the netCDF and GRIB formats.
 CODES = (*(-n for n in _NINES), *_NINES, -1.0, -32768.0, 32767.0, 1e20, -1e20, 1e30, -1e30)
+_KNOWN = frozenset(CODES)
 _SHARE, _CELLS = 0.01, 3  # either makes a repeated number suspicious
 _SPANS = 5.0  # interquartile ranges between the other values' quartiles and the number
 _LEVELS = 3  # with fewer other values a number is rather one more level
@@ -36,10 +37,10 @@ def sentinels(values: Float[np.ndarray, " n"]) -> list[Sentinel]:
         values: The column; NaN where a cell is empty.
     """
     observed = values[~np.isnan(values)]
+    if not len(observed) or not {float(observed.min()), float(observed.max())} & _KNOWN:
+        return []  # what lies outside of all other values is the least or the greatest
     hit = np.isin(observed, CODES)
     present = np.unique(observed[hit]).tolist()
-    if not present:
-        return []
     rest = observed[~hit]
     if len(np.unique(rest[:100_000])) < _LEVELS:
         return []

@@ -1,4 +1,4 @@
-"""Wide tables of outputs in replicas turned long: one value a row.
+"""Wide tables turned long, one value a row: outputs in replicas, and several values of a box.
 
 Genes are measured in samples, each at a time and in a replica. In the tables of that field genes
 are rows and samples columns ("24h_rep1"), or samples rows and genes columns.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -98,6 +99,34 @@ def long_form(
     return _turned(values, times, repeats, rows)
 
 
+def tasks(
+    cells: Mapping[str, Cells], rows: Int[np.ndarray, " n"], mapping: Mapping[str, str]
+) -> tuple[dict[str, Cells], Int[np.ndarray, " m"], dict[str, str]]:
+    """Columns that are all mapped to y below each other, each a task of its own by its header.
+
+    Without such columns, or beside one of tasks, all comes back as it was.
+    """
+    values = [c for n, c in cells.items() if mapping.get(n, n) == "y"]
+    if len(values) < 2 or "task" in {mapping.get(n, n) for n in cells}:
+        return dict(cells), rows, dict(mapping)
+    k, named = len(values), {c.name for c in values} | {"task", "y"}
+    repeated = {
+        n: replace(
+            c,
+            values=np.tile(c.values, k),
+            empty=np.tile(c.empty, k),
+            bad=np.tile(c.bad, k),
+            text=None if c.text is None else pa.concat_arrays([c.text] * k),
+        )
+        for n, c in cells.items()
+        if n not in named
+    }
+    task = pa.array(np.repeat([c.name for c in values], len(rows)), pa.string())
+    made = {"task": from_text("task", task), "y": _joined("y", values)}
+    kept = {n: to for n, to in mapping.items() if n not in named}
+    return {**repeated, **made}, np.tile(rows, k), kept
+
+
 def _long(
     values: Sequence[Cells],
     x: Sequence[float],
@@ -139,19 +168,24 @@ def _stacked(
     rows: Int[np.ndarray, " m"],
     note: str,
 ) -> tuple[dict[str, Cells], Int[np.ndarray, " m"], str]:
-    numbers, empty, bad = (
-        np.concatenate([getattr(c, part) for c in values]) for part in ("values", "empty", "bad")
-    )
-    texts = [c.text for c in values]
-    text = None if any(t is None for t in texts) else pa.concat_arrays(texts)
     nothing = np.zeros(len(x), dtype=bool)
     made = {
         "output": from_text("output", output.fill_null("")),
         "replica": from_text("replica", replica),
         "x": Cells("x", x, np.isnan(x), nothing),
-        "y": Cells("y", numbers, empty, bad, text),
+        "y": _joined("y", values),
     }
     return made, rows, f"it has {note}; it was turned long, one value a row"
+
+
+def _joined(name: str, columns: Sequence[Cells]) -> Cells:
+    """Columns below each other."""
+    numbers, empty, bad = (
+        np.concatenate([getattr(c, part) for c in columns]) for part in ("values", "empty", "bad")
+    )
+    texts = [c.text for c in columns]
+    text = None if any(t is None for t in texts) else pa.concat_arrays(texts)
+    return Cells(name, numbers, empty, bad, text)
 
 
 def _sample(name: str, span: tuple[int, int], x: str) -> Sample:

@@ -15,7 +15,7 @@ from scant.events import Event, Finished, Fitted, Progress, Report, Started
 from scant.hardware import keep_freed_memory
 from scant.plotting.run import figures, layout
 from scant.studies import Settings, entry
-from scant.studies.auto import CHOSEN, listed, read, training_seconds
+from scant.studies.auto import CHOSEN, listed, training_seconds, used
 from scant.studies.protocol import FittedStudy, Study, study_class
 from scant.studies.split import EVERYTHING, counts_of
 from scant.tables.schema import counts
@@ -131,8 +131,9 @@ def fit(
     settings, chosen = spec.settled(settings, *table.shape, counts(table, spec.table))
     made = make(once(settings), table, place)
     if chosen:
-        made.metadata[CHOSEN] = {name: list(choice) for name, choice in chosen.items()}
-    first = [str(counts_of(made.metadata, len(table)) or ""), listed(chosen)]
+        of_table = {name: list(choice) for name, choice in chosen.items()}
+        made.metadata[CHOSEN] = of_table | made.metadata.get(CHOSEN, {})
+    first = [str(counts_of(made.metadata, len(table)) or ""), listed(read(made.metadata))]
     made.notes = [*filter(None, first), *notes, *made.notes]
     if own is None:
         own = not spec.offers(data)
@@ -159,9 +160,8 @@ def restore(
 ) -> FittedStudy:
     """A fitted study from the blob of its `Fitted` event and the settings it was trained with."""
     meta = header(model, "meta")
-    chosen = {name: choice.value for name, choice in read(meta).items()}
     return study_class(study).restore(
-        entry(study).settings.parse({**values, **chosen}),
+        entry(study).settings.parse(used(values, meta)),
         load_tensors(model),
         meta,
         choose_device(device),

@@ -12,6 +12,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -100,6 +101,7 @@ class _Loop:
         self.budget = math.inf if budget is None else budget
         self.study, self.own, self.scored = study, own, scored
         self.clock = clock
+        self.control = Control()
         self.again = again
         self.at = Position()
         self.kept: list[tuple[float, Tensors]] = []  # best of each restart, the present one last
@@ -107,7 +109,7 @@ class _Loop:
         self.begun = False
 
     def run(self, control: Control) -> Iterator[Event]:
-        study, at = self.study, self.at
+        study, at, self.control = self.study, self.at, control
         started = self.clock() - at.seconds
         shown = saved = self.clock()
         shown -= SNAPSHOT_SECONDS
@@ -146,10 +148,11 @@ class _Loop:
                 saved = self.clock()
         control.heeded = True  # nothing is left to stop
         for event in self.finalize(*self.verdict()):
-            if self.again is None or not isinstance(event, Finished):
-                yield event
-            else:
-                yield from self.on_everything(self.again(), control, event)
+            match event:
+                case Finished(state=state) if self.again and state is not State.PAUSED:
+                    yield from self.on_everything(self.again(), control, event)
+                case _:
+                    yield event
 
     def on_everything(self, study: Study, control: Control, end: Finished) -> Iterator[Event]:
         """A second fit, by a study that holds nothing out; the first one ended as `end` says.
@@ -278,7 +281,13 @@ class _Loop:
                 rivals=rivals,
                 seed=study.settings.seed,
                 limit=self.seconds_left(),
+                halted=partial(self.halted, state),
             )
+            if rivals and self.control.wish == "pause" and state is not State.DIVERGED:
+                yield self.checkpoint()
+                reason = "Paused while general tools were fitted; resume makes the result."
+                yield Finished(State.PAUSED, reason)
+                return
         if chosen := listed(read(study.metadata)):
             report = replace(report, notes=(chosen, *report.notes))
         done = state in (State.CONVERGED, State.FINISHED)
@@ -291,6 +300,11 @@ class _Loop:
             meta = {**meta, CHOSEN: study.metadata[CHOSEN]}
         yield Fitted(blob(tensors, meta))
         yield Finished(state, reason, report)
+
+    def halted(self, state: State) -> bool:
+        """Whether an end was asked for after training ended as `state`, by whatever it was."""
+        wish = self.control.wish
+        return wish in ("pause", "abandon") or (wish == "stop" and state is not State.STOPPED)
 
     def checkpoint(self) -> Checkpoint:
         tensors: Tensors = {}

@@ -270,9 +270,8 @@ def predict_own(study: FittedStudy, data: str, table: bytes | None) -> bytes:
     """
     spec = entry(study.settings.study)
     settings = study.settings
-    frame = open_table(
-        spec, data if table is None else pd.read_parquet(io.BytesIO(table)), settings
-    )
+    own = None if table is None else pd.read_parquet(io.BytesIO(table), use_threads=False)
+    frame = open_table(spec, data if own is None else own, settings)
     roles = study_class(spec.name)(settings, frame, torch.device("cpu")).roles
     told = study.predict(frame)
     given = plain(spec.table, [str(c) for c in frame])

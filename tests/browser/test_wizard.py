@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.visiting import PATIENCE, button, press, status, until
+from tests.browser.visiting import PATIENCE, button, drop, press, status, until
 
 DROP = """(text) => {
   const carried = new DataTransfer()
@@ -55,3 +55,17 @@ def test_a_table_is_dropped_pasted_mended_and_trained(page: Page, app_url: str) 
     expect(page.get_by_role("combobox", name="Source")).to_have_text(re.compile("mine.csv"))
     page.reload()  # who has used the page finds its story folded
     expect(button(page, "Read on")).to_be_visible(timeout=PATIENCE)
+
+
+@pytest.mark.usefixtures("nothing_complains")
+def test_a_table_goes_to_the_page_that_it_suits(page: Page, app_url: str) -> None:
+    rows = "".join(f"{k / 7},{k % 5},{'ab'[k % 3 == 0]}\n" for k in range(90))
+    page.goto(f"{app_url}/redshift")
+    drop(page, "cells.csv", f"area,perimeter,kind\n{rows}".encode())
+    page.get_by_role("link", name="Open it on Mitosis").click(timeout=PATIENCE)
+    expect(page).to_have_url(re.compile("/mitosis"), timeout=PATIENCE)
+    expect(page.get_by_text("cells.csv: 90 rows, 3 columns")).to_be_visible(timeout=PATIENCE)
+    target = page.get_by_role("combobox", name="Use kind as")
+    expect(target).to_have_value("label")
+    press(page, "Use this table")
+    expect(page.get_by_text("cells.csv: 90 rows, 3 columns, kept")).to_be_visible(timeout=PATIENCE)

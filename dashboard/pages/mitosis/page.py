@@ -23,6 +23,7 @@ from scant.dashboard.study_page.lazy_view import LazyView
 from scant.dashboard.study_page.prose import read_prose
 from scant.dashboard.study_page.variants import Alternatives, Variant
 from scant.dashboard.study_page.views import PageViews
+from scant.studies import auto
 from scant.studies.mitosis.settings import MODELS
 
 STORY, EQUATIONS = read_prose(__package__)
@@ -102,7 +103,7 @@ def _result() -> tuple[Any, ...]:
 
 def otherwise(run: RunState) -> tuple[str, list[Variant]]:
     """Other models, rarer classes, every pixel, no temper: each one click away."""
-    used = run.record.settings
+    used = auto.used(run.record.settings, run.metadata)
     n_train = run.metadata["rows"]["training"]
     others = [
         Variant(f"the same with {message}", KNOWS[name], {"model": name})

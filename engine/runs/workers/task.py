@@ -80,7 +80,7 @@ def _attempt(
 
     run = fit(
         order["study"],
-        order["data"] if table is None else pd.read_parquet(BytesIO(table)),
+        order["data"] if table is None else pd.read_parquet(BytesIO(table), use_threads=False),
         device=order["device"],
         control=control,
         checkpoint=checkpoint,

@@ -14,8 +14,8 @@ from scant.models.mtgpa.prior import Data
 from scant.models.mtgpa.tasks import TaskGP
 from scant.studies import intervals
 from scant.studies.aggregation import preprocessing as space
-from scant.studies.aggregation.entry import AggregationSettings
 from scant.studies.aggregation.preprocessing import Scale
+from scant.studies.aggregation.settings import AggregationSettings
 from scant.studies.aggregation.table import Supports
 from torch import Tensor
 

@@ -12,8 +12,9 @@ from jaxtyping import Bool, Float, Int
 from scant.errors import BadInput
 from scant.kernels.box_average.support import boxes
 from scant.models.mtgpa.prior import Data
-from scant.studies.aggregation.entry import MOST_EXACT, MOST_LATENT, AggregationSettings
+from scant.studies.aggregation.settings import MOST_EXACT, MOST_LATENT, AggregationSettings
 from scant.studies.aggregation.table import Supports, check_values, of
+from scant.studies.auto import AUTO
 from scant.studies.predicted_table import words
 from scant.studies.split import EVERYTHING, TEST, divide, groups, marks
 from scant.tables.column_matching import listed
@@ -130,8 +131,8 @@ def ranks(settings: AggregationSettings, tasks: int) -> tuple[int, ...]:
     return (settings.rank,) * (settings.n_latent or min(-(-tasks // 2), MOST_LATENT))
 
 
-def exact(settings: AggregationSettings, kinds: list[str], rows: int) -> bool:
-    """Whether inference is exact; see the setting.
+def exact(settings: AggregationSettings, kinds: list[str], rows: int, points: bool) -> bool:
+    """Whether inference is exact, of so many rows that are all points or not; see the setting.
 
     Raises:
         BadInput: It is asked for where a likelihood or minibatches exclude it.
@@ -139,12 +140,13 @@ def exact(settings: AggregationSettings, kinds: list[str], rows: int) -> bool:
     met = [f"a {kind} likelihood" for kind in kinds if kind != "gaussian"]
     if settings.batch_size:
         met.append(f"batch_size {settings.batch_size}")
-    if settings.kernel != "eq":  # a box is many points, of which all pairs would be computed
+    if settings.kernel not in (AUTO, "eq") and not points:  # a box is many of them, all in pairs
         met.append(f"kernel {settings.kernel}")
     if settings.inference == "exact" and met:
         raise BadInput(
-            "Setting 'inference' is exact, which takes Gaussian likelihoods, kernel eq and all "
-            f"rows at once; here it meets {met[0]}. Choose auto or variational."
+            "Setting 'inference' is exact, which takes Gaussian likelihoods, kernel eq (or "
+            f"points alone) and all rows at once; here it meets {met[0]}. Choose auto or "
+            "variational."
         )
     quick = rows <= MOST_EXACT and not met
     return settings.inference == "exact" or (settings.inference == "auto" and quick)

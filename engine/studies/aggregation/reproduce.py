@@ -10,6 +10,7 @@ import pandas as pd
 from scant.events import Finished, Metric
 from scant.reproduce.runner import Runs, Score
 from scant.studies.aggregation.report import dependent
+from scant.studies.aggregation.settings import FIXED
 from scant.studies.aggregation.simulate import fertility, particulates, poisson
 from scant.training.api import fit
 
@@ -115,7 +116,7 @@ def _dust(seed: int, folder: Path | None) -> Iterator[Case]:
 
 def _run(table: pd.DataFrame, values: dict[str, Any], more: bool) -> list[Metric]:
     """Figures of a run and of its baselines; with `more`, of dependent GPs as well."""
-    run = fit("aggregation", table, own=False, **values)
+    run = fit("aggregation", table, own=False, **{**FIXED, **values})
     *_, last = run
     assert isinstance(last, Finished)
     study: Any = run.study

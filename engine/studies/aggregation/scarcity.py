@@ -20,9 +20,9 @@ from scant.models.mtgpa.prior import Data
 from scant.models.mtgpa.tasks import TaskGP
 from scant.models.mtgpa.training import MTGPATrainer
 from scant.optim.trainer import Trainer
-from scant.studies.aggregation.entry import MOST_EXACT
 from scant.studies.aggregation.fitted import FittedMTGPA
 from scant.studies.aggregation.preprocessing import COUNTS, counts
+from scant.studies.aggregation.settings import MOST_EXACT
 
 REPEATS = 3
 MOST_ROWS = 1200  # exact inference costs their cube

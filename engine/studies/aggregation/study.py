@@ -7,6 +7,7 @@ picture, the aggregate check, and single-task and centroid baselines on the same
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -24,13 +25,14 @@ from scant.models.mtgpa.training import MTGPATrainer
 from scant.random import restart_generator
 from scant.rivals.comparison import Comparison
 from scant.studies.aggregation import preprocessing as space
-from scant.studies.aggregation.entry import AggregationSettings
 from scant.studies.aggregation.explore import answer
 from scant.studies.aggregation.fitted import FittedMTGPA, TrainingData
 from scant.studies.aggregation.preprocessing import Scale
 from scant.studies.aggregation.report import write_report
+from scant.studies.aggregation.settings import TRIED, AggregationSettings
 from scant.studies.aggregation.table import Supports, of
 from scant.studies.aggregation.thinning import scarce_places
+from scant.studies.auto import AUTO, CHOSEN, listed, read
 from scant.studies.learned_region import LearnedRegion
 from scant.studies.predicted_table import checked, with_columns
 from scant.studies.protocol import Tensors, part, required, roles
@@ -76,7 +78,13 @@ class Study(TrainedStudy):
         self.metadata["scale"] = [[s.offset, s.factor] for s in self.scale]
         tasks = list(self.observed.tasks)
         self.data = space.data_of(self.observed, self.rows, tasks, self.scale, device)
-        self.exact = space.exact(settings, self.kinds, len(self.data.y))
+        points = not self.observed.width[self.rows].any()
+        self.exact = space.exact(settings, self.kinds, len(self.data.y), points)
+        self.kernels = TRIED if self.exact and points else TRIED[:1]
+        if settings.kernel != AUTO or len(self.kernels) == 1:
+            kernel = self.kernels[0] if settings.kernel == AUTO else settings.kernel
+            self._choose_kernel(kernel, "exact averages over boxes, and short of points")
+        self.restarts = len(self.kernels)
         if self.exact:
             self.notes.append(
                 f"Inference is exact: {len(self.data.y):,} rows, all Gaussian. Inducing points and "
@@ -85,6 +93,12 @@ class Study(TrainedStudy):
             # Less than a nat in so many steps of L-BFGS says nothing of the hyperparameters.
             self.patience = min(self.patience, EXACT_PATIENCE)
             self.tolerance = 1 / len(self.data.y)
+
+    def _choose_kernel(self, kernel: str, why: str) -> None:
+        self.kernels = (kernel,)
+        if self.settings.kernel == AUTO:
+            self.settings = type(self.settings)(**{**self.settings.values(), "kernel": kernel})
+            self.metadata[CHOSEN] = {**self.metadata.get(CHOSEN, {}), "kernel": [kernel, why]}
 
     def _drop_tasks_without_rows(self, kinds: list[str]) -> None:
         """Tasks that nothing is learned from are unknown to the model; their rows are not asked."""
@@ -107,18 +121,23 @@ class Study(TrainedStudy):
     # --- training -------------------------------------------------------------------------------
 
     def start_restart(self, restart: int, stage: int, best: Tensors | None) -> None:
-        self._begin(self.settings, restart_generator(self.settings.seed, restart), best)
+        kernel = self.kernels[restart]  # each a restart, from the same draws
+        self._begin(self.settings, kernel, restart_generator(self.settings.seed, 0), best)
         self.bound, self.n_rows = float("nan"), len(self.data.y)
         if best is not None:
             self._take(best)
 
     def _begin(
-        self, s: AggregationSettings, generator: torch.Generator, best: Tensors | None
+        self,
+        s: AggregationSettings,
+        kernel: str,
+        generator: torch.Generator,
+        best: Tensors | None,
     ) -> None:
         """Model and trainer at their start; an exact model that is to be `best` seeks none."""
         prior: dict[str, Any] = {
             "ranks": space.ranks(s, len(self.kinds)),
-            "shape": s.kernel,
+            "shape": kernel,
             "lengthscale": s.lengthscale or None,
             "fixed_lengthscale": s.lengthscale > 0,
             "noise": s.noise,
@@ -128,7 +147,7 @@ class Study(TrainedStudy):
             self.model = (
                 ExactGP.build(self.data, len(self.kinds), dimensions, generator, **prior)
                 if best is None
-                else self._restored(best).to(self.device)
+                else self._restored(best, kernel).to(self.device)
             )
             self.trainer = ExactTrainer(self.model)
             return
@@ -171,8 +190,15 @@ class Study(TrainedStudy):
     # --- afterwards -----------------------------------------------------------------------------
 
     def finalize(self, restarts: list[tuple[float, Tensors]]) -> Report:
-        self.start_restart(0, 0, restarts[0][1])
-        return write_report(self.posterior, self.train)
+        scores = [score for score, _ in restarts]
+        place = int(np.argmax(scores))
+        if len(self.kernels) > 1:
+            of_each = ", ".join(f"{k} {v:.3f}" for k, v in zip(self.kernels, scores))
+            self._choose_kernel(self.kernels[place], f"log evidence a row: {of_each}")
+        self.start_restart(0, 0, restarts[place][1])
+        report = write_report(self.posterior, self.train)
+        chosen = listed({k: c for k, c in read(self.metadata).items() if k == "kernel"})
+        return replace(report, notes=(*filter(None, [chosen]), *report.notes))
 
     @property
     def train(self) -> TrainingData:
@@ -208,23 +234,23 @@ class Study(TrainedStudy):
         study.kinds = list(study.metadata["likelihoods"])
         study.scale = [Scale(*pair) for pair in study.metadata["scale"]]
         own = part(tensors, "model.")
-        study.model = study._restored(own).to(device)
+        study.model = study._restored(own, settings.kernel).to(device)
         study._take(own)
         rows = {k: v.cpu() for k, v in part(tensors, "rows.").items()}
         study.whole = space.kept(rows, meta["all_tasks"], study.metadata["dims"])
         return study
 
-    def _restored(self, own: Tensors) -> MTGPA | ExactGP:
+    def _restored(self, own: Tensors, kernel: str) -> MTGPA | ExactGP:
         """A model that a state fits, which tells which of the two it is of."""
         s, dimensions = self.settings, len(self.metadata["dims"])
         ranks = space.ranks(s, len(self.kinds))
         inducing = next((v for k, v in own.items() if k.endswith("inducing_points")), None)
         if inducing is None:
-            prior = Coregionalisation(dimensions, len(self.kinds), ranks, s.kernel)
+            prior = Coregionalisation(dimensions, len(self.kinds), ranks, kernel)
             data = Data(own["supports"], own["y"], own["task"])
             return ExactGP([likelihood(kind) for kind in self.kinds], prior, data)
         natural = s.optimizer == "natural"
-        return MTGPA(self.kinds, inducing, dimensions, ranks, s.kernel, s.learn_inducing, natural)
+        return MTGPA(self.kinds, inducing, dimensions, ranks, kernel, s.learn_inducing, natural)
 
     @property
     def posterior(self) -> FittedMTGPA:

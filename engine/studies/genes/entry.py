@@ -2,163 +2,14 @@
 
 from __future__ import annotations
 
-import param
-from scant.studies.base import (
-    ArraySpec,
-    Citation,
-    Counts,
-    Entry,
-    Source,
-    array_specs,
-    until_rest,
-)
-from scant.studies.genes.table import SPLITS, TABLE
+from scant.studies.base import ArraySpec, Citation, Entry, Source, array_specs
+from scant.studies.genes.capacity import capacity, estimate, parts
+from scant.studies.genes.settings import FIXED, GenesSettings
+from scant.studies.genes.table import TABLE
 from scant.studies.predicted_columns import of_values
-from scant.studies.split import SplitCounts, SplitSettings
 
 # A draw of about the median error (see `limits`); 0 was the second best of ten.
-DEMO = {"data_seed": 8}
-MOST_EXACT = 1500  # rows regressed together for comparison, where a step costs their cube
-KERNELS = ["matern32", "rbf", "matern12", "matern52"]
-MODELS = {
-    "hmogp-lv": "HMOGP-LV",
-    "lvmogp": "LVMOGP",
-    "dhgp": "DHGP",
-    "hgp": "HGP",
-    "hgp-ind": "HGPInd",
-    "lmc": "LMC",
-    "independent": "independent GPs",
-    "pooled": "pooled GP",
-}
-
-
-class GenesSettings(SplitSettings):
-    """Settings of a fit to replicas (Ma 2023, chapter 5)."""
-
-    study = "genes"
-    essential = ("model", "hidden", "keep", "split", "n_inducing_inputs", "max_steps")
-
-    model = param.Selector(
-        default="hmogp-lv",
-        objects=list(MODELS),
-        doc="HMOGP-LV, or a model to compare it with: lvmogp ignores replicas; dhgp and hgp are "
-        "exact, hgp-ind is sparse; lmc mixes functions linearly; independent and pooled are plain"
-        " GPs, one per output or one for everything.",
-    )
-    hidden = param.String(
-        "",
-        label="Hidden replicas",
-        doc="Scarcity: replicas hidden from the model, separated by commas: output/replica, "
-        "*/replica for every output, output/*2 for two at random.",
-    )
-    keep = param.Number(
-        1.0,
-        bounds=(0.05, 1.0),
-        label="Share of rows kept",
-        doc="Scarcity: share of the remaining rows in the training set.",
-    )
-    split = param.Selector(
-        default=SPLITS[0],
-        objects=list(SPLITS),
-        doc="Held-out rows: those that are marked, half of the points of each replica, or one "
-        "replica of each output, drawn by the seed. Where nothing is marked or hidden: one replica "
-        "of each output, or a share of the rows if an output has fewer than three.",
-    )
-    test_share = param.Number(
-        0.2,
-        bounds=(0.0, 0.8),
-        doc="Share of held-out rows, where neither marks nor replicas say which; 0: none.",
-    )
-    n_latent_dims = param.Integer(
-        2,
-        bounds=(1, 10),
-        label="Latent dimensions",
-        doc="Dimension Q_H of the latent space of the outputs.",
-    )
-    n_inducing_outputs = param.Integer(
-        6,
-        bounds=(1, 200),
-        label="Inducing points among outputs",
-        doc="Number M_H of inducing points in the latent space of the outputs; with fewer than "
-        "kinds of outputs, bands are too narrow.",
-    )
-    n_inducing_inputs = param.Integer(
-        36,
-        bounds=(2, 500),
-        label="Inducing points among inputs",
-        doc="Number M_X of inducing points over inputs and replicas; about five per replica "
-        "suffice.",
-    )
-    kernel_shared = param.Selector(
-        default="matern32",
-        objects=KERNELS,
-        doc="Covariance k_g of the curve that an output's replicas share.",
-    )
-    kernel_replica = param.Selector(
-        default="matern32", objects=KERNELS, doc="Covariance k_f of the deviation of each replica."
-    )
-    noise = param.Selector(
-        objects=["shared", "each output"],
-        doc="One noise variance for all outputs, or one per output.",
-    )
-    optimizer = param.Selector(
-        objects=["lbfgs", "adam", "natural"],
-        doc="L-BFGS on the full bound, Adam as published, or natural gradients for q(U) with Adam "
-        "for the rest. Models without inducing variables use L-BFGS or Adam.",
-    )
-    batch_size = param.Integer(
-        0, bounds=(0, 1_000_000), doc="Outputs per step, drawn at random each time; 0: all."
-    )
-    learning_rate = param.Number(0.05, bounds=(1e-5, 1.0), doc="Step of Adam.")
-    max_steps = param.Integer(400, bounds=(1, 100_000), doc="Maximum number of steps.")
-    patience = param.Integer(
-        40,
-        bounds=(0, 100_000),
-        doc="Stop after this number of steps without a better bound; 0: never.",
-    )
-    baselines = param.Boolean(
-        True, doc="Fit the other models to the same rows after the run, for comparison."
-    )
-    restarts = param.Integer(
-        1, bounds=(1, 20), doc="Number of fits from different starts; the best is kept."
-    )
-
-
-def parts(s: GenesSettings, rows: int, counts: Counts) -> SplitCounts:
-    """Rows that the fit divides a table into; hidden replicas are not counted."""
-    replicas = len(counts.get("replica", {}))
-    test = counts.get("test", {}).get("1", 0) or counts.get("split", {}).get("test", 0)
-    if s.split == SPLITS[1]:
-        test = rows // 2
-    elif s.split == SPLITS[2] or (not test and not s.hidden and s.test_share and replicas > 2):
-        test = rows // max(2, replicas)
-    elif not test and not s.hidden:
-        test = round(s.test_share * rows)
-    return SplitCounts(round(s.keep * (rows - test)), 0, test, rows)
-
-
-def estimate(
-    settings: GenesSettings, rows: int, columns: int, counts: Counts
-) -> tuple[float, float]:
-    """Seconds and bytes that a fit takes on one core, good to a factor of two.
-
-    Counted: the steps (half were used before the bound settled) and the other models, some
-    60 steps each, the exact ones up to 1,500 rows. Measured, one thread:
-    a step of HMOGP-LV with 144 inducing points takes 6 to 8 ms of 180 rows and of 840; of DHGP 6 ms
-    of 252 rows.
-    """
-    s = settings
-    n = max(parts(s, rows, counts).train, 1)
-    m = s.n_inducing_inputs * s.n_inducing_outputs
-    step = 0.0075 + 1e-8 * n * m + 7e-11 * m**3
-    cubic = 0.003 + 1e-10 * n**3
-    exact = s.model in ("dhgp", "lmc", "pooled")
-    if exact or s.model in ("hgp", "independent"):
-        step = cubic if exact else 0.0035
-    others = 60 * (0.028 + (2 * cubic if n <= MOST_EXACT else 0.0)) if s.baselines else 0.0
-    steps = until_rest(s.max_steps, s.patience, 0.3) * s.restarts
-    held = 490e6 + 8 * 12 * n * (n if exact else m)
-    return 0.4 + steps * step + others, held
+DEMO = {"data_seed": 8, **FIXED}
 
 
 _CURVES = array_specs("""
@@ -340,4 +191,5 @@ ENTRY = Entry(
     score="bound or log marginal likelihood (nats a row)",
     estimate=estimate,
     parts=parts,
+    capacity=capacity,
 )

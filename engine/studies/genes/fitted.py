@@ -10,8 +10,8 @@ from jaxtyping import Bool, Float
 from scant.errors import BadInput
 from scant.models.replicated.data import Data, ReplicatedPrediction, Scale
 from scant.studies.genes import preprocessing as rows
-from scant.studies.genes.entry import GenesSettings
 from scant.studies.genes.models import Model
+from scant.studies.genes.settings import GenesSettings
 from scant.studies.genes.table import NEW, Replicas
 from scant.tables.column_matching import listed
 

@@ -17,8 +17,8 @@ from scant.models.replicated.hmogp_lv.posterior import Dense
 from scant.models.replicated.hmogp_lv.training import HMOGPLVTrainer
 from scant.models.replicated.training import ReplicaTrainer
 from scant.optim.trainer import Trainer
-from scant.studies.genes.entry import MOST_EXACT as MOST_ROWS
-from scant.studies.genes.entry import GenesSettings
+from scant.studies.genes.settings import MOST_EXACT as MOST_ROWS
+from scant.studies.genes.settings import GenesSettings
 
 Model = ReplicaGP | HMOGPLV
 EXACT = ("dhgp", "hgp", "lmc", "independent", "pooled")
@@ -28,7 +28,7 @@ def build(name: str, data: Data, s: GenesSettings, generator: torch.Generator) -
     """A model at its starting values.
 
     Args:
-        name: One of `scant.studies.genes.entry.MODELS`.
+        name: one of `scant.studies.genes.settings.MODELS`.
         data: Standardized.
         generator: A CPU generator, which scatters the start.
     """

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from scant.errors import BadInput
 from scant.models.replicated.data import Data
-from scant.studies.genes.entry import GenesSettings
+from scant.studies.genes.settings import GenesSettings
 from scant.studies.genes.table import SPLITS, Replicas, held_out, hidden_rows, kept_share
 from scant.studies.split import EVERYTHING, divide
 

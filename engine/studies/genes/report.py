@@ -10,8 +10,8 @@ from scant import metrics
 from scant.events import Metric, Report
 from scant.studies.genes import models
 from scant.studies.genes import preprocessing as rows
-from scant.studies.genes.entry import MODELS
 from scant.studies.genes.fitted import FittedReplicas
+from scant.studies.genes.settings import MODELS
 from scant.studies.genes.table import Replicas
 
 FIT_STEPS = 80

@@ -12,7 +12,7 @@ from scant.data_sources.drosophila import read_folder
 from scant.events import Finished, Report
 from scant.reproduce.runner import Runs, Score
 from scant.studies.genes import simulate
-from scant.studies.genes.entry import MODELS
+from scant.studies.genes.settings import FIXED, MODELS
 from scant.training.api import fit
 
 HALF, REPLICA = "half of the points", "one replica of each output"
@@ -96,6 +96,6 @@ def _cases(
 
 def run(table: pd.DataFrame, values: dict[str, Any]) -> Report:
     """HMOGP-LV trained on a table as the settings say, and the other models beside it."""
-    *_, last = fit("genes", table, own=False, **values)
+    *_, last = fit("genes", table, own=False, **{**FIXED, **values})
     assert isinstance(last, Finished)
     return last.report

@@ -19,11 +19,11 @@ from scant.rivals.comparison import Comparison
 from scant.studies import intervals
 from scant.studies.genes import models
 from scant.studies.genes import preprocessing as rows
-from scant.studies.genes.entry import GenesSettings
 from scant.studies.genes.explore import answer
 from scant.studies.genes.fitted import FittedReplicas
 from scant.studies.genes.models import Model
 from scant.studies.genes.report import write_report
+from scant.studies.genes.settings import GenesSettings
 from scant.studies.genes.table import Replicas, of
 from scant.studies.learned_region import LearnedRegion
 from scant.studies.predicted_table import checked, with_columns, words

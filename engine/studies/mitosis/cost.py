@@ -31,6 +31,23 @@ def parts(s: MitosisSettings, rows: int, counts: Counts) -> SplitCounts:
     )
 
 
+def n_classes(counts: Counts) -> int:
+    """Classes of a table; two where they were not counted."""
+    return len(counts.get("label", {})) or 2
+
+
+def step_seconds(rows: int, points: int, dims: int, width: int) -> float:
+    """Seconds that a step of SCLVM takes.
+
+    Args:
+        rows: That are learned from.
+        points: Inducing points of all classes.
+        dims: Latent dimensions.
+        width: Columns or components.
+    """
+    return 0.0035 + 8.5e-10 * rows * points * points * dims + 1.3e-9 * rows * points * width
+
+
 def estimate(
     settings: MitosisSettings, rows: int, columns: int, counts: Counts
 ) -> tuple[float, float]:
@@ -44,11 +61,11 @@ def estimate(
     """
     s = settings
     n, _, test, _ = parts(s, rows, counts)
-    classes = len(counts.get("label", {})) or 2
+    classes = n_classes(counts)
     m = s.n_inducing * (2 if s.model == "bgplvm" else classes)
     q = s.n_shared_dims + s.n_private_dims
     width = min(n, s.n_components or min(columns, s.size**2))
-    bound = 0.0035 + 8.5e-10 * n * m * m * q + 1.3e-9 * n * m * width
+    bound = step_seconds(n, m, q, width)
     cubic = 0.0025 + 1.7e-10 * min(n, MOST_DGPLVM) ** 3
     placing = 1.3e-8 * test * m * m * q
     steps = until_rest(s.max_steps, s.patience, 0.4) * s.restarts * 1.1

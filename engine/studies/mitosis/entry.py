@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from scant.studies.base import Citation, Entry, Source, array_specs
+from scant.studies.mitosis.capacity import capacity
 from scant.studies.mitosis.cost import MOST_DGPLVM, estimate, parts
-from scant.studies.mitosis.settings import MitosisSettings
+from scant.studies.mitosis.settings import FIXED, MitosisSettings
 from scant.studies.mitosis.table import TABLE
 from scant.studies.predicted_columns import of_classes
 
-DEMO = {"imbalance": 10.0, "test_share": 0.4}
+DEMO = FIXED | {"imbalance": 10.0, "test_share": 0.4}
 
 OTHERS = ("weighted SVM", "weighted logistic regression")  # on principal components
 SHOWN = 300  # rows whose latent positions travel to the page
@@ -142,6 +143,7 @@ ENTRY = Entry(
         "demo": DEMO,
         "quick": {**DEMO, "n_inducing": 20, "max_steps": 100, "baselines": False},
         "as published": {
+            **FIXED,
             "imbalance": 0.0,
             "n_components": 0,
             "n_shared_dims": 5,
@@ -203,4 +205,5 @@ ENTRY = Entry(
     score="bound on the log density (nats a row)",
     estimate=estimate,
     parts=parts,
+    capacity=capacity,
 )

@@ -83,8 +83,9 @@ def curves(
 ) -> dict[str, np.ndarray]:
     """Precision, recall and counts of each method, whatever the threshold on its probability.
 
-    Each method's own threshold is among them, so that what is told of it here is what its scores
-    tell.
+    Each method's own threshold is among them, 0.5 where it names the most probable class. There its
+    decisions are counted, as its scores count them: of more than two classes the most probable one
+    may have less than one half.
     """
     pr = np.full((methods, 3, PRECISIONS + 1), np.nan)
     counts = np.full((methods, 4, PRECISIONS + 1), np.nan)
@@ -94,9 +95,10 @@ def curves(
         own = 0.5 if np.isnan(one.threshold) else one.threshold
         pr[i, 0] = np.sort(np.append(THRESHOLDS, own))
         thresholds[i] = one.threshold
-        if one.p is None or not len(label):
+        if one.p is None or one.decided is None or not len(label):
             continue
         taken = one.p[:, :1] >= pr[i, 0]
+        taken[:, np.searchsorted(pr[i, 0], own)] = one.decided == 0
         hit, wrong = (taken & rare[:, None]).sum(0), (taken & ~rare[:, None]).sum(0)
         counts[i] = hit, wrong, rare.sum() - hit, (~rare).sum() - wrong
         pr[i, 1] = np.where(hit + wrong, hit / np.maximum(hit + wrong, 1), np.nan)

@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import param
 from scant.errors import BadInput
+from scant.studies.auto import AUTO, AutoInteger
 from scant.studies.split import SplitSettings
 
 MODELS = {"sclvm": "SCLVM", "bgplvm": "BGPLVM + SVM", "dgplvm": "DGPLVM + SVM"}
 PRIORS = ["as in training", "as in the table", "even"]
+FIXED = {  # what presets begin from: sizes that were chosen on images of cells
+    "model": "sclvm",
+    "n_shared_dims": 2,
+    "n_private_dims": 8,
+    "n_inducing": 30,
+    "n_components": 20,
+    "max_steps": 800,
+    "adam_steps": 160,
+    "restarts": 1,
+}
 
 
 class MitosisSettings(SplitSettings):
@@ -17,11 +28,11 @@ class MitosisSettings(SplitSettings):
     essential = ("imbalance", "rare_rows", "model", "n_shared_dims", "n_private_dims", "max_steps")
 
     model = param.Selector(
-        default="sclvm",
-        objects=list(MODELS),
-        doc="sclvm: dimensions shared by all classes and private dimensions. The others, to "
-        "compare it with: bgplvm ignores classes, dgplvm separates them; both use a weighted SVM "
-        "on the latent positions.",
+        default=AUTO,
+        objects=[AUTO, *MODELS],
+        doc="auto: sclvm. sclvm: dimensions shared by all classes and private dimensions. The "
+        "others, to compare it with: bgplvm ignores classes, dgplvm separates them; both use a "
+        "weighted SVM on the latent positions.",
     )
     imbalance = param.Number(
         0.0,
@@ -37,25 +48,25 @@ class MitosisSettings(SplitSettings):
     positive_class = param.String(
         "", label="Rare class", doc="Name of the rare class. Empty: the class with the fewest rows."
     )
-    n_shared_dims = param.Integer(
-        2,
+    n_shared_dims = AutoInteger(
+        AUTO,
         bounds=(0, 20),
         label="Shared dimensions",
         doc="Latent dimensions that all classes share.",
     )
-    n_private_dims = param.Integer(
-        8,
+    n_private_dims = AutoInteger(
+        AUTO,
         bounds=(0, 20),
         label="Private dimensions",
         doc="Latent dimensions private to each class.",
     )
-    n_inducing = param.Integer(
-        30,
+    n_inducing = AutoInteger(
+        AUTO,
         bounds=(2, 500),
         doc="Number of inducing points of each class (bgplvm: twice this number in all).",
     )
-    n_components = param.Integer(
-        20,
+    n_components = AutoInteger(
+        AUTO,
         bounds=(0, 2000),
         doc="Number of principal components of the columns, which separate a rare class better "
         "than all pixels do; 0: the columns themselves, as published.",
@@ -87,9 +98,9 @@ class MitosisSettings(SplitSettings):
     height = param.Integer(
         0, bounds=(0, 2000), doc="Height of an image in pixels; 0: images are square."
     )
-    max_steps = param.Integer(800, bounds=(1, 100_000), doc="Maximum number of steps.")
-    adam_steps = param.Integer(
-        160,
+    max_steps = AutoInteger(AUTO, bounds=(1, 100_000), doc="Maximum number of steps.")
+    adam_steps = AutoInteger(
+        AUTO,
         bounds=(0, 100_000),
         doc="Steps of Adam before L-BFGS, at most two thirds of all steps; DGPLVM uses only "
         "L-BFGS.",
@@ -100,15 +111,17 @@ class MitosisSettings(SplitSettings):
         doc="Stop if the bound rises by less than a thousandth of a nat per row in this number of "
         "steps; 0: never.",
     )
-    restarts = param.Integer(
-        1, bounds=(1, 20), doc="Number of fits from different starts; the best is kept."
+    restarts = AutoInteger(
+        AUTO, bounds=(1, 20), doc="Number of fits from different starts; the best is kept."
     )
     baselines = param.Boolean(
         True, doc="Fit other classifiers to the same rows after the run, for comparison."
     )
 
     def check(self) -> None:
-        if self.n_shared_dims + self.n_private_dims < 1:
+        sizes = (self.n_shared_dims, self.n_private_dims, self.n_components)
+        shared, private, components = (None if size == AUTO else size for size in sizes)
+        if shared == private == 0:
             raise BadInput(
                 "Settings 'n_shared_dims' and 'n_private_dims' are both 0, and the latent space "
                 "needs a dimension; set one of them to 1 or more."
@@ -118,13 +131,12 @@ class MitosisSettings(SplitSettings):
                 f"Setting 'imbalance' is {self.imbalance:g}, so that the rare class would be the "
                 "more frequent one; set it to 1 or more, or to 0 for all rows."
             )
-        if 0 < self.n_components < self.n_shared_dims:
+        if shared and components and components < shared:
             raise BadInput(
-                f"Setting 'n_shared_dims' asks for {self.n_shared_dims} latent dimensions of "
-                f"{self.n_components} "
+                f"Setting 'n_shared_dims' asks for {shared} latent dimensions of {components} "
                 "principal components; raise 'n_components', or set fewer dimensions."
             )
-        if self.model == "sclvm" and not self.n_private_dims:
+        if self.model in (AUTO, "sclvm") and private == 0:
             raise BadInput(
                 "Setting 'n_private_dims' is 0, and the model sclvm needs private dimensions to "
                 "separate classes; set it to 1 or more, or choose bgplvm."

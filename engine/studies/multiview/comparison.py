@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
+from jaxtyping import Float, Int
 from scant.rivals.comparison import Comparison, Prediction, gaussian, of_classes
 from scant.studies.multiview import splits as rows
+from scant.studies.multiview import survival
 from scant.studies.multiview.fitted import FittedMultiview
+from scant.studies.multiview.table import MultiviewData
+
+NO_COX = (
+    "General tools are compared on the log time of patients who died, and learn from those only; "
+    "no method of censored times, such as Cox regression (lifelines, scikit-survival), is among "
+    "them."
+)
 
 
-def comparison(fitted: FittedMultiview) -> Comparison | None:
-    """All views' columns to the target in its unit; None of survival, whose times are censored."""
+def comparison(fitted: FittedMultiview) -> Comparison:
+    """All views' columns to the target in its unit."""
     data = fitted.data
     observed, train, test = data.observed, data.train, data.test
     if observed.task == "survival":
-        return None
+        return _of_patients(fitted)
     mean, variance = fitted.ask(observed.x[test])
     y = observed.target[test]
     classes = observed.task == "classification"
@@ -38,3 +48,31 @@ def comparison(fitted: FittedMultiview) -> Comparison | None:
         classes=2 if classes else 0,
         rare=1 if classes else None,
     )
+
+
+def _of_patients(fitted: FittedMultiview) -> Comparison:
+    """The average row of each patient to his log time, of those who died, as they are scored."""
+    observed, test = fitted.data.observed, fitted.data.test
+    cohort = survival.patients(observed, test, *fitted.ask(observed.x[test]))
+    died = np.flatnonzero(cohort.event)
+    x, y = _averages(observed, fitted.data.train)
+    x_test, y_test = _averages(observed, test)
+    return Comparison(
+        x=x,
+        y=y,
+        x_test=x_test,
+        y_test=y_test,
+        own=gaussian(y_test, cohort.mean[died], cohort.std[died] ** 2),
+        scores=(rows.SCORE["survival"], "NLPD (log time)"),
+        note=NO_COX,
+    )
+
+
+def _averages(
+    observed: MultiviewData, which: Int[np.ndarray, " n"]
+) -> tuple[Float[np.ndarray, "p d"], Float[np.ndarray, " p"]]:
+    """Averages of the rows of patients who died, in order of their first row, and log times."""
+    which = which[observed.event[which]]
+    by = pd.DataFrame(observed.x[which]).groupby(observed.patient[which], sort=False)
+    time = pd.Series(observed.target[which]).groupby(observed.patient[which], sort=False).first()
+    return by.mean().to_numpy(), np.log(time.to_numpy())

@@ -111,7 +111,8 @@ def test_the_target_keeps_the_name_that_the_table_has_for_it(tmp_path: Path) -> 
     async def act(page: Any) -> None:
         upload = page.data.upload
         upload._drop.value = {"mine.csv": file.encode()}
-        await until(lambda: "Which column is “z”" in upload._found.object)
+        await until(lambda: upload._table.questions)
+        assert "Which column is “z”" in upload._table.questions[0]["text"]
         upload._table._handle_msg({"column": "distance", "role": "z"})
         await until(lambda: upload._use.visible)
         upload._store()

@@ -34,9 +34,9 @@ def test_a_gap_in_what_is_not_mapped_yet_is_no_error(tmp_path: Path) -> None:
         page.turn = lambda *acts: [one() for one in acts]
         upload = page.data.upload
         upload._drop.value = {"boxes.csv": BOXES.encode()}
-        await until(lambda: "Which column is" in upload._found.object)
+        await until(lambda: upload._table.questions)
         assert "role='alert'" not in upload._found.object
-        upload._map("y", "level [ppb]")
+        upload._map("y", ["level [ppb]"])
         await until(lambda: "2 rows without a value" in upload._found.object)
         assert upload._use.visible
         assert "2 rows without a value in &#x27;y&#x27; were left out" in upload._found.object
@@ -46,8 +46,8 @@ def test_a_gap_in_what_is_not_mapped_yet_is_no_error(tmp_path: Path) -> None:
         assert "note'>2 rows without" in upload._about.object  # the file is named once
 
         upload._drop.value = {"hole.csv": BOXES.replace("a,3,5,", "a,,5,").encode()}
-        await until(lambda: "Which column is" in upload._found.object)
-        upload._map("y", "level [ppb]")
+        await until(lambda: upload._table.questions)
+        upload._map("y", ["level [ppb]"])
         await until(lambda: "role='alert'" in upload._found.object)
         assert "start [h]" in upload._found.object  # where it is an error, it is said
 

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from zipfile import ZipFile
+
+import pytest
 from scant.dashboard.controls.verdict_card import card
-from scant.events import Metric, Report
+from scant.events import Finished, Metric, Report, decode
+from scant.studies import STUDIES
 from scant.verdict import Contest, Verdict
+
+from tests.paths import ROOT
 
 LOST = Contest("RMSE", 1.0, "<b>ridge", 0.5, -0.6, -0.4)
 CODE = "from a import B\nB().fit(X, y).predict(X_new)"
@@ -38,6 +44,26 @@ def test_what_learned_nothing_is_an_error() -> None:
 
 def test_a_recording_has_a_card_from_its_figures_and_a_run_alone_has_none() -> None:
     own = Metric("this run", "F1", 0.9)
-    made = card(Report((own, Metric("SVM", "F1", 0.7, source="baseline"))))
+    other = Metric("SVM", "F1", 0.7, source="baseline")
+    made = card(Report((own, other)), 37.2)
     assert "F1: this run 0.9, SVM 0.7 (no interval)." in made
-    assert card(Report((own,))) == ""
+    assert "Cost: this run 37 s; that of the others was not measured." in made
+    assert "Cost" not in card(Report((own, other)))
+    assert card(Report((own,)), 37.2) == ""
+
+
+def test_a_recording_whose_scores_have_deviations_has_an_interval() -> None:
+    own = Metric("this run", "RMSE", 0.9, 0.03)
+    made = card(Report((own, Metric("ridge", "RMSE", 1.2, 0.04, "baseline"))))
+    assert "RMSE: this run 0.9, ridge 1.2 (this run better by 0.218 to 0.382, 90%" in made
+    made = card(Report((own, Metric("ridge", "RMSE", 0.95, source="baseline"))))
+    assert "no difference beyond chance: -0.0198 to 0.12, 90%" in made
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_every_demonstration_s_recording_has_a_card(study: str) -> None:
+    with ZipFile(ROOT / "data" / "recordings" / f"{study}.scant") as recording:
+        [end] = [e for e in decode(recording.read("end.safetensors")) if isinstance(e, Finished)]
+    made = card(end.report, 12.0)
+    assert "Cost: this run" in made
+    assert "interval)." in made

@@ -11,7 +11,8 @@ from scant.events import Finished, Metric, Report, State, decode, encode
 from scant.rivals import compare
 from scant.rivals.compare import compared, nothing_learned
 from scant.rivals.comparison import SCORES, Comparison, Prediction, gaussian, of_classes
-from scant.rivals.methods import filled, forest, rivals
+from scant.rivals.methods import forest, rivals
+from scant.rivals.rival import Rival, filled
 from scant.verdict import Contest, Verdict
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.metrics import f1_score, recall_score
@@ -123,7 +124,7 @@ def test_nothing_is_learned_where_one_class_is_named_always() -> None:
 
 
 @pytest.mark.parametrize("rival", rivals(0), ids=lambda r: r.name)
-def test_regressors_take_gaps_and_know_their_error(rival: compare.Rival) -> None:
+def test_regressors_take_gaps_and_know_their_error(rival: Rival) -> None:
     gaps = np.where(RNG.random(X.shape) < 0.05, np.nan, X)
     mean, variance = rival.ask(gaps[:100], Y[:100], gaps[100:])
     assert np.mean((mean - Y[100:]) ** 2) < 0.6 * Y.var()
@@ -133,7 +134,7 @@ def test_regressors_take_gaps_and_know_their_error(rival: compare.Rival) -> None
 
 
 @pytest.mark.parametrize("rival", rivals(3), ids=lambda r: r.name)
-def test_classifiers_give_probabilities_of_every_class(rival: compare.Rival) -> None:
+def test_classifiers_give_probabilities_of_every_class(rival: Rival) -> None:
     label = 2 * (X[:, 0] > 0)  # class 1 does not occur among the rows learned from
     p = rival.ask(X[:100], label[:100], X[100:], 3)
     np.testing.assert_allclose(p.sum(1), 1)
@@ -171,7 +172,6 @@ def test_classes_that_compete_in_parts_are_learned_part_by_part() -> None:
     share = c.trivial()
     assert np.all(share.value // 2 == part[100:])
     answer = compare._answer(next(r for r in rivals(4) if r.name == "random forest"), c)
-    assert answer is not None
     assert np.all(answer.value // 2 == part[100:])
 
 
@@ -208,7 +208,7 @@ def test_figures_alone_name_the_best_baseline() -> None:
 
 
 @pytest.mark.parametrize("rival", [*rivals(0), *rivals(2)], ids=lambda r: r.name)
-def test_the_lines_of_code_run_as_they_stand(rival: compare.Rival) -> None:
+def test_the_lines_of_code_run_as_they_stand(rival: Rival) -> None:
     y = Y if rival in rivals(0) else (X[:, 0] > 0).astype(int)
     first, second = rival.code.splitlines()
     scope = {"X": X[:100], "y": y[:100], "X_new": X[100:]}

@@ -21,7 +21,7 @@ from scant.runs.memory import out_of_memory
 from scant.runs.workers.protocol import Ended, Message
 from scant.store import Store
 from scant.store.records import new_id
-from scant.studies import entry
+from scant.studies import Entry, entry
 from typer.testing import CliRunner
 
 from tests.engine.runs.fake_worker_client import FakeWorkerClient, until
@@ -294,6 +294,26 @@ def test_an_estimate_that_breaks_is_beyond_all_limits(estimate: Any) -> None:
     assert cost is not None
     with pytest.raises(BadInput, match="nobody can tell"):
         check_cost(cost, 0.0, None)
+
+
+def test_rivals_cost_time_where_the_table_is_the_user_s() -> None:
+    spec = replace(entry("genes"), estimate=lambda *_: (10.0, 1.0))
+    size = Size(2000, 5, {})
+
+    def seconds(own: bool, study: Entry = spec, size: Size = size, **values: Any) -> float:
+        cost = cost_of(study, study.settings.parse({"max_steps": 5, **values}), size, own)
+        assert cost is not None
+        return cost.seconds
+
+    assert seconds(False) == 10.0
+    assert 13.0 < seconds(True) < 23.0  # 6.4 s measured
+    assert seconds(True, baselines=False) == 10.0
+    assert seconds(True, refit="everything") == seconds(True) + 10.0
+    assert 18 < seconds(True, size=Size(10**5, 20, {})) - 10.0 < 72  # 36 s
+    classes = replace(entry("mitosis"), estimate=lambda *_: (10.0, 1.0))
+    few, many = ({"label": {str(i): 100 for i in range(n)}} for n in (2, 10))
+    assert 11.0 < seconds(True, classes, Size(2000, 10, few)) < 14.0  # 2.0 s measured
+    assert 13.5 < seconds(True, classes, Size(2000, 10, many)) < 24.0  # 7.0 s
 
 
 @pytest.mark.parametrize("hours", [-1.0, float("nan"), float("inf")])

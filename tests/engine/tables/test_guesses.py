@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 from scant.studies import STUDIES, entry
-from scant.studies.suits import suits
-from scant.tables.read import inspect_table
+from scant.studies.suits import better, suits
+from scant.tables.choices import choose
+from scant.tables.read import inspect_table, read_table
 
 from tests.engine.tables.public_tables import Case, cases
 
@@ -49,3 +50,52 @@ def test_nine_of_ten_tables_are_understood() -> None:
     assert len(WRONG) <= 0.1 * len(CASES)
     assert set(WRONG) <= set(CASES)
     assert {case.study for case in CASES.values()} == set(STUDIES)
+
+
+def test_a_page_that_is_wrong_for_a_table_names_the_right_one() -> None:
+    case = CASES["breast cancer"]
+    preview = inspect_table(case.data, entry("redshift").table)
+    suit = better("redshift", preview.columns, preview.n_rows)
+    assert suit is not None
+    assert suit.sentence().startswith("This table suits Mitosis because 'diagnosis' holds 2")
+    assert better("mitosis", preview.columns, preview.n_rows) is None
+
+
+def test_of_two_targets_the_other_one_is_no_input() -> None:
+    rows = "".join(f"{k * 3 % 17},{k * 7 % 13},{k / 3},{k % 11},{k % 2}\n" for k in range(1, 60))
+    for study, header, known, name, left_out in (
+        ("redshift", "u,g,target1,target2,flag", "z", "target1", {"target2"}),
+        ("multiview", "a,b,score,log_score,label", "y", "score", {"log_score", "label"}),
+        ("multiview", "a,b,tenure,y,died", "time", "tenure", {"y"}),
+    ):
+        schema = entry(study).table.with_target(None)
+        preview = inspect_table(f"{header}\n{rows}".encode(), schema)
+        columns = {c.name: c for c in preview.columns}
+        before = choose(preview.mapping, columns, schema, known, [])
+        assert known not in before.values()
+        mapping = choose(preview.mapping, columns, schema, known, [name])
+        assert mapping[name] == known
+        assert {n for n in left_out if mapping[n] == ""} == left_out
+        assert mapping[header[2]] == header[2]  # the second column stays an input
+
+
+def test_of_places_and_times_one_value_or_all_are_learned() -> None:
+    rows = "".join(f"2020-01-{k:02d} 0{k % 9}:00,{k}.5,{k % 7}.5,{k % 2}\n" for k in range(1, 29))
+    file = f"start,pm25,wind,valid\n{rows}".encode()
+    schema = entry("aggregation").table
+    preview = inspect_table(file, schema)
+    (question,) = preview.questions
+    assert question.options[-1][0] == ("pm25", "wind")
+    assert [o for o, _ in question.options[:-1]] == ["wind", "pm25", "valid"]
+    mapping = {**preview.mapping, "pm25": "y", "wind": "y"}
+    table = read_table(file, schema, mapping=mapping)
+    assert len(table.frame) == 2 * 28
+    assert set(table.frame["task"]) == {"pm25", "wind"}
+    assert table.rows[28] == 2
+    names = "".join(
+        f"{'ab'[k % 2]},{'cd'[k % 3 == 0]},2020-01-{k + 1:02d},{k}\n" for k in range(28)
+    )
+    asked = inspect_table(f"place,kind,start,pm25\n{names}".encode(), schema).questions
+    task = next(q for q in asked if q.column == "task")
+    assert [o for o, _ in task.options] == ["", "place", "kind"]
+    assert task.guess == ""

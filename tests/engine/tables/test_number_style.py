@@ -9,7 +9,7 @@ import pytest
 from scant.studies import entry
 from scant.tables.cells import from_text
 from scant.tables.dates import are_dates, as_numbers
-from scant.tables.number_style import number_style
+from scant.tables.number_style import NumberStyle, number_style
 from scant.tables.read import inspect_table, read_table
 
 SCHEMA = entry("redshift").table
@@ -91,3 +91,17 @@ def test_dates_and_times_are_numbers(cells: list[str], values: list[float]) -> N
 def test_words_and_versions_are_no_dates() -> None:
     for cells in (["a", "b"], ["1.5", "2.5"], ["march", "may"], ["1-2", "3-4"]):
         assert not are_dates(from_text("x", pa.array(cells)))
+
+
+@pytest.mark.parametrize("style", [NumberStyle(), NumberStyle(",", "."), NumberStyle(".", ",")])
+def test_a_cell_is_read_alike_among_numbers_and_among_words(style: NumberStyle) -> None:
+    """Cells that all are plain numbers are read in a faster way, which must know no others."""
+    words = ["1", "-1.5", "1.", ".5", "-.5", "+3", "1e5", "1E-5", "1.500", "1e400", "00.10", "1e"]
+    words += ["", "NA", "NaN", "nan", "None", "NULL", "-", "inf", "-Infinity", "0x1A", "1_0"]
+    words += ["−3", "1,5", "1 000", "1,000.5", "--5", "1.5f", "1d5", "1..2", "e5", "٣", "true"]
+    for word in words:
+        alone = from_text("a", pa.array([word]), style)
+        among = from_text("a", pa.array([word, "words"]), style)
+        for one, other in ((alone.values, among.values), (alone.empty, among.empty)):
+            np.testing.assert_array_equal(one[0], other[0], err_msg=word)
+        assert alone.bad[0] == among.bad[0], word

@@ -24,7 +24,7 @@ from scant.dashboard.pages.mitosis.threshold import NONE, Threshold
 from scant.dashboard.plots.base import NOTHING
 from scant.errors import BadInput
 from scant.events import Report, Snapshot
-from scant.studies.mitosis.settings import MitosisSettings
+from scant.studies.mitosis.settings import FIXED, MitosisSettings
 
 from tests.dashboard.fakes import Asker
 
@@ -93,7 +93,7 @@ def run(metadata: dict[str, Any] | None = None, **settings: Any) -> Any:
         id="r",
         metadata=METADATA | (metadata or {}),
         report=Report((), arrays()),
-        record=SimpleNamespace(settings=MitosisSettings.parse(settings).values()),
+        record=SimpleNamespace(settings=MitosisSettings.parse(FIXED | settings).values()),
         recorded=False,
     )
 
@@ -313,8 +313,10 @@ def test_every_alternative_can_be_trained() -> None:
     assert message == "This run trained SCLVM on 24 rows."
     assert len(others) >= 6
     for other in others:
-        changed = MitosisSettings.parse(MitosisSettings().values() | other.settings)
-        assert changed.changed() == other.settings
+        changed = MitosisSettings.parse(FIXED | other.settings)
+        assert changed.changed(FIXED) == other.settings
+    chosen = {"chosen": {"model": ["dgplvm", "a test"], "n_components": [0, "few columns"]}}
+    assert otherwise(run(chosen, model="auto"))[0] == "This run trained DGPLVM + SVM on 24 rows."
 
 
 def test_tabs_link_to_each_other(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,8 @@ from scant.errors import BadInput
 from scant.events import Event, Finished, Fitted, Progress, Report
 from scant.studies.aggregation import preprocessing as space
 from scant.studies.aggregation import reproduce
-from scant.studies.aggregation.entry import ENTRY, AggregationSettings
+from scant.studies.aggregation.entry import ENTRY
+from scant.studies.aggregation.settings import FIXED, AggregationSettings
 from scant.studies.aggregation.simulate import fertility, particulates, poisson
 from scant.studies.aggregation.study import Study
 from scant.training.api import fit, restore
@@ -23,6 +24,7 @@ from tests.engine.studies.studying import gathered, resumed, run, value
 
 CPU = torch.device("cpu")
 QUICK: dict[str, Any] = {
+    **FIXED,
     "inference": "variational",
     "n_inducing": 40,
     "max_steps": 60,

@@ -11,7 +11,7 @@ import pytest
 from scant.data_sources.drosophila import read_folder
 from scant.events import Event
 from scant.studies.genes import reproduce, simulate
-from scant.studies.genes.entry import MODELS
+from scant.studies.genes.settings import MODELS
 from scant.training.api import fit
 
 from tests.engine.studies.studying import gathered

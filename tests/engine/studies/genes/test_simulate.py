@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scant.studies.genes import simulate
-from scant.studies.genes.entry import GenesSettings
+from scant.studies.genes.settings import GenesSettings
 from scant.studies.genes.table import TABLE, of
 from scant.tables.read import read_frame
 

@@ -12,7 +12,8 @@ from scant import metrics
 from scant.errors import BadInput
 from scant.events import Finished, Note, Progress, Report
 from scant.studies.genes import simulate
-from scant.studies.genes.entry import ENTRY, MODELS, GenesSettings
+from scant.studies.genes.entry import ENTRY
+from scant.studies.genes.settings import FIXED, MODELS, GenesSettings
 from scant.studies.genes.study import Study
 from scant.training.loop import header, train
 
@@ -20,6 +21,7 @@ from tests.engine.studies.studying import resumed, run, value
 
 CPU = torch.device("cpu")
 QUICK: dict[str, Any] = {
+    **FIXED,
     "n_inducing_inputs": 36,
     "max_steps": 40,
     "patience": 0,

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import torch
 from scant.studies.mitosis import simulate
-from scant.studies.mitosis.settings import MitosisSettings
+from scant.studies.mitosis.settings import FIXED, MitosisSettings
 from scant.studies.mitosis.table import LabeledImages
 from scant.studies.omniglot.table import area
 
@@ -26,7 +26,7 @@ QUICK: dict[str, Any] = {
 
 
 def settings(**values: Any) -> MitosisSettings:
-    made = MitosisSettings.parse({**QUICK, **values})
+    made = MitosisSettings.parse(FIXED | QUICK | values)
     assert isinstance(made, MitosisSettings)
     return made
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scant.studies.mitosis.settings import MitosisSettings
+from scant.studies.mitosis.settings import FIXED, MitosisSettings
 from scant.studies.mitosis.study import Study
 from scant.studies.mitosis.table import LabeledImages
 
@@ -34,7 +34,9 @@ def test_dividing_cells_of_other_slides_are_told() -> None:
         kept["images"][chosen].reshape(len(chosen), -1) / 255,
         [f"p{i}" for i in range(900)],
     ).frame()
-    study = Study(MitosisSettings(imbalance=8, max_steps=90, baselines=False), table, CPU)
+    study = Study(
+        MitosisSettings(**FIXED | {"imbalance": 8, "max_steps": 90, "baselines": False}), table, CPU
+    )
     slide = kept["slide"][chosen]
     assert not set(slide[study.data.places[study.data.train]]) & set(
         slide[study.data.places[study.data.test]]

@@ -10,8 +10,11 @@ import pytest
 import torch
 from scant.errors import BadInput
 from scant.events import Finished, Progress, Report
+from scant.studies.mitosis.baselines import MethodResult
 from scant.studies.mitosis.entry import ENTRY
-from scant.studies.mitosis.settings import MODELS, MitosisSettings
+from scant.studies.mitosis.models import CalibratedClassifier
+from scant.studies.mitosis.report import curves, of_rare
+from scant.studies.mitosis.settings import FIXED, MODELS, MitosisSettings
 from scant.studies.mitosis.study import Study
 from scant.training.loop import train
 
@@ -308,14 +311,29 @@ def test_dgplvm_learns_from_fewer_rows(
 
 
 def test_an_own_table_is_used_wholly_and_the_demonstration_as_it_was() -> None:
-    assert ENTRY.presets["demo"] == {"imbalance": 10.0, "test_share": 0.4}
+    assert ENTRY.presets["demo"] == FIXED | {"imbalance": 10.0, "test_share": 0.4}
     assert MitosisSettings().values()["imbalance"] == 0
     table = clouds({"few": 30, "many": 300})
-    rows = Study(MitosisSettings(), table, CPU).metadata["rows"]
+    rows = Study(MitosisSettings(**FIXED), table, CPU).metadata["rows"]
     assert sum(rows.values()) == 330
     marked = table.assign(split=["test" if i % 3 == 0 else None for i in range(len(table))])
-    test = Study(MitosisSettings(), marked, CPU).data
+    test = Study(MitosisSettings(**FIXED), marked, CPU).data
     assert (test.places[test.test] % 3 == 0).all()
     assert len(test.test) == 110
-    everything = Study(MitosisSettings(refit="everything"), table, CPU).metadata["rows"]
+    everything = Study(MitosisSettings(**FIXED, refit="everything"), table, CPU).metadata["rows"]
     assert everything["training"] + everything["validation"] == 330
+
+
+@pytest.mark.parametrize("threshold", [0.37123, np.nan])
+def test_the_table_of_a_threshold_and_the_table_of_scores_say_the_same(threshold: float) -> None:
+    rng = np.random.default_rng(0)
+    p, label = rng.dirichlet(np.ones(3), 60), rng.integers(3, size=60)
+    chances = CalibratedClassifier(np.eye(3), np.zeros(3), np.zeros(3), threshold)
+    one = MethodResult("this run", p, chances.decide(p), threshold)
+    assert (one.decided != p.argmax(1)).any() == np.isfinite(threshold)
+    arrays = curves([one], label, 1)
+    at = np.argmin(np.abs(arrays["pr"][0, 0] - (0.5 if np.isnan(threshold) else threshold)))
+    precision, recall, *_ = of_rare(one, label)
+    assert arrays["pr"][0, 1:, at] == pytest.approx([precision, recall])
+    hit, wrong, *_ = arrays["confusion"][0, :, at]
+    assert hit + wrong == (one.decided == 0).sum()

@@ -232,6 +232,7 @@ def test_presets_are_settings_and_estimates_are_numbers() -> None:
         settings = MitosisSettings.parse(values)
         for source in ENTRY.sources:
             rows, columns = source.size  # type: ignore[misc]
-            seconds, held = ENTRY.estimate(settings, rows, columns, source.counts)  # type: ignore[misc]
+            settled, _ = ENTRY.settled(settings, rows, columns, source.counts)
+            seconds, held = ENTRY.estimate(settled, rows, columns, source.counts)  # type: ignore[misc]
             assert 1 < seconds < 3600
             assert 4e8 < held < 4e9

@@ -8,6 +8,8 @@ import pytest
 import torch
 from scant.errors import BadInput
 from scant.events import Report
+from scant.rivals.compare import compared
+from scant.rivals.comparison import SCORES
 from scant.studies.multiview.entry import ENTRY
 from scant.studies.multiview.study import Study
 
@@ -254,3 +256,24 @@ def test_predictions_keep_the_rows_and_name_what_they_add(
     own = told.groupby("patient", sort=False)["median"].first()
     shown = own[study.metadata["patients"]].to_numpy()
     assert shown == pytest.approx(report.arrays["patient_pred"])
+
+
+def test_rivals_of_survival_are_scored_by_patient_as_the_run_is(
+    fitted: dict[str, tuple[Study, Report]],
+) -> None:
+    study, report = fitted["lives"]
+    c = study.comparison(report)
+    assert c is not None
+    every = np.arange(len(c.y_test))
+    died = report.arrays["patient_event"] == 1
+    np.testing.assert_allclose(c.y_test, np.log(report.arrays["patient_time"][died]))
+    for name in c.scores:
+        assert SCORES[name](c, c.own, every) == pytest.approx(value(report, name))
+    observed, train = study.data.observed, study.data.train
+    first = observed.patient[train[observed.event[train]][0]]
+    mine = train[observed.patient[train] == first]
+    np.testing.assert_allclose(c.x[0], observed.x[mine].mean(0))
+    assert len(c.y) == len(np.unique(observed.patient[train[observed.event[train]]]))
+    told = compared(report, c, 1.0, own=True, rivals=True)
+    assert any(m.source == "rival" and m.name == c.scores[0] for m in told.metrics)
+    assert any("Cox regression" in note for note in told.notes)
