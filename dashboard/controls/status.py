@@ -50,7 +50,9 @@ class StatusLine(JSComponent):
         return (
             f"<div class='line' data-tone='{said.get('tone', 'calm')}'><div class='said'>"
             "<span class='dot' aria-hidden='true'></span>"
-            f"<div role='status'>{html.escape(said.get('text', ''))}</div></div><dl>{facts}</dl></div>"
+            f"<div role='status'>{html.escape(said.get('text', ''))}</div></div>"
+            f"<dl>{facts}</dl><div class='bar' aria-hidden='true'>"
+            f"<i style='width:{100 * float(said.get('fraction', 0)):.0f}%'></i></div></div>"
         )
 
     _esm = """

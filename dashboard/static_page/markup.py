@@ -1,7 +1,7 @@
 """What a page is built from, as HTML: columns, texts, figures and controls.
 
-Panel gives each part a shadow root with its own style sheets. Here each sheet becomes a rule for the
-parts that have it (CSS nesting), so that a page looks and measures as the live one does.
+Panel gives each part a shadow root with its own style sheets. Here each sheet becomes a rule for
+the parts that have it (CSS nesting), so that a page looks and measures as the live one does.
 """
 
 from __future__ import annotations

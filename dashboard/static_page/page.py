@@ -13,8 +13,8 @@ ACCOUNT = "<!--account-->"  # stands where who is logged in may log out
 BEGIN, END = "<!--still-->", "<!--/still-->"
 SHELL = """
 body { margin: 0; }
-header.bar { position: sticky; top: 0; z-index: 30; box-sizing: border-box; height: 61px; padding: 1px 24px 0;
-  overflow: hidden; background: var(--paper); border-bottom: 1px solid var(--line); }
+header.bar { position: sticky; top: 0; z-index: 30; box-sizing: border-box; height: 61px;
+  padding: 1px 24px 0; overflow: hidden; background: var(--paper); border-bottom: 1px solid var(--line); }
 .parts { display: flex; flex-direction: column; }
 .text > div > :first-child { margin-top: 0; }
 """
@@ -48,7 +48,8 @@ def overlay(page: str) -> str:
     dark = "dark" if f"class='{DARK_MARK}'" not in page and "class='dark'" in page else ""
     body = page[page.index(BEGIN) : page.index(END)]
     return (
-        f"<div id='still' class='{dark}' style='position:fixed;inset:0;overflow:auto;z-index:10000'>"
+        f"<div id='still' class='{dark}' "
+        "style='position:fixed;inset:0;overflow:auto;z-index:10000'>"
         f"<template shadowrootmode='open'>{body}</template></div>"
         "<script src='./assets/takeover.js'></script>"
     )
