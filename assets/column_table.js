@@ -29,6 +29,7 @@ export function render({model, el}) {
   })
   out.addEventListener('click', () => model.send_msg({out: true}))
   put.addEventListener('click', () => model.send_msg({view: view.value}))
+  view.addEventListener('keydown', event => event.key === 'Enter' && put.click())
 
   const chosen = (label, options, value, send) => {
     const select = make('select')

@@ -1,4 +1,4 @@
-// The labeling desk (dashboard/controls/labeling_widget.py): one patch, two buttons, and the next patches
+// The labeling widget (dashboard/controls/labeling_widget.py): one patch, two buttons, and the next patches
 // already here. A press goes to the server; the next patch shows when the server has it on disk.
 
 const KEPT = 200  // cards held; the server counts on 150

@@ -251,7 +251,7 @@ def _data(run: RunState) -> str:
     return f"""
 # The run's own table: "Table" under Keep on its page gives it. Put it beside this file.
 # For your original file give its path, and its names of the columns on the left of COLUMNS.
-# The run saw the features {json.dumps(columns)}; SHA-256 of its table: {digest}.
+# The run was trained on the features {json.dumps(columns)}; SHA-256 of its table: {digest}.
 PATH = Path({TABLE!r})
 COLUMNS: dict[str, str] = {{}}
 SCHEMA = entry({run.record.study!r}).table

@@ -23,6 +23,7 @@ DENSITY = {
 }  # fmt: skip
 LARGER = POINT | DENSITY
 NORMAL_90 = 1.645  # deviations of a normal distribution on either side that hold 90%
+FEW = 30  # held-out rows, of which one split says little
 CLOSE = 0.02  # of a score: no difference where there is no interval
 # Compared in a report, but no other tool: a labeling session's own repeats, and what knows every
 # label that the session would have to ask for.
@@ -107,6 +108,7 @@ class Verdict:
         seconds: Of training and predicting, by method; that of this run under `OURS`.
         trained: Rows learned from; 0 where not known.
         tested: Rows scored.
+        folds: Fits, each of which held out others of these rows.
         nothing: Why nothing was learned; empty where something was.
         code: Lines of Python that use the rival of `other` in place of this run.
     """
@@ -116,6 +118,7 @@ class Verdict:
     seconds: Mapping[str, float] = field(default_factory=dict)
     trained: int = 0
     tested: int = 0
+    folds: int = 1
     nothing: str = ""
     code: str = ""
 
@@ -168,6 +171,13 @@ class Verdict:
         """Headline, scores and cost."""
         lines = [text for text in (self.headline,) if text]
         lines += [contest.sentence() for contest in self.contests]
+        if self.contests and self.folds > 1:
+            lines.append(
+                f"By cross-validation: {self.tested} rows, held out in {self.folds} fits of this "
+                "run and of general tools; the table shows the first split."
+            )
+        elif self.contests and 0 < self.tested < FEW:
+            lines.append(f"Only {self.tested} rows were held out: another split may say otherwise.")
         rivals = dict.fromkeys(c.rival for c in self.contests if c.rival in self.seconds)
         if OURS in self.seconds and self.contests:
             times = "".join(f", {r} {_seconds(self.seconds[r])}" for r in rivals)

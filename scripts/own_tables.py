@@ -13,10 +13,11 @@ a part can be measured anew. The last lines printed are the shares of tables on 
 within 2 % of the best rival or better, and on which it is first in density or calibration; tables
 without such a comparison are counted beside them.
 
-Columns: `point_*` is RMSE, F1 or what the report has like them, `density_*` a log-likelihood or log
-probability, `calibration_*` the expected calibration error (classes only); each has the score's
-name, this run's value, that of the best rival, and its name. `fit_s` and `rivals_s` are seconds of
-training and of all rivals, `wall_s` those of the whole process without its imports.
+Columns: `folds` is above 1 where a small table was cross-validated. `point_*` is RMSE, F1 or what
+the report has like them, `density_*` a log-likelihood or log probability, `calibration_*` the
+expected calibration error (classes only, of the first split); each has the score's name, this run's
+value, that of the best rival, and its name. `fit_s` and `rivals_s` are seconds of training and of
+all rivals, `wall_s` those of the whole process without its imports.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ OUT = ROOT / "data" / "results" / "own_tables.csv"
 CLOSE = 0.02  # of the best rival's score
 CONTESTS = ("point", "density", "calibration")
 COLUMNS = [
-    "case", "study", "seed", "rows", "columns", "trained", "tested",
+    "case", "study", "seed", "rows", "columns", "trained", "tested", "folds",
     *(f"{c}_{part}" for c in CONTESTS for part in ("score", "ours", "theirs", "rival")),
     "headline", "fit_s", "rivals_s", "wall_s", "state", "note",
 ]  # fmt: skip
@@ -103,8 +104,7 @@ def fitted(name: str, seed: int) -> dict[str, Any]:
     line |= {"state": end.state.value, "note": end.reason, "wall_s": time.monotonic() - begun}
     if made is None:
         return line
-    figures = verdict.of_metrics(metrics)  # the card's point score may be another than F1
-    contests = (figures.point, figures.density, verdict.contest(metrics, ["ECE"]))
+    contests = (made.point, made.density, verdict.contest(metrics, ["ECE"]))
     for word, contest in zip(CONTESTS, contests):
         if contest is not None:
             values = (contest.score, contest.ours, contest.theirs, contest.rival)
@@ -112,7 +112,8 @@ def fitted(name: str, seed: int) -> dict[str, Any]:
             line |= {f"{word}_{part}": value for part, value in zip(parts, values)}
     ours = made.seconds.get(verdict.OURS, 0.0)
     return line | {
-        "trained": made.trained, "tested": made.tested, "headline": made.headline,
+        "trained": made.trained, "tested": made.tested, "folds": made.folds,
+        "headline": made.headline,
         "fit_s": ours, "rivals_s": sum(made.seconds.values()) - ours,
     }  # fmt: skip
 

@@ -28,12 +28,25 @@ StudyName = Annotated[str, typer.Argument(metavar="STUDY", help="One of: " + ", 
 
 def fit(
     study: StudyName,
-    data: Annotated[str, typer.Option(help="A CSV file, a ZIP of images, or a data set.")] = "demo",
+    data: Annotated[
+        str,
+        typer.Option(help="A table, of several book.xlsx#Sheet2, a ZIP of images, or a data set."),
+    ] = "demo",
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting.")
     ] = None,
+    missing: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CODE|COLUMN=CODE",
+            help='A number that means "not measured", such as -99, in all columns or in one.',
+        ),
+    ] = None,
+    decimal: Annotated[
+        str | None, typer.Option(help="The decimal mark, . or a comma, where a file is unclear.")
+    ] = None,
     predict: Annotated[
-        Path | None, typer.Option(help="A table to predict, or a ZIP of images.")
+        str | None, typer.Option(help="A table to predict, or a ZIP of images.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder to write the result to.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
@@ -58,7 +71,8 @@ def fit(
         if tabpfn is not None:
             _compare_with_tabpfn(tabpfn)
         parsed = entry(study).parse(data, _parse(settings or []))
-        run = _begin(study, data, device, parsed)
+        reading = _reading(missing or [], decimal)
+        run = _begin(study, data, device, parsed, reading)
         if predict is not None:  # before the training, so that a bad file costs no waiting
             for text in check_file(parsed, predict):
                 typer.echo(text, err=True)
@@ -85,7 +99,7 @@ def fit(
                 except BadInput as error:  # of what was learned, this table lacks something
                     refused = str(error)
             if out is not None:
-                record = result_folder.settings_record(study, parsed.values(), data)
+                record = result_folder.settings_record(study, parsed.values(), data) | reading
                 with output(out):
                     card = _card(study, run, data, end, model)
                     result_folder.write(out, record, end, steps, model, made, card)
@@ -110,6 +124,29 @@ def _parse(settings: list[str]) -> dict[str, str]:
     return values
 
 
+def _reading(missing: list[str], decimal: str | None) -> dict[str, Any]:
+    """What the page asks of a file, as keywords of `scant.fit`."""
+    reading: dict[str, Any] = {}
+    codes: dict[str, list[float]] = {}
+    for word in missing:
+        column, _, code = word.rpartition("=")
+        try:
+            codes.setdefault(column, []).append(float(code))
+        except ValueError:
+            raise BadInput(
+                f"--missing {word!r} must be a number, or COLUMN=NUMBER; repeat it for several."
+            ) from None
+    if codes:
+        if "" in codes and len(codes) > 1:
+            raise BadInput("--missing names codes of all columns or of single ones, not of both.")
+        reading["missing_codes"] = codes.get("", codes)
+    if decimal is not None:
+        if decimal not in (".", ","):
+            raise BadInput(f"--decimal must be . or a comma; got {decimal!r}.")
+        reading["decimal"] = decimal
+    return reading
+
+
 def _compare_with_tabpfn(weights: Path) -> None:
     """Name the weights to the rivals, before the training that would be lost by a wrong name."""
     from scant.rivals.extras import WEIGHTS, tabpfn_weights
@@ -118,7 +155,7 @@ def _compare_with_tabpfn(weights: Path) -> None:
     tabpfn_weights("")
 
 
-def _begin(study: str, data: str, device: str, settings: Settings) -> Fit:
+def _begin(study: str, data: str, device: str, settings: Settings, reading: dict[str, Any]) -> Fit:
     if device not in ("auto", "cpu", "cuda"):
         raise BadInput(f"--device must be auto, cpu or cuda; got {device!r}.")
     import torch
@@ -128,7 +165,7 @@ def _begin(study: str, data: str, device: str, settings: Settings) -> Fit:
     if "OMP_NUM_THREADS" not in os.environ:
         torch.set_num_threads(default_threads())
 
-    return fit_study(study, data, device=device, settings=settings)
+    return fit_study(study, data, device=device, settings=settings, **reading)
 
 
 def _with_bar(run: Fit) -> Iterator[Any]:

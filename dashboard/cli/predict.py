@@ -15,7 +15,10 @@ def predict(
     run: Annotated[
         str, typer.Argument(metavar="RUN|DIR", help="A run's id, or a folder of scant fit --out.")
     ],
-    data: Annotated[Path, typer.Option(help="A CSV (also .gz) or Parquet file, a ZIP of images.")],
+    data: Annotated[
+        str,
+        typer.Option(help="A table, of several book.xlsx#Sheet2, or a ZIP of images."),
+    ],
     out: Annotated[
         Path | None,
         typer.Option(help="File to write; otherwise it is named after the table."),
@@ -27,18 +30,16 @@ def predict(
     The table's columns stay as they are; predictions come behind them, and columns.md says what
     they are.
     """
+    from scant.data_sources.open import path_and_part
     from scant.tables.encoding import regular
-    from scant.tables.pieces import ending
     from scant.training.api import load
-    from scant.training.prediction import predict_file
+    from scant.training.prediction import predict_file, result_name
     from tqdm import tqdm
 
     with sentences(Unavailable):
-        size = regular(data)
-        if out is None:
-            own = "" if data.suffix.lower() == ".zip" else ending(data)
-            stem = data.name[: -len(own)] if own else data.stem
-            out = data.with_name(f"{stem}.predictions{own or '.csv'}")
+        path, _ = path_and_part(data)
+        size = regular(path)
+        out = out or path.with_name(result_name(path, alone=False))
         study = load(run, device)
         with tqdm(total=size, unit="B", unit_scale=True, file=sys.stderr, disable=None) as bar:
 
@@ -51,7 +52,7 @@ def predict(
         typer.echo(note, err=True)
     if made.outside:
         typer.echo(
-            f"{made.outside:,} of {made.rows:,} rows lie outside what was learned (column "
+            f"{made.outside:,} of {made.rows:,} rows lie outside the training data (column "
             "'outside'); their predictions are extrapolations.",
             err=True,
         )

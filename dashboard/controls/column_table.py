@@ -197,6 +197,7 @@ def holds(column: ColumnPreview) -> str:
     gaps = f", {column.missing:,} empty" if column.missing else ""
     if column.kind == "empty":
         return "empty"
-    if column.kind == "text":
-        return f"text, {column.levels:,} {'value' if column.levels == 1 else 'values'}{gaps}"
+    if column.kind != "number":
+        what = {"date": "dates"}.get(column.kind, column.kind)
+        return f"{what}, {column.levels:,} {'value' if column.levels == 1 else 'values'}{gaps}"
     return f"{column.minimum:.4g} to {column.maximum:.4g}{gaps}"

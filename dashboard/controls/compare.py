@@ -16,6 +16,7 @@ from scant.dashboard.plots.theme import models, new_figure
 from scant.dashboard.study_page.context import ControlsContext
 from scant.dashboard.study_page.widgets import column
 from scant.errors import NotFound
+from scant.html_table import html_table
 from scant.store import RunRecord
 
 MOST = 6
@@ -101,14 +102,6 @@ def _metrics(runs: dict[str, RunState]) -> dict[str, list[str]]:
 def _table(caption: str, titles: dict[str, str], rows: dict[str, list[str]]) -> str:
     if not rows:
         return f"<h4>{html.escape(caption)}</h4><p class='quiet'>None.</p>"
-    head = "".join(f"<th scope='col'>{html.escape(t)}</th>" for t in titles.values())
-    body = "".join(
-        f"<tr><th scope='row'>{html.escape(name)}</th>"
-        + "".join(f"<td>{html.escape(cell)}</td>" for cell in row)
-        + "</tr>"
-        for name, row in rows.items()
-    )
-    return (
-        f"<h4>{html.escape(caption)}</h4><div class='scroll'><table><thead><tr><td></td>{head}</tr>"
-        f"</thead><tbody>{body}</tbody></table></div>"
-    )
+    cells = [(html.escape(n), [html.escape(cell) for cell in row]) for n, row in rows.items()]
+    heads = [html.escape(title) for title in titles.values()]
+    return f"<h4>{html.escape(caption)}</h4>{html_table(heads, cells)}"

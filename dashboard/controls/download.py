@@ -36,7 +36,7 @@ def download(
     def file(made: Made) -> BytesIO:
         return BytesIO(made.encode() if isinstance(made, str) else made)
 
-    def sorry(error: Exception) -> BytesIO:
+    def as_text(error: Exception) -> BytesIO:
         page.turn(lambda: page.say(str(error), "error"))
         return file(str(error))
 
@@ -44,13 +44,13 @@ def download(
         try:
             return file(make())  # type: ignore[arg-type]
         except REFUSED as error:
-            return sorry(error)
+            return as_text(error)
 
     async def later() -> BytesIO:
         try:
             return file(await make())  # type: ignore[misc]
         except REFUSED as error:
-            return sorry(error)
+            return as_text(error)
 
     return pmui.FileDownload(
         callback=later if iscoroutinefunction(make) else now, filename=filename, label=label,

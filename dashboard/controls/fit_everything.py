@@ -10,8 +10,8 @@ from scant.dashboard.study_page.widgets import column
 from scant.studies.split import EVERYTHING
 
 SAID = (
-    "<p class='quiet'>This repeats the run and then fits the model again on all rows, those held "
-    "out among them. Predictions come from that fit; its scores are those of the split.</p>"
+    "<p class='quiet'>This repeats the run and then fits the model again on all rows, including "
+    "those held out. Predictions come from that fit; its scores are those of the split.</p>"
 )
 
 

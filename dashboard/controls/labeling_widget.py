@@ -1,4 +1,4 @@
-"""A desk at which a person labels one patch after another, by two buttons or keys.
+"""A widget with which a person labels one patch after another, by two buttons or keys.
 
 The browser holds the next patches already. A press is told to the server as a message with a turn;
 the next patch shows once `answer(turn, …)` has come, which the page gives when the label is on
@@ -49,7 +49,7 @@ class LabelingWidget(JSComponent):
     _esm = assets() / "labeling.js"
 
     def __init__(self, hear: Callable[[Mapping[str, Any]], None], **params: Any) -> None:
-        """Make a desk.
+        """Make the widget.
 
         Args:
             hear: Called with `act` ("label", "skip", "undo", "again"; "ready" when it is laid out,

@@ -36,8 +36,8 @@ class PredictPanel:
             f"<p class='quiet'>A file of at most {self._drop.limit // 10**6} MB, of any kind that "
             "can be uploaded, with the columns that the model was trained on"
             f"{', or a ZIP of images' * images}. "
-            "It needs no target, and is not kept. You get it back with all its columns, the "
-            "predictions behind them, and a list of what each column is. For longer tables there "
+            "It needs no target, and is not kept. The result has all of its columns, then the "
+            "predictions, and a file that describes each column. For longer tables there "
             "is <code>scant predict</code>, which reads any length.</p>",
             visible=False,
         )
@@ -91,7 +91,7 @@ class PredictPanel:
         stem = re.sub(r"[^\w-]+", "_", name.split(".")[0])[:80] or "table"
         self._file.filename, self._file.visible = f"{stem}.predictions.zip", True
         outside = (
-            f" {answer.outside:,} of them lie outside what was learned (column “outside”): there "
+            f" {answer.outside:,} of them lie outside the training data (column “outside”): there "
             "the model extrapolates."
             if answer.outside
             else ""

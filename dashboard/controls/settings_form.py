@@ -85,7 +85,7 @@ class SettingsForm:
             except BadInput as error:
                 if name == "data_seed" and name not in query:
                     continue  # it is the seed's, which is warned of
-                warnings.append(f"The link was not followed in one point. {error}")
+                warnings.append(f"One part of the link is ignored. {error}")
         self.fill(good)
         return warnings
 

@@ -137,9 +137,9 @@ def _facts(run: RunState) -> list[list[str]]:
     if math.isfinite(run.pace):
         facts.append(["time per step", duration(run.pace)])
         if run.state is State.RUNNING:
-            facts.append(["at most left", duration(run.remaining)])
+            facts.append(["time left, at most", duration(run.remaining)])
     if len(run.trace):
-        facts.append(["objective now", number(run.trace.elbo[-1])])
+        facts.append(["objective", number(run.trace.elbo[-1])])
         best = run.trace.best[-1]
         facts.append(["best score", number(best) if math.isfinite(best) else "none yet"])
     if run.device:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import html
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import panel_material_ui as pmui
 from scant.dashboard.controls.column_table import AGAIN, AS_IS, VIEW, ColumnTable
@@ -31,12 +31,13 @@ from scant.dashboard.study_page.widgets import column
 from scant.data_sources.human_fertility import is_rates, read_births
 from scant.errors import NotFound
 from scant.store import UPLOAD_DAYS, StoreTrouble
-from scant.studies.suits import Suit, better
+from scant.studies import Entry
+from scant.studies.suits import Suit, better, of_images
 from scant.tables.choices import OUT, choose
-from scant.tables.column_matching import schema_names
+from scant.tables.column_matching import schema_names, with_identifiers
 from scant.tables.encoding import LIMIT_BYTES
 from scant.tables.formats import files
-from scant.tables.images.image_table import SIDE, is_archive, read_image_table
+from scant.tables.images.image_table import SIDE, image_folders, is_archive, read_image_table
 from scant.tables.read import Reading, inspect_table, read_table
 from scant.tables.schema import Preview, Question, Table
 
@@ -66,7 +67,7 @@ class Upload:
         self._whole: Table | None = None  # of a file that needs no mapping, such as a ZIP
         self._mapping: dict[str, str] = {}
         self._questions: dict[tuple[str, str], Question] = {}
-        self._answers: Reading = {}  # to those that are not on columns
+        self._answers: dict[str, Any] = {}  # to those that are not on columns, by `Reading`
         self._better: Suit | None = None  # another page, which the table suits
         self._offer = ""
         self._id = ""
@@ -170,7 +171,7 @@ class Upload:
             self._look(self._seen, read_image_table, content, schema, size=size, name=name)
         else:
             self._look(
-                self._inspected, inspect_table, content, schema, name=name,
+                self._inspected, _inspected, self._page.entry, content, name=name,
                 mapping=self._mapping or None, target=self._target(), **self._answers,
             )  # fmt: skip
 
@@ -196,18 +197,23 @@ class Upload:
     def _refused(self, sentence: str) -> None:
         self._say(paragraphs([sentence], "error", "alert"))
 
-    def _inspected(self, preview: Preview) -> None:
+    def _inspected(self, seen: tuple[Preview, Suit | None]) -> None:
         if self._file is None:
             return
+        preview, suit = seen
         self._preview = preview
         if not self._mapping:
             self._mapping = dict(preview.mapping)
-            self._suggest(better(self._page.entry.name, preview.columns, preview.n_rows))
+            self._suggest(suit)
         for question in preview.questions:
             self._questions.setdefault((question.about, question.column), question)
             if question.about != "mapping":
-                self._answers.setdefault(question.about, question.guess)  # type: ignore[misc]
-        self._head.param.update(object=head(preview, self._file[0]), visible=bool(preview.names))
+                self._answers.setdefault(question.about, question.guess)
+        suggestion = elsewhere(self._better, self._offer) if self._better else ""
+        self._head.param.update(
+            object=head(preview, self._file[0]) + suggestion,
+            visible=bool(preview.names or suggestion),
+        )
         self._terms.visible = not preview.names
         self._table.take(
             preview, self._mapping, self._page.entry.table.with_target(self._target()),
@@ -217,8 +223,7 @@ class Upload:
         # gap in what turns out to be the target is no error.
         wrong = () if preview.absent else preview.problems
         self._say(
-            (elsewhere(self._better, self._offer) if self._better else "")
-            + many([ask(preview.absent)] if preview.absent else [], "message warning", "note")
+            many([ask(preview.absent)] if preview.absent else [], "message warning", "note")
             + many(wrong, "error", "alert")
             + (
                 paragraphs([learns(preview)], "", "note")
@@ -271,12 +276,12 @@ class Upload:
         if question.about == "mapping":
             self._map(question.column, [answer] if isinstance(answer, str) else answer)
             return
-        self._answers[question.about] = answer  # type: ignore[literal-required]
+        self._answers[question.about] = answer
         if question.about != "missing_codes":
             earlier = ("part",) if question.about == "part" else ("part", "decimal")
             self._questions = {k: q for k, q in self._questions.items() if k[0] in earlier}
             for late in {"decimal", "missing_codes"} - {*earlier}:
-                self._answers.pop(late, None)  # type: ignore[misc]
+                self._answers.pop(late, None)
             self._mapping = {}
         self._inspect()
 
@@ -318,7 +323,7 @@ class Upload:
             table = whole or read_table(
                 content, page.entry.table, name=name, mapping=mapping, target=target, **answers
             )
-            frame = table.frame
+            frame = with_identifiers(table, page.entry.table)
             if target in frame:  # first, by which the list of sources knows it
                 frame = frame[[target, *(n for n in frame if n != target)]]
             made: str = page.service.store.add_upload(
@@ -361,3 +366,15 @@ class Upload:
         """The side of an image as the settings have it."""
         word = str(self._page.form.raw_values().get("size", ""))
         return int(word) if word.isdigit() and 2 <= int(word) <= MOST_SIDE else SIDE
+
+
+def _inspected(
+    study: Entry, content: bytes, name: str, **reading: Unpack[Reading]
+) -> tuple[Preview, Suit | None]:
+    """What the wizard shows of a file and, at first sight of it, the study that suits it better."""
+    made = inspect_table(content, study.table, name=name, **reading)
+    if reading["mapping"] is not None:
+        return made, None
+    if not made.names and (pictures := image_folders(content)):
+        return made, of_images(pictures)
+    return made, better(study.name, made.columns, made.n_rows)

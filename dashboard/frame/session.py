@@ -93,8 +93,8 @@ def page(site: Site, make: Callable[[SessionContext], PageContent]) -> Callable[
         except Exception:
             log.exception("page could not be built")
             content = error_page(
-                "This page has a fault",
-                "It could not be built, and the server has noted why; "
+                "This page failed",
+                "It could not be built; the error is logged. "
                 "try the link again, or go back to the gallery.",
             )
         return _frame(visit, content)

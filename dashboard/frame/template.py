@@ -13,6 +13,7 @@ from bokeh.models import CustomJS
 from jinja2 import Template
 from panel.viewable import Viewable
 from panel_material_ui.base import BASE_TEMPLATE
+from scant import html_table
 from scant.studies import STUDIES, entry
 
 LIGHT = {
@@ -56,7 +57,8 @@ def text(markup: str, **params: Any) -> pn.pane.HTML:
 @cache
 def style(name: str) -> str:
     """A style sheet of ours, for the shadow roots into which a page's own styles do not reach."""
-    return (assets() / f"{name}.css").read_text(encoding="utf-8")
+    sheet = (assets() / f"{name}.css").read_text(encoding="utf-8")
+    return sheet + html_table.STYLE if name == "text" else sheet
 
 
 @cache

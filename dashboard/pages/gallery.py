@@ -34,8 +34,8 @@ def gallery(visit: SessionContext) -> PageContent:
         [
             text(
                 "<div class='sheet'><h1>Gaussian processes for scarce data</h1>"
-                "<p class='lede'>Watch a model learn from little, live in this window: what it "
-                "believes, how sure it is, and what more data would buy.</p>"
+                "<p class='lede'>Watch a model learn from few data, live in this window: its "
+                "predictions, its uncertainty, and the value of more data.</p>"
                 f"<div class='cards'>{cards}</div></div>"
             )
         ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -10,7 +11,9 @@ import panel as pn
 from scant.dashboard.live.run_state import RunState
 from scant.dashboard.plots.theme import Figure, models
 from scant.events import Report, Snapshot
+from scant.tables.schema import READING
 
+TARGETS = ("z", "y", "time")  # names of learned numbers in the studies' tables
 NOTHING = "Nothing to show yet."
 FEW = 32
 KEPT = "kept"  # a tag of sources that a legend is drawn from, which needs a row even of nothing
@@ -40,7 +43,11 @@ class Plot(View):
         alt: One or two sentences that state what the plot shows now, for those who cannot see it.
         figures: Its Bokeh figures.
         panel: What is laid out, made once.
+        target: What its axes and color bars call the learned column; "" where they do not.
     """
+
+    target = ""
+    _usual = ""
 
     def __init__(self, title: str, *figures: Figure) -> None:
         self.title = title
@@ -63,6 +70,20 @@ class Plot(View):
         if (text == NOTHING) == (_length(self.corners) == 0):
             ends = [0, 1] if text == NOTHING else []
             self.corners.data = {"x": _light(ends), "y": _light(ends)}
+
+    def call_target(self, name: str) -> None:
+        """Call the learned column as the user's table does; "": as it is called without one."""
+        self._usual = self._usual or self.target
+        name, known = name or self._usual, self.target
+        if not known or name == known:
+            return
+        self.target = name
+        for f in self.figures:
+            bars = [bar for bar in f.select({"type": models.ColorBar}) if bar.title]
+            for part, word in [*((a, "axis_label") for a in f.axis), *((b, "title") for b in bars)]:
+                label = str(getattr(part, word) or "")
+                again = re.sub(rf"(?<!\w){re.escape(known)}(?!\w)", lambda _: name, label)
+                setattr(part, word, again)
 
     def say(self) -> None:
         """Put the current reading on the figures; not with every update, none could hear that."""
@@ -119,7 +140,22 @@ class DataView(PlotView):
         return tuple(self.plot.figures)
 
     def update(self, data: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
+        if isinstance(self.plot, Plot):
+            self.plot.call_target(target_name(metadata))
         self.feed(data, metadata)
+
+
+def target_name(metadata: Mapping[str, Any]) -> str:
+    """What the user's table calls the learned column, unit included; "" without an own name."""
+    if metadata.get("target", TARGETS[0]) != TARGETS[0]:  # a setting names it
+        return str(metadata["target"])
+    return header(metadata, *TARGETS)
+
+
+def header(metadata: Mapping[str, Any], *names: str) -> str:
+    """The user's header of the column that became one of these; "" where it had that name."""
+    mapping = metadata.get(READING, {}).get("mapping", {})
+    return next((str(own) for own, to in mapping.items() if to in names), "")
 
 
 def shown(
@@ -144,7 +180,7 @@ def shown(
     return DataView(plot, feed)
 
 
-def put(source: Any, **columns: object) -> None:
+def update_source(source: Any, **columns: object) -> None:
     """Set columns: numbers are patched in place where length and words are the same as before.
 
     Numbers travel as float32 bytes; a patch keeps the visitor's selection. Only columns that have
@@ -158,7 +194,7 @@ def put(source: Any, **columns: object) -> None:
         source.data = arrays
         return
     changed = {
-        k: [(slice(0, len(v)), brief(v))]
+        k: [(slice(0, len(v)), encode(v))]
         for k, v in arrays.items()
         if k not in labels and not np.array_equal(v, source.data[k], equal_nan=True)
     }
@@ -166,7 +202,7 @@ def put(source: Any, **columns: object) -> None:
         source.patch(changed)
 
 
-def brief(values: np.ndarray) -> Any:
+def encode(values: np.ndarray) -> Any:
     """A few numbers as a list, for one message; many as bytes, which travel in two of their own."""
     return values.tolist() if len(values) <= FEW else values
 

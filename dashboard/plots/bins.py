@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from jaxtyping import Float
-from scant.dashboard.plots.base import Plot, columns, put
+from scant.dashboard.plots.base import Plot, columns, update_source
 from scant.dashboard.plots.theme import BLUE, GRAY, models, new_figure
 
 
@@ -31,8 +31,15 @@ class BinsPlot(Plot):
     def show(self, bins: Float[np.ndarray, "6 q"]) -> None:
         """Show q bins: low edge, high edge, bias, σ_MAD, outlier rate, rows; not the empty ones."""
         left, right, bias, mad, outliers, count = bins[:, bins[5] > 0]
-        put(self.rows, left=left, right=right, middle=(left + right) / 2, bias=bias, mad=mad,
-            outliers=outliers)  # fmt: skip
+        update_source(
+            self.rows,
+            left=left,
+            right=right,
+            middle=(left + right) / 2,
+            bias=bias,
+            mad=mad,
+            outliers=outliers,
+        )
         if not len(left):
             self.clear()  # which keeps the frames that Bokeh could not draw around nothing
             self.alt = "No bin has the twenty test rows that its figures need."

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 from jaxtyping import Float, Int, UInt8
-from scant.dashboard.plots.base import Plot, columns, empty, put
+from scant.dashboard.plots.base import Plot, columns, empty, update_source
 from scant.dashboard.plots.images import rgba
 from scant.dashboard.plots.theme import DEVIATION, models, new_figure
 
@@ -67,7 +67,7 @@ class BoxesPlot(Plot):
                              "dh": [float(h)]}  # fmt: skip
         left, top, wide, high = (box * np.array([w, h, w, h])).T
         inset = w * np.array(SHRINK)[np.arange(len(p)) % len(SHRINK)]
-        put(
+        update_source(
             self.boxes,
             left=left + inset, top=top + inset, right=left + wide - inset,
             bottom=top + high - inset, x=left + wide / 2, y=top + high / 2, p=p, row=rows,

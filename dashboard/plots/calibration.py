@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from jaxtyping import Float
-from scant.dashboard.plots.base import Plot, columns, put
+from scant.dashboard.plots.base import Plot, columns, update_source
 from scant.dashboard.plots.theme import BLUE, GRAY, models, new_figure, quiet_legend
 
 
@@ -19,7 +19,7 @@ class PitPlot(Plot):
         self.bins = bins
         self.bars = columns("left", "right", "height")
         self.band = columns("x", "low", "high")
-        plot = new_figure("pit", "PIT of the truth", "density", x_range=models.Range1d(0, 1))
+        plot = new_figure("pit", "PIT of the true values", "density", x_range=models.Range1d(0, 1))
         plot.varea("x", "low", "high", source=self.band, color=GRAY, fill_alpha=0.45,
                    legend_label="if calibrated, 95%")  # fmt: skip
         plot.quad(left="left", right="right", bottom=0, top="height", source=self.bars,
@@ -34,19 +34,19 @@ class PitPlot(Plot):
         height = counts / max(len(pit), 1) * self.bins
         share = 1 / self.bins
         half = 1.96 * np.sqrt(share * (1 - share) / max(len(pit), 1)) * self.bins
-        put(self.bars, left=edges[:-1], right=edges[1:], height=height)
-        put(self.band, x=[0, 1], low=[max(1 - half, 0)] * 2, high=[1 + half] * 2)
+        update_source(self.bars, left=edges[:-1], right=edges[1:], height=height)
+        update_source(self.band, x=[0, 1], low=[max(1 - half, 0)] * 2, high=[1 + half] * 2)
         outside = int(np.sum(np.abs(height - 1) > half))
         middle = float(np.mean((pit > 0.25) & (pit < 0.75)))
         verdict = (
-            "deviations a little too large" if middle > 0.55
-            else "deviations a little too small" if middle < 0.45
-            else "deviations about right"
+            "the deviations are a little too large" if middle > 0.55
+            else "the deviations are a little too small" if middle < 0.45
+            else "the deviations are about right"
         )  # fmt: skip
         self.describe(
             f"{outside} of {self.bins} bins are outside the gray 95% range of a calibrated model "
-            f"(expected: {0.05 * self.bins:.0f}); {middle:.0%} of the truth is in the middle half, "
-            f"{verdict}."
+            f"(expected: {0.05 * self.bins:.0f}); {middle:.0%} of the true values are in "
+            f"the middle half: {verdict}."
         )
 
 
@@ -55,7 +55,7 @@ class CoveragePlot(Plot):
 
     def __init__(self, title: str = "Coverage of intervals") -> None:
         self.points = columns("nominal", "observed")
-        plot = new_figure("coverage", "stated", "observed", x_range=models.Range1d(0, 1.02),
+        plot = new_figure("coverage", "nominal", "observed", x_range=models.Range1d(0, 1.02),
                           y_range=models.Range1d(0, 1.02))  # fmt: skip
         plot.add_layout(models.Slope(gradient=1, y_intercept=0, line_color=GRAY, line_width=1.5,
                                      level="underlay"))  # fmt: skip
@@ -69,6 +69,6 @@ class CoveragePlot(Plot):
     def show(self, coverage: Float[np.ndarray, "2 c"]) -> None:
         """Show nominal (first row) and observed (second) shares."""
         nominal, observed = coverage
-        put(self.points, nominal=nominal, observed=observed)
-        pairs = ", ".join(f"{n:.0%} interval holds {o:.1%}" for n, o in zip(nominal, observed))
-        self.describe(f"The {pairs} of the truth.")
+        update_source(self.points, nominal=nominal, observed=observed)
+        pairs = ", ".join(f"{n:.0%} interval contains {o:.1%}" for n, o in zip(nominal, observed))
+        self.describe(f"The {pairs} of the true values.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from jaxtyping import Float
-from scant.dashboard.plots.base import Plot, columns, put
+from scant.dashboard.plots.base import Plot, columns, update_source
 from scant.dashboard.plots.theme import BLUE, GRAY, VERMILION, models, new_figure, quiet_legend
 
 MOST = 7  # ticks of an axis
@@ -17,6 +17,8 @@ class CohortPlot(Plot):
     Both axes are logarithmic: times are learned so, and an interval is as wide for a short life as
     for a long one.
     """
+
+    target = "time"
 
     def __init__(self, title: str = "Patients, predicted against observed") -> None:
         self.died = columns("time", "mean", "low", "high")
@@ -44,13 +46,13 @@ class CohortPlot(Plot):
         """Show p patients; `died` is 1 where the time is that of death."""
         dead = died > 0.5
         for source, of in ((self.died, dead), (self.alive, ~dead)):
-            put(source, time=time[of], mean=predicted[of], low=low[of], high=high[of])
+            update_source(source, time=time[of], mean=predicted[of], low=low[of], high=high[of])
         if not len(time):
-            put(self.line, x=[], y=[])
+            update_source(self.line, x=[], y=[])
             self.describe("No patient was held out.")
             return
         ends = [float(time.min()), float(time.max())]
-        put(self.line, x=ends, y=ends)
+        update_source(self.line, x=ends, y=ends)
         plot = self.figures[0]
         reach = [float(min(low.min(), ends[0])), float(max(high.max(), ends[1]))]
         for axis, span, (start, end) in (

@@ -7,7 +7,7 @@ from itertools import groupby
 
 import numpy as np
 from jaxtyping import Float, Int
-from scant.dashboard.plots.base import columns, empty, put
+from scant.dashboard.plots.base import columns, empty, update_source
 from scant.dashboard.plots.hinton import FIELD, shortened
 from scant.dashboard.plots.theme import GRAY, GROUPS, Figure, models
 from scant.dashboard.plots.tiles import Tiled
@@ -168,7 +168,7 @@ class HintonGrid(Tiled):
         middle = (np.arange(c) + 0.5) * cell
         x, y = left[:, None, None] + middle[None, None, :], top[:, None, None] + middle[:, None]
         i, j = np.meshgrid(order, order, indexing="ij")
-        put(
+        update_source(
             self.cells,
             x=np.broadcast_to(x, finite.shape).ravel(),
             y=np.broadcast_to(y, finite.shape).ravel(),
@@ -180,7 +180,9 @@ class HintonGrid(Tiled):
         place = (self._wide, q, c, *order, *heads, *names, *groups)
         if place != self._placed:  # what holds names is sent only when it has changed
             self._placed = place
-            put(self.fields, left=left, right=left + c * cell, bottom=top + c * cell, top=top)
+            update_source(
+                self.fields, left=left, right=left + c * cell, bottom=top + c * cell, top=top
+            )
             self._write(left, top - STRIP, heads)
             self._name([names[k] for k in order], left, top, cell)
             self._color([groups[k] for k in order], left, top, cell)

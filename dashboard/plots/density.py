@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 from jaxtyping import Float
-from scant.dashboard.plots.base import Plot, columns, name_drawn, put
+from scant.dashboard.plots.base import Plot, columns, name_drawn, update_source
 from scant.dashboard.plots.theme import BLUE, GRAY, VERMILION, new_figure, quiet_legend
 
 NAN = float("nan")  # a point that is not drawn
@@ -62,16 +62,16 @@ class DensityPlot(Plot):
             truth: The true value, if it may be shown.
             before: Grid and density with everything measured, to compare with.
         """
-        put(self.curve, grid=grid, density=density)
+        update_source(self.curve, grid=grid, density=density)
         parts = [] if components is None or len(components) < 2 else list(_weighty(components))
         self.parts.data = {
             "xs": [np.float32(grid)] * len(parts),
             "ys": [np.float32(p) for p in parts],
         }
         was, height = before if before is not None else ([NAN], [NAN])
-        put(self.before, grid=was, density=height)
+        update_source(self.before, grid=was, density=height)
         known = [] if truth is None else [truth] * 2
-        put(self.truth, truth=known, height=[0, density.max()][: len(known)])
+        update_source(self.truth, truth=known, height=[0, density.max()][: len(known)])
         name_drawn(self.figures[0])
         self.describe(self._reading(grid, density, truth) + (THIN if parts else ""))
 

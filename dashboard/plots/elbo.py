@@ -9,7 +9,7 @@ from bokeh.events import RangesUpdate, Reset
 from jaxtyping import Float
 from scant.dashboard.frame.template import text
 from scant.dashboard.live.run_state import RunState, TraceBuffer
-from scant.dashboard.plots.base import NOTHING, Plot, brief, columns, empty, put
+from scant.dashboard.plots.base import NOTHING, Plot, columns, empty, encode, update_source
 from scant.dashboard.plots.decimate import keep
 from scant.dashboard.plots.theme import BLUE, GREEN, VERMILION, models, new_figure, quiet_legend
 
@@ -49,7 +49,7 @@ class ElboPlot(Plot):
         self.news = columns("step", "elbo", "score", name="news")  # only the browser fills it
         self.broken = columns("step", "height")
         self.extent = columns("x", "y", name="extent")
-        put(self.extent, **UNIT)
+        update_source(self.extent, **UNIT)
         units = [_unit(objective), *([_unit(score)] if _unit(score) != _unit(objective) else [])]
         plot = new_figure("objective", "step", "; dashed: ".join(units), height=340)
         # The ranges follow an unseen pair of corners, so that the far-off first steps can stay
@@ -92,7 +92,7 @@ class ElboPlot(Plot):
             self.curve.data = rows(step, elbo, score, restart, 0)
         elif first < len(step):  # only what is new travels, however long the run is
             fresh = rows(step, elbo, score, restart, first)
-            self.curve.stream({name: brief(values) for name, values in fresh.items()})
+            self.curve.stream({name: encode(values) for name, values in fresh.items()})
         self._drawn = len(step)
         self._mark(step, elbo)
         self._frame(step)
@@ -103,7 +103,7 @@ class ElboPlot(Plot):
         self._drawn = 0
         empty(self.curve)
         empty(self.broken)
-        put(self.extent, **UNIT)
+        update_source(self.extent, **UNIT)
         self.describe(NOTHING)
 
     def _following(self, follows: bool) -> None:
@@ -114,11 +114,11 @@ class ElboPlot(Plot):
         if len(bad) == len(self.broken.data["step"]):
             return
         heights = [_last_finite(elbo[: i + 1]) for i in bad]
-        put(self.broken, step=step[bad], height=heights)
+        update_source(self.broken, step=step[bad], height=heights)
 
     def _frame(self, step: np.ndarray) -> None:
         low, high = extent(*(np.asarray(self.curve.data[name]) for name in ("elbo", "score")))
-        put(self.extent, x=[step[0], step[-1]], y=[low, high])
+        update_source(self.extent, x=[step[0], step[-1]], y=[low, high])
 
     def _read(
         self, step: np.ndarray, elbo: np.ndarray, score: np.ndarray, restart: np.ndarray

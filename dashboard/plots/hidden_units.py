@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float
-from scant.dashboard.plots.base import Plot, columns, put
+from scant.dashboard.plots.base import Plot, columns, update_source
 from scant.dashboard.plots.theme import (
     BLUE,
     DEVIATION,
@@ -107,7 +107,7 @@ class HiddenPlot(Plot):
         """Mark one row by its neurons' means with intervals of 95%."""
         y = -np.arange(len(self._kept), dtype=float)
         mean, half = mean[self._kept], 1.96 * std[self._kept]
-        put(self.mark, x=mean, y=y, low=mean - half, high=mean + half)
+        update_source(self.mark, x=mean, y=y, low=mean - half, high=mean + half)
 
     def _lay(self, labels: list[str]) -> None:
         if self._labels == tuple(labels):
@@ -136,7 +136,9 @@ def _fill(
     """Put n rows' values into k lanes, each lifted from its lane's middle."""
     k = values.shape[1]
     y = (lift[:, None] - np.arange(k)).T.ravel()
-    put(source, x=values.T.ravel(), y=y, **{name: np.tile(v, k) for name, v in more.items()})
+    update_source(
+        source, x=values.T.ravel(), y=y, **{name: np.tile(v, k) for name, v in more.items()}
+    )
 
 
 def _reading(
@@ -153,5 +155,5 @@ def _reading(
     order = np.argsort(-along, kind="stable")
     best, least = order[0], order[-1]
     kind = "classes" if classes else "target"
-    reading = f"{names[best]} goes with the {kind} most (correlation {along[best]:.2f}"
+    reading = f"{names[best]} correlates most with the {kind} ({along[best]:.2f}"
     return reading + (f"), {names[least]} least ({along[least]:.2f})." if len(order) > 1 else ").")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float
-from scant.dashboard.plots.base import Plot, put
+from scant.dashboard.plots.base import Plot, update_source
 from scant.dashboard.plots.theme import models, new_figure
 
 SIDE = 204  # pixels of the longer side; with the names beside it a phone has room for it
@@ -96,7 +96,7 @@ class HintonPlot(Plot):
         if self._framed == (rows, cols, *self.names):
             return
         self._framed = (rows, cols, *self.names)
-        put(self.field, left=[0.5], right=[cols + 0.5], bottom=[0.5], top=[rows + 0.5])
+        update_source(self.field, left=[0.5], right=[cols + 0.5], bottom=[0.5], top=[rows + 0.5])
         plot = self.figures[0]
         plot.x_range.update(start=0.5, end=cols + 0.5)
         plot.y_range.update(start=rows + 0.5, end=0.5)

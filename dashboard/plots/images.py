@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from jaxtyping import Float, UInt8, UInt32
-from scant.dashboard.plots.base import columns, empty, put
+from scant.dashboard.plots.base import columns, empty, update_source
 from scant.dashboard.plots.theme import (
     BLUE,
     DEVIATION,
@@ -174,7 +174,7 @@ class GalleryPlot(Tiled):
             empty(self.bars)
         else:
             at = bottom + 2 * pixel
-            put(self.bars, left=left, right=left + self._bars * self._size[0],
+            update_source(self.bars, left=left, right=left + self._bars * self._size[0],
                 bottom=at + BAR * pixel, top=at)  # fmt: skip
 
     def _paint(self, left: np.ndarray, top: np.ndarray) -> None:

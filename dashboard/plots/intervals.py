@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float
-from scant.dashboard.plots.base import Plot, columns, name_drawn, put
+from scant.dashboard.plots.base import Plot, columns, name_drawn, update_source
 from scant.dashboard.plots.theme import (
     BLUE,
     GRAY,
@@ -83,18 +83,26 @@ class IntervalPlot(Plot):
         kept = np.asarray(held, bool)
         middle = (lo + hi) / 2
         observed = long & ~kept
-        put(self.bars, x0=lo[observed], x1=hi[observed], y=y[observed])
-        put(self.dots, x=middle[~long & ~kept], y=y[~long & ~kept])
-        put(self.held, x=middle[kept], y=y[kept])
+        update_source(self.bars, x0=lo[observed], x1=hi[observed], y=y[observed])
+        update_source(self.dots, x=middle[~long & ~kept], y=y[~long & ~kept])
+        update_source(self.held, x=middle[kept], y=y[kept])
 
     def beside(self, x: Rows, y: Rows) -> None:
         """Show what other tasks observed at x, brought to the scale of this one."""
-        put(self.others, x=x, y=y)
+        update_source(self.others, x=x, y=y)
 
     def show(self, x: Grid, mean: Grid, std_f: Grid, std_y: Grid, truth: Grid) -> None:
         """Show the posterior of short averages around x, in the unit of the task."""
-        put(self.band, x=x, mean=mean, truth=truth, lo=mean - 1.96 * std_f, hi=mean + 1.96 * std_f,
-            y_lo=mean - 1.96 * std_y, y_hi=mean + 1.96 * std_y)  # fmt: skip
+        update_source(
+            self.band,
+            x=x,
+            mean=mean,
+            truth=truth,
+            lo=mean - 1.96 * std_f,
+            hi=mean + 1.96 * std_f,
+            y_lo=mean - 1.96 * std_y,
+            y_hi=mean + 1.96 * std_y,
+        )
         name_drawn(self.figures[0])
         widest = int(np.argmax(std_f))
         reading = (

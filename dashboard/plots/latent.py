@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from jaxtyping import Float, Int
-from scant.dashboard.plots.base import Plot, columns, put
+from scant.dashboard.plots.base import Plot, columns, update_source
 from scant.dashboard.plots.fixed_legend import Key, look
 from scant.dashboard.plots.theme import BLUE, GRAY, Figure, models, new_figure
 
@@ -55,14 +55,14 @@ class LatentPlot(Plot):
         """Show d outputs' places; none where the model has no such thing."""
         if not mean.size:
             self.clear()
-            self.describe(NONE)
+            self.alt = NONE  # the corners of a figure without data stay
             return
         if mean.shape[1] == 1:
             mean, std = (np.column_stack([a, np.zeros(len(a))]) for a in (mean, std))
         order = np.sort(np.argsort(-mean.std(axis=0), kind="stable")[:2])
         x, y = mean[:, order].T
         width, height = HOLDS * std[:, order].T
-        put(self.places, x=x, y=y, width=width, height=height)
+        update_source(self.places, x=x, y=y, width=width, height=height)
         named = [str(n) for n in names][: NAMED if len(mean) <= NAMED else 0]
         rank = np.argsort(np.argsort(x, kind="stable"), kind="stable")[: len(named)]
         self.labels.data = {
@@ -155,7 +155,7 @@ class ClassesPlot(Plot):
         x, y = mean[order].T
         width, height = HOLDS * std[order].T
         of = [int(c) for c in label[order]]
-        put(
+        update_source(
             self.rows,
             x=x,
             y=y,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from jaxtyping import Float
-from scant.dashboard.plots.base import Plot, columns, put
+from scant.dashboard.plots.base import Plot, columns, update_source
 from scant.dashboard.plots.theme import BLUE, GRAY, GREEN, models, new_figure, quiet_legend
 
 Times = Float[np.ndarray, " t"]
@@ -13,12 +13,14 @@ Times = Float[np.ndarray, " t"]
 class PatientPlot(Plot):
     """A patient's survival function, the median with its interval, his samples, what happened."""
 
+    target = "time"
+
     def __init__(self, title: str) -> None:
         self.curve = columns("x", "y")
         self.median = columns("x", "y", "low", "high")
         self.samples = columns("x", "y")
         self.truth = columns("x", "y")
-        plot = new_figure("patient", "time", "probability to live longer", height=320,
+        plot = new_figure("patient", "time", "survival probability", height=320,
                           y_range=models.Range1d(-0.12, 1.02))  # fmt: skip
         plot.line("x", "y", source=self.curve, color=BLUE, line_width=2.5,
                   legend_label="predicted")  # fmt: skip
@@ -52,15 +54,15 @@ class PatientPlot(Plot):
             who: The name.
             median: The predicted time, and the ends of its interval of 95%.
             samples: The time that each of m samples says.
-            curve: Times, and the probability to live longer than each.
+            curve: Times, and the probability of survival beyond each.
             truth: When the patient died or was last seen; NaN where nobody knows.
             died: Whether that was death.
         """
-        put(self.curve, x=curve[0], y=curve[1])
-        put(self.median, x=median[:1], y=[0.5], low=median[1:2], high=median[2:])
-        put(self.samples, x=samples, y=np.full(len(samples), -0.06))
+        update_source(self.curve, x=curve[0], y=curve[1])
+        update_source(self.median, x=median[:1], y=[0.5], low=median[1:2], high=median[2:])
+        update_source(self.samples, x=samples, y=np.full(len(samples), -0.06))
         known = bool(np.isfinite(truth))
-        put(self.truth, x=[truth] * 2 if known else [], y=[-0.12, 1.02] if known else [])
+        update_source(self.truth, x=[truth] * 2 if known else [], y=[-0.12, 1.02] if known else [])
         time, low, high = (f"{v:.3g}" for v in median)
         m = len(samples)
         reading = (

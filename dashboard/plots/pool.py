@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from jaxtyping import Float, Int
-from scant.dashboard.plots.base import KEPT, Plot, columns, empty, put
+from scant.dashboard.plots.base import KEPT, Plot, columns, empty, update_source
 from scant.dashboard.plots.theme import (
     DEVIATION,
     GRAY,
@@ -52,7 +52,7 @@ class PoolPlot(Plot):
                 renderers=[plot.scatter("x", "y", source=none, marker=marker, size=11, fill_alpha=0,
                                         line_color=color, line_width=2)],
             )
-            for (marker, color), message in zip(looks, [*unlabeled, "asked next"])
+            for (marker, color), message in zip(looks, [*unlabeled, "queried next"])
         ]  # fmt: skip
         plot.add_layout(models.Legend(items=self.items))
         quiet_legend(plot)
@@ -87,11 +87,11 @@ class PoolPlot(Plot):
             classes: Two names.
         """
         at = {int(row): i for i, row in enumerate(rows)}
-        put(self.rows, x=xy[:, 0], y=xy[:, 1], p=p, row=rows)
+        update_source(self.rows, x=xy[:, 0], y=xy[:, 1], p=p, row=rows)
         for source, some in zip((*self.given, self.next), (*given, queue)):
             places = [at[int(r)] for r in some if int(r) in at]
             if places:
-                put(source, x=xy[places, 0], y=xy[places, 1])
+                update_source(source, x=xy[places, 0], y=xy[places, 1])
             else:
                 empty(source)
         for item, name in zip(self.items, classes):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float
-from scant.dashboard.plots.base import Plot, columns, empty, put
+from scant.dashboard.plots.base import Plot, columns, empty, update_source
 from scant.dashboard.plots.fixed_legend import Key, look, width
 from scant.dashboard.plots.theme import GRAY, models, new_figure
 
@@ -61,14 +61,14 @@ class PrecisionRecallPlot(Plot):
             "width": [width(k) for k in every],
         }
         self.key.name(methods)
-        put(self.guess, x=[0, 1.02], y=[share, share])
+        update_source(self.guess, x=[0, 1.02], y=[share, share])
         empty(self.marks)
         self.describe(f"Precision against recall of {len(methods)} methods.")
 
     def mark(self, at: Float[np.ndarray, "m 3"], methods: Sequence[str], reading: str) -> None:
         """Mark a place on each curve: its threshold, precision and recall."""
         every = range(len(methods))
-        put(
+        update_source(
             self.marks,
             recall=at[:, 2],
             precision=at[:, 1],

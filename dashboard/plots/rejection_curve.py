@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from jaxtyping import Float
-from scant.dashboard.plots.base import Plot, columns, put
+from scant.dashboard.plots.base import Plot, columns, update_source
 from scant.dashboard.plots.theme import BLUE, VERMILION, models, new_figure
 
 NAMES = ("RMSE", "mean log-likelihood", "F_0.15 (%)", "F_0.05 (%)", "bias")
@@ -33,7 +33,9 @@ class KeptPlot(Plot):
     def show(self, kept: Float[np.ndarray, "6 p"]) -> None:
         """Show p shares (first row) with the five metrics of `NAMES`."""
         self.table = kept[:, np.argsort(kept[0])]
-        put(self.curves, share=self.table[0], **{f"m{i}": self.table[i + 1] for i in range(5)})
+        update_source(
+            self.curves, share=self.table[0], **{f"m{i}": self.table[i + 1] for i in range(5)}
+        )
         self.at(self.share)
 
     def clear(self) -> None:

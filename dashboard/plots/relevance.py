@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float
-from scant.dashboard.plots.base import Plot, columns, put
+from scant.dashboard.plots.base import Plot, columns, update_source
 from scant.dashboard.plots.theme import BLUE, VERMILION, models, new_figure, quiet_legend
 
 
@@ -31,7 +31,7 @@ class BasisPlot(Plot):
     def show(self, share: Float[np.ndarray, "m"]) -> None:
         """Show m shares that sum to one."""
         ordered = np.sort(share)[::-1]
-        put(self.bars, rank=np.arange(1, len(share) + 1), share=ordered)
+        update_source(self.bars, rank=np.arange(1, len(share) + 1), share=ordered)
         needed = int(np.searchsorted(np.cumsum(ordered), 0.9 * ordered.sum()) + 1)
         self.describe(f"{needed} of {len(share)} {self._what} account for 90% of the {self._of}.")
 
@@ -85,7 +85,7 @@ class DimensionsPlot(Plot):
         """Show q relevances; the first `shared` are of the shared dimensions."""
         place = np.arange(1, len(relevance) + 1)
         for source, part in zip(self.bars, (slice(None, shared), slice(shared, None))):
-            put(source, dimension=place[part], relevance=relevance[part])
+            update_source(source, dimension=place[part], relevance=relevance[part])
         names = [
             f"{kind} {i + 1}"
             for kind, many in (("shared", shared), ("private", len(relevance) - shared))

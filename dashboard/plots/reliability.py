@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from jaxtyping import Float
-from scant.dashboard.plots.base import Plot, columns, put
+from scant.dashboard.plots.base import Plot, columns, update_source
 from scant.dashboard.plots.theme import BLUE, GRAY, models, new_figure, quiet_legend
 
 
@@ -16,8 +16,8 @@ class ReliabilityPlot(Plot):
         self.bars = columns("left", "right", "share")
         plot = new_figure(
             "reliability",
-            "stated probability",
-            "share that is right",
+            "predicted probability",
+            "share correct",
             x_range=models.Range1d(0, 1.02),
             y_range=models.Range1d(0, 1.02),
         )
@@ -28,8 +28,12 @@ class ReliabilityPlot(Plot):
         plot.segment("confidence", "low", "confidence", "high", source=self.points, color=BLUE,
                      line_width=2)  # fmt: skip
         dots = plot.scatter("confidence", "accuracy", source=self.points, size=10, color=BLUE,
-                            legend_label="came true (line: 95% by chance)")  # fmt: skip
-        tips = [("stated", "@confidence{0.0%}"), ("right", "@accuracy{0.0%}"), ("rows", "@rows{0}")]
+                            legend_label="observed (line: 95% interval)")  # fmt: skip
+        tips = [
+            ("predicted", "@confidence{0.0%}"),
+            ("correct", "@accuracy{0.0%}"),
+            ("rows", "@rows{0}"),
+        ]
         plot.add_tools(models.HoverTool(renderers=[dots], tooltips=tips))
         for axis in plot.axis:
             axis.formatter = models.NumeralTickFormatter(format="0%")
@@ -44,15 +48,15 @@ class ReliabilityPlot(Plot):
             of: That one class: how often it comes true, where else it is how often one is right.
         """
         x, y = self.figures[0].xaxis[0], self.figures[0].yaxis[0]
-        x.axis_label = f"stated probability of {of}" if of else "stated probability"
-        y.axis_label = f"share that is {of}" if of else "share that is right"
+        x.axis_label = f"predicted probability of {of}" if of else "predicted probability"
+        y.axis_label = f"share of {of}" if of else "share correct"
         count = np.nan_to_num(bins[2])
         edges = np.linspace(0, 1, len(count) + 1)
         total = max(count.sum(), 1)
-        put(self.bars, left=edges[:-1], right=edges[1:], share=count / total)
+        update_source(self.bars, left=edges[:-1], right=edges[1:], share=count / total)
         confidence, accuracy, n = bins[:, count > 0]
         half = 1.96 * np.sqrt((accuracy * (1 - accuracy) + 1 / (4 * n)) / n)  # not 0 at 0 or 1
-        put(self.points, confidence=confidence, accuracy=accuracy, rows=n,
+        update_source(self.points, confidence=confidence, accuracy=accuracy, rows=n,
             low=np.clip(accuracy - half, 0, 1), high=np.clip(accuracy + half, 0, 1))  # fmt: skip
         if not len(n):
             self.describe("No row was held out.")

@@ -13,7 +13,7 @@ import numpy as np
 import panel as pn
 from bokeh.events import Tap
 from jaxtyping import Bool, Float, Int
-from scant.dashboard.plots.base import Plot, columns, put
+from scant.dashboard.plots.base import Plot, columns, update_source
 from scant.dashboard.plots.theme import (
     BLUE,
     GRAY,
@@ -118,8 +118,8 @@ class ReplicaGrid(Plot):
         self._y = np.array([_range(y[(row == i) & np.isfinite(y)]) for i in range(len(rows))])
         self._points = (x, y, row, replica, held)
         u, v = self._place(x, y, row, replica)
-        put(self.points, u=u[~held], v=v[~held])
-        put(self.held, u=u[held], v=v[held])
+        update_source(self.points, u=u[~held], v=v[~held])
+        update_source(self.held, u=u[held], v=v[held])
         self._frame()
 
     def show(
@@ -140,7 +140,7 @@ class ReplicaGrid(Plot):
                                        *_band(mean[i, j], std_y[i, j])])  # fmt: skip
                     parts.append(self._cell(grid, values, i, j))
         joined = np.concatenate(parts, axis=1) if parts else np.empty((len(CURVES), 0))
-        put(self.curves, **dict(zip(CURVES, joined)))
+        update_source(self.curves, **dict(zip(CURVES, joined)))
         self._explain(std_f, std_y, shared)
         self.describe(self._reading(grid, mean, std_f, std_y))
 
@@ -148,7 +148,7 @@ class ReplicaGrid(Plot):
         """Mark one cell, or none."""
         cells = [] if row is None else [self._cell_at(row, replica)]
         left, right, bottom, top = np.array(cells).reshape(-1, 4).T
-        put(self.chosen, left=left, right=right, bottom=bottom, top=top)
+        update_source(self.chosen, left=left, right=right, bottom=bottom, top=top)
 
     def clear(self) -> None:
         super().clear()
@@ -199,7 +199,7 @@ class ReplicaGrid(Plot):
         plot, most = self.figures[0], max(map(len, self.replicas), default=1)
         cells = [(i, j) for i, names in enumerate(self.replicas) for j in range(len(names))]
         edges = np.array([self._cell_at(i, j) for i, j in cells]).reshape(-1, 4)
-        put(self.cells, **dict(zip(("left", "right", "bottom", "top"), edges.T)))
+        update_source(self.cells, **dict(zip(("left", "right", "bottom", "top"), edges.T)))
         self.labels.data = {
             "u": edges[:, 0],
             "v": edges[:, 3],

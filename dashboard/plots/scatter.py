@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 from jaxtyping import Float
-from scant.dashboard.plots.base import Plot, columns, put
+from scant.dashboard.plots.base import Plot, columns, update_source
 from scant.dashboard.plots.theme import DEVIATION, GRAY, GREEN, color_bar, models, new_figure
 
 Rows = Float[np.ndarray, "n"]
@@ -48,7 +48,7 @@ class ScatterPlot(Plot):
                             selection_fill_alpha=0.65)  # fmt: skip
         plot.scatter("true", "mean", source=self.chosen, size=15, fill_color=None,
                      line_color=GREEN, line_width=3)  # fmt: skip
-        self.bar = color_bar(plot, self.colors, f"predicted deviation of {target}")
+        color_bar(plot, self.colors, f"predicted deviation of {target}")
         tips = [(against, "@true{0.000}"), ("predicted", "@mean{0.000} ± @std{0.000}")]
         plot.add_tools(models.HoverTool(renderers=[dots], tooltips=tips))
         if pick:
@@ -57,17 +57,9 @@ class ScatterPlot(Plot):
             )
         super().__init__(title, plot)
 
-    def name(self, target: str) -> None:
-        """Call the target as the table does."""
-        if target != self.target:
-            self.target, plot = target, self.figures[0]
-            plot.xaxis.axis_label = f"{self.against} {target}"
-            plot.yaxis.axis_label = f"predicted {target}"
-            self.bar.title = f"predicted deviation of {target}"
-
     def show(self, true: Rows, mean: Rows, std: Rows) -> None:
         """Show n predictions beside the truth, all in the target's unit."""
-        put(self.points, true=true, mean=mean, std=std)
+        update_source(self.points, true=true, mean=mean, std=std)
         low, high = np.quantile(std, [0.02, 0.98]) if len(std) else (0, 1)
         self.colors.update(low=float(low), high=float(max(high, low + 1e-9)))
         self._draw_lines(true)
@@ -75,8 +67,8 @@ class ScatterPlot(Plot):
         error = mean - true
         rmse = np.sqrt(np.mean(error**2))
         reading = (
-            f"{len(true):,} rows drawn here: root mean squared error {rmse:.4f}, "
-            f"median predicted deviation {np.median(std):.4f} (orange dots: more)"
+            f"{len(true):,} rows shown: root mean squared error {rmse:.4f}, "
+            f"median predicted deviation {np.median(std):.4f} (orange: larger)"
         )
         if self.outlier is not None:
             wild = np.mean(np.abs(error) > self.outlier * (1 + true))
@@ -90,9 +82,11 @@ class ScatterPlot(Plot):
 
     def _ring(self) -> None:
         rows = self.points.selected.indices[:1]
-        put(self.chosen, **{name: self.points.data[name][rows] for name in ("true", "mean")})
+        update_source(
+            self.chosen, **{name: self.points.data[name][rows] for name in ("true", "mean")}
+        )
 
     def _draw_lines(self, true: Rows) -> None:
         x = np.array([true.min(), true.max()])
         margin = (self.outlier or 0) * (1 + x)
-        put(self.lines, x=x, identity=x, above=x + margin, below=x - margin)
+        update_source(self.lines, x=x, identity=x, above=x + margin, below=x - margin)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from scant.dashboard.plots.base import Plot, columns, empty, put
+from scant.dashboard.plots.base import Plot, columns, empty, update_source
 from scant.dashboard.plots.fixed_legend import LOOKS, Key, width
 from scant.dashboard.plots.theme import BLUE, VERMILION, models, new_figure, quiet_legend
 
@@ -103,7 +103,7 @@ class ScoreCurve(Plot):
                     empty(source)
                     continue
                 points = dict(zip(("x", "score", "low", "high"), drawn[k], strict=False))
-                put(source, **points, method=np.repeat(names[k], len(drawn[k][0])))
+                update_source(source, **points, method=np.repeat(names[k], len(drawn[k][0])))
         if self.key is not None:
             self.key.name([n if len(line[0]) else "" for n, line in zip(names, lines)])
         self.describe(reading)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float
-from scant.dashboard.plots.base import Plot, columns, put
+from scant.dashboard.plots.base import Plot, columns, update_source
 from scant.dashboard.plots.theme import BLUE, GRAY, VERMILION, models, new_figure, quiet_legend
 
 BINS = 20
@@ -53,7 +53,7 @@ class SeparationPlot(Plot):
         counts = [np.histogram(p[of], BINS, (0, 1))[0] for of in (inside, ~inside)]
         up, down = (c / max(c.sum(), 1) for c in counts)
         edges = np.linspace(0, 1, BINS + 1)
-        put(self.bars, left=edges[:-1], right=edges[1:], up=up, down=-down,
+        update_source(self.bars, left=edges[:-1], right=edges[1:], up=up, down=-down,
             rows_up=counts[0], rows_down=counts[1])  # fmt: skip
         other, name = (str(c) for c in classes)
         for item, label in zip(self.items, (f"{name}, upwards", f"{other}, downwards")):

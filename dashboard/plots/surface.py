@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from bokeh.palettes import Cividis256
 from jaxtyping import Float
-from scant.dashboard.plots.base import Plot, columns, put
+from scant.dashboard.plots.base import Plot, columns, update_source
 from scant.dashboard.plots.theme import (
     DEVIATION,
     INK,
@@ -97,11 +97,11 @@ class SurfacePlot(Plot):
 
     def observe(self, lo: Float[np.ndarray, "n 2"], hi: Float[np.ndarray, "n 2"]) -> None:
         """Outline what was observed; a point is too small to be seen as a box."""
-        put(self.observed, left=lo[:, 0], right=hi[:, 0], bottom=lo[:, 1], top=hi[:, 1])
+        update_source(self.observed, left=lo[:, 0], right=hi[:, 0], bottom=lo[:, 1], top=hi[:, 1])
 
     def mark(self, lo: Sequence[float], hi: Sequence[float]) -> None:
         """Draw the box that is asked about."""
-        put(self.asked, left=[lo[0]], right=[hi[0]], bottom=[lo[1]], top=[hi[1]])
+        update_source(self.asked, left=[lo[0]], right=[hi[0]], bottom=[lo[1]], top=[hi[1]])
 
     def show(self, mean: Cells, std: Cells) -> None:
         """Show the posterior of the cells' averages, the first dimension fastest."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from jaxtyping import Float
-from scant.dashboard.plots.base import Plot, columns, put
+from scant.dashboard.plots.base import Plot, columns, update_source
 from scant.dashboard.plots.theme import BLUE, GRAY, GREEN, models, new_figure, quiet_legend
 
 Times = Float[np.ndarray, " t"]
@@ -18,17 +18,19 @@ class SurvivalPlot(Plot):
     somebody dies, and stays until the next; a bound is left out where there is none.
     """
 
+    target = "time"
+
     def __init__(self, title: str = "Survival, observed and predicted") -> None:
         self.band = columns("time", "low", "high")
         self.curves = columns("time", "observed", "times", "expected")
-        plot = new_figure("survival", "time", "share that lives", height=340,
+        plot = new_figure("survival", "time", "share surviving", height=340,
                           y_range=models.Range1d(0, 1.02))  # fmt: skip
         # Corner by corner: Bokeh's own area of steps hangs the browser while it has no rows.
         plot.varea("time", "low", "high", source=self.band, fill_color=GRAY, fill_alpha=0.3,
                    legend_label="its 95%")  # fmt: skip
         looks = (("observed", GRAY, "solid", "observed (Kaplan-Meier)"),
                  ("times", BLUE, "dashed", "predicted times"),
-                 ("expected", GREEN, "solid", "predicted, with its doubt"))  # fmt: skip
+                 ("expected", GREEN, "solid", "predicted, with uncertainty"))  # fmt: skip
         for column, color, dash, label in looks:
             plot.step("time", column, mode="after", source=self.curves, color=color,
                       line_width=2.5, line_dash=dash, legend_label=label)  # fmt: skip
@@ -54,13 +56,13 @@ class SurvivalPlot(Plot):
         share, low, high = observed
         # A band of no width draws nothing, where a missing bound would break its outline.
         low, high = (np.where(np.isfinite(b), b, share) for b in (low, high))
-        put(
+        update_source(
             self.band,
             time=np.repeat(time, 2)[1:],
             low=np.repeat(low, 2)[:-1],
             high=np.repeat(high, 2)[:-1],
         )
-        put(self.curves, time=time, observed=share, times=predicted, expected=expected)
+        update_source(self.curves, time=time, observed=share, times=predicted, expected=expected)
         if not len(time):
             self.describe("No patient was held out.")
             return

@@ -12,11 +12,9 @@ from scant.dashboard.frame.template import text
 from scant.dashboard.plots.base import NOTHING, DataView, View
 from scant.dashboard.plots.metric_glossary import PERCENT, explained
 from scant.events import Metric, Report
+from scant.html_table import html_table
 from scant.verdict import best
 
-# A table too wide for its place scrolls, with the keys as well.
-SCROLL = "<div class='scroll' tabindex='0' role='group' aria-label='Figures'>"
-LONG = 20  # characters of a name that would stand a word a line on a narrow screen
 GROUPS = {
     "run": "This run",
     "baseline": "Baselines, same rows",
@@ -65,28 +63,19 @@ def table(metrics: Sequence[Metric]) -> str:
     shared = [name for name, having in methods.items() if len(having) > 1] or list(methods)
     alone = [m for m in metrics if m.name not in shared]
     cells = {(m.source, m.method, m.name): figure(m) for m in metrics}
-    rows = ""
+    rows: list[tuple[str, list[str]] | str] = []
     for source, heading in GROUPS.items():
         result = dict.fromkeys(m.method for m in metrics if m.source == source)
-        for i, method in enumerate(result):
-            values = [cells.get((source, method, name), "") for name in shared]
-            if method == heading.lower():
-                named = f"<th scope='row' colspan='2'>{heading}</th>"
-            else:
-                span = f"<th scope='rowgroup' rowspan='{len(result)}'>{heading}</th>"
-                # The group says already that it is published; of what data stays with the name.
-                message = escape(method.replace("(published, ", "("))
-                named = f"{'' if i else span}<th scope='row'>{message}</th>"
-            rows += f"<tr>{named}{numbers(values)}</tr>"
-    head = "".join(
-        f"<th scope='col' class='number{' long' * (len(name) > LONG)}'>{headed(name)}</th>"
-        for name in shared
-    )
+        if result and list(result) != [heading.lower()]:
+            rows.append(heading)
+        for method in result:
+            values = [escape(cells.get((source, method, name), "")) for name in shared]
+            # The group says already that it is published; of what data stays with the name.
+            named = heading if method == heading.lower() else method.replace("(published, ", "(")
+            rows.append((escape(named), values))
     also = ", ".join(f"{symbol(m.name)} {figure(m)}{'%' * in_percent(m.name)}" for m in alone)
-    return (
-        f"{SCROLL}<table class='methods'><thead><tr><td colspan='2'></td>{head}</tr></thead>"
-        f"<tbody>{rows}</tbody></table></div>"
-        + (f"<p class='quiet'>Also of this run: {also}.</p>" if also else "")
+    return html_table([headed(name) for name in shared], rows) + (
+        f"<p class='quiet'>Also of this run: {also}.</p>" if also else ""
     )
 
 
@@ -130,19 +119,8 @@ def symbol(name: str) -> str:
 
 def comparison(rows: Mapping[str, Sequence[str]], names: Sequence[str]) -> str:
     """A small table: one labeled row after another under `names`."""
-    head = "".join(f"<th scope='col' class='number'>{symbol(name)}</th>" for name in names)
-    body = "".join(
-        f"<tr><th scope='row'>{escape(label)}</th>{numbers(values)}</tr>"
-        for label, values in rows.items()
-    )
-    return (
-        f"{SCROLL}<table><thead><tr><td></td>{head}</tr></thead><tbody>{body}</tbody></table></div>"
-    )
-
-
-def numbers(values: Sequence[str]) -> str:
-    """Cells of a row, set flush right."""
-    return "".join(f"<td class='number'>{escape(value)}</td>" for value in values)
+    cells = [(escape(label), [escape(v) for v in values]) for label, values in rows.items()]
+    return html_table([symbol(name) for name in names], cells)
 
 
 def figure(metric: Metric) -> str:

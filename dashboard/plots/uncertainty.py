@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from jaxtyping import Float
-from scant.dashboard.plots.base import Plot, columns, put
+from scant.dashboard.plots.base import Plot, columns, update_source
 from scant.dashboard.plots.theme import BLUE, GRAY, VERMILION, new_figure, quiet_legend
 
 Rows = Float[np.ndarray, "n"]
@@ -57,8 +57,15 @@ class VariancePlot(Plot):
         model, noise, entered = (
             np.bincount(place, weights=part**2, minlength=self.bins) / observed for part in parts
         )
-        put(self.bars, left=edges[:-1], right=edges[1:], zero=np.zeros(self.bins), noise=noise,
-            model=noise + model, input=noise + model + entered)  # fmt: skip
+        update_source(
+            self.bars,
+            left=edges[:-1],
+            right=edges[1:],
+            zero=np.zeros(self.bins),
+            noise=noise,
+            model=noise + model,
+            input=noise + model + entered,
+        )
         shares = dict(zip((MODEL, NOISE, INPUT), np.mean(parts**2, axis=1)))
         for item in self.items:
             item.visible = bool(shares[item.label.value] > 0)

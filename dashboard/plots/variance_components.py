@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float
-from scant.dashboard.plots.base import Plot, columns, put
+from scant.dashboard.plots.base import Plot, columns, update_source
 from scant.dashboard.plots.theme import BLUE, GRAY, VERMILION, models, new_figure, quiet_legend
 
 LEVELS = (("shared", VERMILION, "shared by replicas"), ("replica", BLUE, "own"),
@@ -32,7 +32,9 @@ class LevelsPlot(Plot):
         """Show the shares of s outputs (rows sum to 1); the first output on top."""
         ends = np.cumsum(share, axis=1)
         y = -np.arange(len(share), dtype=float)
-        put(self.bars, y=y, zero=np.zeros(len(y)), **{n: e for (n, _, _), e in zip(LEVELS, ends.T)})
+        update_source(
+            self.bars, y=y, zero=np.zeros(len(y)), **{n: e for (n, _, _), e in zip(LEVELS, ends.T)}
+        )
         plot = self.figures[0]
         plot.yaxis[0].ticker = models.FixedTicker(ticks=list(y))
         plot.yaxis[0].major_label_overrides = dict(zip(y.tolist(), map(str, names)))

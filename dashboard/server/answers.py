@@ -24,7 +24,7 @@ SENTENCES = {
 }
 REFUSED = ("This was refused", "The request could not be taken; go back and try it again.")
 FAULT = (
-    "The server has a fault",
+    "The server failed",
     "The error is logged as {id}. Try again, or go back to the gallery.",
 )
 

@@ -107,12 +107,13 @@ def ask_coverage(reveal: GuessFirst, data: Report, metadata: Metadata) -> None:
         return
     share = float(observed[level[0]])
     reveal.ask(
-        f"For each of {rows:,} held-out values the model states a band, and is 95% sure that the "
-        "value lies in it. How many of a hundred do?",
+        f"For each of {rows:,} held-out values the model gives an interval that contains the value "
+        "with a probability of 95%. How many of a hundred intervals contain their value?",
         start=75,
     )
     reveal.know(
-        f"{round(share * rows):,} of {rows:,} do, {100 * share:.0f} of a hundred.", 100 * share
+        f"{round(share * rows):,} of {rows:,} intervals do, {100 * share:.0f} of a hundred.",
+        100 * share,
     )
 
 

@@ -98,15 +98,19 @@ LOW = """
 :host > .state { flex: 1 1 60% !important; order: -2; }
 :host > .replay:not(.playing) { flex: 0 0 auto !important; order: -1; }
 """
-# The story in columns, or two lines of it for who has used the page before.
+# The story in columns, or two lines of it for who has used the page before. Its type is small on a
+# low screen, which shows the curve and the page's main figure.
 TITLE_ROW = """
 @media (min-width: 1000px) { :host > div { display: flex; align-items: baseline; gap: 12px 36px; }
   h1 { flex: none; } p.lede { margin: 0; max-width: none; } }
 """
 STORY = """
 :host > div { columns: 3 21rem; column-gap: 40px; }
-p { break-inside: avoid; max-width: none; }
+p { max-width: none; }
 p:first-child { margin-top: 0; }
+@media (min-width: 1000px) and (max-height: 850px) {
+  :host > div { font-size: .875rem; line-height: 1.45; }
+}
 """
 FOLDED = ":host(.folded) { max-height: 3.2rem !important; overflow: hidden; }"
 # The replay stands beside the state until it plays.

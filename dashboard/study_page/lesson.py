@@ -17,6 +17,7 @@ from typing import Any
 from scant.dashboard.study_page.published_table import TITLE
 from scant.dashboard.study_page.widgets import slug
 from scant.runs.access import presenter_named
+from scant.studies.aliases import HEADINGS
 
 PARAMETERS = {"preset", "hide", "text", "step", "guess", "presenter"}  # of the query
 SECTIONS = {
@@ -34,7 +35,7 @@ SECTIONS = {
     "limits-and-sources": "Limits and sources",
 }
 LONGEST = 300  # characters of a text; more belongs on a slide
-NOT_FOLLOWED = "The link was not followed in one point."
+NOT_FOLLOWED = "One part of the link is ignored."
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,8 @@ def on(query: Mapping[str, str], name: str) -> bool:
 
 
 def _hide(word: str, figures: Sequence[str], warnings: list[str]) -> frozenset[str]:
-    query = [slug(part) for part in word.split(",") if part.strip()]
+    written = [slug(part) for part in word.split(",") if part.strip()]
+    query = [HEADINGS.get(name, name) for name in written]
     known = {*SECTIONS, *figures}
     for name in dict.fromkeys(query):
         if name not in known:

@@ -16,8 +16,8 @@ from scant.dashboard.study_page.context import PageContext
 from scant.dashboard.study_page.widgets import stacked
 
 HELP = (
-    "Move the slider: where you let it go, the curve gets its first point, with as many rows as "
-    "the demonstration has after about {} seconds."
+    "Move the slider to add the first point of the curve. On the demonstration a point takes "
+    "about {} seconds."
 )
 
 

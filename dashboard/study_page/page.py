@@ -52,7 +52,7 @@ OWN_PARAMETERS = {
     "run", "present", "theme", "data", "compare", "hash", "file", "live", *lesson.PARAMETERS,
 }  # fmt: skip
 
-FAULT = "That did not work; the reason is in the server's log."
+FAULT = "An error occurred; the server's log has the reason."
 
 log = logging.getLogger(__name__)
 
@@ -215,7 +215,11 @@ class StudyPage:
         def act() -> None:
             with pn.io.hold(self.visit.doc):
                 for one in acts:
-                    one()
+                    try:
+                        one()
+                    except Exception:
+                        log.exception("what came for a page could not be shown")
+                        self.say(FAULT, "error")
 
         with contextlib.suppress(AttributeError):  # the session is gone
             self.visit.doc.add_next_tick_callback(act)
@@ -388,7 +392,7 @@ class StudyPage:
         def submitted(run: str) -> None:
             self._submitted(run)
             self.list.tick([before.id, run])
-            self.say("This run trains beside the one before; Runs, below, compares the two.")
+            self.say("This run trains beside the previous one; the section Runs compares them.")
 
         self.background(
             self.submit({**before.record.settings, **changed}, before.record.data), submitted

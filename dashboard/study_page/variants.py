@@ -46,7 +46,8 @@ class VariantButtons(JSComponent):
 
     def __init__(self, page: PageContext) -> None:
         look = "button { font: inherit; padding: 0; border: 0; background: none; cursor: pointer; "
-        look += "color: var(--accent); text-decoration: underline; text-align: left; }"
+        look += "color: var(--accent); text-decoration: underline; text-align: left; "
+        look += "vertical-align: top; }"
         super().__init__(
             stylesheets=[style("text"), look], sizing_mode="stretch_width", margin=0
         )  # fmt: skip

@@ -85,7 +85,7 @@ def stacked(*parts: Any) -> pn.Column:
 
 def controls_row(*controls: Any, gap: int = 20) -> pn.FlexBox:
     """Controls side by side, `gap` pixels apart, as many as the page is wide enough for."""
-    return pn.FlexBox(*controls, align_items="center", gap=f"8px {gap}px", margin=0,
+    return pn.FlexBox(*controls, align_items="center", gap=f"10px {gap}px", margin=(6, 0, 0, 0),
                       sizing_mode="stretch_width")  # fmt: skip
 
 

@@ -69,30 +69,30 @@ QUICK_ROUNDS, QUICK_SECONDS = 5, 0.2
 SHARED = 1.2  # wall clock over processor's time, from which the machine was not ours alone
 
 
-def devices(wish: str = "auto") -> list[torch.device]:
+def devices(device: str = "auto") -> list[torch.device]:
     """Those to measure on: of "auto" the processor, and a GPU where there is one.
 
     Raises:
         BadInput: CUDA was asked for and there is none.
     """
-    if wish != "auto":
-        return [choose_device(wish)]
+    if device != "auto":
+        return [choose_device(device)]
     return [torch.device(kind) for kind in ("cpu", "cuda") if kind == "cpu" or cuda.is_available()]
 
 
-def precisions(wish: str, device: torch.device) -> list[str]:
+def precisions(dtype: str, device: torch.device) -> list[str]:
     """Those to measure in: "both", or one; of "auto" both on a GPU, and double on a processor.
 
     Raises:
         BadInput: An unknown one.
     """
-    if wish == "both" or (wish == "auto" and device.type != "cpu"):
+    if dtype == "both" or (dtype == "auto" and device.type != "cpu"):
         return list(DTYPES)
-    if wish == "auto":
+    if dtype == "auto":
         return ["float64"]
-    if wish not in DTYPES:
-        raise BadInput(f"--dtype must be auto, both, float64 or float32; got {wish!r}.")
-    return [wish]
+    if dtype not in DTYPES:
+        raise BadInput(f"--dtype must be auto, both, float64 or float32; got {dtype!r}.")
+    return [dtype]
 
 
 def measure(

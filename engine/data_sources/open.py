@@ -6,7 +6,7 @@ import os
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, Unpack, runtime_checkable
 
 import pandas as pd
 import platformdirs
@@ -16,8 +16,8 @@ from scant.tables.assembly import noted
 from scant.tables.encoding import regular
 from scant.tables.formats import files
 from scant.tables.images.image_table import SIDE, is_archive, read_image_table
-from scant.tables.read import read_frame, read_table
-from scant.tables.schema import Table, TableSchema
+from scant.tables.read import Answers, read_frame, read_table
+from scant.tables.schema import READING, Table, TableSchema
 
 
 @runtime_checkable
@@ -64,7 +64,12 @@ def generated_path(name: str, folder: Path | None = None) -> Path:
     return (folder or data_dir()) / "generated" / f"{name}.parquet"
 
 
-def open_table(entry: Entry, data: pd.DataFrame | str | Path | None, settings: Any) -> pd.DataFrame:
+def open_table(
+    entry: Entry,
+    data: pd.DataFrame | str | Path | None,
+    settings: Any,
+    **reading: Unpack[Answers],
+) -> pd.DataFrame:
     """The table that a study is fitted to, checked against its schema.
 
     Args:
@@ -73,6 +78,7 @@ def open_table(entry: Entry, data: pd.DataFrame | str | Path | None, settings: A
             where the study takes images, the name of one of the study's sources, or None for its
             first source, the demonstration.
         settings: Its settings; a generator takes sizes and seed from them, images their `size`.
+        **reading: What the page asks of a file (see `scant.tables.read.Reading`).
 
     Returns:
         The table; `attrs["notes"]` says what was inferred, dropped or looks suspicious.
@@ -82,11 +88,10 @@ def open_table(entry: Entry, data: pd.DataFrame | str | Path | None, settings: A
     """
     target = getattr(settings, entry.table.target_setting) if entry.table.target_setting else None
     if isinstance(data, pd.DataFrame):
-        read = _read_again(data, read_frame(data, entry.table, target=target))
-        return _with_groups(read, settings)
+        return reopen_table(entry, data, settings, **reading).frame
     source = _source(entry, data)
     if source is None:
-        return _read_file(*_path_and_part(str(data)), entry, settings, target)
+        return _read_file(*path_and_part(str(data)), entry, settings, target, reading)
     if source.kind == "fetched":
         path = fetched_path(source.name)
         if not path.is_file():
@@ -94,9 +99,19 @@ def open_table(entry: Entry, data: pd.DataFrame | str | Path | None, settings: A
                 f"The data set {source.name!r} is not on this machine; "
                 f"fetch it with: scant data fetch {source.name}"
             )
-        return _read_file(path, "", entry, settings, target)
+        return _read_file(path, "", entry, settings, target, reading)
     frame = _generator(source)(settings)
     return read_frame(frame, entry.table, name=f"the data set {source.name!r}", target=target).frame
+
+
+def reopen_table(
+    entry: Entry, data: pd.DataFrame, settings: Any, **reading: Unpack[Answers]
+) -> Table:
+    """A data frame as `open_table` reads it, with what is left out of it. Raises as that does."""
+    setting = entry.table.target_setting
+    target = getattr(settings, setting) if setting else None
+    read = _read_again(data, read_frame(data, entry.table, target=target, **reading))
+    return replace(read, frame=_with_groups(read, settings))
 
 
 def open_to_predict(entry: Entry, path: Path, settings: Any) -> pd.DataFrame:
@@ -110,7 +125,7 @@ def open_to_predict(entry: Entry, path: Path, settings: Any) -> pd.DataFrame:
     Raises:
         BadInput: No such file, or a table that cannot be used.
     """
-    path, part = _path_and_part(str(path))
+    path, part = path_and_part(str(path))
     regular(path)
     if _holds_images(path, entry):
         return read_image_table(path, entry.table, size=_side(settings), purpose="predict").frame
@@ -147,11 +162,7 @@ def _source(entry: Entry, data: str | Path | None) -> Source | None:
         return entry.sources[0]
     word = str(data)
     result: Source | None = next((s for s in entry.sources if s.name == word), None)
-    if files.is_url(word):
-        raise BadInput(
-            f"{word[:80]!r} is an address, and nothing is fetched from one; download the file and "
-            "give its path."
-        )
+    path_and_part(word)
     if result is None and not Path(word).suffix and not os.path.isfile(word):
         names = ", ".join(s.name for s in entry.sources)
         images = ", or a ZIP of images" if entry.table.images else ""
@@ -162,8 +173,17 @@ def _source(entry: Entry, data: str | Path | None) -> Source | None:
     return result
 
 
-def _path_and_part(word: str) -> tuple[Path, str]:
-    """A file, and which of its tables: `book.xlsx#Sheet2`."""
+def path_and_part(word: str) -> tuple[Path, str]:
+    """A file, and which of its tables: `book.xlsx#Sheet2`.
+
+    Raises:
+        BadInput: It is an address.
+    """
+    if files.is_url(word):
+        raise BadInput(
+            f"{word[:80]!r} is an address, and nothing is fetched from one; download the file and "
+            "give its path."
+        )
     before, mark, part = word.rpartition("#")
     if mark and not os.path.exists(word) and os.path.isfile(before):
         return Path(before), part
@@ -174,7 +194,9 @@ def _read_again(data: pd.DataFrame, table: Table) -> Table:
     """The table of a data frame; one that came from a file brings the notes on that file along."""
     earlier = list(data.attrs.get("notes", ()))
     same = data.attrs.get("sha256") == table.sha256
-    return noted(replace(table, notes=(*earlier, *(() if same else table.notes))))
+    notes = (*earlier, *(() if same else table.notes))
+    # What came from a file has its own names by now, by which it is read again.
+    return noted(replace(table, notes=notes, reading=data.attrs.get(READING, table.reading)))
 
 
 def _generator(source: Source) -> Any:
@@ -198,14 +220,14 @@ def _side(settings: Any) -> int:
 
 
 def _read_file(
-    path: Path, part: str, entry: Entry, settings: Any, target: str | None
+    path: Path, part: str, entry: Entry, settings: Any, target: str | None, reading: Answers
 ) -> pd.DataFrame:
     regular(path)
     if _holds_images(path, entry):
         return read_image_table(path, entry.table, size=_side(settings)).frame
     if entry.table.rates and is_rates(_beginning(path)):
         return read_births(path, entry.table).frame
-    read = read_table(path, entry.table, target=target, part=part)
+    read = read_table(path, entry.table, target=target, part=part, **reading)
     return _with_groups(read, settings)
 
 

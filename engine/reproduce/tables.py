@@ -10,6 +10,8 @@ from io import StringIO
 
 import pandas as pd
 from scant.data_sources.package_data import package_file
+from scant.html_table import STYLE as TABLES
+from scant.html_table import html_table
 from scant.studies import entry
 
 STAND_IN = "stand-in for"
@@ -27,8 +29,7 @@ body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 80rem
 table { border-collapse: collapse; margin: .5rem 0 1.5rem; font-variant-numeric: tabular-nums; }
 th, td { text-align: left; padding: .3rem .8rem; border-bottom: 1px solid #ddd;
   vertical-align: top; }
-.number { text-align: right; white-space: nowrap; }
-.scroll { overflow-x: auto; }
+.number { text-align: right; }
 .quiet { color: #595959; }
 """
 
@@ -82,19 +83,13 @@ def _table(part: pd.DataFrame) -> str:
     """Methods down, metrics across; repeats and processor seconds at the end."""
     metrics = list(dict.fromkeys(part["metric"]))
     cells = {(row.method, row.metric): _cell(row) for row in part.itertuples()}
-    body = ""
+    rows = []
     for method, own in part.groupby("method", sort=False):
         seconds = own["seconds"].mean()
-        last = ("" if math.isnan(seconds) else f"{seconds:.0f}", f"{int(own['repeats'].max())}")
-        figures = [cells.get((method, metric), "") for metric in metrics] + [*last[::-1]]
-        body += f"<tr><th scope='row'>{escape(str(method))}</th>"
-        body += "".join(f"<td class='number'>{figure}</td>" for figure in figures) + "</tr>"
-    heads = [*map(escape, metrics), "repeats", "seconds of a run"]
-    head = "".join(f"<th scope='col' class='number'>{name}</th>" for name in heads)
-    return (
-        "<div class='scroll' tabindex='0' role='group' aria-label='Figures'><table><thead>"
-        f"<tr><th scope='col'>method</th>{head}</tr></thead><tbody>{body}</tbody></table></div>"
-    )
+        last = [f"{int(own['repeats'].max())}", "" if math.isnan(seconds) else f"{seconds:.0f}"]
+        figures = [cells.get((method, metric), "") for metric in metrics]
+        rows.append((escape(str(method)), [*figures, *last]))
+    return html_table([*map(escape, metrics), "repeats", "seconds of a run"], rows, "method")
 
 
 def _cell(row: object) -> str:
@@ -128,6 +123,7 @@ def as_page(rows: pd.DataFrame, faults: Mapping[str, str]) -> str:
     return (
         "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
         "<meta name='viewport' content='width=device-width'><title>Scant: ours beside theirs"
-        f"</title><style>{STYLE}</style></head><body><h1>Ours beside theirs</h1><p>{message}</p>"
+        f"</title><style>{STYLE}{TABLES}</style></head><body><h1>Ours beside theirs</h1>"
+        f"<p>{message}</p>"
         f"<p class='quiet'>{EXPLAINED}</p>{''.join(parts)}</body></html>\n"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -60,8 +60,9 @@ def compared(
     if usable and comparison is not None:
         result = replace(
             result,
-            trained=len(comparison.y),
+            trained=len(comparison.parts()[0][1]) if comparison.shown else len(comparison.y),
             tested=len(comparison.y_test),
+            folds=len(comparison.parts()) if comparison.shown else 1,
             nothing=nothing_learned(comparison),
         )
         if rivals:
@@ -72,10 +73,11 @@ def compared(
     contests: list[Contest | None] = []
     for scores in (verdict.POINT, verdict.DENSITY):
         names = [n for n in order if n in scores] or list(scores)
-        contest = verdict.contest(report.metrics, names)
+        contest = verdict.contest(_judged(report, comparison, found), names)
         if usable and contest is not None and comparison is not None and contest.score in SCORES:
             contest, spread = _interval(comparison, found.get(contest.rival), contest, seed)
-            report = replace(report, metrics=_spread(report.metrics, contest.score, spread))
+            if not comparison.shown:
+                report = replace(report, metrics=_spread(report.metrics, contest.score, spread))
         contests.append(contest)
     result = replace(result, point=contests[0], density=contests[1])
     if result.contests:
@@ -138,9 +140,9 @@ def _with_rivals(
         start = time.monotonic()
         try:
             if halted():
-                raise BadInput("the run was asked to end.")
+                raise BadInput("the run was stopped.")
             if start - begun > budget:
-                raise BadInput("the others had used the time.")
+                raise BadInput("the time for comparisons was used up.")
             found[rival.name] = _answer(rival, c)
         except Exception as error:  # of code that is not ours; the run is not to be lost by it
             reason = next(iter(str(error).splitlines()), type(error).__name__)
@@ -149,23 +151,33 @@ def _with_rivals(
             times[rival.name] = time.monotonic() - start
     if len(c.y) > MOST_ROWS:
         notes.append(f"Rivals learned from {MOST_ROWS:,} of {len(c.y):,} rows.")
-    every = np.arange(len(c.y_test))
-    more = [
-        Metric(name, score, value, source="rival")
-        for name, answer in found.items()
-        for score in c.scores
-        if np.isfinite(value := SCORES[score](c, answer, every))
-    ]
+    more = _metrics(c, found, c.table_rows)
     given_way = "baseline" if c.replaces and found else ""
     kept = [m for m in report.metrics if m.source != given_way]
     told = {m.name for m in kept if m.source == "run"}
-    ours = [
-        Metric(verdict.OURS, score, value)
-        for score in c.scores
-        if score not in told and np.isfinite(value := SCORES[score](c, c.own, every))
-    ]
+    ours = _metrics(c, {verdict.OURS: c.own}, c.table_rows)
+    ours = [m for m in ours if m.name not in told]
     report = replace(report, metrics=(*ours, *kept, *more), notes=(*report.notes, *notes))
     return report, found, times
+
+
+def _judged(report: Report, c: Comparison | None, found: dict[str, Prediction]) -> Sequence[Metric]:
+    """The scores that decide: the report's, or those of all folds, where rivals are fitted to."""
+    if c is None or not c.shown or not found:
+        return report.metrics
+    return _metrics(c, {verdict.OURS: c.own, **found}, np.arange(len(c.y_test)))
+
+
+def _metrics(
+    c: Comparison, answers: Mapping[str, Prediction], at: Int[ndarray, " s"]
+) -> list[Metric]:
+    """The scores of these answers at some of the held-out rows."""
+    return [
+        Metric(name, score, value, source="run" if name == verdict.OURS else "rival")
+        for name, answer in answers.items()
+        for score in c.scores
+        if np.isfinite(value := SCORES[score](c, answer, at))
+    ]
 
 
 def _all(c: Comparison | None) -> list[Rival]:

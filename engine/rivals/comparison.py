@@ -51,6 +51,8 @@ class Comparison:
         part_test: Of each held-out row.
         replaces: Whether the report's own baselines give way to the rivals, which are of the same
             kinds; else rivals that bear a baseline's name are not fitted.
+        shown: Of the held-out rows, how many are of the run's own split, the first ones, which the
+            report's table shows: the others are of further folds. 0: there are none.
         note: What a reader should know of the comparison with rivals.
     """
 
@@ -66,7 +68,13 @@ class Comparison:
     part: Int[ndarray, " n"] | None = None
     part_test: Int[ndarray, " t"] | None = None
     replaces: bool = False
+    shown: int = 0
     note: str = ""
+
+    @property
+    def table_rows(self) -> Int[ndarray, " s"]:
+        """The held-out rows of the run's own split."""
+        return np.arange(self.shown or len(self.y_test))
 
     def trivial(self) -> Prediction:
         """What is known without any input: mean and variance, or the shares of the classes."""

@@ -46,6 +46,6 @@ class Background:
 def _log_failure(task: asyncio.Task[None]) -> None:
     error = None if task.cancelled() else task.exception()
     if isinstance(error, StoreTrouble | TakenOver):  # the server closes; another one cares
-        log.info("what was to be done aside is not: %s", error)
+        log.info("a background task was refused: %s", error)
     elif error is not None:
-        log.error("what was to be done aside failed", exc_info=error)
+        log.error("a background task failed", exc_info=error)

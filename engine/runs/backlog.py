@@ -89,7 +89,7 @@ class Backlog:
             return []
         return [
             Note(
-                f"The server could not reach its database for long, and {' and '.join(lost)} "
+                f"The server could not reach its database for too long, and {' and '.join(lost)} "
                 "could not be kept; the training itself is not affected."
             )
         ]

@@ -28,7 +28,7 @@ def put_down(
     except (StoreTrouble, TakenOver):
         raise
     except Exception:
-        log.exception("events of run %s were refused; they are put down one by one", run)
+        log.exception("events of run %s were refused; they are stored one at a time", run)
     stored: list[Event] = []
     refused: list[Event] = []
     for event in events:
@@ -51,7 +51,7 @@ def _attempts(event: Event) -> list[Event]:
     """What may stand for an event: a run's end must be put down, if need be without its report."""
     if not isinstance(event, Finished):
         return [event]
-    text = "What this run came to could not be stored."
+    text = "The result of this run could not be stored."
     bare = replace(event, report=Report(notes=(text,)))
     return [event, bare, Finished(State.FAILED, text)]
 
@@ -67,4 +67,4 @@ def _sentence(refused: Sequence[Event]) -> str:
         parts.append(f"{shots} snapshots")
     if others:
         parts.append(f"{others} other messages")
-    return f"The database refused {', '.join(parts)} of this run; they are not kept."
+    return f"The database refused {', '.join(parts)} of this run; they are lost."

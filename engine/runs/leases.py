@@ -57,7 +57,7 @@ class LeaseManager:
         try:
             await asyncio.to_thread(self._store.sign_out, self._server)
         except StoreTrouble as error:
-            log.warning("that the server closes is not stored: %s", error)
+            log.warning("the shutdown of the server was not stored: %s", error)
 
     async def _attend(self) -> None:
         beaten = adopted = time.monotonic()
@@ -75,9 +75,9 @@ class LeaseManager:
                     adopted = now
                     await self.adopt(self._writer.promptly)
             except StoreTrouble as error:
-                log.info("no runs of other servers are taken up: %s", error)
+                log.info("runs of other servers were not acquired: %s", error)
             except Exception:
-                log.exception("the database could not be attended to")
+                log.exception("the database could not be polled")
 
     async def _apply_requests(self) -> None:
         """Do what other servers' pages wish of our runs; let go of those claimed by another."""
@@ -107,7 +107,7 @@ class LeaseManager:
                 try:
                     await self._take_up(record)
                 except TakenOver:
-                    log.info("run %s was taken up by another server", record.id)
+                    log.info("run %s was acquired by another server", record.id)
 
     def _held(self) -> set[str]:
         """The runs that are in this server's care, as of now; called in the store's thread."""

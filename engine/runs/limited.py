@@ -181,6 +181,6 @@ class LimitPolicy:
         assert isinstance(last, Finished)
         reason = (
             f"It used the {hours_text(limit)} that this server allows a run and was stopped. "
-            f"{last.reason.replace(', as asked', '')}"
+            f"{last.reason.replace(', as requested', '')}"
         )
         return [*events[:-1], Finished(last.state, reason, last.report)]

@@ -149,7 +149,7 @@ def check_cost(cost: Cost, hours: float, memory: float | None) -> None:
         "or run it on your own machine with `scant fit`."
     )
     if not all(map(math.isfinite, cost)):
-        raise BadInput(f"With these settings nobody can tell how long a fit would take; {mend}")
+        raise BadInput(f"The time of a fit with these settings cannot be estimated; {mend}")
     if hours and cost.seconds > ESTIMATE_FACTOR * hours * 3600:
         raise BadInput(
             f"A fit with these settings would take about {hours_text(cost.seconds)}; "

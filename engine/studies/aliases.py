@@ -7,6 +7,17 @@ from typing import Any
 
 STUDIES = {"events": "multiview"}
 
+# Headings of figures in the links of lessons, as `slug` writes them.
+HEADINGS = {
+    "how-much-of-its-doubt-is-its-own": "uncertainty-of-the-classes",
+    "replicas-seen-and-never-taken": "replicas-observed-and-missing",
+    "the-pool-and-what-it-was-asked": "the-pool-and-its-queries",
+    "what-it-would-ask-next": "next-queries",
+    "what-the-averages-give-away": "posterior-mean-and-deviation",
+    "where-to-draw-the-line": "decision-threshold",
+    "which-characters-are-taken-for-which": "confused-characters",
+}
+
 # By study: the name of 0.1.0 and today's.
 SETTINGS: dict[str, dict[str, str]] = {
     "aggregation": {"optimiser": "optimizer", "standardise": "standardize"},
@@ -42,8 +53,19 @@ SETTINGS: dict[str, dict[str, str]] = {
     "redshift": {"positive": "log_target"},
 }
 
+# By study and setting: former values, as words, and today's.
+_YES_OR_NO = {"true": "yes", "1": "yes", "false": "no", "0": "no"}
+VALUES: dict[str, dict[str, dict[str, str]]] = {
+    "redshift": {"log_target": _YES_OR_NO, "robust": _YES_OR_NO},
+}
+
 # Settings of which links and stored runs say nothing that are older: how these were made.
-ADDED: dict[str, dict[str, Any]] = {"aggregation": {"inference": "variational"}}
+ADDED: dict[str, dict[str, Any]] = {
+    "aggregation": {"inference": "variational"},
+    "mitosis": {"classifier": "latent variables"},
+    "multiview": {"stack": False},
+    "omniglot": {"stack": False, "pixels": "black and white"},
+}
 
 
 def current_study(name: str) -> str:
@@ -55,7 +77,11 @@ def current_settings(study: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """Settings under today's names; of a setting given by both its names, today's counts."""
     former = SETTINGS.get(current_study(study), {})
     renamed = {former[name]: value for name, value in values.items() if name in former}
-    return {**renamed, **{name: value for name, value in values.items() if name not in former}}
+    current = {**renamed, **{n: value for n, value in values.items() if n not in former}}
+    changed = VALUES.get(current_study(study), {})
+    for name in changed.keys() & current.keys():
+        current[name] = changed[name].get(str(current[name]).lower(), current[name])
+    return current
 
 
 def recorded_settings(study: str, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import param
 
-AUTO = "auto"
+AUTO: Any = "auto"  # also a default of numbers
 CHOSEN = "chosen"  # in a study's metadata: setting to the value and the reason
 TRAINING_SHARE = 0.7  # of a time budget; the rest is for the report and for rivals
 

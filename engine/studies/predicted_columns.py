@@ -20,12 +20,12 @@ _LEVELS = (50, 80, 95)
 _LEARNED = ("y", "target", "y or time")  # units of what is learned, in the studies' catalogs
 
 OUTSIDE = ArraySpec(
-    "outside", "n", "1", "1 where the row is farther from what was learned than about 99 of 100 "
-    "rows like the learned ones: its prediction is an extrapolation",
+    "outside", "n", "1", "1 where the row is farther from the training rows than about 99 of 100 "
+    "rows of the same distribution: its prediction is an extrapolation",
 )  # fmt: skip
 _ROLE = ArraySpec(
-    ROLE, "n", "word", "what the row was for in this run: train, validation or test; pool: the "
-    "expert could be asked about it; empty: nothing. After a fit on everything all are train",
+    ROLE, "n", "word", "use of the row in this run: train, validation or test; pool: the expert "
+    "could be asked for its label; empty: none. After a fit on everything all are train",
 )  # fmt: skip
 
 
@@ -36,7 +36,7 @@ class FilePrediction:
     Attributes:
         content: A ZIP of the predictions and of columns.md.
         rows: How many were predicted.
-        outside: Those that lie outside what was learned.
+        outside: Those that lie outside the training data.
         notes: What was inferred of the table, or looks suspicious.
     """
 
@@ -72,12 +72,12 @@ def of_classes(doubt: bool = True) -> tuple[ArraySpec, ...]:
         doubt: Whether the model tells what more data would remove of its doubt.
     """
     own = array_specs("""
-        label (n) [word] class that the row is taken for (`predicted` where the table has labels)
+        label (n) [word] class that is predicted (`predicted` where the table has labels)
         probability (n) [probability] of that class
         p(class) (n) [probability] of each class, a column each
     """)
     more = array_specs("""
-        entropy (n) [nats] doubt about the class: entropy of the probabilities
+        entropy (n) [nats] uncertainty about the class: entropy of the probabilities
         information (n) [nats] the part of it that more data would remove
     """)
     return (*own, *(more if doubt else ()), OUTSIDE)

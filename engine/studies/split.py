@@ -95,7 +95,12 @@ class SplitCounts(NamedTuple):
 
     def __str__(self) -> str:
         more = f", {self.validation:,} to validate" if self.validation else ""
-        return f"{self.train:,} rows to train on{more}, {self.test:,} to test, of {self.rows:,}."
+        rest = self.rows - self.train - self.validation - self.test
+        unused = f"; {rest:,} {'is' if rest == 1 else 'are'} not used" if rest > 0 else ""
+        return (
+            f"{self.train:,} rows to train on{more}, {self.test:,} to test, of {self.rows:,}"
+            f"{unused}."
+        )
 
 
 def counts_of(metadata: Mapping[str, Any], rows: int) -> SplitCounts | None:

@@ -45,15 +45,21 @@ class Suit:
 
 
 def better(study: str, columns: Sequence[ColumnPreview], rows: int) -> Suit | None:
-    """The study that suits a table where another one does not.
+    """The study that suits a table better than the one it was brought for; None: that one does.
 
     Args:
         study: For which the table was brought.
         columns: As for `suits`.
         rows: As for `suits`.
     """
-    found = suits(columns, rows)
-    return None if study in {s.study for s in found} else next(iter(found), None)
+    first = next(iter(suits(columns, rows)), None)
+    return None if first is None or first.study == study else first
+
+
+def of_images(folders: int) -> Suit:
+    """The study that suits a ZIP with images in so many folders."""
+    study = "omniglot" if folders > _MANY_CLASSES else "mitosis"
+    return Suit(study, f"it has images in {folders} folder{'s' * (folders > 1)}")
 
 
 def suits(columns: Sequence[ColumnPreview], rows: int) -> list[Suit]:
@@ -70,12 +76,14 @@ def suits(columns: Sequence[ColumnPreview], rows: int) -> list[Suit]:
         n: c for n, c in whole.items()
         if c.kind != "empty" and not is_identifier(n) and error_base(n, by_key) in (None, n)
     }  # fmt: skip
-    free = {n: c for n, c in free.items() if n not in row_numbers(free)}
+    counted = row_numbers(free)
+    free = {n: c for n, c in free.items() if n not in counted}
     numbers = [n for n, c in free.items() if c.kind == "number"]
     found = [*_by_form(whole, free, numbers)]
     classes = [n for n, c in free.items() if is_class(c)]
     values = [n for n, c in free.items() if is_value(c)]
-    name, sure = target(free, [n for n in free if n in classes or n in values])
+    either = {*classes, *values}
+    name, sure = target(free, [n for n in free if n in either])
     textual = [n for n in classes if free[n].kind == "text"]
     ends = [next(iter(free), ""), *list(free)[-1:]]
     dims = [n for n, c in free.items() if c.kind == "date" or is_dimension(n)]

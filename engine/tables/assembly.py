@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ from scant.tables.checks import Diagnostics
 from scant.tables.dates import are_dates, as_numbers
 from scant.tables.guesses import Guesses, guess, views
 from scant.tables.profile import profile
-from scant.tables.schema import ColumnPreview, Table, TableSchema
+from scant.tables.schema import READING, ColumnPreview, Table, TableSchema
 from scant.tables.wide import tasks
 
 _MANY = 1000  # columns
@@ -40,6 +41,11 @@ def assemble(
     predict, schema = purpose == "predict", schema.with_target(target)
     if not isinstance(missing_codes, Mapping):
         missing_codes = dict.fromkeys(cells, missing_codes)
+    if not predict and (lost := [name for name in missing_codes if name not in cells]):
+        findings.problems.append(
+            f"{findings.file} has no column {lost[0]!r}, of which a code for missing values is "
+            f"given; it has {column_matching.listed(list(cells))}."
+        )
     cells = {n: _without(c, missing_codes.get(n, ())) for n, c in cells.items()}
     if schema.boxes and mapping is not None:
         cells, findings.rows, mapping = tasks(cells, findings.rows, mapping)
@@ -75,7 +81,18 @@ def assemble(
     frame = _frame(taken, index)
     aside = pd.DataFrame({c.name: c.labels() for c in ignored}, index=index)
     inputs = tuple(n for n in used if not (schema.errors and _is_error(n, used)))
-    return _finish(frame, aside, inputs, schema, findings, predict=predict)
+    read = _reading(findings.headers, missing_codes)
+    return _finish(frame, aside, inputs, schema, findings, read, predict=predict)
+
+
+def _reading(
+    headers: Mapping[str, str], missing_codes: Mapping[str, Sequence[float]]
+) -> dict[str, Any]:
+    """The headers that have another name in the table, and what means "not measured"."""
+    mapping = {header: to for to, header in headers.items() if header != to}
+    codes = {name: list(own) for name, own in missing_codes.items() if len(own)}
+    made = {"mapping": mapping, "missing_codes": codes}
+    return {word: values for word, values in made.items() if values}
 
 
 def _frame(columns: Mapping[str, np.ndarray], index: pd.Index) -> pd.DataFrame:
@@ -96,6 +113,7 @@ def _finish(
     inputs: tuple[str, ...],
     schema: TableSchema,
     findings: Diagnostics,
+    reading: Mapping[str, Any],
     *,
     predict: bool,
 ) -> Table:
@@ -120,12 +138,14 @@ def _finish(
             )
         checks.duplicates(frame, rows, findings)
     notes = tuple(findings.notes)
-    return noted(Table(frame, inputs, aside, rows, notes, content_hash(frame)))
+    return noted(Table(frame, inputs, aside, rows, notes, content_hash(frame), reading))
 
 
 def noted(table: Table) -> Table:
-    """The same table, whose frame carries the notes on it to where it is fitted."""
+    """The same table, whose frame carries what is known of it to where it is fitted."""
     table.frame.attrs |= {"notes": list(table.notes), "sha256": table.sha256}
+    if table.reading:
+        table.frame.attrs[READING] = dict(table.reading)
     return table
 
 
@@ -260,11 +280,12 @@ def content_hash(frame: pd.DataFrame) -> str:
     blocks: dict[str, np.ndarray] = {}
     if frame.shape[1] >= _MANY:  # at once, as `_frame` made them
         numbers = frame.select_dtypes(np.float64)
-        blocks = dict(zip(numbers, numbers.to_numpy().T))
+        blocks = dict(zip(map(str, numbers), numbers.to_numpy().T))
     for column in frame.columns:
-        values = blocks[column] if column in blocks else frame[column].to_numpy()
+        values = blocks.get(str(column))
+        values = frame[column].to_numpy() if values is None else values
         if values.dtype == np.float64:
-            digest.update(np.ascontiguousarray(values))
+            digest.update(np.ascontiguousarray(values).data)
         else:
             cells = ("\x00" if pd.isna(v) else str(v) for v in values)
             digest.update("\x1f".join(cells).encode("utf-8", errors="surrogatepass"))

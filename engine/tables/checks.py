@@ -88,7 +88,8 @@ def codes(cells: Cells, findings: Diagnostics) -> None:
             cells.name,
             f"{code:g} stands in {count:,} cell{'s' * (count > 1)}, first in row "
             f"{findings.rows[first]} ({share:.2g} % of the column); if it means 'not measured', "
-            f"empty {'those cells' if count > 1 else 'that cell'}",
+            f"empty {'those cells' if count > 1 else 'that cell'} or give it as a code for missing "
+            "values",
         )
 
 

@@ -6,7 +6,8 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 
-from scant.tables.schema import Column, ColumnPreview, TableSchema
+import pandas as pd
+from scant.tables.schema import Column, ColumnPreview, Table, TableSchema
 
 _REMEMBERED = 50_000  # headers; a wide table asks for each of them many times
 _ERROR_WORDS = {"err", "error", "e", "unc", "uncertainty", "sigma", "sig", "std", "sd"}
@@ -16,8 +17,9 @@ _IDENTIFIERS |= {"sourceid", "sampleid", "no", "nr", "number", "unnamed0", "uid"
 _ID_WORDS = {"id", "uid", "uuid", "guid"}
 _UNIT = re.compile(r"\s*[\[(][^\[\]()]*[\])]\s*$")  # "flux [mJy]", "BMI (kg/m²)"
 _ENDS = {"lo": "hi", "low": "high", "lower": "upper", "min": "max", "from": "to"}
-_ENDS |= {"start": "end", "begin": "end", "left": "right", "west": "east", "south": "north"}
+_ENDS |= {"start": "end", "left": "right", "west": "east", "south": "north"}
 _ENDS |= {"bottom": "top"}
+_SAME_END = {"begin": "start", "since": "from", "stop": "end", "finish": "end", "until": "to"}
 _NAMELESS = {"west": "east", "south": "north", "bottom": "height"}  # ends that are a whole header
 _GLUED = re.compile(r"(.+?)(min|max|start|end|lo|hi)|(min|max)(.+)")  # xmin, maxlon
 
@@ -44,6 +46,9 @@ def suggest(
         target = schema.targets[0]
         mapping |= {target: f"{target}_band", rival: target}
     own = schema_names(schema)
+    if schema.one_target:  # a date is no time of survival, whatever it is called
+        dated = {c.name for c in schema.columns if c.kind == "number" and not c.dates}
+        mapping |= {n: "" for n, c in (columns or {}).items() if n in dated and c.kind == "date"}
     if schema.errors:
         features = {n: mapping[n] for n in names if mapping[n] not in own}
         by_key = {key(n): n for n in names} | {key(bare(n)): n for n in names}
@@ -57,6 +62,22 @@ def suggest(
     if schema.features:
         mapping |= {n: "" for n in free if mapping[n] == n and is_identifier(n)}
     return mapping
+
+
+def as_before(
+    names: Sequence[str], schema: TableSchema, known: Mapping[str, str]
+) -> dict[str, str]:
+    """A schema name for each column of a file whose headers were given names once.
+
+    Args:
+        names: The file's headers.
+        schema: What the study takes.
+        known: Headers of the earlier file, each with its name.
+    """
+    own = {name: known[name] for name in names if name in known}
+    taken = set(own.values())
+    rest = {n: to for n, to in suggest(names, schema).items() if n not in own}
+    return own | {n: "" if to in taken else to for n, to in rest.items()}
 
 
 def _answering(
@@ -101,7 +122,8 @@ def _box_ends(names: Sequence[str]) -> dict[str, str]:
     for name in names:
         parts = words(name)
         for last, others in ((parts[-1:], parts[:-1]), (parts[:1], parts[1:])):
-            by_ending.setdefault(("".join(last), "_".join(others)), name)
+            end = _SAME_END.get("".join(last), "".join(last))
+            by_ending.setdefault((end, "_".join(others)), name)
         if glued := _GLUED.fullmatch("_".join(parts)):
             end, rest = glued[2] or glued[3], glued[1] or glued[4]
             by_ending.setdefault((end, rest.strip("_")), name)
@@ -146,6 +168,17 @@ def is_identifier(name: str) -> bool:
     return key(name) in _IDENTIFIERS or bool(_ID_WORDS & set(words(name)))
 
 
+def with_identifiers(table: Table, schema: TableSchema) -> pd.DataFrame:
+    """The frame of a table and the identifiers beside it, which reading it again leaves out again.
+
+    Predictions of the table carry them, so that its owner can tell the rows apart.
+    """
+    names = [str(n) for n in table.ignored if n not in table.frame and is_identifier(str(n))]
+    again = suggest([*map(str, table.frame), *names], schema) if names else {}
+    beside = {n: table.ignored[n] for n in names if again[n] in ("", n)}
+    return table.frame.assign(**beside) if beside else table.frame
+
+
 @lru_cache(_REMEMBERED)
 def bare(name: str) -> str:
     """A header without its unit."""
@@ -158,10 +191,11 @@ def unit(name: str) -> str:
     return found[0].strip(" []()") if found and found.start() else ""
 
 
-def words(name: str) -> list[str]:
+@lru_cache(_REMEMBERED)
+def words(name: str) -> tuple[str, ...]:
     """The words of a header in lower case, without its unit: "PatientID" has two."""
     apart = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", bare(name))
-    return re.findall(r"[^\W_]+", apart.lower())
+    return tuple(re.findall(r"[^\W_]+", apart.lower()))
 
 
 def schema_names(schema: TableSchema) -> set[str]:

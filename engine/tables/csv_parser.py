@@ -28,7 +28,10 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 @dataclass(frozen=True)
 class RawTable:
-    """Cells as text (blanks trimmed), with the row of each record as a spreadsheet shows it."""
+    """Cells as text (blanks trimmed), with the row of each record as a spreadsheet shows it.
+
+    The delimiter is " " where columns are lined up by spaces.
+    """
 
     names: tuple[str, ...]
     columns: tuple[pa.StringArray, ...]
@@ -61,9 +64,10 @@ def parse(text: str, name: str, maximum_columns: int, *, ends: bool = True) -> R
     blank = len(re.findall(r"\r\n|\r|\n", text[: len(text) - len(body)]))
     notes: list[str] = []
     delimiter, above = _delimiter(body, name)
+    lined_up = False
     if not delimiter:
         other = delimited(body)
-        delimiter = "\t" if other else ","
+        delimiter, lined_up = "\t" if other else ",", bool(other)
         if other:
             body = other
             notes.append(f"{name} is lined up by spaces.")
@@ -128,7 +132,8 @@ def parse(text: str, name: str, maximum_columns: int, *, ends: bool = True) -> R
         names = [f"{n} [{unit}]" if n and unit else n for n, unit in zip(names, units)]
         columns, rows = [c[1:] for c in columns], rows[1:]
     names, columns = _named(names, columns, name, notes)
-    return RawTable(tuple(names), tuple(columns), rows, delimiter, tuple(notes))
+    mark = " " if lined_up else delimiter
+    return RawTable(tuple(names), tuple(columns), rows, mark, tuple(notes))
 
 
 @dataclass

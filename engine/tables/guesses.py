@@ -7,7 +7,7 @@ with the answer that is taken until somebody gives another.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -75,7 +75,9 @@ class Guesses:
 
     def ask(self, column: Column, options: Sequence[tuple[Any, str]], guess: Any = None) -> None:
         """Ask which header, or headers, a column of the schema is; the first is the guess."""
-        text = f"Which column is “{column.name}”{f' ({column.doc})' if column.doc else ''}?"
+        what = column.doc.partition(";")[0]  # more than that stands in the template's help
+        means = ", the target" if column.target else f" ({what})" if what else ""
+        text = f"Which column is “{column.name}”{means}?"
         guess = options[0][0] if guess is None else guess
         self.questions.append(Question("mapping", text, tuple(options), guess, column.name))
 
@@ -145,13 +147,18 @@ def survival(columns: Columns) -> tuple[str, str] | None:
         and (key(n) in _EVENTS or set(words(n)) & (_EVENTS - {"e", "status"}))
         and (c.kind == "text" or (c.minimum == 0 and c.maximum == 1))
     ]
+    times = durations(columns)
+    return (times[0], events[0]) if times and len(events) == 1 else None
+
+
+def durations(columns: Columns) -> list[str]:
+    """The columns that may be times until an event; an age only where there is nothing else."""
     times = [
         n
         for n, c in columns.items()
         if is_value(c) and (c.minimum or 0) > 0 and set(words(n)) & _DURATIONS
     ]
-    times = [n for n in times if key(n) != "age"] or times
-    return (times[0], events[0]) if times and len(events) == 1 else None
+    return [n for n in times if key(n) != "age"] or times
 
 
 def views(names: Sequence[str]) -> dict[str, str]:
@@ -207,9 +214,11 @@ def guess(columns: Columns, mapping: Mapping[str, str], schema: TableSchema) -> 
     if schema.replicas:
         _guess_replicas(free, absent, made)
     elif schema.boxes:
-        _guess_boxes(free, absent, taken, made)
+        _guess_boxes(free, absent, taken, columns.keys(), made)
     else:
         _guess_target(free, absent, taken, schema, made)
+    if schema.one_target:
+        made.unsure |= dict.fromkeys(_further_goals(mapping, schema), "")
     chosen = next((n for n, to in {**mapping, **made.sure, **made.unsure}.items()
                    if to in schema.targets), "")  # fmt: skip
     if schema.features and not schema.boxes and chosen:
@@ -217,6 +226,14 @@ def guess(columns: Columns, mapping: Mapping[str, str], schema: TableSchema) -> 
         others = [n for n in other_targets(rest, chosen) if n not in {**made.sure, **made.unsure}]
         (made.unsure if chosen in made.unsure else made.sure).update(dict.fromkeys(others, ""))
     return made
+
+
+def _further_goals(mapping: Mapping[str, str], schema: TableSchema) -> list[str]:
+    """Headers of targets beside the one that is learned: a time with its event before a class."""
+    named = {to: n for n, to in mapping.items() if to in schema.targets}
+    whole = [c.beside for c in schema.columns if c.beside in named and c.name in mapping.values()]
+    kept = next(iter(whole), next((t for t in schema.targets if t in named), ""))
+    return [n for to, n in named.items() if to != kept]
 
 
 def row_numbers(free: Columns) -> list[str]:
@@ -231,6 +248,9 @@ def _guess_target(
     free: Columns, absent: Mapping[str, Column], taken: set[str], schema: TableSchema, made: Guesses
 ) -> None:
     """One target: a class, a value, or a time with its event."""
+    if "event" in taken and "time" in absent and (times := durations(free)):
+        made.settle(absent["time"], times[0], times, len(times) == 1)
+        return
     goals = [absent[t] for t in schema.targets if t in absent and absent[t].guessed]
     if len(goals) < len(schema.targets) or not goals:
         return
@@ -268,12 +288,18 @@ def _guess_target(
 
 
 def _guess_boxes(
-    free: Columns, absent: Mapping[str, Column], taken: set[str], made: Guesses
+    free: Columns, absent: Mapping[str, Column], taken: set[str], headers: Set[str], made: Guesses
 ) -> None:
     """Tasks, boxes or points in time and space, and the value."""
     task, value = absent.get("task"), absent.get("y")
+    ends = {
+        n
+        for n in free
+        if n.endswith(("_lo", "_hi")) and {f"{n[:-3]}_lo", f"{n[:-3]}_hi"} <= headers
+    }
+    boxed = bool(ends) or any(to.endswith("_lo") for to in taken)
+    free = {n: c for n, c in free.items() if n not in ends}  # of whatever dimension
     textual = [n for n, c in free.items() if c.kind == "text" and 2 <= c.levels <= CLASSES]
-    boxed = any(to.endswith("_lo") for to in taken)
     if task and len(textual) == 1:
         made.settle(task, textual[0], textual, True)
     elif task and textual:

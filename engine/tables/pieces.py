@@ -1,33 +1,32 @@
 """Tables of any length, piece by piece: read in constant memory, written under their name at once.
 
-The text of a CSV file is cut between records, and each piece goes through the common parser with
-the file's own header in front; Parquet comes in its own batches. A table in another format is one
-piece. What is read goes out as it came: cells of text are not made numbers here.
+The text of a CSV file, also a packed one, is cut between records, and each piece goes through the
+common parser with the file's own header in front; JSON lines, also packed, Parquet, Feather and
+HDF5 come as their formats cut them. Excel, fixed-width text, and what is packed without being
+lines, are read at once, up to the limit of the common reader. What is read goes out as it came:
+cells of text are not made numbers here. All formats but Excel and fixed-width text are written
+piece by piece.
 """
 
 from __future__ import annotations
 
-import gzip
 import io
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any, cast
 
 import pandas as pd
-import pyarrow as pa
-from pyarrow import parquet
 from scant.errors import BadInput
-from scant.tables.cells import Cells, from_series, from_texts
+from scant.tables.cells import Cells, from_texts
 from scant.tables.csv_parser import RawTable, parse
-from scant.tables.csv_safety import safe_for_spreadsheet
 from scant.tables.encoding import decode, load, regular
-from scant.tables.formats import files
+from scant.tables.formats import files, registry
+from scant.tables.formats.registry import Rows, Style
 from scant.tables.number_style import NumberStyle, number_style
+from scant.tables.read import columns_of
 
-PARQUET = (".parquet", ".pq")
-TEXT = (".csv", ".tsv", ".txt")
-FORMATS = (*TEXT, *(f"{ending}.gz" for ending in TEXT), *PARQUET)
 ROWS = 5000  # of a piece
 _CHARACTERS = 1 << 21  # of a CSV file that are parsed at once
 _ENCODINGS = ("utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "cp1252")
@@ -51,58 +50,50 @@ class Piece:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Style:
-    """How a CSV file is written, for one that is to look alike."""
-
-    delimiter: str = ","
-    decimal: str = "."
-
-
 def ending(path: Path) -> str:
     """The format's ending: of `x.csv.gz` both parts.
 
     Raises:
         BadInput: No format of tables.
     """
-    name = path.name.lower()
-    found = next((e for e in sorted(FORMATS, key=len, reverse=True) if name.endswith(e)), None)
-    if found is not None:
-        return found
-    if files.by_ending(name) is None:
+    known = files.by_ending(path.name)
+    if known is None:
         raise BadInput(
             f"{path.name}: a table to predict, and its result, end in one of "
             f"{', '.join(files.endings())}; "
             "save it as one of these."
         )
-    inner, outer = Path(name).with_suffix("").suffix, Path(name).suffix
-    return f"{inner}{outer}" if inner and files.by_ending(f"x{inner}") else outer
+    inner = Path(path.stem).suffix.lower() if known.unpack and files.by_ending(path.stem) else ""
+    return f"{inner}{path.suffix.lower()}"
 
 
-def pieces(path: Path, columns: int) -> tuple[Style, Iterator[Piece]]:
+def pieces(path: Path, columns: int, part: str = "") -> tuple[Style, Iterator[Piece]]:
     """A table's style and its rows.
 
     Args:
         path: The file.
         columns: As many may it have.
+        part: Which sheet, member or group; "" for the first.
 
     Raises:
         BadInput: It cannot be read, at once or when its rows are asked for.
     """
     regular(path)
-    if ending(path) in PARQUET:
-        return Style(), _batches(path, columns)
-    if ending(path) not in FORMATS:
-        return _whole(path, columns)
-    return _text(path, columns)
+    ending(path)
+    with files.opened(path, part) as opened:
+        known = registry.of(opened.stream.read(registry.HEAD), opened.name)
+        at_once = opened.packed and not known.lines
+    if known.pieces and not at_once:
+        rows = known.pieces(partial(files.opened, path, part), path.name, part, ROWS)
+        return Style(), _frames(rows, path.name, columns)
+    return _whole(path, columns, part) if at_once or not known.lines else _text(path, columns, part)
 
 
-def _whole(path: Path, columns: int) -> tuple[Style, Iterator[Piece]]:
+def _whole(path: Path, columns: int, part: str) -> tuple[Style, Iterator[Piece]]:
     """A table in a format that is read at once."""
-    content = files.read(path, path.name)
+    content = files.read(path, path.name, part=part)
     if isinstance(content.table, pd.DataFrame):
-        frame = content.table.set_axis(pd.RangeIndex(2, len(content.table) + 2))
-        return Style(), iter([replace(_piece(frame, 1.0), notes=content.notes)])
+        return Style(), _frames([Rows(content.table, 1.0, content.notes)], path.name, columns)
     assert isinstance(content.table, str)
     raw = parse(content.table, path.name, columns, ends=False)
     numbers = number_style(dict(zip(raw.names, raw.columns)), raw.delimiter)
@@ -110,45 +101,31 @@ def _whole(path: Path, columns: int) -> tuple[Style, Iterator[Piece]]:
     return Style(), _cut(raw, numbers, 0, 1.0, notes)
 
 
-def _batches(path: Path, columns: int) -> Iterator[Piece]:
-    try:
-        with parquet.ParquetFile(path) as file:
-            total, start = file.metadata.num_rows, 0
-            if not total:
-                raise BadInput(f"{path.name} has no rows; give those that are to be predicted.")
-            if file.metadata.num_columns > columns:
-                raise BadInput(
-                    f"{path.name} has {file.metadata.num_columns:,} columns and the limit is "
-                    f"{columns:,}; keep the columns you need."
-                )
-            for batch in file.iter_batches(ROWS):
-                table = pa.Table.from_batches([batch])
-                frame = table.to_pandas(ignore_metadata=True, types_mapper=pd.ArrowDtype)
-                frame.index = pd.RangeIndex(start + 2, start + 2 + len(frame))
-                start += len(frame)
-                yield _piece(frame, start / total)
-    except (pa.ArrowException, OSError, ValueError) as error:
-        reason = str(error).splitlines()[0][:120]
-        raise BadInput(
-            f"{path.name} cannot be read as Parquet ({reason}); write it again."
-        ) from None
+def _frames(rows: Iterable[Rows], file: str, columns: int) -> Iterator[Piece]:
+    """Pieces of data frames."""
+    start = 2
+    for read in rows:
+        frame, n = read.frame, len(read.frame)
+        if n:
+            cells = columns_of(frame, file, columns)
+            own = frame.set_axis(pd.RangeIndex(start, start + n)).set_axis(list(cells), axis=1)
+            start += n
+            yield Piece(own, cells, read.share, read.notes)
+    if start == 2:
+        raise BadInput(f"{file} has no rows; give those that are to be predicted.")
 
 
-def _piece(frame: pd.DataFrame, share: float) -> Piece:
-    names = [str(name) for name in frame.columns]
-    frame.columns = pd.Index(names)
-    return Piece(frame, {name: from_series(name, frame[name]) for name in names}, share)
-
-
-def _text(path: Path, columns: int) -> tuple[Style, Iterator[Piece]]:
-    blocks = _blocks(path)
-    text, share = next(blocks)
+def _text(path: Path, columns: int, part: str) -> tuple[Style, Iterator[Piece]]:
+    blocks = _blocks(path, part)
+    text, share, told = next(blocks)
     first = parse(text, path.name, columns, ends=False)
+    if first.delimiter == " ":  # all lines tell where its columns lie
+        return _whole(path, columns, part)
     numbers = number_style(dict(zip(first.names, first.columns)), first.delimiter)
     note = numbers.note
     style = Style(first.delimiter, numbers.decimal)
     header = "".join(_lines(text, int(first.rows[0]) - 1))
-    notes = (*first.notes, note) if note else first.notes
+    notes = (*told, *first.notes, *([note] if note else []))
 
     def rows() -> Iterator[Piece]:
         raw, at, known, before = first, share, notes, 0
@@ -158,8 +135,8 @@ def _text(path: Path, columns: int) -> tuple[Style, Iterator[Piece]]:
             following = next((block for block in blocks if block[0].strip()), None)
             if following is None:
                 return
-            body, at = following
-            raw, known = parse(header + body, path.name, columns, ends=False), ()
+            body, at, known = following
+            raw = parse(header + body, path.name, columns, ends=False)
             before = last - int(first.rows[0]) + 1
             if raw.names != first.names:
                 raise BadInput(
@@ -184,19 +161,17 @@ def _cut(
         yield Piece(frame, cells, share, notes if not start else ())
 
 
-def _blocks(path: Path) -> Iterator[tuple[str, float]]:
-    """Parts of a text file that end with a record, and how much of it is read with each."""
-    size = max(path.stat().st_size, 1)
-    with path.open("rb") as whole:
-        packed = path.name.lower().endswith(".gz")
-        file = cast("IO[bytes]", gzip.GzipFile(fileobj=whole) if packed else whole)
+def _blocks(path: Path, part: str) -> Iterator[tuple[str, float, tuple[str, ...]]]:
+    """Parts of a text file that end with a record, how much of it is read with each, and notes."""
+    with files.opened(path, part) as opened:
+        head = opened.stream.read(_CHARACTERS)
+        load(head, path.name)
+    end = max(head.rfind(b"\n"), head.rfind(b"\r")) + 1 or len(head)
+    encoding = _encoding(head[:end], path.name)
+    with files.opened(path, part) as opened:
+        notes = opened.notes
         try:
-            head = file.read(_CHARACTERS)
-            load(head, path.name)
-            end = max(head.rfind(b"\n"), head.rfind(b"\r")) + 1 or len(head)
-            encoding = _encoding(head[:end], path.name)
-            file.seek(0)
-            with io.TextIOWrapper(file, encoding, newline="") as lines:
+            with io.TextIOWrapper(cast(Any, opened.stream), encoding, newline="") as lines:
                 while text := lines.read(_CHARACTERS):
                     text += _line(lines, path.name)
                     # A cell may have line breaks in it; a quotation mark may stand alone.
@@ -204,16 +179,13 @@ def _blocks(path: Path) -> Iterator[tuple[str, float]]:
                         if not (more := _line(lines, path.name)):
                             break
                         text += more
-                    yield text, min(whole.tell() / size, 1.0)
-        except (gzip.BadGzipFile, EOFError):
-            raise BadInput(f"{path.name} is no whole gzip archive; pack it again.") from None
+                    yield text, opened.share(), notes
+                    notes = ()
         except UnicodeError:
             raise BadInput(
                 f"{path.name} begins as {encoding[:6].upper()} text and is none further down; save "
                 "it as UTF-8."
             ) from None
-        except OSError as error:
-            raise BadInput(f"{path.name} cannot be read: {error.strerror}; check it.") from None
 
 
 def _line(lines: io.TextIOWrapper, name: str) -> str:
@@ -249,33 +221,6 @@ def write(frames: Iterable[pd.DataFrame], path: Path, style: Style) -> int:
     Text that a spreadsheet would take for a formula gets an apostrophe in CSV files.
     """
     rows = 0
-    if ending(path) in PARQUET:
-        out: Any = None
-        try:
-            for frame in frames:
-                table = pa.Table.from_pandas(frame, preserve_index=False)
-                out = out or parquet.ParquetWriter(path, table.schema)
-                out.write_table(table.cast(out.schema))
-                rows += len(frame)
-        finally:
-            if out is not None:
-                out.close()
-        return rows
-    if ending(path) not in FORMATS:
-        return _written_at_once(frames, path)
-    opened = gzip.open if path.suffix == ".gz" else open
-    with cast("IO[str]", opened(path, "wt", encoding="utf-8", newline="")) as file:
-        for frame in frames:
-            safe_for_spreadsheet(frame).to_csv(
-                file, index=False, header=not rows, sep=style.delimiter, decimal=style.decimal
-            )
-            rows += len(frame)
-    return rows
-
-
-def _written_at_once(frames: Iterable[pd.DataFrame], path: Path) -> int:
-    """Write pieces in a format of another module; how many rows."""
-    rows = 0
 
     def counted() -> Iterator[pd.DataFrame]:
         nonlocal rows
@@ -283,5 +228,5 @@ def _written_at_once(frames: Iterable[pd.DataFrame], path: Path) -> int:
             rows += len(frame)
             yield frame
 
-    files.write(counted(), path)
+    files.write(counted(), path, style)
     return rows

@@ -28,7 +28,19 @@ MOST_PROBLEMS = 20
 _HEAD = 8  # rows of a preview
 
 
-class Reading(TypedDict, total=False):
+class Answers(TypedDict, total=False):
+    """What only the user knows of a table.
+
+    Attributes:
+        missing_codes: Numbers that mean "not measured", such as -99; in all columns, or by header.
+        decimal: "." or ",": the decimal mark of numbers in text; None: as the file shows.
+    """
+
+    missing_codes: Sequence[float] | Mapping[str, Sequence[float]]
+    decimal: str | None
+
+
+class Reading(Answers, total=False):
     """How a table is read.
 
     Attributes:
@@ -37,18 +49,14 @@ class Reading(TypedDict, total=False):
         target: The target column where the schema leaves it to a setting.
         purpose: "fit", or "predict": then no target is needed, no row or column is dropped.
         features: For "predict": the columns that the model was trained on.
-        missing_codes: Numbers that mean "not measured", such as -99; in all columns, or by header.
         part: Which sheet of a workbook, file of a ZIP or table of an HDF5 file; the first.
-        decimal: "." or ",": the decimal mark of numbers in text; None: as the file shows.
     """
 
     mapping: Mapping[str, str] | None
     target: str | None
     purpose: str
     features: Sequence[str] | None
-    missing_codes: Sequence[float] | Mapping[str, Sequence[float]]
     part: str
-    decimal: str | None
 
 
 def read_table(
@@ -90,7 +98,7 @@ def read_frame(
     Raises:
         BadInput: The first problem, and how many more there are.
     """
-    cells = _columns_of(frame, name, schema)
+    cells = columns_of(frame, name, schema.maximum_columns)
     findings = Diagnostics(name, np.arange(len(frame)))
     _note_empty(cells, findings)
     cells = _turned(cells, findings, schema, reading)
@@ -170,7 +178,7 @@ def _open(
     questions = [part_question(content)] if content.parts else []
     notes = list(content.notes)
     if isinstance(content.table, pd.DataFrame):
-        cells = _columns_of(content.table, file, schema)
+        cells = columns_of(content.table, file, schema.maximum_columns)
         findings = Diagnostics(file, np.arange(2, len(content.table) + 2), notes=notes)
     else:
         assert isinstance(content.table, str)
@@ -198,8 +206,8 @@ def _open(
     return _Opened(cells, findings, questions)
 
 
-def _columns_of(frame: pd.DataFrame, name: str, schema: TableSchema) -> dict[str, Cells]:
-    """The columns of a data frame.
+def columns_of(frame: pd.DataFrame, name: str, maximum_columns: int) -> dict[str, Cells]:
+    """The columns of a data frame, by their names as text.
 
     Raises:
         BadInput: No data, too many columns, or a name that is there twice.
@@ -210,9 +218,9 @@ def _columns_of(frame: pd.DataFrame, name: str, schema: TableSchema) -> dict[str
     twice = [n for n in names if names.count(n) > 1] if len(set(names)) < len(names) else []
     if twice:
         raise BadInput(f"{name} has the column {twice[0]!r} twice; rename one of them.")
-    if len(names) > schema.maximum_columns:
+    if len(names) > maximum_columns:
         raise BadInput(
-            f"{name} has {len(names):,} columns and the limit is {schema.maximum_columns:,}; "
+            f"{name} has {len(names):,} columns and the limit is {maximum_columns:,}; "
             "keep the columns you need."
         )
     return {n: from_series(n, frame.iloc[:, i]) for i, n in enumerate(names)}

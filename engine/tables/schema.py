@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int
 
+READING = "reading"  # where a frame's attributes and a study's metadata have `Table.reading`
 RowNumbers = Sequence[int] | Int[np.ndarray, " n"]  # what messages call the rows of a table
 
 
@@ -125,6 +126,8 @@ class Table:
         rows: The row of each line as a spreadsheet shows it (the header is row 1).
         notes: What was inferred, dropped or looks suspicious, a sentence each.
         sha256: Hash of names and values, the same for the same data in another file.
+        reading: What else a file with the same headers is to be read with: keywords of `Reading`,
+            ready for JSON. `frame.attrs` has it, too.
     """
 
     frame: pd.DataFrame
@@ -133,6 +136,7 @@ class Table:
     rows: Int[np.ndarray, " n"]
     notes: tuple[str, ...]
     sha256: str
+    reading: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import torch
 from safetensors.torch import load as load_tensors
 from scant.data_sources.open import open_table
 from scant.errors import BadInput, NotFound
@@ -15,13 +16,14 @@ from scant.events import Event, Finished, Fitted, Progress, Report, Started
 from scant.hardware import keep_freed_memory
 from scant.plotting.run import figures, layout
 from scant.studies import Settings, entry
-from scant.studies.auto import CHOSEN, listed, training_seconds, used
+from scant.studies.auto import CHOSEN, listed, read, training_seconds, used
 from scant.studies.protocol import FittedStudy, Study, study_class
 from scant.studies.split import EVERYTHING, counts_of
-from scant.tables.schema import counts
+from scant.tables.schema import READING, counts
 from scant.training import result_folder
 from scant.training.control import Control
 from scant.training.everything import on_everything, once
+from scant.training.folds import Folds, further_folds
 from scant.training.loop import choose_device, header, train
 
 MOST_NOTES = 20  # on a table; a page of pixels may have one for each
@@ -48,6 +50,7 @@ class Fit(Iterator[Event]):
         own: bool = False,
         refit: Callable[[], Study] | None = None,
         budget: float | None = None,
+        folds: Folds | None = None,
     ) -> None:
         self.study = study
         self._refit, self._everything = refit, study
@@ -63,6 +66,7 @@ class Fit(Iterator[Event]):
             own=own,
             again=self._again if refit else None,
             budget=budget,
+            folds=folds,
         )
 
     def _again(self) -> Study:
@@ -103,20 +107,24 @@ def fit(
     checkpoint: bytes | None = None,
     settings: Settings | None = None,
     own: bool | None = None,
+    missing_codes: Sequence[float] | Mapping[str, Sequence[float]] = (),
+    decimal: str | None = None,
     **values: Any,
 ) -> Fit:
     """Fit a study here and now.
 
     Args:
         study: A name from `scant.studies.STUDIES`.
-        data: A table, a CSV file, the name of one of the study's data sets, or None for its
-            demonstration data.
+        data: A table, a file of any format (`book.xlsx#Sheet2`), the name of one of the study's
+            data sets, or None for its demonstration data.
         device: "auto", "cpu" or "cuda".
         control: To pause or stop it from elsewhere.
         checkpoint: The blob of an earlier `Checkpoint` event, to go on from there.
         settings: A settings object, in place of `values`.
         own: Whether the report compares the model with general tools (`scant.rivals`) and leaves
             published figures out; None: where `data` is none of the study's data sets.
+        missing_codes: Numbers that mean "not measured", such as -99; in all columns, or by header.
+        decimal: "." or ",": the decimal mark of numbers in text; None: as the file shows.
         **values: Settings by name.
 
     Raises:
@@ -125,14 +133,15 @@ def fit(
     keep_freed_memory()
     spec = entry(study)
     settings = settings or spec.parse(data, values)
-    table = open_table(spec, data, settings)
-    notes, make, place = _notes(table), study_class(study), choose_device(device)
+    table = open_table(spec, data, settings, missing_codes=missing_codes, decimal=decimal)
+    notes, place = _notes(table), choose_device(device)
+    make = partial(_made, study, table.attrs.pop(READING, {}))
     budget = training_seconds(settings)
     settings, chosen = spec.settled(settings, *table.shape, counts(table, spec.table))
     made = make(once(settings), table, place)
-    if chosen:
-        of_table = {name: list(choice) for name, choice in chosen.items()}
-        made.metadata[CHOSEN] = of_table | made.metadata.get(CHOSEN, {})
+    seen = read(made.metadata)  # what the study has chosen by a look at the table
+    if chosen or seen:
+        made.metadata[CHOSEN] = {name: list(c) for name, c in {**chosen, **seen}.items()}
     first = [str(counts_of(made.metadata, len(table)) or ""), listed(read(made.metadata))]
     made.notes = [*filter(None, first), *notes, *made.notes]
     if own is None:
@@ -140,7 +149,26 @@ def fit(
     again = None
     if getattr(settings, "refit", "") == EVERYTHING:
         again = partial(make, on_everything(settings), table, place)
-    return Fit(made, control or Control(), checkpoint, table, own, again, budget)
+    folds = None
+    if own:
+        folds = partial(
+            further_folds, made, once(settings), table, lambda s, frame: make(s, frame, place)
+        )
+    return Fit(made, control or Control(), checkpoint, table, own, again, budget, folds)
+
+
+def _made(
+    study: str,
+    reading: Mapping[str, Any],
+    settings: Settings,
+    table: pd.DataFrame,
+    place: torch.device,
+) -> Study:
+    """A study whose model will know the headers of the user's table."""
+    made = study_class(study)(settings, table, place)
+    if reading:
+        made.metadata[READING] = reading
+    return made
 
 
 def _notes(table: pd.DataFrame) -> list[str]:

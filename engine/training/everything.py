@@ -14,12 +14,12 @@ QUIET = {"baselines": False, "repeats": 1}  # what only a report needs is left o
 
 def once(settings: Settings) -> Settings:
     """The settings of the fit that is scored."""
-    return _changed(settings, refit="no")
+    return changed(settings, refit="no")
 
 
 def on_everything(settings: Settings) -> Settings:
     """The settings of the fit on all rows, which is not scored."""
-    return _changed(settings, refit=EVERYTHING, **QUIET)
+    return changed(settings, refit=EVERYTHING, **QUIET)
 
 
 def refitted(
@@ -68,6 +68,7 @@ def refitted(
                 yield replace(event, report=replace(report, notes=(*report.notes, text)))
 
 
-def _changed(settings: Settings, **values: object) -> Settings:
+def changed(settings: Settings, **values: object) -> Settings:
+    """The settings with these values, of those that the study has."""
     own = {name: value for name, value in values.items() if name in settings.names()}
     return type(settings)(**{**settings.values(), **own}) if own else settings

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -31,10 +32,13 @@ from scant.events import (
     State,
 )
 from scant.rivals.compare import compared
+from scant.rivals.comparison import Comparison
+from scant.rivals.cost import SECONDS
 from scant.studies.auto import CHOSEN, TRAINING_SHARE, listed, read
 from scant.studies.protocol import Study, Tensors, part
 from scant.training.control import Control
 from scant.training.everything import refitted
+from scant.training.folds import Folds, pooled
 
 SNAPSHOT_SECONDS = 0.4  # a posterior that visibly moves; more often only costs training time
 FORMAT = 2  # of checkpoints; 2 since all trainers give their ELBO of the whole data set
@@ -63,6 +67,7 @@ def train(
     own: bool = False,
     again: Callable[[], Study] | None = None,
     budget: float | None = None,
+    folds: Folds | None = None,
 ) -> Iterator[Event]:
     """Train a study, saying what happens; the last event is `Finished`.
 
@@ -75,9 +80,10 @@ def train(
         own: Whether the table is the user's own: it then has rivals and no published figures.
         again: Makes the study of a second fit, on everything, once the first has its report.
         budget: Seconds after which training ends, if nothing has ended it before; None: never.
+        folds: Makes the studies of further folds, where an own table is small (`folds`).
     """
     control = control or Control()
-    loop = _Loop(study, clock, own, again, budget=budget)
+    loop = _Loop(study, clock, own, again, budget=budget, folds=folds)
     if checkpoint is not None:
         loop.resume(checkpoint)
     total = study.restarts * study.max_steps * (2 if again else 1)
@@ -97,7 +103,9 @@ class _Loop:
         again: Callable[[], Study] | None = None,
         scored: bool = True,
         budget: float | None = None,
+        folds: Folds | None = None,
     ) -> None:
+        self.folds = folds
         self.budget = math.inf if budget is None else budget
         self.study, self.own, self.scored = study, own, scored
         self.clock = clock
@@ -120,7 +128,7 @@ class _Loop:
                 yield Finished(State.PAUSED, f"After step {at.step}; resume goes on from there.")
                 return
             if control.wish == "stop":
-                reason = f"After step {at.step}, as asked; the best so far is kept."
+                reason = f"After step {at.step}, as requested; the best step is kept."
                 yield from self.finalize(State.STOPPED, reason)
                 return
             if not self.begun:
@@ -195,11 +203,16 @@ class _Loop:
     def out_of_time(self) -> bool:
         return self.at.step > 0 and self.at.seconds >= self.budget
 
-    def seconds_left(self) -> float | None:
-        """What is left of a time budget for rivals; one of them is fitted in any case."""
+    def seconds_left(self, since: float) -> float | None:
+        """What is left of a time budget for rivals; one of them is fitted in any case.
+
+        Args:
+            since: When training ended, by the clock.
+        """
         if math.isinf(self.budget):
             return None
-        return max(self.budget / TRAINING_SHARE - self.at.seconds, 1.0)
+        used = self.at.seconds + self.clock() - since
+        return max(self.budget / TRAINING_SHARE - used, 1.0)
 
     def ending(self) -> State | None:
         study, at = self.study, self.at
@@ -273,14 +286,17 @@ class _Loop:
             rivals = self.own and getattr(study.settings, "baselines", True)
             if rivals:
                 yield Note("Training has ended; general tools are fitted to the same rows.")
+            since, comparison = self.clock(), study.comparison(report)
+            if rivals and comparison is not None and self.folds is not None:
+                comparison = self.crossed(comparison, state, since)
             report = compared(
                 report,
-                study.comparison(report),
+                comparison,
                 self.at.seconds,
                 own=self.own,
                 rivals=rivals,
                 seed=study.settings.seed,
-                limit=self.seconds_left(),
+                limit=self.seconds_left(since),
                 halted=partial(self.halted, state),
             )
             if rivals and self.control.wish == "pause" and state is not State.DIVERGED:
@@ -300,6 +316,22 @@ class _Loop:
             meta = {**meta, CHOSEN: study.metadata[CHOSEN]}
         yield Fitted(blob(tensors, meta))
         yield Finished(state, reason, report)
+
+    def crossed(self, comparison: Comparison, state: State, since: float) -> Comparison:
+        """The problem with those of further folds, for which half of the time left is used."""
+        assert self.folds is not None
+        found, left = [comparison], self.seconds_left(since)
+        allowed = max(self.at.seconds, SECONDS) if left is None else left / 2
+        for study in self.folds():
+            if self.halted(state) or self.clock() - since + self.at.seconds > allowed:
+                break
+            loop = _Loop(study, self.clock, scored=False, budget=self.budget)
+            [end] = deque(loop.run(self.control), maxlen=1)
+            assert isinstance(end, Finished), "the last event says how training ended"
+            made = study.comparison(end.report) if end.report.metrics else None
+            if made is not None and not self.halted(state):
+                found.append(made)
+        return pooled(found) if len(found) > 1 else comparison
 
     def halted(self, state: State) -> bool:
         """Whether an end was asked for after training ended as `state`, by whatever it was."""
@@ -357,14 +389,14 @@ def _clone(tensors: Tensors) -> Tensors:
     return {k: v.detach().clone().contiguous() for k, v in tensors.items()}
 
 
-def choose_device(wish: str = "auto") -> torch.device:
-    """The device that `wish` ("auto", "cpu", "cuda") comes to on this machine.
+def choose_device(device: str = "auto") -> torch.device:
+    """The device that `device` ("auto", "cpu", "cuda") comes to on this machine.
 
     Raises:
         BadInput: CUDA was asked for and there is none.
     """
-    if wish == "auto":
-        wish = "cuda" if torch.cuda.is_available() else "cpu"
-    if wish == "cuda" and not torch.cuda.is_available():
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    if device == "cuda" and not torch.cuda.is_available():
         raise BadInput("There is no CUDA device here; ask for device cpu, or auto.")
-    return torch.device(wish)
+    return torch.device(device)

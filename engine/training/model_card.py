@@ -20,6 +20,7 @@ import pandas as pd
 from scant import verdict
 from scant.events import Metric, Report
 from scant.studies import Entry, auto
+from scant.tables.schema import READING
 
 COLUMNS = 60  # of the table that are listed one by one
 LIBRARIES = ("torch", "gpytorch", "scikit-learn", "numpy", "scipy", "pandas")
@@ -121,9 +122,11 @@ def _data(card: Card) -> list[str]:
         "are missing."
     )
     lines.append("")
+    mapping = card.metadata.get(READING, {}).get("mapping", {})
+    headers = {to: f"{to} (in the file: {header})" for header, to in mapping.items()}
     lines += _rows(
         ("column", "type", "values", "missing", "range or levels"),
-        (_column(str(name), frame[name]) for name in list(frame)[:COLUMNS]),
+        (_column(headers.get(str(n), str(n)), frame[n]) for n in list(frame)[:COLUMNS]),
     )
     if frame.shape[1] > COLUMNS:
         lines += ["", f"{frame.shape[1] - COLUMNS:,} more columns are not listed."]

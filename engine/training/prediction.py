@@ -9,12 +9,13 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import torch
-from scant.data_sources.open import open_table
+from scant.data_sources.open import open_table, path_and_part, reopen_table
 from scant.errors import BadInput
 from scant.studies import Entry, Settings, entry
 from scant.studies.predicted_columns import ROLE, FilePrediction, data_dictionary, plain
@@ -23,11 +24,12 @@ from scant.studies.protocol import FittedStudy, study_class
 from scant.tables.assembly import assemble
 from scant.tables.cells import Cells, from_series
 from scant.tables.checks import Diagnostics
-from scant.tables.column_matching import suggest
+from scant.tables.column_matching import as_before, suggest
 from scant.tables.csv_safety import safe_for_spreadsheet
 from scant.tables.encoding import regular
 from scant.tables.images.image_table import SIDE, is_archive, read_image_table
 from scant.tables.pieces import Piece, Style, ending, pieces, write
+from scant.tables.schema import READING
 
 UPLOADED_ROWS = 1_000_000  # that a page has predicted at once; packed, they may take no room
 COLUMNS, HEADING = "columns.md", "# Columns of these predictions"
@@ -41,7 +43,7 @@ class PredictedFile:
         path: The file.
         dictionary: The data dictionary beside it.
         rows: Of the file.
-        outside: Those that lie outside what was learned.
+        outside: Those that lie outside the training data.
         notes: What was inferred of the table, or looks suspicious.
     """
 
@@ -54,7 +56,7 @@ class PredictedFile:
 
 def predict_file(
     study: FittedStudy,
-    source: Path,
+    source: Path | str,
     out: Path,
     progress: Callable[[float, int], None] = lambda share, rows: None,
 ) -> PredictedFile:
@@ -64,7 +66,8 @@ def predict_file(
 
     Args:
         study: Fitted or restored.
-        source: A table, or a ZIP of images where the study takes those.
+        source: A table (`book.xlsx#Sheet2` for one of several), or a ZIP of images where the study
+            takes those.
         out: Its ending names the format.
         progress: Called with the share of the table that is done, and the number of rows.
 
@@ -73,10 +76,11 @@ def predict_file(
             file, column and row), or the file cannot be written.
     """
     spec = entry(study.settings.study)
+    source, part = path_and_part(str(source))
     ending(out)
     if out.resolve() == source.resolve():
         raise BadInput(f"{out.name} is the table itself; name another file for the predictions.")
-    style, rows = _opened(study.settings, spec, source)
+    style, rows = _opened(study.settings, spec, source, part)
     seen: list[str] = []
     names: tuple[list[str], list[str]] = ([], [])
     count = [0, 0]
@@ -95,8 +99,9 @@ def predict_file(
         with tempfile.TemporaryDirectory(prefix=".scant-", dir=out.parent) as folder:
             made = Path(folder) / out.name
             write(told(), made, style)
+            progress(1.0, count[0])
             os.replace(made, out)
-            words = data_dictionary(spec, *names, _target(spec, study.settings) or "")
+            words = data_dictionary(spec, *names, _header(spec, study))
             beside = _dictionary(out, words)
     except OSError as error:
         raise BadInput(f"{out} cannot be written ({error.strerror}); name another place.") from None
@@ -118,7 +123,8 @@ def predicted(
     Raises:
         BadInput: As `predict_file`.
     """
-    query = _query(study.settings, spec, piece, file, study.inputs, notes)
+    known = study.metadata.get(READING, {})
+    query = _query(study.settings, spec, piece, file, study.inputs, notes, known)
     try:
         told = study.predict(query)
     except BadInput as error:
@@ -128,38 +134,61 @@ def predicted(
     return with_columns(piece.frame, {str(name): added[name].to_numpy() for name in added})
 
 
-def check_file(settings: Settings, source: Path) -> tuple[str, ...]:
+def check_file(settings: Settings, source: Path | str) -> tuple[str, ...]:
     """Whether a file can be predicted, as far as can be told before there is a model; the notes.
 
     Raises:
         BadInput: As `predict_file`.
     """
     spec = entry(settings.study)
+    source, part = path_and_part(str(source))
     seen: list[str] = []
-    for piece in _opened(settings, spec, source)[1]:
-        _query(settings, spec, piece, source.name, [], seen)
+    for piece in _opened(settings, spec, source, part)[1]:
+        _query(settings, spec, piece, source.name, [], seen, {})
     return tuple(dict.fromkeys(seen))
 
 
-def result_name(source: Path) -> str:
-    """What the predictions of a file are called: in its format, of images as CSV."""
-    return f"predictions{'.csv' if source.name.lower().endswith('.zip') else ending(source)}"
+def result_name(source: Path | str, alone: bool = True) -> str:
+    """What the predictions of a file are called: in its format, of images as CSV.
+
+    Args:
+        source: The file.
+        alone: Whether they lie in a folder of their own; elsewhere the file's name stands in front.
+    """
+    path, _ = path_and_part(str(source))
+    own = "" if is_archive(path.name, path) else ending(path)
+    if alone:
+        return f"predictions{own or '.csv'}"
+    return f"{path.name[: -len(own)] if own else path.stem}.predictions{own or '.csv'}"
 
 
 def _query(
-    settings: Settings, spec: Entry, piece: Piece, file: str, inputs: list[str], notes: list[str]
+    settings: Settings,
+    spec: Entry,
+    piece: Piece,
+    file: str,
+    inputs: list[str],
+    notes: list[str],
+    known: Mapping[str, Any],
 ) -> pd.DataFrame:
-    """A piece as the study takes it, under the names of its schema; see `predicted`."""
+    """A piece as the study takes it, under the names of its schema; see `predicted`.
+
+    `known` says how the table of the fit was read (`Table.reading`).
+    """
     reads: list[str] | None = inputs or None
+    names = list(piece.cells)
+    mapping = as_before(names, spec.table, known["mapping"]) if "mapping" in known else None
     if reads is not None and spec.table.boxes:  # a dimension is a point or a box
-        there = suggest(list(piece.cells), spec.table).values()
+        there = set((mapping or suggest(names, spec.table)).values())
         reads = [name for name in reads if name in there]
     findings = Diagnostics(file, piece.frame.index.to_numpy())
     table = assemble(
         piece.cells,
         spec.table,
         findings,
+        mapping=mapping,
         target=_target(spec, settings),
+        missing_codes=known.get("missing_codes", {}),
         purpose="predict",
         features=reads if spec.table.features else None,
     )
@@ -180,11 +209,20 @@ def _target(spec: Entry, settings: Settings) -> str | None:
     return str(getattr(settings, setting)) if setting else None
 
 
-def _opened(settings: Settings, spec: Entry, source: Path) -> tuple[Style, Iterator[Piece]]:
+def _header(spec: Entry, study: FittedStudy) -> str:
+    """What the user calls the learned column; "" where that is the schema's own name."""
+    mapping = study.metadata.get(READING, {}).get("mapping", {})
+    own = next((header for header, to in mapping.items() if to in spec.table.targets), "")
+    return _target(spec, study.settings) or own
+
+
+def _opened(
+    settings: Settings, spec: Entry, source: Path, part: str
+) -> tuple[Style, Iterator[Piece]]:
     """A file's rows; those of a ZIP of images at once."""
     regular(source)
-    if not spec.table.images or not source.name.lower().endswith(".zip"):
-        return pieces(source, spec.table.maximum_columns)
+    if not spec.table.images or not is_archive(source.name, source):
+        return pieces(source, spec.table.maximum_columns, part)
     size = int(getattr(settings, "size", SIDE))
     table = read_image_table(source, spec.table, size=size, purpose="predict")
     frame = table.frame.set_axis(table.rows + 2 if table.rows[0] == 0 else table.rows)
@@ -245,9 +283,6 @@ def predict_upload(study: FittedStudy, name: str, content: bytes) -> FilePredict
         source = Path(folder) / "given" / given
         source.parent.mkdir()
         source.write_bytes(content)
-        images = entry(study.settings.study).table.images and is_archive(given, content)
-        if images and source.suffix.lower() != ".zip":
-            source = source.rename(source.with_suffix(".zip"))
         out = Path(folder) / result_name(source)
         made = predict_file(study, source, out, bounded)
         files = {out.name: out.read_bytes(), COLUMNS: made.dictionary.read_bytes()}
@@ -257,8 +292,8 @@ def predict_upload(study: FittedStudy, name: str, content: bytes) -> FilePredict
 def predict_own(study: FittedStudy, data: str, table: bytes | None) -> bytes:
     """The table that a run was trained on, predicted: a ZIP with what each row was for.
 
-    Columns are those of the table without pixels and pictures, `role`, and the study's own. A study
-    that draws a map puts all of its tasks beside it.
+    Columns are those of the table without pixels and pictures, its identifiers, `role`, and the
+    study's own. A study that draws a map adds the map of all of its tasks.
 
     Args:
         study: Of the run, fitted.
@@ -270,20 +305,27 @@ def predict_own(study: FittedStudy, data: str, table: bytes | None) -> bytes:
     """
     spec = entry(study.settings.study)
     settings = study.settings
-    own = None if table is None else pd.read_parquet(io.BytesIO(table), use_threads=False)
-    frame = open_table(spec, data if own is None else own, settings)
+    if table is None:
+        frame, beside = open_table(spec, data, settings), pd.DataFrame()
+    else:
+        stored = pd.read_parquet(io.BytesIO(table), use_threads=False)
+        read = reopen_table(spec, stored, settings)
+        frame, beside = read.frame, read.ignored
     roles = study_class(spec.name)(settings, frame, torch.device("cpu")).roles
     told = study.predict(frame)
     given = plain(spec.table, [str(c) for c in frame])
     added = told.iloc[:, frame.shape[1] :]
     columns = {ROLE: roles, **{str(name): added[name].to_numpy() for name in added}}
-    whole = with_columns(frame[given], columns)
+    mapping = study.metadata.get(READING, {}).get("mapping", {})
+    mine = frame[given].rename(columns={to: header for header, to in mapping.items()})
+    mine = mine.assign(**{str(n): beside[n] for n in beside if n not in mine})
+    whole = with_columns(mine, columns)
     files = {"predictions.csv": _csv(whole)}
     every = [str(c) for c in whole]
     if hasattr(study, "map") and len(drawn := study.map()):
         files["map.csv"] = _csv(drawn)
         every += [str(c) for c in drawn if c not in every]
-    words = data_dictionary(spec, given, every, _target(spec, settings) or "")
+    words = data_dictionary(spec, [str(c) for c in mine], every, _header(spec, study))
     return _zipped({**files, COLUMNS: words.encode()})
 
 

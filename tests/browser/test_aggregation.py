@@ -13,7 +13,7 @@ from tests.browser.accessible import assert_accessible
 from tests.browser.visiting import PATIENCE, button, come_to, drop, reading, status, use_and_train
 
 SMALL = "fine_rows=40&n_inducing=30&max_steps=40&patience=0"
-PICTURE = "What the averages give away"
+PICTURE = "Posterior mean and deviation"
 ASK = "Ask for the average"
 CURVE = "How many fine values"
 
@@ -69,7 +69,7 @@ def test_training_in_one_dimension_is_seen_and_a_task_can_be_left_out(
     button(page, "Train").click()
     expect(page).to_have_url(re.compile("[?&]run="), timeout=PATIENCE)
     expect(status(page)).to_contain_text(
-        re.compile("^converged|^finished|^step limit"), timeout=PATIENCE
+        re.compile("^converged|^finished|^limit reached"), timeout=PATIENCE
     )
     expect(reading(page, "Objective")).to_contain_text("Step 40", timeout=PATIENCE)
     expect(reading(page, PICTURE)).to_contain_text("widest 95% interval", timeout=PATIENCE)

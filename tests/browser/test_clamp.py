@@ -84,7 +84,7 @@ def test_it_opens_alive_and_invites_to_label(visit: Callable[[str], Page]) -> No
     page = visit("/clamp")
     expect(status(page)).to_contain_text("recorded", timeout=PATIENCE)
     expect(come_to(page, "What a label is worth")).to_contain_text("GP, active", timeout=PATIENCE)
-    expect(come_to(page, "The pool, and what it was asked")).to_contain_text("patches are labeled")
+    expect(come_to(page, "The pool and its queries")).to_contain_text("patches are labeled")
     expect(come_to(page, "A whole picture")).to_contain_text("This picture shows", timeout=PATIENCE)
     expect(button(page, "Label these patches yourself")).to_be_enabled()
 

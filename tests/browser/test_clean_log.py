@@ -42,7 +42,7 @@ def test_a_normal_visit_leaves_no_warning_in_the_log(browser: Browser, served: S
     expect(page.get_by_text("mine.csv").first).to_be_visible()
     assert page.evaluate(TAKEN_FOR_NEW) == []
     page.set_viewport_size({"width": 300, "height": 500})
-    until(page, "converged|^finished|^step limit")
+    until(page, "converged|^finished|^limit reached")
     page.goto(f"{served.url}/omniglot")
     button(page, "Train").wait_for()
     page.set_viewport_size({"width": 1280, "height": 800})

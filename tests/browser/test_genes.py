@@ -21,7 +21,7 @@ from tests.browser.visiting import (
 )
 
 SMALL = "n_inducing_outputs=2&n_inducing_inputs=6&max_steps=15&patience=0&baselines=false"
-PICTURE = "Replicas, seen and never taken"
+PICTURE = "Replicas, observed and missing"
 HIDE = "Hide a replica"
 BROWSE = "Every output"
 

@@ -55,9 +55,11 @@ def test_coverage_is_said_nowhere_before_it_is_revealed(room: Page) -> None:
     caption = come_to(room, "Coverage of intervals")
     expect(caption).to_have_text("Hidden until you guess and press Reveal.", timeout=PATIENCE)
     asked = figure(room, "Coverage of intervals")
-    expect(asked.get_by_text("How many of a hundred do?")).to_be_visible(timeout=PATIENCE)
+    expect(asked.get_by_text("How many of a hundred intervals contain their value?")).to_be_visible(
+        timeout=PATIENCE
+    )
     everything = room.content() + room.evaluate("() => document.body.innerText")
-    assert "95% interval holds" not in everything
+    assert "95% interval contains" not in everything
     expect(figure(room, "Figures").get_by_text("coverage of the 95% interval")).to_have_count(0)
     asked.get_by_role("slider").press("ArrowRight")
     for count in ("1 guess so far", "2 guesses so far"):
@@ -65,20 +67,20 @@ def test_coverage_is_said_nowhere_before_it_is_revealed(room: Page) -> None:
         expect(asked.get_by_text(count)).to_be_visible()
     asked.get_by_role("button", name="Reveal").click()
     said = asked.get_by_text(
-        re.compile(r"of 1,000 do, \d+ of a hundred\. Of 2 guesses the nearest")
+        re.compile(r"of 1,000 intervals do, \d+ of a hundred\. Of 2 guesses the nearest")
     )
     expect(said).to_be_visible(timeout=PATIENCE)
-    expect(caption).to_contain_text("95% interval holds", timeout=PATIENCE)
+    expect(caption).to_contain_text("95% interval contains", timeout=PATIENCE)
     expect(figure(room, "Figures").get_by_text("coverage of the 95% interval")).to_be_visible()
 
 
 def test_keys_step_from_the_figure_that_the_link_begins_at(room: Page, app_url: str) -> None:
     visit(room, f"{app_url}/clamp?present&guess&step=3")
     at = room.locator("nav.steps .at")
-    expect(at).to_have_text("3 of 5: What it would ask next", timeout=PATIENCE)
-    asked = figure(room, "What it would ask next")
+    expect(at).to_have_text("3 of 5: Next queries", timeout=PATIENCE)
+    asked = figure(room, "Next queries")
     expect(asked.get_by_role("button", name="B", exact=True)).to_be_in_viewport(timeout=PATIENCE)
-    expect(reading(room, "What it would ask next")).to_have_text(
+    expect(reading(room, "Next queries")).to_have_text(
         "4 patches of the pool, A to D.", timeout=PATIENCE
     )
     room.keyboard.press("?")
@@ -96,4 +98,4 @@ def test_keys_step_from_the_figure_that_the_link_begins_at(room: Page, app_url: 
     asked.get_by_role("button", name="Reveal").click()
     said = asked.get_by_text(re.compile(r"It selects [A-D], with p = 0"))
     expect(said).to_be_visible(timeout=PATIENCE)
-    expect(reading(room, "What it would ask next")).to_contain_text("p from", timeout=PATIENCE)
+    expect(reading(room, "Next queries")).to_contain_text("p from", timeout=PATIENCE)

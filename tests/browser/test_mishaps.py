@@ -132,13 +132,13 @@ def test_the_recording_is_replayed_and_sought(visit: Callable[[str], Page]) -> N
     scrubber.press("End")
     until(page, r"replaying a recording, step (\d+) of \1")
     press(page, "End replay")
-    until(page, "converged|^finished|^step limit")
+    until(page, "converged|^finished|^limit reached")
 
 
 def test_two_runs_are_laid_side_by_side(page: Page, app_url: str) -> None:
     for seed in (1, 2):
         train(page, f"{app_url}/redshift?{SMALL}&seed={seed}")
-        until(page, "converged|^finished|^step limit")
+        until(page, "converged|^finished|^limit reached")
     boxes = page.get_by_role("checkbox", name=re.compile("^compare"))
     for k in range(2):
         boxes.nth(k).check()

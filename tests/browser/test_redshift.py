@@ -43,7 +43,7 @@ def redshift(visit: Callable[[str], Page]) -> Page:
 
 
 def test_it_opens_alive_and_every_figure_says_what_it_shows(redshift: Page) -> None:
-    expect(status(redshift)).to_contain_text(re.compile("^converged|^finished|^step limit"))
+    expect(status(redshift)).to_contain_text(re.compile("^converged|^finished|^limit reached"))
     for title in (
         "Where the uncertainty comes from", "Features that matter", "Probability integral",
         "Coverage of intervals", "What more data", "Bands missing", "Bin by bin",
@@ -79,7 +79,7 @@ def test_training_is_seen_from_the_first_step_to_the_result(page: Page, app_url:
     expect(page).to_have_url(re.compile("[?&]run="), timeout=PATIENCE)
     expect(status(page)).not_to_contain_text("recorded")
     expect(status(page)).to_contain_text(
-        re.compile("^converged|^finished|^step limit"), timeout=PATIENCE
+        re.compile("^converged|^finished|^limit reached"), timeout=PATIENCE
     )
     expect(reading(page, "Objective")).to_contain_text(re.compile(r"^Step \d+:"))
     expect(reading(page, "Prediction against truth")).to_contain_text("120 rows")
@@ -185,7 +185,7 @@ def test_a_table_is_predicted_without_training_as_often_as_one_likes(
     redshift: Page, tmp_path: Path
 ) -> None:
     button(redshift, "Predict a table").click()
-    said = f"A file of at most {LIMIT_BYTES // 10**6} MB with the columns"
+    said = f"A file of at most {LIMIT_BYTES // 10**6} MB, of any kind that can be uploaded"
     expect(redshift.get_by_text(said)).to_be_visible(timeout=PATIENCE)
     chosen = redshift.locator("input[type=file]").last
     bad = b"height,width\n1,2\n3,4\n"

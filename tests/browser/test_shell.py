@@ -124,7 +124,7 @@ def test_a_setting_that_is_not_allowed_is_refused_on_the_page(
         page.get_by_role("button", name="Train", exact=True).click()
         expect(status).to_contain_text(
             f"not started: Setting 'n_basis' must be a whole number at "
-            f"least 1 and at most 1000; got '{word}'",
+            f"least 1 and at most 1000, or auto; got '{word}'",
             timeout=PATIENCE,
         )
     expect(page.get_by_role("alert")).to_contain_text("must be a whole number", timeout=PATIENCE)

@@ -100,7 +100,7 @@ def use_and_train(page: Page, said: str) -> None:
     button(page, "Train").click()
     expect(page).to_have_url(re.compile("[?&]run="), timeout=PATIENCE)
     expect(status(page)).not_to_contain_text("recorded", timeout=PATIENCE)
-    until(page, "converged|^finished|^step limit")
+    until(page, "converged|^finished|^limit reached")
 
 
 def until(page: Page, what: str) -> None:

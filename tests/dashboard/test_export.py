@@ -37,7 +37,7 @@ SMALL = {
 
 
 def run(data: str = "demo", report: Report | None = None, **metadata: Any) -> Any:
-    settings = entry("redshift").settings.parse(SMALL).values()
+    settings = entry("redshift").parse(data, SMALL).values()
     record = SimpleNamespace(
         study="redshift", settings=settings, data=data, data_hash="ab12", version="0.1.0"
     )

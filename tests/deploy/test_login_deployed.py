@@ -72,7 +72,7 @@ def test_each_sees_their_own_and_a_stranger_nothing(
         log_in(page, "ada", "lovelace")
         page.wait_for_url(f"**/redshift?{SMALL}", timeout=PATIENCE)  # where the link led
         run = train(page, f"{server.url}/redshift?{SMALL}")
-        until(page, "converged|^finished|^step limit")
+        until(page, "converged|^finished|^limit reached")
         listed = f"a[href*='?run={run}']"
         expect(page.locator(listed)).to_be_visible(timeout=PATIENCE)
         store = Store.open(f"sqlite:///{server.data / 'scant.db'}")
@@ -85,7 +85,7 @@ def test_each_sees_their_own_and_a_stranger_nothing(
             stranger = other.new_page()
             stranger.goto(f"{server.url}/redshift")
             log_in(stranger, "bob", "ross")
-            until(stranger, "converged|^finished|^step limit")
+            until(stranger, "converged|^finished|^limit reached")
             expect(stranger.locator("a[href*='?run=demo-redshift']")).to_be_visible()
             expect(stranger.locator(listed)).to_have_count(0)
 

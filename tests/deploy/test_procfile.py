@@ -75,7 +75,7 @@ def test_the_procfile_serves_a_page_by_any_name_and_trains(
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=30) as gallery:
             assert b"<title>Scant</title>" in gallery.read()
         run = train(page, f"http://{NAME}:{port}/redshift?{SMALL}")
-        until(page, "converged|^finished|^step limit")
+        until(page, "converged|^finished|^limit reached")
     finally:
         browser.close()
         server.terminate()

@@ -21,6 +21,7 @@ SCIENCE = (
     "scant.random",
     "scant.training.loop",
     "scant.training.api",
+    "scant.training.folds",
     "scant.training.prediction",
     "scant.bench",
     "scant.sklearn",

@@ -26,7 +26,8 @@ class ScarcityPlot(ScoreCurve):
     """SMSE and SNLP, each with a band over repeats (Yousefi 2021, Figs. 5.2-5.3)."""
 
     def __init__(self, title: str) -> None:
-        scores = {"smse": "SMSE\n(1 is the mean's)", "snlp": "SNLP (nats,\n0 is the mean's)"}
+        mean = "predicting the mean"
+        scores = {"smse": f"SMSE\n(1: {mean})", "snlp": f"SNLP (nats,\n0: {mean})"}
         super().__init__(title, scores, "fine observations", ("all tasks", "this task alone"),
                          size=6, band=True, x_axis_type="log")  # fmt: skip
 

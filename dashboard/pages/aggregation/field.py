@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import panel as pn
 from scant.dashboard.live.run_state import RunState
-from scant.dashboard.plots.base import View
+from scant.dashboard.plots.base import View, target_name
 from scant.dashboard.plots.intervals import IntervalPlot
 from scant.dashboard.plots.surface import SurfacePlot
 from scant.events import Report, Snapshot
@@ -89,7 +89,8 @@ class Field(View):
             self.surface.lay([np.asarray(e, float) for e in metadata["edges"]], truth, dims)
             self.surface.observe(lo[~held], hi[~held])
         else:
-            self.intervals.name(dims[0], metadata["scarce"])
+            alone = metadata["tasks"] == ["all"]  # of a table without a column of tasks
+            self.intervals.name(dims[0], (alone and target_name(metadata)) or metadata["scarce"])
             self.intervals.observe(lo[mine, 0], hi[mine, 0], y[mine], held[mine])
             rest = ~mine & ~held
             self.intervals.beside((lo[rest, 0] + hi[rest, 0]) / 2, on_scale(metadata, y)[rest])

@@ -29,7 +29,7 @@ from scant.dashboard.study_page.views import PageViews
 from scant.events import Report
 
 STORY, EQUATIONS = read_prose(__package__)
-PICTURE = "What the averages give away"
+PICTURE = "Posterior mean and deviation"
 CHECK = "Aggregate check"
 WORTH = "What is each task worth?"
 ASK = BoxAsked.title

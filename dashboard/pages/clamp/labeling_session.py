@@ -41,7 +41,7 @@ NONE_OF_OTHERS = "No other visitor has labeled a patch that you have not."
 
 
 class LabelingSession:
-    """The labels of a run, the desk at which one person adds to them, and the model that asks.
+    """The labels of a run, the widget by which one person adds to them, and the model that asks.
 
     Args:
         page: The page that it stands on.
@@ -56,7 +56,7 @@ class LabelingSession:
         changed: Callable[[], None],
     ) -> None:
         self._page, self._on_answer, self._changed = page, on_answer, changed
-        self.desk = LabelingWidget(self._hear)
+        self.widget = LabelingWidget(self._hear)
         self.run: RunState | None = None
         self.labels: list[Label] = []
         self.answer: Answer = {}
@@ -69,7 +69,7 @@ class LabelingSession:
     def _forget(self) -> None:
         self.labels, self.answer = [], {}
         self._given: list[Label] = []  # as the store has them
-        self._shown = self.who  # the name under which the person at this desk is shown
+        self._shown = self.who  # the name under which the person at this widget is shown
         self._f1: dict[int, float] = {}  # by the number of labels that it came of
         self._acts: list[tuple[str, int]] = []  # of this window, to be undone
         self._skipped: list[int] = []
@@ -84,7 +84,7 @@ class LabelingSession:
 
     @property
     def own(self) -> dict[int, str]:
-        """The labels of the person at this desk that stand, by row."""
+        """The labels of the person at this widget that stand, by row."""
         return by_labeler(self.labels).get(self._shown, {})
 
     def _take(self, labels: list[Label]) -> None:
@@ -115,7 +115,7 @@ class LabelingSession:
         """Leave the run."""
         self.run = None
         self._forget()
-        self.desk.param.update(open=False, cards=[], queue=[], history=[], idle="")
+        self.widget.param.update(open=False, cards=[], queue=[], history=[], idle="")
         if self._timer is not None:
             self._page.visit.doc.remove_periodic_callback(self._timer)
             self._timer = None
@@ -127,10 +127,10 @@ class LabelingSession:
         is taken away first.
         """
         nothing: dict[str, Any] = {"classes": ["", ""], "cards": [], "queue": [], "history": []}
-        self.desk.param.update(**nothing, open=False, undoable=False, idle="")
+        self.widget.param.update(**nothing, open=False, undoable=False, idle="")
         self._sent.clear()
-        self.desk.param.update(
-            classes=self._classes, open=True, idle=WAIT, session=self.desk.session + 1
+        self.widget.param.update(
+            classes=self._classes, open=True, idle=WAIT, session=self.widget.session + 1
         )
 
     def choose(self, of: str) -> None:
@@ -161,8 +161,8 @@ class LabelingSession:
             row = int(message["row"])
             self._skipped.append(row)
             self._acts.append(("skip", row))
-            self.desk.undoable = True
-            self.desk.answer(turn, said=f"Skipped patch {row}.", gone=row, next=True)
+            self.widget.undoable = True
+            self.widget.answer(turn, said=f"Skipped patch {row}.", gone=row, next=True)
             self._refit()
         elif act == "undo":
             self._undo(turn)
@@ -190,7 +190,7 @@ class LabelingSession:
                 return
             if word:
                 self._acts.append(("label", row))
-                self.desk.answer(turn, said=f"Patch {row}: {word}.", **answer)
+                self.widget.answer(turn, said=f"Patch {row}: {word}.", **answer)
             else:
                 self._back(turn, row, f"Took back the label of patch {row}.")
             self._take(labels)
@@ -198,7 +198,7 @@ class LabelingSession:
 
         self._page.background(
             asyncio.to_thread(write), written,
-            lambda sentence: self.desk.answer(turn, error=f"Not saved: {sentence}"),
+            lambda sentence: self.widget.answer(turn, error=f"Not saved: {sentence}"),
         )  # fmt: skip
 
     def _undo(self, turn: int) -> None:
@@ -214,11 +214,11 @@ class LabelingSession:
         elif row in own:
             self._put(turn, row, "")
         else:
-            self.desk.answer(turn, said="You have no label to undo.")
+            self.widget.answer(turn, said="You have no label to undo.")
 
     def _back(self, turn: int, row: int, message: str) -> None:
         """Show a patch again, sending it along where the browser may have dropped it."""
-        done = partial(self.desk.answer, turn, said=message, back=row)
+        done = partial(self.widget.answer, turn, said=message, back=row)
         self._fetch([row], done, anew=True)
 
     # --- labels ---
@@ -248,7 +248,7 @@ class LabelingSession:
         """The history, latest first."""
         given = list(self.standing.values())[::-1][:LISTED]
         history = [{"row": v.item, "label": v.label, "who": v.labeler} for v in given]
-        self.desk.param.update(history=history, undoable=bool(self._acts or self.own))
+        self.widget.param.update(history=history, undoable=bool(self._acts or self.own))
 
     # --- the model ---
 
@@ -303,7 +303,7 @@ class LabelingSession:
             ]
             kept = [(r, w) for r, w in kept if r not in self._skipped][:AHEAD]
             idle = NONE_OF_OTHERS
-        self.desk.param.update(queue=[{"row": r, "why": w} for r, w in kept], idle=idle)
+        self.widget.param.update(queue=[{"row": r, "why": w} for r, w in kept], idle=idle)
         self._fetch([r for r, _ in kept] + list(stand)[: -AT_ONCE - 1 : -1])
 
     def _fetch(
@@ -332,7 +332,7 @@ class LabelingSession:
             if self.run is run:
                 held = {r: None for r in self._sent if r not in lacking} | dict.fromkeys(lacking)
                 self._sent = dict.fromkeys(list(held)[-HELD:])
-                self.desk.cards = cards
+                self.widget.cards = cards
                 done()
 
         self._page.background(bring(), brought)

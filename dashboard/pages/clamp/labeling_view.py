@@ -1,4 +1,4 @@
-"""The clamp page's desk: label the patch that the model asks for, alone or in two."""
+"""The clamp page's labeling widget: label the patch that the model asks for, alone or in two."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from scant.dashboard.plots.base import View
 from scant.dashboard.study_page.context import PageContext
 from scant.dashboard.study_page.widgets import stacked
 from scant.events import Report, Snapshot
+from scant.html_table import html_table
 from scant.store.label_agreement import by_labeler, kappa
 from scant.store.records import Label
 
@@ -37,7 +38,7 @@ HELP = (
 
 
 class LabelingView(View):
-    """The labeling desk, and for a run with a simulated expert the way to one.
+    """The labeling widget, and for a run with a simulated expert the way to one.
 
     It stands among the live views because it is what a session is about, but opens only with
     `Labels.open`, once the model can be asked.
@@ -63,9 +64,9 @@ class LabelingView(View):
         self.of = pmui.RadioButtonGroup(options=[MODEL, OTHERS], value=MODEL, size="small",
                                         label="Ask me", margin=0, visible=False)  # fmt: skip
         self.of.param.watch(lambda _: self.session.choose(str(self.of.value)), "value")
-        # In a column of its own: the desk's style sheet has it shown whatever `visible` says.
+        # In a column of its own: the widget's style sheet has it shown whatever `visible` says.
         self.room = pn.Column(
-            self.session.desk, sizing_mode="stretch_width", margin=0, visible=False
+            self.session.widget, sizing_mode="stretch_width", margin=0, visible=False
         )
         self.panel = stacked(self.prompt, self.invite, self.of, self.room)
 
@@ -87,7 +88,7 @@ class LabelingView(View):
         """A run that still prepares has nothing to label yet."""
 
     def open(self, run: RunState) -> None:
-        """Open the desk: the run can be asked."""
+        """Open the widget: the run can be asked."""
         self.prompt.object = HELP
         self.of.visible = self.room.visible = True
         self.session.open(run)
@@ -129,9 +130,9 @@ class Labels(View):
     title = "The labels"
     figures: tuple[Any, ...] = ()
 
-    def __init__(self, page: PageContext, desk: LabelingView) -> None:
-        self._page, self._desk = page, desk
-        desk.changed = self._show
+    def __init__(self, page: PageContext, labeling: LabelingView) -> None:
+        self._page, self._labeling = page, labeling
+        labeling.changed = self._show
         self.alt = ""
         self.table = text("")
         self.files = [
@@ -145,8 +146,8 @@ class Labels(View):
         self.panel = stacked(self.table, pn.FlexBox(*self.files, gap="10px", margin=0))
 
     def open(self, run: RunState) -> None:
-        """The run can be asked: open the desk."""
-        self._desk.open(run)
+        """The run can be asked: open the widget."""
+        self._labeling.open(run)
         for file in self.files:
             file.disabled = False
         self._show()
@@ -158,28 +159,25 @@ class Labels(View):
             file.disabled = True
 
     def _show(self) -> None:
-        session = self._desk.session
+        session = self._labeling.session
         if session.run is None:
             return
         classes = [str(c) for c in session.run.metadata["classes"]]
         people = by_labeler(session.labels)
-        rows = "".join(
-            f"<tr><th scope='row'>{escape(who)}</th>"
-            + "".join(f"<td class='number'>{sum(v == c for v in own.values())}</td>"
-                      for c in classes)
-            + "</tr>"
+        rows = [
+            (escape(who), [str(sum(v == c for v in own.values())) for c in classes])
             for who, own in people.items()
-        )  # fmt: skip
-        head = "".join(f"<th scope='col' class='number'>{escape(c)}</th>" for c in classes)
+        ]
         self.table.object = (
-            f"<table><thead><tr><th scope='col'>Labeller</th>{head}</tr></thead>"
-            f"<tbody>{rows}</tbody></table>" if people else "<p class='quiet'>None yet.</p>"
-        )  # fmt: skip
+            html_table([escape(c) for c in classes], rows, "Labeler")
+            if people
+            else "<p class='quiet'>None yet.</p>"
+        )
         self.alt = agreement(people)
 
     async def _model(self) -> bytes:
         """The model of the labels that stand; `scant.load` reads it, settings.json beside it."""
-        session = self._desk.session
+        session = self._labeling.session
         assert session.run is not None, "files are available once a run is shown"
         classes = [str(c) for c in session.run.metadata["classes"]]
         labels = [[r, classes.index(v.label)] for r, v in session.standing.items()]
@@ -188,7 +186,7 @@ class Labels(View):
 
     def labels_csv(self) -> str:
         """Every label ever given, in order; `stands` says which count."""
-        session = self._desk.session
+        session = self._labeling.session
         stand, at = session.standing, _places(session.run)
         names = ("row", "label", "labeler", "time", "stands")
         given = [
@@ -200,7 +198,7 @@ class Labels(View):
 
     def pool_csv(self) -> str:
         """Every row of the pool with its probability by the labels that stand."""
-        session = self._desk.session
+        session = self._labeling.session
         if session.run is None or not session.answer:
             return "row,given,label,probability\n"
         stand, at = session.standing, _places(session.run)

@@ -42,17 +42,17 @@ def views(page: PageContext) -> PageViews:
         picture.on_answer()
 
     def known() -> list[list[int]]:
-        session = desk.session
+        session = labeling.session
         classes = list(session.run.metadata["classes"]) if session.run is not None else []
         return [[r, classes.index(v.label)] for r, v in session.standing.items()
                 if v.label in classes]  # fmt: skip
 
-    desk = LabelingView(page, on_answer)
+    labeling = LabelingView(page, on_answer)
     picture = Picture(page, known)
     queue.picked = picture.show
-    live: tuple[Any, ...] = (desk, efficiency, pool)
+    live: tuple[Any, ...] = (labeling, efficiency, pool)
     explore: tuple[Any, ...] = (
-        Labels(page, desk), queue, picture, Alternatives(page, ELSE, otherwise)
+        Labels(page, labeling), queue, picture, Alternatives(page, ELSE, otherwise)
     )  # fmt: skip
     return PageViews(
         story=STORY,
@@ -64,7 +64,7 @@ def views(page: PageContext) -> PageViews:
         wide=frozenset({LabelingView.title, "Figures", queue.title, picture.title, ELSE}),
         steps=(
             (Efficiency.title, "How many labels does each need for the same F1?"),
-            (PoolView.title, "Where does it ask?"),
+            (PoolView.title, "Which patches are queried?"),
             (queue.title, "Would you have selected these?"),
             (picture.title, "Where in this picture is what you look for?"),
             (LabelingView.title, "Take the expert's place."),
@@ -120,7 +120,7 @@ def otherwise(run: RunState) -> tuple[str, list[Variant]]:
     """Other ways of asking, rarer clamps, fewer labels: each one click away."""
     used, sought = run.record.settings, str(run.metadata["classes"][1])
     others = [
-        Variant(f"asking by {name}", message, {"acquisition": name})
+        Variant(f"sampling by {name}", message, {"acquisition": name})
         for name, message in ASKS.items()
         if name != used["acquisition"]
     ]
@@ -133,7 +133,7 @@ def otherwise(run: RunState) -> tuple[str, list[Variant]]:
             " patches of a batch redundant?", {"diverse": "none"}))  # fmt: skip
     if not used["pace"]:
         others.append(
-            Variant("at a pace that you can follow", "ten labels a second.", {"pace": 10.0})
+            Variant("at a pace that can be watched", "ten labels a second.", {"pace": 10.0})
         )
     return f"This run sampled by {used['acquisition']}.", others
 

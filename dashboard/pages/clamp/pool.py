@@ -23,7 +23,7 @@ ONE = "of this one session (random: the mean of several)"
 class PoolView(PlotView):
     """Every row of the pool in the plane of the first two principal components."""
 
-    title = "The pool, and what it was asked"
+    title = "The pool and its queries"
 
     def __init__(self) -> None:
         self.plot = PoolPlot(self.title)

@@ -27,7 +27,7 @@ EMPTY = "All patches are labeled or skipped."
 class Queue(PlotView):
     """The patches of greatest interest, each with its probability as a bar."""
 
-    title = "What it would ask next"
+    title = "Next queries"
 
     def __init__(self, page: PageContext) -> None:
         self._page = page

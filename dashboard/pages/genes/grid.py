@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from scant.dashboard.live.run_state import RunState
-from scant.dashboard.plots.base import PlotView
+from scant.dashboard.plots.base import PlotView, header
 from scant.dashboard.plots.replicas import ReplicaGrid
 from scant.events import Report, Snapshot
 
@@ -44,6 +44,7 @@ class Grid(PlotView):
         if self._laid is not metadata:
             self._laid = metadata
             outputs, observed = metadata["shown"], metadata["observed"]
+            self.plot.figures[0].xaxis[0].axis_label = header(metadata, "x") or "x"
             lay(self.plot, outputs, replicas_of(metadata, outputs), observed, arrays["grid"])
         draw(self.plot, arrays)
 

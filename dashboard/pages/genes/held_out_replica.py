@@ -19,7 +19,7 @@ HELP = (
     "<p>Click a cell, or choose an output and one of its replicas. A second model trains briefly "
     "without this replica, and its prediction appears beside the measurements.</p>"
 )
-NEW = "one never taken"
+NEW = "a new replica"
 TALL = 220  # pixels of the pair's row
 
 
@@ -136,8 +136,8 @@ class HeldOutReplica(QuestionView):
         self.reading.object = (
             f"<p role='note'>Without <strong>{escape(replica)}</strong> of {escape(output)} the "
             f"model predicts its {n} points with an NMSE of "
-            f"<strong>{error:.3f}</strong> (0 is perfect, 1 is the "
-            f"mean's); the 95% band of new measurements contains {inside:.0f} of {n}.</p>"
+            f"<strong>{error:.3f}</strong> (0 is best, the mean gives "
+            f"1); the 95% band of new measurements contains {inside:.0f} of {n}.</p>"
         )
 
     def _held_out(self, output: str, replica: str) -> bool:
@@ -155,7 +155,7 @@ class HeldOutReplica(QuestionView):
         low, high = mean.min(), mean.max()
         ends = np.array([low, high]) + np.array([-1, 1]) * 1.96 * answer["std_y"].max()
         none = np.zeros(2, int)
-        self.pair.lay([output], [["a replica never taken"]], grid[[0, -1]], ends, none, none,
+        self.pair.lay([output], [["a new replica"]], grid[[0, -1]], ends, none, none,
                       np.zeros(2, bool))  # fmt: skip
         for source in (self.pair.points, self.pair.held):
             source.data = {name: values[:0] for name, values in source.data.items()}

@@ -30,7 +30,7 @@ from scant.dashboard.study_page.views import PageViews
 from scant.studies.genes.settings import MODELS
 
 STORY, EQUATIONS = read_prose(__package__)
-PICTURE = "Replicas, seen and never taken"
+PICTURE = "Replicas, observed and missing"
 LATENT = "Where the outputs lie"
 TOGETHER = "How the outputs go together"
 LEVELS = "What each level explains"
@@ -127,4 +127,6 @@ def other_models(run: RunState) -> tuple[str, list[Variant]]:
         for name, knows in KNOWS.items()
         if name != used
     ]
+    if used not in KNOWS:
+        return "This run trained models of several kinds, or one of them.", others
     return f"This run trained {MODELS[used]}, which models {KNOWS[used]}.", others

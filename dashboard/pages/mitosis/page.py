@@ -24,7 +24,7 @@ from scant.dashboard.study_page.prose import read_prose
 from scant.dashboard.study_page.variants import Alternatives, Variant
 from scant.dashboard.study_page.views import PageViews
 from scant.studies import auto
-from scant.studies.mitosis.settings import MODELS
+from scant.studies.mitosis.settings import BOTH, GP, LATENT, MODELS
 
 STORY, EQUATIONS = read_prose(__package__)
 PUBLISHED = (
@@ -125,8 +125,15 @@ def otherwise(run: RunState) -> tuple[str, list[Variant]]:
     if used["n_private_dims"] != 1 and used["model"] == "sclvm":
         others.append(Variant("with one private dimension", "how small a private space suffices?",
                             {"n_private_dims": 1}))  # fmt: skip
-    message = MODELS[str(used["model"])]
-    return f"This run trained {message} on {n_train:,} rows.", others
+    message = f"This run trained {MODELS[str(used['model'])]} on {n_train:,} rows"
+    told = {GP: "a GP classifier", BOTH: "this model and a GP classifier"}.get(
+        used.get("classifier", LATENT)
+    )
+    if told is None:
+        return f"{message}.", others
+    text = "by the latent variable model alone, as published."
+    others.insert(0, Variant("with latent variables alone", text, {"classifier": LATENT}))
+    return f"{message}; {told} told the classes.", others
 
 
 KNOWS = {

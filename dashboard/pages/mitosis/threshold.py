@@ -28,7 +28,7 @@ COUNTED = (
 class Threshold(PlotView):
     """A slider of the probability from which a cell is called rare; every method is counted."""
 
-    title = "Where to draw the line"
+    title = "Decision threshold"
 
     def __init__(self, page: PageContext) -> None:
         self._curves = np.empty((0, 3, 0))
@@ -39,7 +39,7 @@ class Threshold(PlotView):
         self.plot = PrecisionRecallPlot(self.title)
         self.figures = self.plot.figures
         self.slider = pmui.FloatSlider(
-            label="Called rare from this probability on", start=0.0, end=1.0, step=0.005,
+            label="Probability threshold of the rare class", start=0.0, end=1.0, step=0.005,
             value=0.5, disabled=True, sizing_mode="stretch_width", max_width=480, margin=(0, 12),
         )  # fmt: skip
         self.slider.param.watch(lambda _: self._mark(), "value")

@@ -38,7 +38,7 @@ from scant.dashboard.study_page.select_rows import HEIGHT, TITLE, SelectRows
 from scant.dashboard.study_page.variants import Alternatives
 from scant.dashboard.study_page.views import PageViews
 from scant.events import Snapshot
-from scant.studies.multiview.entry import LAYERED
+from scant.studies.multiview.settings import LAYERED
 
 STORY, EQUATIONS = read_prose(__package__)
 PROBABILITIES = "Probabilities by class"

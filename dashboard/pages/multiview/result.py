@@ -20,7 +20,7 @@ from scant.events import Report
 BESIDE = "Beside other methods"
 RELIABLE = "Can its probabilities be trusted?"
 TRADES = "What a threshold trades"
-DOUBT = "How much of its doubt is its own"
+DOUBT = "Uncertainty of the classes"
 WITHIN = "Coverage of intervals"
 PIT = "Probability integral transform"
 SPLIT = "What more data would remove"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import panel_material_ui as pmui
 from scant.dashboard.live.run_state import RunState
-from scant.dashboard.plots.base import PlotView
+from scant.dashboard.plots.base import PlotView, target_name
 from scant.dashboard.plots.hidden_units import HiddenPlot
 from scant.dashboard.study_page.context import PageContext
 from scant.dashboard.study_page.widgets import stacked
@@ -17,7 +17,7 @@ from scant.dashboard.study_page.widgets import stacked
 
 def target_of(metadata: Mapping[str, Any]) -> str:
     """What a row's target is called on an axis."""
-    return "time" if metadata["task"] == "survival" else "value"
+    return target_name(metadata) or ("time" if metadata["task"] == "survival" else "value")
 
 
 class RowExplanation(PlotView):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scant.dashboard.live.run_state import RunState
 from scant.dashboard.study_page.variants import Variant
-from scant.studies.multiview.entry import LAYERED, MODELS
+from scant.studies.multiview.settings import LAYERED, MODELS
 
 KNOWS = {
     "dfgp": "hidden neurons and a nonlinear output",

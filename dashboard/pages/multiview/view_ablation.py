@@ -16,8 +16,8 @@ from scant.dashboard.study_page.widgets import stacked
 
 ASIDE = (
     "<p class='quiet'>The model is retrained on the selected views, beside a support vector "
-    "machine (kernel regression for values) with the average of their kernels on the same rows. "
-    "Each combination adds a row.</p>"
+    "machine (kernel regression for values) with the average of their kernels on the same rows, "
+    "600 at most. Each combination adds a row.</p>"
 )
 HELP = (
     "Clear a view or two, then press the button; on the demonstration's rows it takes about 3 "

@@ -40,7 +40,7 @@ class Draw:
         self._quiet = False
         self.pad = DrawingCanvas()
         self.likely = GalleryPlot("Likely characters", least=76, most=96, pick=self._clicked)
-        self.response = ResponsePlot("What speaks for it")
+        self.response = ResponsePlot("Contributions of the patches")
         self.response.panel.visible = False
         self.figures = (*self.likely.figures, *self.response.figures)
         self._build_controls()
@@ -62,7 +62,7 @@ class Draw:
             label="Empty the paper", variant="outlined", size="small", disabled=True, margin=0
         )
         self.which = pmui.Select(
-            label="What speaks for", options={}, disabled=True, size="small", margin=0,
+            label="Contributions to", options={}, disabled=True, size="small", margin=0,
             sizing_mode="stretch_width", max_width=420,
         )  # fmt: skip
         self.outputs = pmui.MultiChoice(

@@ -107,7 +107,7 @@ def _alike(
 class Confused(PlotView):
     """Held-out rows of each shown class, by the class of its output they are taken for."""
 
-    title = "Which characters are taken for which"
+    title = "Confused characters"
 
     def __init__(self) -> None:
         self.plot = HintonGrid(self.title, "true", 240, WHOLE, say=_confused)

@@ -27,7 +27,7 @@ from scant.dashboard.study_page.prose import read_prose
 from scant.dashboard.study_page.variants import Alternatives, Variant
 from scant.dashboard.study_page.views import PageViews
 from scant.events import Report
-from scant.studies.omniglot.entry import COVARIANCES, MODELS
+from scant.studies.omniglot.settings import COVARIANCES, MODELS
 
 STORY, EQUATIONS = read_prose(__package__)
 RECALL = "Recall of each alphabet"
@@ -62,7 +62,7 @@ def views(page: PageContext) -> PageViews:
             (RECALL, "How many held-out characters are classified correctly?"),
             (ALIKE, "White: examples of one character help with the other."),
             (DIAGRAMS, "Few functions, with different weights for each character."),
-            (Patches.title, "The strokes it goes by."),
+            (Patches.title, "The patches that it compares images by."),
             (Examples.title, "Right or wrong, and how certain?"),
             (draw.title, "Which character is this?"),
             (shots.title, "How few examples does it take?"),
@@ -115,7 +115,7 @@ def _result(recall: DataView) -> tuple[Any, ...]:
         recall.update(data, metadata)  # what was drawn while it trained gives way to the end's
 
     def across() -> DataView:
-        plot = _between(ACROSS, "true", "taken for", "shares of an alphabet's held-out rows")
+        plot = _between(ACROSS, "true", "predicted", "shares of an alphabet's held-out rows")
 
         def feed(data: Report, metadata: Mapping[str, Any]) -> None:
             plot.show(np.nan_to_num(data.arrays["confusion_across"]), metadata["outputs"])

@@ -11,7 +11,8 @@ from scant.dashboard.plots.base import PlotView
 from scant.dashboard.plots.coregionalization_grid import HintonGrid
 from scant.dashboard.study_page.context import PageContext
 from scant.dashboard.study_page.widgets import stacked
-from scant.studies.omniglot.entry import BLOCK
+from scant.studies.auto import used
+from scant.studies.omniglot.settings import BLOCK
 
 ASIDE = (
     f"<p class='quiet'>Up to {BLOCK} classes are shown one by one; beyond them a square stands for "
@@ -43,7 +44,7 @@ class Zoom(PlotView):
         """Take the run's outputs, and show the matrix that counts most."""
         assert run.report is not None
         self._run, self._quiet = run, True
-        count = int(run.record.settings["n_latent"])
+        count = int(used(run.record.settings, run.metadata)["n_latent"])
         first = int(run.report.arrays["latent"][0])
         options = {f"B{q + 1}": q for q in range(count)}
         self.latent.param.update(options=options, value=first, disabled=False)

@@ -10,7 +10,7 @@ import panel_material_ui as pmui
 from scant.dashboard.controls.guess_first import GuessFirst
 from scant.dashboard.frame.template import text
 from scant.dashboard.live.run_state import RunState
-from scant.dashboard.plots.base import BESIDE
+from scant.dashboard.plots.base import BESIDE, target_name
 from scant.dashboard.plots.density import DensityPlot
 from scant.dashboard.plots.scatter import ScatterPlot
 from scant.dashboard.plots.table import comparison
@@ -66,6 +66,8 @@ class BandsOff(QuestionView):
         self._arrays = dict(run.report.arrays)
         n = len(self._arrays["z_true"])
         self._shown = np.unique(np.linspace(0, n - 1, min(n, SHOWN)).astype(int))
+        for plot in (self.scatter, self.density):
+            plot.call_target(target_name(run.metadata))
         names = [str(b) for b in run.metadata.get("bands", ())]
         self._quiet = True
         self.bands.param.update(options=names, value=names, disabled=len(names) < 2)

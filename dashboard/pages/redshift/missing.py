@@ -17,6 +17,7 @@ class MissingPlot(ScoreCurve):
         super().__init__("Bands missing", {"missing": f"RMSE of {target}"}, "bands missing",
                          (BASELINE, "this model"), size=9,
                          looks=((VERMILION, "square"), (BLUE, "circle")))  # fmt: skip
+        self.target = target
         self.figures[0].y_range.start = 0
 
     def show(self, missing: Float[np.ndarray, "3 c"]) -> None:

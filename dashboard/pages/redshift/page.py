@@ -68,7 +68,7 @@ def views(page: PageContext) -> PageViews:
         steps=(
             ("Prediction against truth", "Every dot is a held-out galaxy."),
             ("Where the uncertainty comes from", "Which part would more galaxies reduce?"),
-            ("Probability integral transform", "Is the stated uncertainty true?"),
+            ("Probability integral transform", "Is the predicted uncertainty correct?"),
             ("Bands missing", "Each missing band costs accuracy, but less than filling in does."),
             (bands.title, "Guess first: how much larger is the error without the u band?"),
             (kept.title, "How accurate are the most certain predictions?"),
@@ -80,8 +80,7 @@ def _live() -> tuple[Any, ...]:
     scatter, features = ScatterPlot("redshift z"), FeaturePlot()
 
     def show_scatter(data: Snapshot, metadata: Mapping[str, Any]) -> None:
-        a, target = data.arrays, str(metadata.get("target", "z"))
-        scatter.name("redshift z" if target == "z" else target)
+        a = data.arrays
         scatter.show(a["z_true"], a["z_mean"], np.hypot(a["std_model"], a["std_noise"]))
 
     def show_features(data: Snapshot, metadata: Mapping[str, Any]) -> None:

@@ -15,7 +15,7 @@ from jaxtyping import Float
 from scant.kernels.hierarchical import ReplicaKernel, level, prior_variance
 from scant.models.replicated.data import Data
 from scant.models.replicated.exact import ReplicaGP
-from scant.models.replicated.hgp import SHARED, start
+from scant.models.replicated.hgp import OWN, SHARED, start
 from torch import Tensor
 
 SMOOTHED_AT = 24  # inputs at which the outputs are compared, to start a linear mixture from
@@ -86,6 +86,8 @@ class Mixing(IndexKernel):
 class LMC(ReplicaGP):
     """Outputs that are linear mixtures of Q functions: sum_q B_q k_q, B_q = A_q A_q' + diag."""
 
+    LABELS: tuple[str, ...] = ("output",)
+
     @classmethod
     def build(
         cls,
@@ -93,6 +95,7 @@ class LMC(ReplicaGP):
         generator: torch.Generator | None = None,
         *,
         kernel_shared: str = "matern32",
+        kernel_replica: str = "matern32",
         functions: int = 2,
         noise: str = "shared",
     ) -> LMC:
@@ -102,21 +105,28 @@ class LMC(ReplicaGP):
             data: Standardized.
             generator: Scatters the starting values; None: they are the usual ones.
             kernel_shared: k_q, one of `scant.kernels.hierarchical.SHAPES`.
+            kernel_replica: Of the samplings, where the model knows them.
             functions: Q, each with a matrix of rank 1 and variances of the outputs' own.
             noise: "shared", or "each output".
         """
         mixing = principal(data, functions).cpu()
         parts: list[Kernel] = []
         for q in range(functions):
-            curve: Any = level(kernel_shared, 1.0, float(start(1.0, generator))).base_kernel
-            curve.active_dims = torch.tensor([0])
+            curve = cls.curve(kernel_shared, kernel_replica, generator)
             mixture = Mixing(data.n_outputs, 1, active_dims=torch.tensor([1])).double()
             scatter = start(1.0, generator, data.n_outputs)
             with torch.no_grad():
                 mixture.covar_factor.copy_((mixing[:, q] * scatter).unsqueeze(1))
             mixture.var = torch.full((data.n_outputs,), 0.1 / functions, dtype=torch.float64)
             parts.append(mixture * curve)
-        return cls(AdditiveKernel(*parts), data, ("output",), noise)
+        return cls(AdditiveKernel(*parts), data, cls.LABELS, noise)
+
+    @classmethod
+    def curve(cls, shared: str, replica: str, generator: torch.Generator | None) -> Kernel:
+        """k_q, of unit variance, over the columns that it takes."""
+        kernel: Any = level(shared, 1.0, float(start(1.0, generator))).base_kernel
+        kernel.active_dims = torch.tensor([0])
+        return kernel
 
     def _mixture(self) -> Float[Tensor, "d d"]:
         """sum_q B_q."""
@@ -131,6 +141,34 @@ class LMC(ReplicaGP):
     @torch.no_grad()
     def outputs_covariance(self) -> Float[Tensor, "d d"]:
         return self._mixture()
+
+
+class HLMC(LMC):
+    """As LMC, but each function is a hierarchy: of the samplings about what they share.
+
+    sum_q B_q (k_q + [same sampling] k'_q): the covariance of HMOGP-LV (Ma 2023, 5.12-5.14) with
+    matrices of any sign in place of k_H, and exact.
+    """
+
+    LABELS = ("output", "sampling")
+
+    @classmethod
+    def curve(cls, shared: str, replica: str, generator: torch.Generator | None) -> Kernel:
+        levels = [
+            level(shape, float(start(value, generator)), float(start(1.0, generator)))
+            for shape, value in ((shared, SHARED), (replica, OWN))
+        ]
+        return ReplicaKernel(*levels, active_dims=(0, 2))
+
+    def _variances(self) -> tuple[Float[Tensor, " _"], Float[Tensor, " _"]]:
+        parts = [(B.covar_matrix.to_dense().diagonal(), k.levels) for B, k in self._parts()]
+        return tuple(  # type: ignore[return-value]
+            torch.stack([b * prior_variance(levels[i]) for b, levels in parts]).sum(0)
+            for i in range(2)
+        )
+
+    def _parts(self) -> Any:
+        return [p.kernels for p in self.kernel.kernels]
 
 
 def principal(data: Data, count: int) -> Float[Tensor, "d q"]:

@@ -95,7 +95,8 @@ class ReplicaGP(GP):
         kernel: Of rows that `labels` says. Where each output is regressed by itself, it is a batch
             of one an output.
         data: Standardized (`Scale`).
-        labels: Columns that the kernel takes after x: of "output" and "replica", in this order.
+        labels: Columns that the kernel takes after x: of "output" and then "replica" or
+            "sampling", which is the same for all outputs.
         together: Regress all outputs together; by default where the kernel takes their labels.
         noise: One variance of noise for all outputs, or "each output" its own, as they have in any
             case where they are regressed by themselves.
@@ -130,7 +131,7 @@ class ReplicaGP(GP):
         """Take up rows, and what is computed of them once."""
         self.data = data
         outputs = not self.together or "output" in self.labels or len(self.log_noise) > 1
-        self.merged = merge(data, outputs, "replica" in self.labels)
+        self.merged = merge(data, outputs, bool({"replica", "sampling"} & {*self.labels}))
         self.packed = self._pack(self.merged.output)
 
     def on(self, data: Data) -> ReplicaGP:
@@ -164,6 +165,8 @@ class ReplicaGP(GP):
     ) -> Float[Tensor, "n c"]:
         """Rows as the kernel takes them."""
         labels = {"output": output, "replica": replica}
+        if "sampling" in self.labels:
+            labels["sampling"] = self.data.sampling(output, replica)
         return torch.stack([x, *(labels[name].to(x) for name in self.labels)], dim=1)
 
     def observed(self) -> tuple[Float[Tensor, "b m c"], Float[Tensor, "b m"], Float[Tensor, "b m"]]:

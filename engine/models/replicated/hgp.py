@@ -221,7 +221,7 @@ class DHGP(ReplicaGP):
     def outputs_covariance(self) -> Float[Tensor, "d d"]:
         """Prior covariance of the outputs' own curves e_d at one x."""
         top, middle = (float(prior_variance(level)) for level in self.kernel.levels[:2])
-        return top + middle * torch.eye(self.outputs, dtype=torch.float64)
+        return top + middle * torch.eye(self.outputs).to(next(self.parameters()))
 
 
 def _gather(

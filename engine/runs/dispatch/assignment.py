@@ -62,9 +62,9 @@ class Assigner:
             except (BadInput, NotFound) as error:
                 await care.finish(live, State.FAILED, str(error))
             except StoreTrouble:
-                log.info("run %s is not begun, the server being closed", live.id)
+                log.info("run %s is not started: the server is closing", live.id)
             except Exception:
-                log.exception("run %s could not be begun", live.id)
+                log.exception("run %s could not be started", live.id)
                 await care.finish(live, State.FAILED, "The run could not be sent to a worker.")
 
     async def _rest_unbegun(self, live: ActiveRun) -> None:

@@ -77,7 +77,7 @@ class Dispatcher:
                 try:
                     await care.interrupt(live)
                 except StoreTrouble as error:
-                    log.error("that run %s was interrupted is not stored: %s", live.id, error)
+                    log.error("the interruption of run %s was not stored: %s", live.id, error)
         await care.client.close()
         await care.journal.writer.close(patience)
 
@@ -92,7 +92,7 @@ class Dispatcher:
                 await self._places.announce()
                 await self._purge()
             except Exception:
-                log.exception("the run service stumbled")
+                log.exception("unexpected error in the run service")
                 await asyncio.sleep(TICK_SECONDS)
 
     async def _purge(self) -> None:

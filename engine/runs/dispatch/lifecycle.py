@@ -93,7 +93,7 @@ class Lifecycle:
 
     async def release(self, live: ActiveRun) -> None:
         """Let go of a run that another server has in its care by now."""
-        log.warning("run %s was taken over by another server", live.id)
+        log.warning("run %s was acquired by another server", live.id)
         self.queue.remove(live.id)
         worker, attempt = live.worker, live.attempt
         if live.assigned:

@@ -67,13 +67,13 @@ class Listener:
                 self._abandon(word)
             return
         if isinstance(word, Ended):
-            self.lose(live, word.error or "its task ended without a word")
+            self.lose(live, word.error or "its task ended without a last message")
             return
         if live.worker not in (None, word.worker):
             # When a worker dies, a cluster that is not ours gives its task to another, which begins
             # where the first began: not where it was.
             self._abandon(word)
-            self.lose(live, "Dask had given its task to another")
+            self.lose(live, "Dask had assigned its task to another")
             return
         live.heard = time.monotonic()
         result = live.worker is None
@@ -111,9 +111,9 @@ class Listener:
             except TakenOver:
                 await self._care.release(live)
             except StoreTrouble:
-                log.info("what run %s said last is not stored, the server being closed", live.id)
+                log.info("the last events of run %s are not stored: the server is closing", live.id)
             except Exception:
-                log.exception("what run %s said could not be put down", live.id)
+                log.exception("events of run %s could not be stored", live.id)
             finally:
                 live.draining = False
 

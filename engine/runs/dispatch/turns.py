@@ -61,9 +61,7 @@ class Turns:
         try:
             task.result()
         except TakenOver:
-            raise Unavailable(
-                "Another server has the run in its care by now; try again in a second."
-            ) from None
+            raise Unavailable("Another server runs it now; try again in a second.") from None
 
 
 def _log_failure(run: str, task: asyncio.Task[None]) -> None:

@@ -57,7 +57,7 @@ def work(job: str, table: bytes | None, checkpoint: bytes | None) -> None:
         outbox.put(Finished(State.FAILED, str(error)))
     except Exception as error:
         log.exception("run %s failed", order["run"])
-        reason = f"The run broke off with an error: {type(error).__name__}: {error}"
+        reason = f"The run failed with an error: {type(error).__name__}: {error}"
         if ran_out(error):
             reason = out_of_memory(place.memory)
             place.studies.clear()  # room for the next

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from scant.studies.aggregation.settings import (
     MOST_EXACT,
+    MOST_KNOWN,
     MOST_LATENT,
+    MOST_LEARNED,
     TRIED,
     AggregationSettings,
 )
@@ -105,13 +107,16 @@ def estimate(
     step = functions * sparse_step(n, m, dimensions)
     sparse = 0.8 + steps * step, 490e6 + 60 * n * m * dimensions * functions
     kernels = len(TRIED) if s.kernel == AUTO else 1
-    small = n <= MOST_EXACT and s.kernel in (AUTO, "eq") and not (s.batch_size or s.likelihoods)
+    most = MOST_KNOWN if s.kernel == AUTO else MOST_EXACT
+    small = n <= most and s.kernel in (AUTO, "eq") and not (s.batch_size or s.likelihoods)
     if s.inference != "exact" and not (
         s.inference == "auto" and small and s.likelihood in ("auto", "gaussian")
     ):
         return sparse
+    held = 490e6 + 96.0 * n**2
+    n = MOST_LEARNED if n > MOST_EXACT and s.kernel == AUTO else n
     each = 0.002 + functions * 2.5e-8 * n**2 + 4.5e-11 * n**3
-    exact = 0.8 + 1.3 * kernels * (14 + 1.2 * min(s.max_steps, 35)) * each, 490e6 + 96.0 * n**2
+    exact = 0.8 + 1.3 * kernels * (14 + 1.2 * min(s.max_steps, 35)) * each, held
     if s.inference == "exact" or s.likelihood == "gaussian":
         return exact
     return max(sparse[0], exact[0]), max(sparse[1], exact[1])

@@ -130,6 +130,9 @@ ENTRY = Entry(
         "ignores y_err, and an average over a large box counts as one observation.",
         "A count's rate is the exponential of an average, not the average of an exponential.",
         "The mean of each task is constant; predictions return to it far from the data.",
+        "On ten draws of the demonstration (data seeds 0 to 9), SMSE was 0.0036 to 0.0124, "
+        "median 0.0063, and SNLP -2.80 to -2.22, median -2.56; the recorded draw is the hardest"
+        " of the ten.",
     ),
     objective="ELBO (nats a row)",
     score="ELBO of all rows (nats a row)",

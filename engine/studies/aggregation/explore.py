@@ -28,7 +28,7 @@ def answer(fitted: FittedMTGPA, question: str, query: dict[str, Any]) -> dict[st
         return curve(fitted)
     if question == "retrain":
         return retrain(fitted, query)
-    raise BadInput(f"Nothing is known of {question!r}; ask {', '.join(ENTRY.explore)}.")
+    raise BadInput(f"There is no question {question!r}; there are {', '.join(ENTRY.explore)}.")
 
 
 def box(fitted: FittedMTGPA, query: dict[str, Any]) -> dict[str, np.ndarray]:

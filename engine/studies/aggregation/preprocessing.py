@@ -12,7 +12,13 @@ from jaxtyping import Bool, Float, Int
 from scant.errors import BadInput
 from scant.kernels.box_average.support import boxes
 from scant.models.mtgpa.prior import Data
-from scant.studies.aggregation.settings import MOST_EXACT, MOST_LATENT, AggregationSettings
+from scant.studies.aggregation.settings import (
+    MOST_EXACT,
+    MOST_KNOWN,
+    MOST_LATENT,
+    MOST_LEARNED,
+    AggregationSettings,
+)
 from scant.studies.aggregation.table import Supports, check_values, of
 from scant.studies.auto import AUTO
 from scant.studies.predicted_table import words
@@ -23,6 +29,7 @@ from torch import Tensor
 MOST_CELLS = {1: 700, 2: 3000}  # cells of a picture; wider ones where there would be more
 COUNTS = (5, 10, 20, 50, 100, 200, 500)  # fine rows on the curve of errors
 LEAST_TEST = 2  # rows that can be scored
+MOST_COUNTED = 100.0  # mean of counts; noise of larger ones is mostly not that of counting
 MOST_SHOWN = 1500  # observations that travel to the page
 
 
@@ -117,7 +124,8 @@ def likelihoods(settings: AggregationSettings, observed: Supports, name: str) ->
         elif whole and y.max() <= 1:
             chosen[task] = "bernoulli"
         else:
-            chosen[task] = "poisson" if whole else "gaussian"
+            few = whole and y.mean() <= MOST_COUNTED
+            chosen[task] = "poisson" if few else "gaussian"
     check_values(observed, chosen, name=name)
     return [chosen[task] for task in observed.tasks]
 
@@ -148,8 +156,21 @@ def exact(settings: AggregationSettings, kinds: list[str], rows: int, points: bo
             f"points alone) and all rows at once; here it meets {met[0]}. Choose auto or "
             "variational."
         )
-    quick = rows <= MOST_EXACT and not met
+    quick = rows <= (MOST_KNOWN if settings.kernel == AUTO else MOST_EXACT) and not met
     return settings.inference == "exact" or (settings.inference == "auto" and quick)
+
+
+def learned(s: AggregationSettings, data: Data) -> Data:
+    """The rows that an exact model's hyperparameters are learned from: all, or some of each task.
+
+    Where the kernel is `auto`; with one that was chosen all are taken.
+    """
+    n = len(data.y)
+    if s.kernel != AUTO or n <= MOST_EXACT:
+        return data
+    order = torch.as_tensor(np.random.default_rng(s.seed).permutation(n)).to(data.task.device)
+    parts = [order[data.task[order] == t] for t in data.task.unique()]
+    return data.at(torch.cat([p[: -(-len(p) * MOST_LEARNED // n)] for p in parts]).sort().values)
 
 
 def named(text: str, observed: Supports) -> dict[str, str]:

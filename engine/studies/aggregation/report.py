@@ -16,6 +16,7 @@ from scant.studies.aggregation.fitted import FittedMTGPA, TrainingData
 
 BASELINE_ROWS = 800  # exact inference costs their cube; with more rows baselines are left out
 FIT_STEPS = 40
+LEAST_SCORED = 2 * space.LEAST_TEST  # rows of a task, of which some are held out
 SHOWN = 2000  # test rows that travel to the page
 CHECKED = 2000  # training rows of the aggregate check
 NAMES = {
@@ -35,10 +36,7 @@ def write_report(fitted: FittedMTGPA, train: TrainingData) -> Report:
         result, arrays = on_test_rows(fitted, train, number, test, y, reference)
         rows += result
     else:
-        notes.append(
-            "No row is held out, so there is nothing to score; mark some rows 'test' in a column "
-            "'split', and they are kept out of training."
-        )
+        notes.append(nothing_held_out(fitted.scarce, int((train.observed.task == number).sum())))
     check = agreement(fitted, train.data)
     held = float(check[4].mean())
     rows.append(Metric("this run", "observed averages inside their 95% interval", 100 * held))
@@ -51,6 +49,19 @@ def write_report(fitted: FittedMTGPA, train: TrainingData) -> Report:
         arrays.setdefault(name, empty)
     arrays.setdefault("coverage", np.empty((2, 0)))
     return Report(tuple(rows), {**fitted.snapshot(), **arrays, "check": check}, tuple(notes))
+
+
+def nothing_held_out(task: str, rows: int) -> str:
+    """Why there are no scores of a task that has so many rows, and what to do."""
+    if rows < LEAST_SCORED:
+        return (
+            f"Task {task!r} has {rows} {'row' if rows == 1 else 'rows'}, all of which are learned "
+            f"from, so there is nothing to score; from {LEAST_SCORED} rows on, some are held out."
+        )
+    return (
+        "No row is held out, so there is nothing to score; mark some rows 'test' in a column "
+        "'split', and they are kept out of training."
+    )
 
 
 def on_test_rows(

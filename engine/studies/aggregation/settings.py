@@ -9,6 +9,8 @@ from scant.studies.auto import AUTO, AutoInteger
 from scant.studies.split import SplitSettings
 
 MOST_EXACT = 1500  # rows, whose exact posterior costs no more than a sparse one
+MOST_KNOWN = 4000  # rows of an exact posterior whose hyperparameters are those of fewer
+MOST_LEARNED = 1000  # rows that these are learned from
 KERNELS = ["eq", "matern12", "matern32", "matern52"]
 TRIED = ("eq", "matern52", "matern32", "matern12")  # the smoothest first, where all is points
 MOST_LATENT = 8  # functions that many tasks share, where nobody says how many
@@ -50,8 +52,9 @@ class AggregationSettings(SplitSettings):
     )
     likelihood = param.Selector(
         objects=[AUTO, "gaussian", "heteroscedastic", "poisson", "bernoulli"],
-        doc="Distribution of the observations. auto: Poisson for counts, Bernoulli for 0 and 1, "
-        "else Gaussian. heteroscedastic: a second function models the noise over the inputs.",
+        doc="Distribution of the observations. auto: Poisson for counts of mean 100 at most, "
+        "Bernoulli for 0 and 1, else Gaussian. heteroscedastic: a second function models the noise "
+        "over the inputs.",
     )
     likelihoods = param.String(
         "",
@@ -95,7 +98,8 @@ class AggregationSettings(SplitSettings):
         objects=[AUTO, "variational", "exact"],
         doc="variational: inducing points, for any likelihood and number of rows. exact: Gaussian "
         "likelihoods and kernel eq only; the cost grows as the cube of the rows. auto: exact where "
-        "it can be, up to 1,500 rows and without a batch size.",
+        "it can be, up to 1,500 rows and without a batch size; with kernel auto up to 4,000 rows, "
+        "hyperparameters being learned from 1,000 of them.",
     )
     n_inducing = AutoInteger(
         AUTO,

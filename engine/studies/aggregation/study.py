@@ -7,7 +7,6 @@ picture, the aggregate check, and single-task and centroid baselines on the same
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -32,7 +31,7 @@ from scant.studies.aggregation.report import write_report
 from scant.studies.aggregation.settings import TRIED, AggregationSettings
 from scant.studies.aggregation.table import Supports, of
 from scant.studies.aggregation.thinning import scarce_places
-from scant.studies.auto import AUTO, CHOSEN, listed, read
+from scant.studies.auto import AUTO, CHOSEN
 from scant.studies.learned_region import LearnedRegion
 from scant.studies.predicted_table import checked, with_columns
 from scant.studies.protocol import Tensors, part, required, roles
@@ -80,6 +79,7 @@ class Study(TrainedStudy):
         self.data = space.data_of(self.observed, self.rows, tasks, self.scale, device)
         points = not self.observed.width[self.rows].any()
         self.exact = space.exact(settings, self.kinds, len(self.data.y), points)
+        self.learned = space.learned(settings, self.data) if self.exact else self.data
         self.kernels = TRIED if self.exact and points else TRIED[:1]
         if settings.kernel != AUTO or len(self.kernels) == 1:
             kernel = self.kernels[0] if settings.kernel == AUTO else settings.kernel
@@ -92,7 +92,11 @@ class Study(TrainedStudy):
             )
             # Less than a nat in so many steps of L-BFGS says nothing of the hyperparameters.
             self.patience = min(self.patience, EXACT_PATIENCE)
-            self.tolerance = 1 / len(self.data.y)
+            self.tolerance = 1 / len(self.learned.y)
+            if len(self.learned.y) < len(self.data.y):
+                self.notes.append(
+                    f"Hyperparameters are learned from {len(self.learned.y):,} of these rows."
+                )
 
     def _choose_kernel(self, kernel: str, why: str) -> None:
         self.kernels = (kernel,)
@@ -123,7 +127,7 @@ class Study(TrainedStudy):
     def start_restart(self, restart: int, stage: int, best: Tensors | None) -> None:
         kernel = self.kernels[restart]  # each a restart, from the same draws
         self._begin(self.settings, kernel, restart_generator(self.settings.seed, 0), best)
-        self.bound, self.n_rows = float("nan"), len(self.data.y)
+        self.bound, self.n_rows = float("nan"), len(self.learned.y)
         if best is not None:
             self._take(best)
 
@@ -145,7 +149,7 @@ class Study(TrainedStudy):
         dimensions = len(self.observed.dims)
         if self.exact:
             self.model = (
-                ExactGP.build(self.data, len(self.kinds), dimensions, generator, **prior)
+                ExactGP.build(self.learned, len(self.kinds), dimensions, generator, **prior)
                 if best is None
                 else self._restored(best, kernel).to(self.device)
             )
@@ -196,9 +200,9 @@ class Study(TrainedStudy):
             of_each = ", ".join(f"{k} {v:.3f}" for k, v in zip(self.kernels, scores))
             self._choose_kernel(self.kernels[place], f"log evidence a row: {of_each}")
         self.start_restart(0, 0, restarts[place][1])
-        report = write_report(self.posterior, self.train)
-        chosen = listed({k: c for k, c in read(self.metadata).items() if k == "kernel"})
-        return replace(report, notes=(*filter(None, [chosen]), *report.notes))
+        if isinstance(self.model, ExactGP) and len(self.learned.y) < len(self.data.y):
+            self.model = ExactGP(self.model.likelihoods, self.model.prior, self.data)
+        return write_report(self.posterior, self.train)
 
     @property
     def train(self) -> TrainingData:

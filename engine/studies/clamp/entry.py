@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import param
 from scant.errors import BadInput
+from scant.studies.auto import AUTO, AutoInteger
 from scant.studies.base import ArraySpec, Citation, Counts, Entry, Settings, Source, array_specs
+from scant.studies.clamp.capacity import COMPONENTS, capacity
 from scant.studies.clamp.table import TABLE
 from scant.studies.predicted_columns import of_classes
 
+FIXED = {"n_components": COMPONENTS}  # what presets begin from
 EXPERTS = ["simulated", "you"]
 ACQUISITIONS = ["band", "least confident", "entropy", "BALD", "random"]
 DIVERSITY = ["distance", "determinant", "none"]
@@ -82,11 +85,12 @@ class ClampSettings(Settings):
         doc="Inputs of the classifier. auto: the table's numeric columns if there are any, else "
         "color, HOG and LBP of the images.",
     )
-    n_components = param.Integer(
-        20,
+    n_components = AutoInteger(
+        AUTO,
         bounds=(1, 500),
         label="Principal components",
-        doc="Principal components of the features, fitted to the whole pool.",
+        doc="Principal components of the features, fitted to the whole pool; auto: all of few "
+        "columns, 20 of many or of images.",
     )
     link = param.Selector(
         default="logistic",
@@ -235,7 +239,7 @@ ENTRY = Entry(
             reason (k) [words] why each is asked about
             p (n) [probability] of every row
             evidence (1) [nats] log evidence of the labels; NaN without any
-            f1 (1) [1] on the held-out patches; of the labels themselves by cross-validation where
+            f1 (1) [1] on the held-out patches; of the training labels by cross-validation where
                 none is held out; NaN where neither can be
             precision (1) [1] likewise
             recall (1) [1] likewise
@@ -263,11 +267,11 @@ ENTRY = Entry(
         """),
     },
     presets={
-        "demo": {},
-        "quick": {"budget": 130, "repeats": 2, "baselines": False},
-        "as published": {"start": 126, "budget": 433, "batch_size": 30, "diverse": "none"},
-        "one in twenty": {"imbalance": 20.0, "start": 60, "budget": 300},
-        "you label": {"expert": "you"},
+        "demo": FIXED,
+        "quick": FIXED | {"budget": 130, "repeats": 2, "baselines": False},
+        "as published": FIXED | {"start": 126, "budget": 433, "batch_size": 30, "diverse": "none"},
+        "one in twenty": FIXED | {"imbalance": 20.0, "start": 60, "budget": 300},
+        "you label": FIXED | {"expert": "you"},
     },
     citations=(
         Citation(
@@ -298,8 +302,11 @@ ENTRY = Entry(
         "it, the amplitude diverges when a few labels are separable.",
         "Laplace's approximation is cubic in the number of labels: a thousand are fast, five "
         "thousand are not.",
+        "On ten draws of the demonstration (data seeds 0 to 9), F1 of the patches was 0.43 to "
+        "0.74, median 0.65, with 80 to 200 labels; the recorded draw has 0.63 with 190.",
     ),
     objective="log marginal likelihood (nats a label)",
     score="F1 of the validation patches (0 to 1)",
     estimate=estimate,
+    capacity=capacity,
 )

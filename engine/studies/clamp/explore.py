@@ -53,7 +53,8 @@ def answer(fitted: FittedClamp, question: str, query: dict[str, Any]) -> dict[st
     if question == "model":
         return model(fitted, query)
     raise BadInput(
-        f"Nothing is known of {question!r}; ask for ask, model, patch, patches or picture."
+        f"There is no question {question!r}; there are 'ask', 'model', 'patch', 'patches' and "
+        "'picture'."
     )
 
 

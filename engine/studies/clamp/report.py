@@ -113,8 +113,8 @@ def compare(
         [np.concatenate([c, np.repeat(c.mean(0)[None], most - len(c), 0)]) for c in curves]
     )
     message = (
-        f"Between {counts[0]:,} and {counts[-1]:,} labels, F1 is {gained:+.3f} on average where "
-        "patches are asked actively in place of at random."
+        f"Between {counts[0]:,} and {counts[-1]:,} labels, active sampling changes F1 by "
+        f"{gained:+.3f} on average, compared with random sampling."
     )
     return metrics, padded, [message] if len(counts) > 1 else []
 

@@ -16,7 +16,7 @@ from PIL import Image
 from scant.errors import BadInput
 from scant.reproduce.runner import Runs, Score
 from scant.studies.clamp import simulate
-from scant.studies.clamp.entry import COMPARED, ClampSettings
+from scant.studies.clamp.entry import COMPARED, FIXED, ClampSettings
 from scant.studies.clamp.report import PUBLISHED, SCORES, area, compare
 from scant.studies.clamp.table import TABLE
 from scant.studies.protocol import study_class
@@ -103,7 +103,7 @@ def session(
         table: Patches.
         values: Settings; one session a seed.
     """
-    settings = ClampSettings.parse(values)
+    settings = ClampSettings.parse(FIXED | values)
     assert isinstance(settings, ClampSettings)
     study = kind(settings, read_frame(table, TABLE).frame, torch.device("cpu"))
     study.start_restart(0, 0, None)

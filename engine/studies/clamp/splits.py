@@ -237,12 +237,12 @@ def notes(settings: ClampSettings, rows: Rows, table_rows: int) -> list[str]:
         )
     if not pool.pictures and len(rows.scored):
         messages.append(
-            "The table names no pictures, so patches are held out one by one; those of one picture "
-            "may stand on both sides, and scores flatter."
+            "The table names no pictures, so patches are held out one by one; patches of one "
+            "picture can be training and test rows, which makes the scores too good."
         )
     if not len(rows.scored):
         messages.append(
-            "No labeled patch is held out, so that scores are of the labels themselves."
+            "No labeled patch is held out, so the scores are those of the training labels."
         )
     kept = rows.scaling.share[: rows.x.shape[1]].sum()
     messages.append(

@@ -34,7 +34,7 @@ def answer(fitted: FittedReplicas, question: str, query: dict[str, Any]) -> dict
     if question == "new":
         result = fitted.new(fitted.output(str(query.get("output", ""))))
         return {"grid": fitted.grid, **dict(zip(CURVE, result))}
-    raise BadInput(f"Nothing is known of {question!r}; ask 'curves', 'hide' or 'new'.")
+    raise BadInput(f"There is no question {question!r}; there are 'curves', 'hide' and 'new'.")
 
 
 def curves(fitted: FittedReplicas, query: dict[str, Any]) -> dict[str, np.ndarray]:

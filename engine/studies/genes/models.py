@@ -7,7 +7,7 @@ from copy import deepcopy
 
 import torch
 from scant.errors import BadInput
-from scant.models.replicated.baselines import LMC, Independent, Pooled
+from scant.models.replicated.baselines import HLMC, LMC, Independent, Pooled
 from scant.models.replicated.data import Data
 from scant.models.replicated.exact import ReplicaGP, merge
 from scant.models.replicated.hgp import DHGP, HGP, HGPInd
@@ -15,16 +15,19 @@ from scant.models.replicated.hmogp_lv.lvmogp import LVMOGP
 from scant.models.replicated.hmogp_lv.model import HMOGPLV
 from scant.models.replicated.hmogp_lv.posterior import Dense
 from scant.models.replicated.hmogp_lv.training import HMOGPLVTrainer
+from scant.models.replicated.stack import Stack
 from scant.models.replicated.training import ReplicaTrainer
 from scant.optim.trainer import Trainer
 from scant.studies.genes.settings import MOST_EXACT as MOST_ROWS
 from scant.studies.genes.settings import GenesSettings
 
-Model = ReplicaGP | HMOGPLV
-EXACT = ("dhgp", "hgp", "lmc", "independent", "pooled")
+Model = ReplicaGP | HMOGPLV | Stack
+EXACT = ("dhgp", "hgp", "lmc", "hlmc", "independent", "pooled")
 
 
-def build(name: str, data: Data, s: GenesSettings, generator: torch.Generator) -> Model:
+def build(
+    name: str, data: Data, s: GenesSettings, generator: torch.Generator
+) -> ReplicaGP | HMOGPLV:
     """A model at its starting values.
 
     Args:
@@ -40,6 +43,8 @@ def build(name: str, data: Data, s: GenesSettings, generator: torch.Generator) -
         return HGP.build(data, generator, **both)
     if name == "hgp-ind":
         return HGPInd.build(data, generator, inducing_inputs=s.n_inducing_inputs, **both)
+    if name == "hlmc":
+        return HLMC.build(data, generator, functions=s.n_latent_dims, noise=s.noise, **both)
     if name == "lmc":
         return LMC.build(data, generator, functions=s.n_latent_dims, noise=s.noise, **shared)
     if name == "independent":
@@ -59,7 +64,9 @@ def build(name: str, data: Data, s: GenesSettings, generator: torch.Generator) -
     )
 
 
-def trainer(model: Model, data: Data, s: GenesSettings, generator: torch.Generator) -> Trainer:
+def trainer(
+    model: ReplicaGP | HMOGPLV, data: Data, s: GenesSettings, generator: torch.Generator
+) -> Trainer:
     """What trains a model as the settings say, or as near to it as the model allows."""
     if isinstance(model, ReplicaGP):
         scheme = "lbfgs" if s.optimizer == "lbfgs" else "adam"
@@ -90,6 +97,8 @@ def size(name: str, data: Data) -> float:
         return len(merge(data, outputs=False, replicas=False).y)
     if name == "lmc":
         return places
+    if name == "hlmc":
+        return rows
     if name == "dhgp":
         return max(min(rows, places), rows / 2)
     largest = int(torch.bincount(data.output).max())
@@ -121,7 +130,9 @@ def check(s: GenesSettings, data: Data) -> list[str]:
     return notes
 
 
-def fitted(name: str, data: Data, s: GenesSettings, steps: int) -> tuple[Model, float]:
+def fitted(
+    name: str, data: Data, s: GenesSettings, steps: int
+) -> tuple[ReplicaGP | HMOGPLV, float]:
     """A model trained by L-BFGS for at most so many steps, and its bound, nats a row."""
     settings = GenesSettings.parse({**s.values(), "optimizer": "lbfgs", "batch_size": 0})
     assert isinstance(settings, GenesSettings)
@@ -152,6 +163,9 @@ def without(
         exact = deepcopy(model).on(data)
         improve(ReplicaTrainer(exact), steps)
         return exact
+    if isinstance(model, Stack):
+        members = [without(m, data, s, generator, steps) for m in model.members]
+        return Stack(members, model.weights)
     other = deepcopy(model)
     other.condition(data)
     if isinstance(other.posterior, Dense):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -13,16 +14,21 @@ from scant.studies.genes import preprocessing as rows
 from scant.studies.genes.fitted import FittedReplicas
 from scant.studies.genes.settings import MODELS
 from scant.studies.genes.table import Replicas
+from scant.tables.column_matching import listed
 
 FIT_STEPS = 80
+FEW = 2  # rows of an output, which may all be learned from
 EVIDENCE = "bound or log evidence (nats a row)"
 
 
-def write_report(fitted: FittedReplicas, score: float) -> Report:
+def write_report(
+    fitted: FittedReplicas, score: float, known: Mapping[str, tuple[models.Model, float]]
+) -> Report:
     """Metrics of the held-out rows and curves of the first shown output, by every model.
 
     Args:
         score: What training came to, in nats a row.
+        known: Of the other models those that are trained already, with what they came to.
     """
     snapshot, first = fitted.snapshot(), fitted.shown[:1]
     observed, test = fitted.observed, fitted.test
@@ -38,17 +44,21 @@ def write_report(fitted: FittedReplicas, score: float) -> Report:
             "No row is held out, so there is nothing to score; hide a replica, choose a split, or "
             "mark rows with 1 in a column 'test'."
         )
+    notes += unscored(observed, test)
     curves = []
     for name, label in MODELS.items() if fitted.settings.baselines else ():
         if name == fitted.settings.model:
             continue
-        if name in models.EXACT and models.size(name, fitted.data) > models.MOST_ROWS:
+        if name in known:
+            model, bound = known[name]
+        elif name in models.EXACT and models.size(name, fitted.data) > models.MOST_ROWS:
             notes.append(
                 f"{label} is left out of the comparison: it is exact, and {len(fitted.data.y):,} "
                 "rows are too many for it."
             )
             continue
-        model, bound = models.fitted(name, fitted.data, fitted.settings, FIT_STEPS)
+        else:
+            model, bound = models.fitted(name, fitted.data, fitted.settings, FIT_STEPS)
         other = replace(fitted, model=model)
         metrics += scores(observed, test, other.on_test_rows(), label, "baseline")
         metrics.append(Metric(label, EVIDENCE, bound, source="baseline"))
@@ -69,6 +79,22 @@ def write_report(fitted: FittedReplicas, score: float) -> Report:
 
 def _padded(values: Float[np.ndarray, "r g"], count: int) -> Float[np.ndarray, "c g"]:
     return np.pad(values, ((0, count - len(values)), (0, 0)), constant_values=np.nan)
+
+
+def unscored(observed: Replicas, test: Bool[np.ndarray, " n"]) -> list[str]:
+    """Which outputs have too few rows for one to be held out; nothing where none is at all."""
+    known = np.isfinite(observed.y)
+    few = [
+        name
+        for d, name in enumerate(observed.outputs)
+        if known[observed.output == d].sum() <= FEW and not test[observed.output == d].any()
+    ]
+    if not few or not test.any():
+        return []
+    return [
+        f"{listed(few)} {'is' if len(few) == 1 else 'are'} not scored: of {FEW} rows or fewer none "
+        "is held out."
+    ]
 
 
 def scores(

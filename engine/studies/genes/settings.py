@@ -21,6 +21,7 @@ MODELS = {
     "independent": "independent GPs",
     "pooled": "pooled GP",
 }
+OTHERS = {"stack": "stack of models", "hlmc": "hierarchical LMC"}  # not of the publication
 # What the settings that are `auto` were before; demonstrations keep it.
 FIXED: dict[str, Any] = {
     "model": "hmogp-lv",
@@ -43,10 +44,12 @@ class GenesSettings(SplitSettings):
     essential = ("model", "hidden", "keep", "split", "n_inducing_inputs", "max_steps")
 
     model = param.Selector(
-        objects=[AUTO, *MODELS],
-        doc="HMOGP-LV (auto), or a model to compare it with: lvmogp ignores replicas; dhgp and hgp "
+        objects=[AUTO, *MODELS, *OTHERS],
+        doc="HMOGP-LV, or a model to compare it with: lvmogp ignores replicas; dhgp and hgp "
         "are exact, hgp-ind is sparse; lmc mixes functions linearly; independent and pooled are "
-        "plain GPs, one per output or one for everything.",
+        "plain GPs, one per output or one for everything; hlmc is lmc with replicas. stack: "
+        "several, weighted by how well they predict rows held out from them; auto: that, or "
+        "hmogp-lv alone of many rows.",
     )
     hidden = param.String(
         "",

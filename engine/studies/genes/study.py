@@ -6,6 +6,7 @@ all of them, curves of every replica for the picture, and the other models on th
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -14,10 +15,11 @@ import pandas as pd
 import torch
 from scant.events import Report
 from scant.models.replicated.data import Data, Scale
+from scant.models.replicated.stack import Stack
 from scant.random import restart_generator
 from scant.rivals.comparison import Comparison
 from scant.studies import intervals
-from scant.studies.genes import models
+from scant.studies.genes import models, stacking
 from scant.studies.genes import preprocessing as rows
 from scant.studies.genes.explore import answer
 from scant.studies.genes.fitted import FittedReplicas
@@ -31,6 +33,8 @@ from scant.studies.protocol import Tensors, arrays, part, required, roles
 from scant.studies.split import groups
 from scant.studies.trained import WHOLE_EVERY, TrainedStudy
 from scant.tables.column_matching import listed
+
+STACK_PATIENCE = 6  # steps; the setting's are of Adam and natural gradients
 
 
 class Study(TrainedStudy):
@@ -73,11 +77,15 @@ class Study(TrainedStudy):
         raw = rows.data_of(observed, train, self.replicas, device)
         self.scale = Scale.of(raw)
         self.data: Data = self.scale.standardize(raw)
+        self.members = stacking.members(settings, self.data.n_outputs, len(self.data.y))
+        self.restarts = len(self.members)
+        if settings.model == "stack":  # L-BFGS, whose steps are far
+            self.patience = min(self.patience, STACK_PATIENCE)
 
     # --- training -------------------------------------------------------------------------------
 
     def start_restart(self, restart: int, stage: int, best: Tensors | None) -> None:
-        s = self.settings
+        s = self.members[restart]
         self.generator = restart_generator(s.seed, restart)
         self.model = models.build(s.model, self.data, s, self.generator)
         self.trainer = models.trainer(self.model, self.data, s, self.generator)
@@ -91,6 +99,7 @@ class Study(TrainedStudy):
             return elbo
         if self.trainer.steps % WHOLE_EVERY != 1:
             return self.bound
+        assert not isinstance(self.model, Stack), "a stack is made of models that are trained"
         with torch.no_grad():
             return float(self.model.elbo()) / self.n_rows
 
@@ -100,8 +109,21 @@ class Study(TrainedStudy):
     # --- afterwards -----------------------------------------------------------------------------
 
     def finalize(self, restarts: list[tuple[float, Tensors]]) -> Report:
-        score = self._start_from_best(restarts)
-        return write_report(self.posterior, score)
+        if self.settings.model != "stack":
+            return write_report(self.posterior, self._start_from_best(restarts), {})
+        scores, trained = [score for score, _ in restarts], []
+        for restart, (_, best) in enumerate(restarts):  # fewer than planned, where time was short
+            self.start_restart(restart, 0, best)
+            trained.append(self.model)
+        self.model = stack = stacking.stacked(self.posterior, trained)
+        weights = stack.weights
+        names = [stacking.called(s) for s in self.members]
+        self.metadata["stack"] = weights.tolist()
+        known = {s.model: (m, v) for s, m, v in zip(self.members, trained, scores)}
+        report = write_report(self.posterior, float(weights @ weights.new_tensor(scores)), known)
+        told = stacking.shares(weights, names)
+        note = f"Weights in the stack, from rows held out once more: {told}."
+        return replace(report, notes=(note, *report.notes))
 
     def comparison(self, report: Report) -> Comparison | None:
         """The problem as a matrix (see `comparison.py` beside this file)."""
@@ -132,8 +154,14 @@ class Study(TrainedStudy):
         outputs, replicas = study.metadata["outputs"], study.metadata["replicas"]
         observed = Replicas(outputs, replicas, meta["samples"], **kept, test=test)
         study._set_data(settings, observed, train, test, device)
-        own = part(tensors, "model.")
-        study.start_restart(0, 0, own)
+        weights = meta["words"].get("stack", [])
+        members = []
+        for restart in range(max(1, len(weights))):
+            study.start_restart(restart, 0, None)
+            members.append(study.model)
+        if weights:
+            study.model = Stack(members, weights).to(device)
+        study._take(part(tensors, "model."))
         return study
 
     # --- questions ------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -10,11 +11,12 @@ import torch
 from jaxtyping import Float, Int
 from scant.random import restart_generator
 from scant.studies.mitosis import models
+from scant.studies.mitosis.classifier import Classifier, best_expected_threshold, doubted
 from scant.studies.mitosis.cost import MOST_DGPLVM, MOST_ROWS, STEPS
 from scant.studies.mitosis.entry import OTHERS
 from scant.studies.mitosis.fitted import Prepared, settle
 from scant.studies.mitosis.preprocessing import Columns
-from scant.studies.mitosis.settings import MODELS
+from scant.studies.mitosis.settings import MODELS, OURS
 from sklearn.linear_model import LogisticRegression
 
 LEAST_STEPS, LINEAR_STEPS = 20, 500
@@ -75,8 +77,33 @@ def latent(
     z = data.given(train, name).cpu()
     model = models.build(s, name, z, label, data.n_classes, generator).to(data.device)
     models.fit(model, steps)
-    reader, chances, _ = settle(data, model, train, name)
+    reader, chances, *_ = settle(data, model, train, name)
     return result_of(MODELS[name], chances, reader.place(data.given(query, name)).evidence)
+
+
+def mixed(
+    data: Prepared,
+    run: Classifier,
+    train: Int[np.ndarray, " m"],
+    query: Int[np.ndarray, " n"],
+    latent: Float[np.ndarray, "n c"] | None,
+) -> MethodResult:
+    """The run's own mixture, its GP classifier trained anew with the kernels that were chosen.
+
+    Args:
+        data: As `compared`.
+        run: The mixture.
+        train: Likewise.
+        query: Likewise.
+        latent: What the latent variable model says, trained anew; None: it was left out.
+    """
+    assert run.gp is not None
+    gp = run.gp.again(data.z[train], data.label[train], data.settings.seed)
+    p = gp.probability(data.z[query])
+    if latent is not None:
+        p = (1 - run.share) * p + run.share * doubted(latent, run.doubt)
+    threshold = best_expected_threshold(p[:, 0])
+    return MethodResult(OURS, p, replace(run, threshold=threshold).decide(p), threshold)
 
 
 def plain(

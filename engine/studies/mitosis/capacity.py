@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from scant.studies.auto import AUTO, Choice, Choices
 from scant.studies.base import Counts
-from scant.studies.mitosis.cost import n_classes, parts, step_seconds
+from scant.studies.mitosis.cost import modeled, n_classes, parts, step_seconds
 from scant.studies.mitosis.settings import FIXED, MitosisSettings
 
-STEPS = (60, 800)  # fewest and most
-SHARE = 0.35  # of the time budget that steps may take; the rest is for other methods
+STEPS = (60, 300)  # fewest and most
+SHARE = 0.2  # of the time budget that steps may take; the rest is for other methods
 OWN_COLUMNS = 40  # up to which columns are learned as they are
 COMPONENTS = 20  # of more columns, and of images
-POINTS = (4, 30)  # inducing points of a class
-ALL_POINTS = 90  # of all classes
+POINTS = (4, 20)  # inducing points of a class
+ALL_POINTS = 80  # of all classes
 
 
 def capacity(settings: MitosisSettings, rows: int, columns: int, counts: Counts) -> Choices:
@@ -27,6 +27,7 @@ def capacity(settings: MitosisSettings, rows: int, columns: int, counts: Counts)
         why = "principal components of pixels" if pixels else f"for {inputs:,} columns"
     width = _given(s.n_components, components) or inputs
     train, *_ = parts(s, rows, counts)
+    train = modeled(s, train)
     rare = min(label.values(), default=train // 12)
     classes = n_classes(counts)
     shared = _given(s.n_shared_dims, min(FIXED["n_shared_dims"], max(1, width // 2)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 from scant.events import Report
 from scant.rivals.comparison import Comparison, of_classes
 from scant.studies.mitosis.fitted import FittedMitosis
@@ -12,7 +11,7 @@ def comparison(fitted: FittedMitosis, report: Report) -> Comparison:
     """Columns or components as the model is given them; validation rows are learned from too."""
     data = fitted.data
     assert fitted.chances is not None, "finalize comes first"
-    rows = np.union1d(data.train, data.split.validation).astype(int)
+    rows = data.known
     p, label = report.arrays["test_p"], data.label[data.test]
     return Comparison(
         x=data.z[rows],
@@ -20,7 +19,7 @@ def comparison(fitted: FittedMitosis, report: Report) -> Comparison:
         x_test=data.z[data.test],
         y_test=label,
         own=of_classes(label, p, 0, fitted.chances.decide(p)),
-        scores=("average precision", "F1", "recall", "mean log probability (nats)", "ECE"),
+        scores=("F1", "average precision", "recall", "mean log probability (nats)", "ECE"),
         classes=data.n_classes,
         rare=0,
         images=data.image is not None,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from scant.studies.base import Counts, until_rest
-from scant.studies.mitosis.settings import MitosisSettings
+from scant.studies.mitosis.settings import LATENT, MitosisSettings
 from scant.studies.split import SplitCounts, planned
 
 STEPS = {"sclvm": 200, "bgplvm": 150, "dgplvm": 60}  # of models that are compared
 MOST_ROWS = 2500  # up to which latent variable models are compared
+MOST_MODELED = 1500  # rows of the latent variable model, where a GP classifier learns from all
+MOST_KNOWN = 20_000  # rows of the GP classifier
 MOST_DGPLVM = 1000  # rows, for its cost is cubic in them
 MOST_VALIDATION = 500
 MOST_TEST = 1000  # held-out rows that are scored, as published
@@ -36,6 +38,11 @@ def n_classes(counts: Counts) -> int:
     return len(counts.get("label", {})) or 2
 
 
+def modeled(settings: MitosisSettings, train: int) -> int:
+    """Of so many rows to learn from, those of the latent variable model."""
+    return train if settings.classifier == LATENT else min(train, MOST_MODELED)
+
+
 def step_seconds(rows: int, points: int, dims: int, width: int) -> float:
     """Seconds that a step of SCLVM takes.
 
@@ -60,7 +67,8 @@ def estimate(
     1,320; of BGPLVM 7 ms of 400.
     """
     s = settings
-    n, _, test, _ = parts(s, rows, counts)
+    n, spared, test, _ = parts(s, rows, counts)
+    known, n = min(n + spared, MOST_KNOWN), modeled(s, n)
     classes = n_classes(counts)
     m = s.n_inducing * (2 if s.model == "bgplvm" else classes)
     q = s.n_shared_dims + s.n_private_dims
@@ -71,9 +79,12 @@ def estimate(
     steps = until_rest(s.max_steps, s.patience, 0.4) * s.restarts * 1.1
     seconds = 0.5 + 3e-6 * rows * min(columns, 2000) * 0.5
     seconds += steps * (cubic if s.model == "dgplvm" else bound) + 2 * placing
-    for name, own in STEPS.items() if s.baselines else ():
+    compared = s.baselines and s.classifier == LATENT
+    for name, own in STEPS.items() if compared else ():
         if name != s.model and n <= (MOST_DGPLVM if name == "dgplvm" else MOST_ROWS):
             seconds += own * (cubic if name == "dgplvm" else bound) + placing
     seconds += 1.0 if s.baselines else 0.0
+    if s.classifier != LATENT:
+        seconds += 2.0 + 0.004 * min(known, 1000) * classes + 2e-4 * known
     held = 8 * (3 * rows * min(columns, 2000) + 6 * n * m + 4 * n * width)
     return seconds, 500e6 + held

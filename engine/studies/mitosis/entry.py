@@ -169,6 +169,10 @@ ENTRY = Entry(
             "Classification, ICML 2007."
         ),
         Citation(
+            "C. E. Rasmussen, C. K. I. Williams, Gaussian Processes for Machine Learning, MIT "
+            "Press, 2006, sections 3.5 and 8.3.1."
+        ),
+        Citation(
             "C. A. Bertram et al., Histologic Dataset of Normal and Atypical Mitotic Figures on "
             "Human Breast Cancer (AMi-Br), BVM 2025."
         ),
@@ -192,6 +196,11 @@ ENTRY = Entry(
         "by pathologists); its folders can be uploaded here as a ZIP. It states no license, so "
         "Scant neither ships nor downloads it. Cells that do not divide, which we cut from the "
         "same pictures for our tables, are presumed: no pathologist labeled them.",
+        "A generative model of every column is no good classifier of ordinary tables. There a "
+        "mixture of Gaussian process classifiers tells the classes by default, together with SCLVM "
+        "where that helps on the rows spared; positions and generated rows are SCLVM's. Set "
+        "'classifier' to latent variables for the publication's way. The posterior is taken at its "
+        "mode, and its functions are those of 300 rows.",
         "With ten rows of the rare class or fewer, its private dimensions are poorly determined: "
         "the best method then varies between draws of the rows, and it is often the SVM.",
         "A converged bound does not give the best classifier: on three draws of the demonstration,"
@@ -200,6 +209,9 @@ ENTRY = Entry(
         "2013). Here patches are gray and used as they are; match the histograms of whole slides "
         "before you cut them.",
         f"DGPLVM learns from {MOST_DGPLVM:,} rows at most, for its cost is cubic in them.",
+        "On ten draws of the demonstration (data seeds 0 to 9), F1 was 0.50 to 0.77, median "
+        "0.66, and the mean log probability -0.22 to -0.14 nats, median -0.16; the recorded "
+        "draw has 0.67 and -0.22.",
     ),
     objective="bound on the log density (nats a row)",
     score="bound on the log density (nats a row)",

@@ -46,10 +46,10 @@ def answer(fitted: FittedMitosis, question: str, query: dict[str, Any]) -> dict[
     if question == "redraw":
         return redrawn(fitted, query)
     if question == "imbalance":
-        return imbalanced(data, query)
+        return imbalanced(fitted, query)
     raise BadInput(
-        f"Nothing is known of {question!r}; ask 'decode', 'place', 'row', 'generate', 'redraw' or "
-        "'imbalance'."
+        f"There is no question {question!r}; there are 'decode', 'place', 'row', 'generate', "
+        "'redraw' and 'imbalance'."
     )
 
 
@@ -145,7 +145,7 @@ def row_of(data: Prepared, query: dict[str, Any]) -> int:
     return int(which[whole(query.get("index", 0), "index", 0, len(which) - 1)])
 
 
-def imbalanced(data: Prepared, query: dict[str, Any]) -> dict[str, np.ndarray]:
+def imbalanced(fitted: FittedMitosis, query: dict[str, Any]) -> dict[str, np.ndarray]:
     """All methods at another ratio of the classes, trained anew with fewer steps.
 
     Rows are those that nothing else was taken from; components, temperature rows and held-out rows
@@ -154,6 +154,7 @@ def imbalanced(data: Prepared, query: dict[str, Any]) -> dict[str, np.ndarray]:
     Raises:
         BadInput: No row is held out, or `ratio` is no such number.
     """
+    data, chances = fitted.data, fitted.chances
     low, high = RATIOS
     (ratio,) = numbers([query.get("ratio", low)], "ratio", 1, "one is asked for")
     if not low <= ratio <= high:
@@ -166,7 +167,11 @@ def imbalanced(data: Prepared, query: dict[str, Any]) -> dict[str, np.ndarray]:
     test = rows.some(rng, cells, data.test, AT_ONCE)
     names = data.metadata["methods"]
     scores = np.full((len(names), 4), np.nan)
-    for one in baselines.compared(data, train, test, only=names, hurry=HURRY):
+    every = list(baselines.compared(data, train, test, only=names, hurry=HURRY))
+    if chances is not None and chances.gp is not None:
+        latent = next((one.p for one in every if one.method == names[1]), None)
+        every.append(baselines.mixed(data, chances, train, test, latent))
+    for one in every:
         scores[names.index(one.method)] = of_rare(one, data.label[test])
     count = np.bincount(data.label[train], minlength=data.n_classes)
     return {
@@ -186,8 +191,7 @@ def predictions(fitted: FittedMitosis, table: pd.DataFrame) -> pd.DataFrame:
     x = rows_to_predict(data, own)
     z = data.columns.forward(x)
     outside = data.region.outside(z).astype(np.int64)
-    z = data.filled(z) if data.settings.model == "dgplvm" else z
-    _, p = fitted.ask(torch.tensor(z).to(data.device))
+    p = fitted.probabilities(z)
     assert fitted.chances is not None
     taken, classes = fitted.chances.decide(p), data.metadata["classes"]
     each = {name: p[:, c] for c, name in enumerate(classes)}

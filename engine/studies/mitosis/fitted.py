@@ -7,18 +7,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from scant.errors import BadInput
+from scant.models.softmax_gp import SoftmaxMixture
+from scant.studies.auto import AUTO, Choice
 from scant.studies.learned_region import LearnedRegion
 from scant.studies.mitosis import models
 from scant.studies.mitosis import splits as rows
+from scant.studies.mitosis.classifier import (
+    Classifier,
+    best_expected_threshold,
+    best_share,
+    doubted,
+    weighted,
+)
+from scant.studies.mitosis.cost import MOST_KNOWN
 from scant.studies.mitosis.entry import STRIP
 from scant.studies.mitosis.preprocessing import Columns
-from scant.studies.mitosis.settings import PRIORS, MitosisSettings
+from scant.studies.mitosis.settings import BOTH, GP, LATENT, PRIORS, MitosisSettings
 from scant.studies.mitosis.splits import Split
 
 PICTURED = 50  # held-out rows of each class whose images are kept
@@ -37,6 +47,7 @@ class Prepared:
         columns: From the table's columns to `z`, and back.
         image: Height and width of images; None: rows are features.
         places: Of the rows in the table.
+        group: Of the rows; None: they have none, or training has ended.
         pictured: Rows whose images are kept.
         images: Those images.
         shares: Of the classes in the table.
@@ -55,6 +66,7 @@ class Prepared:
     images: Float[np.ndarray, "m d"]
     shares: Float[np.ndarray, " c"]
     device: torch.device
+    group: Int[np.ndarray, " n"] | None = None
 
     @property
     def n_classes(self) -> int:
@@ -62,7 +74,14 @@ class Prepared:
 
     @property
     def train(self) -> Int[np.ndarray, " l"]:
-        return self.split.learnt
+        """Rows that the latent variable model learns from."""
+        split = self.split
+        return split.learnt if split.modeled is None else split.modeled
+
+    @cached_property
+    def known(self) -> Int[np.ndarray, " k"]:
+        """Rows whose classes are known: those learned from, and those spared."""
+        return np.union1d(self.split.learnt, self.split.validation).astype(int)
 
     @property
     def test(self) -> Int[np.ndarray, " t"]:
@@ -71,7 +90,7 @@ class Prepared:
     @cached_property
     def region(self) -> LearnedRegion:
         """Where rows were learned from."""
-        return LearnedRegion(self.z[self.train])
+        return LearnedRegion(self.z[self.split.learnt])
 
     def given(self, which: Int[np.ndarray, " m"], name: str = "") -> torch.Tensor:
         """Rows as a model is given them; dgplvm takes no missing values."""
@@ -105,7 +124,8 @@ class Prepared:
             return np.full(self.n_classes, 1 / self.n_classes)
         if self.settings.prior == PRIORS[1]:
             return self.shares
-        return np.bincount(self.label[train], minlength=self.n_classes) / len(train)
+        own = self.split.learnt if train is self.train else train
+        return np.bincount(self.label[own], minlength=self.n_classes) / len(own)
 
 
 @dataclass(frozen=True)
@@ -115,7 +135,7 @@ class FittedMitosis:
     data: Prepared
     model: models.Model
     reader: models.Reader | None
-    chances: models.CalibratedClassifier | None
+    chances: Classifier | None
 
     def ask(self, z: torch.Tensor, restarts: int = 1) -> tuple[models.Places, np.ndarray]:
         """Where rows lie under each class, and the classes' probabilities.
@@ -126,7 +146,14 @@ class FittedMitosis:
         if self.reader is None or self.chances is None:
             raise BadInput("This run has not ended yet, so that nothing can be asked of it.")
         result = self.reader.place(z, restarts)
-        return result, self.chances.of(result.evidence)
+        return result, self.chances.of(z.cpu().numpy(), result.evidence)
+
+    def probabilities(self, z: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n c"]:
+        """Of the classes of rows; where they lie is only found if it counts."""
+        if self.chances is not None and not self.chances.share:
+            return self.chances.of(z, None)
+        own = self.data.filled(z) if self.data.settings.model == "dgplvm" else z
+        return self.ask(torch.tensor(own).to(self.data.device))[1]
 
     def generate(self, label: int, count: int, seed: int) -> np.ndarray:
         """New rows of a class, as images where there are images."""
@@ -144,9 +171,18 @@ def pictured(label: Int[np.ndarray, " n"], split: Split, n_classes: int) -> Int[
     return np.unique(np.concatenate([strip, *held]))
 
 
+class Settled(NamedTuple):
+    """How classes are read off a model, and what it says of the rows spared."""
+
+    reader: models.Reader
+    chances: models.CalibratedClassifier
+    how: tuple[float, float]
+    evidence: Float[np.ndarray, "v c"]
+
+
 def settle(
     data: Prepared, model: models.Model, train: Int[np.ndarray, " m"], name: str = ""
-) -> tuple[models.Reader, models.CalibratedClassifier, tuple[float, float]]:
+) -> Settled:
     """How classes are read off a trained model: its SVM, temperature and threshold.
 
     Args:
@@ -169,4 +205,47 @@ def settle(
             )
             evidence = models.decisions(reader.machine, held, data.n_classes)
     prior = data.prior(train)
-    return reader, models.temperature_scaled(evidence, data.label[spared], prior, model), how
+    chances = models.temperature_scaled(evidence, data.label[spared], prior, model)
+    return Settled(reader, chances, how, evidence)
+
+
+def classifier(
+    data: Prepared, latent: models.CalibratedClassifier, evidence: Float[np.ndarray, "v c"]
+) -> tuple[Classifier, Choice]:
+    """What tells the classes, as the settings want it, and why.
+
+    Args:
+        data: The rows.
+        latent: What the latent variable model came to.
+        evidence: What it says of the rows spared; none where none are.
+    """
+    wish = data.settings.classifier
+    if wish == LATENT:
+        return Classifier.of_latent(latent), Choice(LATENT, "as set")
+    known, c = data.known, data.n_classes
+    if len(known) > MOST_KNOWN:
+        rng = np.random.default_rng([data.settings.seed, 45])
+        rare = known[data.label[known] == 0][: MOST_KNOWN // 2]
+        others = rng.permutation(known[data.label[known] != 0])[: MOST_KNOWN - len(rare)]
+        known = np.union1d(rare, others)
+    group = None if data.group is None else data.group[known]
+    gp = SoftmaxMixture.fit(data.z[known], data.label[known], c, data.settings.seed, group)
+    share_of = np.bincount(data.label[known], minlength=c) / len(known)
+    ratio = data.prior(data.split.learnt) / share_of
+    held = weighted(gp.held, ratio)
+    share, why = 0.5 * (wish == BOTH), "no row is spared to compare with"
+    both, at, of = np.intersect1d(known[gp.rows], data.split.validation, return_indices=True)
+    doubt = 1 / (len(both) + 1)
+    if len(evidence) and len(both):
+        parts = held[at], doubted(latent.of(evidence[of]), doubt)
+        right = [p[np.arange(len(both)), data.label[both]] for p in parts]
+        share = best_share(*right) if wish == AUTO else share
+        each = ", ".join(
+            f"{name} {np.log(p).mean():.3g}" for name, p in zip(("GP", "latent variables"), right)
+        )
+        why = f"log probability of rows spared: {each} nats"
+        if share:
+            held = (1 - share) * parts[0] + share * parts[1]
+    threshold = best_expected_threshold(held[:, 0]) if data.settings.tempered else float("nan")
+    choice = Choice(BOTH if share else GP, why)
+    return Classifier(latent, gp, share, doubt, ratio, threshold), choice

@@ -9,6 +9,7 @@ from scant.events import Metric, Report
 from scant.studies.mitosis import baselines
 from scant.studies.mitosis.entry import PRECISIONS
 from scant.studies.mitosis.fitted import FittedMitosis
+from scant.studies.mitosis.settings import OURS
 from sklearn.metrics import average_precision_score, balanced_accuracy_score
 
 BOUND = "bound (nats a row)"
@@ -25,14 +26,17 @@ def write_report(fitted: FittedMitosis, snapshot: dict[str, np.ndarray], score: 
     """
     data = fitted.data
     test, label = data.test, data.label[data.test]
-    assert fitted.chances is not None
-    p = np.empty((0, data.n_classes))
+    chances = fitted.chances
+    assert chances is not None
+    p, evidence = np.empty((0, data.n_classes)), np.empty((0, data.n_classes))
     if len(test):
-        _, p = fitted.ask(data.given(test))
-    own = baselines.MethodResult("this run", p, fitted.chances.decide(p), fitted.chances.threshold)
-    every = [own]
+        places, p = fitted.ask(data.given(test))
+        evidence = places.evidence
+    own = baselines.MethodResult(OURS, p, chances.decide(p), chances.threshold)
+    every, others = [own], data.metadata["methods"][1:]
+    if chances.gp is not None:
+        every.append(baselines.result_of(others.pop(0), chances.latent, evidence))
     if data.settings.baselines and len(test):
-        others = data.metadata["methods"][1:]
         every += baselines.compared(data, data.train, test, others)
     scored = [Metric("this run", BOUND, score)]
     for one in every:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import param
 from scant.errors import BadInput
 from scant.studies.auto import AUTO, AutoInteger
@@ -9,8 +11,11 @@ from scant.studies.split import SplitSettings
 
 MODELS = {"sclvm": "SCLVM", "bgplvm": "BGPLVM + SVM", "dgplvm": "DGPLVM + SVM"}
 PRIORS = ["as in training", "as in the table", "even"]
-FIXED = {  # what presets begin from: sizes that were chosen on images of cells
+OURS = "this run"  # of methods, where a GP classifier tells the classes too
+LATENT, GP, BOTH = "latent variables", "GP", "both"
+FIXED: dict[str, Any] = {  # what presets begin from: sizes that were chosen on images of cells
     "model": "sclvm",
+    "classifier": LATENT,
     "n_shared_dims": 2,
     "n_private_dims": 8,
     "n_inducing": 30,
@@ -33,6 +38,13 @@ class MitosisSettings(SplitSettings):
         doc="auto: sclvm. sclvm: dimensions shared by all classes and private dimensions. The "
         "others, to compare it with: bgplvm ignores classes, dgplvm separates them; both use a "
         "weighted SVM on the latent positions.",
+    )
+    classifier = param.Selector(
+        default=AUTO,
+        objects=[AUTO, LATENT, GP, BOTH],
+        doc="What tells the class of a row. latent variables: the model, as published. GP: a "
+        "mixture of Gaussian process classifiers of the columns, by cross-validation. both: the "
+        "mean of their probabilities. auto: the mixture of both that suits rows spared best.",
     )
     imbalance = param.Number(
         0.0,

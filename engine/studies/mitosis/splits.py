@@ -25,12 +25,16 @@ Rows = Int[np.ndarray, " _"]
 
 @dataclass(frozen=True)
 class Split:
-    """Rows by what they are for; `learnt` is part of `pool`, which nothing was taken from."""
+    """Rows by what they are for; `learnt` is part of `pool`, which nothing was taken from.
+
+    `modeled`: those of `learnt` that the latent variable model is given; None: all.
+    """
 
     pool: Rows
     learnt: Rows
     validation: Rows
     test: Rows
+    modeled: Rows | None = None
 
 
 def chosen(s: MitosisSettings, cells: LabeledImages) -> tuple[LabeledImages, Rows]:

@@ -7,21 +7,26 @@ latent positions, covariances and generated cells for the page.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
 from scant.events import Report
+from scant.models.softmax_gp import SoftmaxMixture
 from scant.random import restart_generator
 from scant.rivals.comparison import Comparison
+from scant.studies.auto import AUTO, CHOSEN
 from scant.studies.mitosis import covariances, models
 from scant.studies.mitosis import splits as rows
+from scant.studies.mitosis.classifier import Classifier
 from scant.studies.mitosis.cost import MOST_DGPLVM as MOST
+from scant.studies.mitosis.cost import MOST_KNOWN, MOST_MODELED
 from scant.studies.mitosis.entry import OTHERS, PAIRS, SHOWN, STRIP
-from scant.studies.mitosis.fitted import FittedMitosis, Prepared, pictured, settle
+from scant.studies.mitosis.fitted import FittedMitosis, Prepared, classifier, pictured, settle
 from scant.studies.mitosis.preprocessing import Columns
-from scant.studies.mitosis.settings import MODELS, MitosisSettings
+from scant.studies.mitosis.settings import LATENT, MODELS, OURS, MitosisSettings
 from scant.studies.mitosis.splits import Split
 from scant.studies.mitosis.table import LabeledImages
 from scant.studies.protocol import Tensors, arrays, part, required, roles
@@ -54,12 +59,20 @@ class Study(TrainedStudy):
             messages.append(f"DGPLVM learns from {MOST:,} of {len(split.learnt):,} rows.")
             kept = rows.some(np.random.default_rng(s.seed), cells, split.learnt, MOST)
             split = Split(split.pool, kept, split.validation, split.test)
+        if s.classifier != LATENT and len(split.learnt) > MOST_MODELED:
+            messages.append(
+                f"The latent variable model learns from {MOST_MODELED:,} of {len(split.learnt):,} "
+                f"rows, the GP classifier from {MOST_KNOWN:,} at most."
+            )
+            kept = rows.some(np.random.default_rng(s.seed), cells, split.learnt, MOST_MODELED)
+            split = replace(split, modeled=kept)
         own = {"train": split.learnt, "validation": split.validation, "test": split.test}
         self.roles = roles(len(table), **{word: places[at] for word, at in own.items()})
         columns = Columns.of(x[split.learnt], s.n_components, image is not None)
-        methods = [MODELS[s.model]]
-        if s.baselines:
-            methods += [*(n for k, n in MODELS.items() if k != s.model), *OTHERS]
+        methods = [MODELS[s.model]] if s.classifier == LATENT else [OURS, MODELS[s.model]]
+        if s.baselines and s.classifier == LATENT:
+            methods += [n for k, n in MODELS.items() if k != s.model]
+        methods += OTHERS if s.baselines else ()
         picked = pictured(cells.label, split, len(cells.classes)) if image else split.test[:0]
         self._set_data(
             Prepared(
@@ -75,6 +88,7 @@ class Study(TrainedStudy):
                 images=np.nan_to_num(x[picked]) if image else np.empty((0, 0)),
                 shares=np.bincount(cells.label) / len(cells),
                 device=device,
+                group=cells.group if cells.groups else None,
             )
         )
         self.notes += [*messages, *rows.notes(cells, drawn, image, split, columns)]
@@ -83,7 +97,7 @@ class Study(TrainedStudy):
         self._configure(data.settings, data.device)
         self.data, self.metadata = data, data.metadata
         self.reader: models.Reader | None = None
-        self.chances: models.CalibratedClassifier | None = None
+        self.chances: Classifier | None = None
         self.how = models.USUAL
 
     # --- training -------------------------------------------------------------------------------
@@ -149,7 +163,10 @@ class Study(TrainedStudy):
         from scant.studies.mitosis.report import write_report
 
         score = self._start_from_best(restarts)
-        self.reader, self.chances, self.how = settle(self.data, self.model, self.data.train)
+        self.reader, latent, self.how, evidence = settle(self.data, self.model, self.data.train)
+        self.chances, choice = classifier(self.data, latent, evidence)
+        if self.settings.classifier == AUTO:
+            self.metadata[CHOSEN] = {**self.metadata.get(CHOSEN, {}), "classifier": list(choice)}
         return write_report(self.present, self.snapshot(), score)
 
     def comparison(self, report: Report) -> Comparison | None:
@@ -168,9 +185,13 @@ class Study(TrainedStudy):
             "pictured": self.data.pictured,
             "images": np.round(self.data.images * rows.SHADES).astype(np.uint8),
             "shares": self.data.shares,
-            **{f"split.{k}": v for k, v in vars(self.data.split).items()},
-            **{f"chances.{k}": np.asarray(v) for k, v in chances._asdict().items()},
+            **{f"split.{k}": v for k, v in vars(self.data.split).items() if v is not None},
+            **{f"chances.{k}": np.asarray(v) for k, v in chances.latent._asdict().items()},
         }
+        if chances.gp is not None:
+            stored |= {f"gp.{k}": v for k, v in chances.gp.arrays().items()}
+            mixed = {k: v for k, v in vars(chances).items() if k not in ("latent", "gp")}
+            stored |= {f"mixed.{k}": np.asarray(v) for k, v in mixed.items()}
         stored |= {f"columns.{k}": np.asarray(v) for k, v in vars(self.data.columns).items()}
         stored["columns.axes"] = stored["columns.axes"].astype(np.float32)
         tensors = {f"rows.{k}": torch.as_tensor(v) for k, v in stored.items()}
@@ -215,7 +236,12 @@ class Study(TrainedStudy):
             own = _array(study.model.latent()[0])
             study.reader.machine = models.weighted_svm(own, label[data.train], study.how)
         chances["threshold"] = float(chances["threshold"])
-        study.chances = models.CalibratedClassifier(**chances)
+        latent = models.CalibratedClassifier(**chances)
+        study.chances = Classifier.of_latent(latent)
+        gp, mixed = (arrays(tensors, f"rows.{p}.") for p in ("gp", "mixed"))
+        if gp:
+            numbers: dict[str, Any] = {k: v if k == "prior" else float(v) for k, v in mixed.items()}
+            study.chances = Classifier(latent, SoftmaxMixture.of_arrays(gp), **numbers)
         return study
 
     # --- questions ------------------------------------------------------------------------------

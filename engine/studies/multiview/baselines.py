@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from jaxtyping import Float, Int
-from scant.studies.multiview.fitted import MeanVariance, Prepared
+from scant.studies.multiview.prepared import MeanVariance, Prepared
 from scant.studies.multiview.preprocessing import ViewTransforms
+from scant.studies.multiview.settings import MODELS
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.model_selection import StratifiedKFold, cross_val_predict, cross_val_score
@@ -147,11 +148,41 @@ def chances(
 
 def teaching(data: Prepared, train: Int[np.ndarray, " n"]) -> Int[np.ndarray, " m"]:
     """The rows whose target is known whole, and of many a random part."""
-    known = train[data.observed.event[train]] if data.observed.task == "survival" else train
+    known = _known(data, train)
     if len(known) <= MOST_ROWS:
         return known
     rng = np.random.default_rng([data.settings.seed, 52])
     return np.sort(rng.permutation(known)[:MOST_ROWS])
+
+
+def notes(data: Prepared) -> tuple[str, ...]:
+    """Which training rows the compared methods do not learn from, and which method is not there."""
+    methods, n = data.metadata["methods"], len(data.train)
+    if len(methods) < 2:
+        return ()
+    made, others, known = [], " and ".join(methods[-2:]), len(_known(data, data.train))
+    if known < n:
+        made.append(f"{others} learn from the {known:,} of {n:,} rows whose time is not censored.")
+    if known > MOST_ROWS:
+        made.append(
+            f"{others} learn from {MOST_ROWS:,} of {known:,} rows, drawn at random: a kernel of "
+            "all pairs of more takes too long."
+        )
+    process = MODELS["student-t"]
+    if (
+        data.observed.task != "classification"
+        and data.settings.model != "student-t"
+        and process not in methods
+    ):
+        made.append(
+            f"{process} is left out of the comparison: its cost is cubic, and {n:,} rows are too "
+            "many for it."
+        )
+    return tuple(made)
+
+
+def _known(data: Prepared, train: Int[np.ndarray, " n"]) -> Int[np.ndarray, " m"]:
+    return train[data.observed.event[train]] if data.observed.task == "survival" else train
 
 
 def _machine(cost: float) -> SVC:

@@ -2,204 +2,11 @@
 
 from __future__ import annotations
 
-import param
-from scant.errors import BadInput
-from scant.studies.base import Citation, Counts, Entry, Source, array_specs
+from scant.studies.base import Citation, Entry, Source, array_specs
+from scant.studies.multiview.capacity import capacity, estimate, parts
+from scant.studies.multiview.settings import FIXED, MultiviewSettings
 from scant.studies.multiview.table import TABLE
 from scant.studies.predicted_columns import of_classes, of_values
-from scant.studies.split import TEST, SplitCounts, SplitSettings
-
-TASKS = ["auto", "classification", "regression", "survival"]
-MODELS = {
-    "dfgp": "DFGP",
-    "dfgp-wp": "DFGP-WP",
-    "sgp": "SGP",
-    "student-t": "Student-t",
-}
-BOUNDS = ["auto", "published", "closed", "stochastic"]
-LAYERED = ("dfgp", "dfgp-wp")
-MOST_PROCESS = 1200  # rows up to which a Student-t process, cubic in them, is compared
-PROCESS_STEPS = 20  # of L-BFGS, of one that is compared
-SHOWN = 300  # held-out rows of a snapshot
-
-
-class MultiviewSettings(SplitSettings):
-    "Settings of a fit to rows with several views (Kandemir & Hamprecht 2015)."
-
-    study = "multiview"
-    essential = ("task", "model", "views", "training_share", "n_inducing", "max_steps")
-
-    task = param.Selector(
-        default="auto",
-        objects=TASKS,
-        doc="Target: a class (column label), a value (y) or a survival time (time); auto: the "
-        "column that the table has.",
-    )
-    model = param.Selector(
-        default="dfgp",
-        objects=list(MODELS),
-        doc="dfgp, or a model to compare it with: dfgp-wp has a linear output kernel (a Wishart "
-        "process), sgp is one sparse GP on all features, student-t is a Student-t process.",
-    )
-    bound = param.Selector(
-        objects=BOUNDS,
-        doc="published: the inducing outputs of hidden neurons are points. closed: they are "
-        "uncertain, which gives a bound on the evidence. stochastic: each step samples the hidden"
-        " values; this bound also learns from censored times. auto: stochastic for survival, else"
-        " published.",
-    )
-    positive_class = param.String(
-        "",
-        doc="The positive class, or several classes, separated by commas, that count as one. "
-        "Empty: the rarer of two.",
-    )
-    views = param.String("", doc="Views to use, separated by commas. Empty: all.")
-    neurons = param.Integer(
-        0,
-        bounds=(0, 50),
-        doc="Number of hidden neurons, which take the views in turn; 0: one per view, or 3 for a "
-        "single view. A number of 3 or more is also the degrees of freedom of the Student-t "
-        "process.",
-    )
-    n_inducing = param.Integer(
-        0,
-        bounds=(0, 500),
-        label="Inducing points",
-        doc="Number of inducing points of each neuron; 0: 50 for classes, else 10 as published.",
-    )
-    inducing_init = param.Selector(
-        objects=["auto", "learnt", "fixed"],
-        doc="Inducing inputs of hidden neurons. fixed: a random subset of the rows, as published. "
-        "learnt: optimized, which separates classes better and overfits values. auto: learnt for "
-        "classes.",
-    )
-    n_components = param.Integer(
-        0,
-        bounds=(0, 500),
-        label="Principal components",
-        doc="Number of principal components of each view, as in the publication for tissue; 0: all"
-        " features.",
-    )
-    start_width = param.Number(
-        0.0,
-        bounds=(0.0, 100.0),
-        doc="Initial lengthscales of hidden neurons, in units of the typical distance between rows"
-        " of a view. Large values leave less uncertainty in a neuron, which is noise to the "
-        "output; 0: 4 for classes, else 1.",
-    )
-    ard = param.Boolean(True, doc="Learn one lengthscale per feature instead of one per view.")
-    log_target = param.Selector(
-        objects=["auto", "yes", "no"],
-        doc="Model the logarithm of 1 + y, for skewed values that are never negative; auto: "
-        "decided from the values. Survival times are always modeled as logarithms.",
-    )
-    training_share = param.Number(
-        0.8,
-        bounds=(0.0, 0.95),
-        doc="Share of rows in the training set: whole groups if the table has groups, whole "
-        "patients for survival. The others are held out. 0: as published (one group for classes, "
-        "half of the rows, a quarter of the patients).",
-    )
-    training_size = param.Integer(
-        0,
-        bounds=(0, 1_000_000),
-        doc="Scarcity: maximum number of training groups, patients or rows; 0: all. The held-out "
-        "rows stay the same.",
-    )
-    learning_rate = param.Number(0.05, bounds=(1e-5, 1.0), doc="Step of Adam.")
-    rate_falls = param.Boolean(
-        True,
-        doc="Cosine decay of Adam's step size to a hundredth at the last step, where the run "
-        "converges; otherwise a constant rate, as published. Unused where L-BFGS takes over.",
-    )
-    adam_steps = param.Integer(
-        0,
-        bounds=(0, 100_000),
-        doc="Steps of Adam before L-BFGS, if the bound is not stochastic; 0: Adam only. L-BFGS "
-        "reaches a maximum and overfits values more easily.",
-    )
-    max_steps = param.Integer(150, bounds=(1, 100_000), doc="Maximum number of steps.")
-    patience = param.Integer(
-        0,
-        bounds=(0, 100_000),
-        doc="Stop after this number of steps without a better bound; 0: never.",
-    )
-    baselines = param.Boolean(
-        True, doc="Fit the other models to the same rows after the run, for comparison."
-    )
-    repeats = param.Integer(
-        5,
-        bounds=(1, 50),
-        doc="Number of random splits that compare all models after the run, including the run's "
-        "own split.",
-    )
-    restarts = param.Integer(
-        1, bounds=(1, 20), doc="Number of fits from different starts; the best is kept."
-    )
-
-    def check(self) -> None:
-        if self.model == "student-t" and self.task == "classification":
-            raise BadInput(
-                "Setting 'model' is student-t, which predicts values but no classes; choose "
-                "another model or another task."
-            )
-        if self.bound in BOUNDS[2:] and self.model not in LAYERED:
-            raise BadInput(
-                f"Setting 'bound' is about networks of two layers, and {self.model} has one; "
-                "choose the bound auto, or the model dfgp or dfgp-wp."
-            )
-        if self.log_target == "yes" and self.task == "classification":
-            raise BadInput("Setting 'log_target' is about values, and classes have no logarithm.")
-        if self.n_inducing == 1:
-            raise BadInput(
-                "Setting 'n_inducing' is 1, and one point makes no function; set it to 2 or "
-                "more, or to 0 for what the task asks for."
-            )
-        if self.positive_class and self.task in ("regression", "survival"):
-            raise BadInput(
-                f"Setting 'positive_class' names a class, and the task is {self.task}; leave it "
-                "empty, or choose the task classification."
-            )
-
-
-def parts(s: MultiviewSettings, rows: int, counts: Counts) -> SplitCounts:
-    """Rows that the fit divides a table into."""
-    published = 1 / len(counts["group"]) if counts.get("group") else 0.4
-    marked = counts.get("split", {}).get(TEST, 0)
-    train = rows - marked if marked else round(rows * (s.training_share or published))
-    return SplitCounts(min(train, s.training_size or train), 0, marked or rows - train, rows)
-
-
-def estimate(
-    settings: MultiviewSettings, rows: int, columns: int, counts: Counts
-) -> tuple[float, float]:
-    """Seconds and bytes that a fit takes on one core, good to a factor of two.
-
-    Counted: the run's steps, as many on every further split, and on each split the other models,
-    which together cost 1.25 of DFGP, and Student-t with fewer steps, whose cost is cubic, where
-    values are learnt. Views that the columns' names do not tell are guessed: six. Measured, one
-    thread: a step of DFGP of 150 rows of two views with 50 inducing points takes 5 ms, of 240 rows
-    of eight views 14 ms; with values and ten points 3 to 4 ms.
-    """
-    s = settings
-    n = parts(s, rows, counts).train
-    classes = s.task == "classification" or (s.task == "auto" and ("label" in counts or not counts))
-    views = {name.partition(".")[0] for name in counts if "." in name}
-    wanted = len([v for v in s.views.split(",") if v.strip()])
-    observed = wanted or len(views) or (1 if counts else 6)
-    m = s.n_inducing or (50 if classes else 10)
-    neurons = s.neurons or (3 if observed == 1 else observed)
-    step = 0.002 + neurons * (0.001 + 8e-8 * n * m + 2.7e-9 * m**3)
-    process = 0.002 + 1.4e-10 * n**3
-    own = process if s.model == "student-t" else step
-    cost = s.restarts * own
-    if s.baselines:
-        cost += (s.repeats - 1) * own + 1.25 * s.repeats * step
-    seconds = 0.5 + s.max_steps * cost
-    if s.baselines and not classes and n <= MOST_PROCESS:
-        seconds += s.repeats * min(s.max_steps, PROCESS_STEPS) * process
-    return seconds, 500e6 + 8 * rows * (3 * columns + 6 * m * neurons)
-
 
 _MODEL = array_specs("""
     shown (n) [1] rows of the table that are shown (from 0): held-out ones
@@ -339,9 +146,10 @@ ENTRY = Entry(
         """),
     },
     presets={
-        "demo": {"training_share": 0.5},
-        "quick": {"training_share": 0.5, "max_steps": 40, "baselines": False},
-        "as published": {
+        "demo": FIXED | {"training_share": 0.5},
+        "quick": FIXED | {"training_share": 0.5, "max_steps": 40, "baselines": False},
+        "as published": FIXED
+        | {
             "training_share": 0.0,
             "bound": "published",
             "log_target": "no",
@@ -383,6 +191,9 @@ ENTRY = Entry(
         "The published bound omits the entropy of the inducing outputs, so it has no maximum: "
         "under L-BFGS the noise diverges and F1 falls. Here a decaying step size ends the run; the"
         " publication stops after a hundred steps at one rate.",
+        "By default the predictions of own tables are an average with an exact GP and a linear "
+        "model, which is not in the publication. Neurons and their influence are the network's "
+        "alone.",
         "A neuron goes flat if its view adds nothing to the others. In the demonstration half of "
         "them do: a support vector machine on the texture alone, or on most views of the previous "
         "frame, also finds hardly any event.",
@@ -390,10 +201,14 @@ ENTRY = Entry(
         "F1 of averaged kernels 0.83, 0.87, 0.87, 0.83 and 0.88: equal, whereas DFGP is better in "
         "the publication. Its probabilities are better calibrated (mean ECE 0.028 against 0.047).",
         "Histograms of oriented gradients replace the publication's SIFT features.",
+        "On ten draws of the demonstration (data seeds 0 to 9), F1 was 0.74 to 0.87, median "
+        "0.82, and the mean log probability -0.37 to -0.21 nats, median -0.32; the recorded "
+        "draw has 0.84, and its log probability is the best of the ten.",
     ),
     objective="bound (nats a row)",
     score="bound (nats a row)",
     estimate=estimate,
     parts=parts,
+    capacity=capacity,
     tab_of="mitosis",
 )  # fmt: skip

@@ -11,7 +11,8 @@ from scant.errors import BadInput
 from scant.studies import intervals
 from scant.studies.multiview import baselines, survival
 from scant.studies.multiview import splits as rows
-from scant.studies.multiview.fitted import FittedMultiview, Prepared
+from scant.studies.multiview.fitted import FittedMultiview
+from scant.studies.multiview.prepared import Prepared
 from scant.studies.multiview.preprocessing import ViewTransforms
 from scant.studies.multiview.report import main
 from scant.studies.multiview.scarcity import curve
@@ -40,7 +41,7 @@ def answer(fitted: FittedMultiview, question: str, query: dict[str, Any]) -> dic
     if question == "scarcity":
         return curve(data, query)
     raise BadInput(
-        f"Nothing is known of {question!r}; ask 'views', 'row', 'patient' or 'scarcity'."
+        f"There is no question {question!r}; there are 'views', 'row', 'patient' and 'scarcity'."
     )
 
 

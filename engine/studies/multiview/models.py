@@ -13,7 +13,7 @@ from scant.models.laplace import acquisition
 from scant.models.student_t import StudentT, StudentTTrainer
 from scant.models.svgp import SVGP, SVGPTrainer
 from scant.optim.trainer import Trainer
-from scant.studies.multiview.entry import LAYERED, PROCESS_STEPS, MultiviewSettings
+from scant.studies.multiview.settings import LAYERED, PROCESS_STEPS, MultiviewSettings
 from torch import Tensor, nn
 
 

@@ -11,9 +11,11 @@ from scant import metrics
 from scant.events import Metric, Report
 from scant.studies.multiview import baselines, survival
 from scant.studies.multiview import splits as rows
-from scant.studies.multiview.entry import MODELS
-from scant.studies.multiview.fitted import FittedMultiview, MeanVariance, Prepared
+from scant.studies.multiview.fitted import FittedMultiview
+from scant.studies.multiview.prepared import MeanVariance, Prepared
 from scant.studies.multiview.preprocessing import ViewTransforms
+from scant.studies.multiview.settings import MODELS
+from scant.studies.multiview.stack import Stack
 from scipy.stats import ttest_rel
 from sklearn.metrics import (
     accuracy_score,
@@ -82,6 +84,7 @@ def write_report(fitted: FittedMultiview, snapshot: dict[str, np.ndarray], score
             "scores": table,
             "t_test": tests,
         },
+        baselines.notes(data),
     )
 
 
@@ -112,7 +115,11 @@ def predicted(
     generator = torch.Generator().manual_seed(data.settings.seed)
     learner = data.learner_of(own, train, transforms, generator)
     learner.train(data.settings.max_steps)
-    return data.ask(learner, transforms, data.observed.x[query])
+    x = data.observed.x[query]
+    told = data.ask(learner, transforms, x)
+    if name == "this run" and data.settings.stack:
+        return Stack.weighed(data, train, transforms).mixed(x, told)
+    return told
 
 
 def repeated(

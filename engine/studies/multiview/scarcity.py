@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 from scant.errors import BadInput
-from scant.studies.multiview.fitted import Prepared
+from scant.studies.multiview.prepared import Prepared
 from scant.studies.multiview.preprocessing import ViewTransforms
 from scant.studies.multiview.report import main, predicted
 from scant.studies.multiview.splits import blocks

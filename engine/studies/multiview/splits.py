@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 from scant.errors import BadInput
-from scant.studies.multiview.entry import LAYERED, MODELS, MOST_PROCESS, SHOWN, MultiviewSettings
+from scant.studies.auto import AUTO
+from scant.studies.multiview.settings import LAYERED, MODELS, MOST_PROCESS, SHOWN, MultiviewSettings
 from scant.studies.multiview.survival import WIDE
 from scant.studies.multiview.table import MultiviewData
 from scant.studies.split import EVERYTHING, TEST
@@ -45,10 +46,13 @@ def settled(s: MultiviewSettings, observed: MultiviewData) -> MultiviewSettings:
             "choose dfgp, dfgp-wp or sgp."
         )
     values = s.values() | {"task": observed.task}
+    for name in ("neurons", "n_inducing", "n_components"):  # of a model made without its table
+        if values[name] == AUTO:
+            values[name] = 0
     if s.bound == "auto":
         late = observed.task == "survival" and s.model in LAYERED
         values["bound"] = "stochastic" if late else "published"
-    if not s.n_inducing:
+    if not values["n_inducing"]:
         values["n_inducing"] = POINTS[observed.task]
     if not s.start_width:
         values["start_width"] = WIDTHS[observed.task]

@@ -7,6 +7,7 @@ rows and on further random splits.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,14 @@ import torch
 from scant.events import Report
 from scant.random import restart_generator
 from scant.rivals.comparison import Comparison
+from scant.studies.auto import AUTO
 from scant.studies.multiview import splits as rows
-from scant.studies.multiview.entry import MultiviewSettings
-from scant.studies.multiview.fitted import FittedMultiview, Prepared
+from scant.studies.multiview.fitted import FittedMultiview
 from scant.studies.multiview.models import rests
+from scant.studies.multiview.prepared import Prepared
 from scant.studies.multiview.preprocessing import ViewTransforms
+from scant.studies.multiview.settings import MultiviewSettings
+from scant.studies.multiview.stack import Stack
 from scant.studies.multiview.table import MultiviewData, of
 from scant.studies.protocol import Tensors, required, roles
 from scant.studies.split import TEST, groups, marks
@@ -63,6 +67,7 @@ class Study(TrainedStudy):
     def _set_data(self, data: Prepared) -> None:
         self._configure(data.settings, data.device)
         self.data, self.metadata = data, data.metadata
+        self.stack: Stack | None = None
         self.scheduled = rests(data.settings, data.settings.model)
 
     # --- training -------------------------------------------------------------------------------
@@ -106,7 +111,7 @@ class Study(TrainedStudy):
     @property
     def present(self) -> FittedMultiview:
         """The model at its present state, for what is made from it."""
-        return FittedMultiview(self.data, self.learner)
+        return FittedMultiview(self.data, self.learner, self.stack)
 
     # --- afterwards -----------------------------------------------------------------------------
 
@@ -114,7 +119,12 @@ class Study(TrainedStudy):
         from scant.studies.multiview.report import write_report
 
         score = self._start_from_best(restarts)
-        return write_report(self.present, self.snapshot(), score)
+        note = ""
+        if self.settings.stack:
+            self.stack = Stack.weighed(self.data, self.data.train, self.data.transforms)
+            note = self.stack.sentence()
+        report = write_report(self.present, self.snapshot(), score)
+        return replace(report, notes=(note, *report.notes)) if note else report
 
     def comparison(self, report: Report) -> Comparison | None:
         """The problem as a matrix (see `comparison.py` beside this file)."""
@@ -129,7 +139,8 @@ class Study(TrainedStudy):
         own = {"learnt": self.data.train, "test": self.data.test, "places": self.data.places}
         tensors |= {f"rows.{k}": torch.as_tensor(v) for k, v in own.items()}
         names = {"patients": self.data.observed.patients, "groups": self.data.observed.groups}
-        return tensors, {"words": self.metadata, **names}
+        stack = {"stack": self.stack.meta()} if self.stack else {}
+        return tensors, {"words": self.metadata, **names, **stack}
 
     @classmethod
     def restore(
@@ -162,6 +173,7 @@ class Study(TrainedStudy):
             Prepared(settings, metadata, observed, train, test, places, transforms, device)
         )
         study.start_restart(0, 0, parts["model"])
+        study.stack = Stack.read(study.data, meta.get("stack"))
         return study
 
     # --- questions ------------------------------------------------------------------------------
@@ -198,6 +210,6 @@ def as_kept(settings: MultiviewSettings, model: Tensors) -> MultiviewSettings:
     What is meant by leaving it open may change; a run that was kept stays what it was.
     """
     own = [v.shape[-2] for k, v in model.items() if k.endswith((".inducing", "inducing_points"))]
-    if settings.n_inducing or not own:
+    if settings.n_inducing not in (0, AUTO) or not own:
         return settings
     return type(settings)(**settings.values() | {"n_inducing": own[0]})

@@ -64,8 +64,6 @@ TABLE = TableSchema(
                 "survival_days",
                 "os_time",
                 "follow_up",
-                "months",
-                "days",
             ),
         ),
         Column(
@@ -298,16 +296,14 @@ def _target(
         )
     if not wanted and len(count) > 2:
         raise BadInput(
-            f"{name} has {len(count)} classes ({listed(list(count))}), and two are told apart; "
-            "name the one in question, or several with commas, in the setting 'positive_class'."
+            f"{name} has {len(count)} classes ({listed(list(count))}), and the model separates "
+            "two; name the positive one, or several with commas, in the setting 'positive_class'."
         )
     # Of two that are as frequent the second to appear is meant, as 1 comes after 0.
     own = wanted or [min(reversed(list(count)), key=lambda w: count[w])]
     others = [w for w in count if w not in own]
     if not others:
-        raise BadInput(
-            "Setting 'positive_class' names all classes; leave one out, to tell apart from."
-        )
+        raise BadInput("Setting 'positive_class' names all classes; leave at least one out.")
     target = np.array([np.nan if w is None else float(w in own) for w in labels])
     return target, [others[0] if len(others) == 1 else "others", " or ".join(own)]
 

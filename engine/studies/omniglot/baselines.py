@@ -10,9 +10,9 @@ import torch
 from jaxtyping import Float, Int
 from scant.models.mogp_ar.training import MOGPARTrainer
 from scant.studies.omniglot import models
-from scant.studies.omniglot.entry import MODELS
-from scant.studies.omniglot.fitted import Prepared
 from scant.studies.omniglot.models import SINGLE
+from scant.studies.omniglot.prepared import Prepared
+from scant.studies.omniglot.settings import MODELS
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import pairwise_distances_argmin
 

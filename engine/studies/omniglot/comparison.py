@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scant.events import Report
 from scant.rivals.comparison import SURE, Comparison, Prediction
-from scant.studies.omniglot.fitted import Prepared
+from scant.studies.omniglot.prepared import Prepared
 
 MOST_CHANCES = 20_000_000  # probabilities, held-out rows times classes
 
@@ -14,7 +14,7 @@ def comparison(data: Prepared, report: Report) -> Comparison | None:
     """Features to classes, each output by itself; None of too many classes for probabilities."""
     observed, train, test = data.observed, data.train, data.test
     classes = int(data.sizes.sum())
-    if len(test) * classes > MOST_CHANCES:
+    if too_many(data):
         return None
     arrays = report.arrays
     sure = np.log(np.maximum(arrays["test_p"], SURE))
@@ -35,4 +35,15 @@ def comparison(data: Prepared, report: Report) -> Comparison | None:
         images=True,  # the study compares nearest neighbors itself
         part=observed.output[train],
         part_test=observed.output[test],
+    )
+
+
+def too_many(data: Prepared) -> str:
+    """Why there are no rivals, in a sentence; "" where there are."""
+    rows, classes = len(data.test), int(data.sizes.sum())
+    if rows * classes <= MOST_CHANCES:
+        return ""
+    return (
+        f"No rivals were compared: {rows:,} held-out rows of {classes:,} classes are too many for "
+        "their probabilities."
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 from jaxtyping import Float, Int
-from scant.studies.omniglot.entry import DIAGRAMS
+from scant.studies.omniglot.settings import DIAGRAMS
 from scipy.cluster.hierarchy import leaves_list, linkage, optimal_leaf_ordering
 from scipy.spatial.distance import squareform
 

@@ -2,195 +2,11 @@
 
 from __future__ import annotations
 
-import param
-from scant.errors import BadInput
-from scant.studies.base import Citation, Counts, Entry, Source, array_specs, until_rest
+from scant.studies.base import Citation, Entry, Source, array_specs
+from scant.studies.omniglot.capacity import capacity, estimate, parts
+from scant.studies.omniglot.settings import FIXED, OmniglotSettings
 from scant.studies.omniglot.table import TABLE
 from scant.studies.predicted_columns import of_classes
-from scant.studies.split import SplitCounts, SplitSettings, planned
-
-MODELS = {
-    "mogp-ar": "MOGPs-AR",
-    "mg-m": "MG-M",
-    "g-m": "G-M",
-    "g-a": "G-A",
-}
-COVARIANCES = ["kept", "dropped as published"]
-SHOWN = 60  # classes whose coregionalisation travels to the page entry by entry
-BLOCK = 120  # classes of a block that is asked for
-DIAGRAMS = 8  # latent functions with a Hinton diagram
-
-
-class OmniglotSettings(SplitSettings):
-    """Settings of a fit to outputs with classes (Ma 2023, chapters 3 and 4)."""
-
-    study = "omniglot"
-    essential = ("kernel", "shots", "n_outputs", "n_latent", "n_inducing", "max_steps")
-
-    model = param.Selector(
-        default="mogp-ar",
-        objects=list(MODELS),
-        doc="mogp-ar, or a model to compare it with: mg-m uses all classes in each step; g-m and "
-        "g-a are one model per output, with the softmax or with augment-and-reduce.",
-    )
-    kernel = param.Selector(
-        objects=["auto", "patch", "rbf-ard"],
-        doc="auto: patches if the columns are pixels, else an RBF kernel with a lengthscale for "
-        "each feature.",
-    )
-    shots = param.Integer(
-        0,
-        bounds=(0, 100_000),
-        label="Examples of each class",
-        doc="Scarcity: number of training examples of each class; 0: all that are not held out.",
-    )
-    n_outputs = param.Integer(
-        0,
-        bounds=(0, 100_000),
-        label="Alphabets",
-        doc="Scarcity: number of outputs (alphabets) to train together, from the first; 0: all.",
-    )
-    n_classes = param.Integer(
-        0,
-        bounds=(0, 100_000),
-        label="Classes of each",
-        doc="Number of classes of each output, from the first; 0: all.",
-    )
-    test_share = param.Number(
-        0.2, bounds=(0.0, 0.8), doc="Share of held-out examples of each class."
-    )
-    width = param.Integer(
-        0, bounds=(0, 2000), doc="Width of an image in pixels; 0: images are square."
-    )
-    height = param.Integer(
-        0, bounds=(0, 2000), doc="Height of an image in pixels; 0: images are square."
-    )
-    size = param.Integer(
-        20,
-        bounds=(4, 105),
-        doc="Side in pixels; larger images are reduced to it by area averages.",
-    )
-    pixels = param.Selector(
-        objects=["black and white", "grey"],
-        doc="Use black and white pixels, so that equal patches recur and the patch kernel is ten "
-        "times faster; otherwise gray levels.",
-    )
-    patch = param.Integer(3, bounds=(2, 20), doc="Side of a patch in pixels.")
-    n_latent = param.Integer(
-        16,
-        bounds=(1, 100),
-        label="Latent functions",
-        doc="Number Q of latent functions that the classes mix.",
-    )
-    rank = param.Integer(1, bounds=(1, 10), doc="Rank of each coregionalization matrix.")
-    n_inducing = param.Integer(
-        40,
-        bounds=(2, 1000),
-        label="Inducing points",
-        doc="Number of inducing points, or inducing patches, of each latent function.",
-    )
-    batch_size = param.Integer(
-        50, bounds=(1, 100_000), doc="Rows of each output per step, drawn at random each time."
-    )
-    sampled_classes = param.Integer(
-        0,
-        bounds=(0, 100_000),
-        doc="Number of wrong classes per row and step, drawn at random; 0: all classes of its "
-        "output, which learns better at little extra cost. The publication draws 1.",
-    )
-    covariance = param.Selector(
-        objects=COVARIANCES,
-        doc="Covariance between classes, which share the latent functions. Keeping it gives a "
-        "tighter bound at the same cost; the publication drops it.",
-    )
-    learning_rate = param.Number(
-        0.05, bounds=(1e-5, 1.0), doc="Step size of Adam, with a cosine decay to a hundredth."
-    )
-    max_steps = param.Integer(100, bounds=(1, 200_000), doc="Maximum number of steps.")
-    patience = param.Integer(
-        0,
-        bounds=(0, 200_000),
-        doc="Stop after this number of steps without a better bound; 0: never.",
-    )
-    calibrate = param.Boolean(
-        True,
-        doc="Divide the functions by a temperature before the softmax, fitted after the run on "
-        "rows held out from a second model. Not in the publication.",
-    )
-    baselines = param.Boolean(
-        True, doc="Fit other classifiers to the same rows after the run, for comparison."
-    )
-    restarts = param.Integer(
-        1, bounds=(1, 20), doc="Number of fits from different starts; the best is kept."
-    )
-
-    def check(self) -> None:
-        if self.kernel != "rbf-ard" and self.patch > self.size:
-            raise BadInput(
-                f"Setting 'patch' is {self.patch}, but images are brought to {self.size} x "
-                f"{self.size} pixels by 'size'; choose a smaller patch or a larger size."
-            )
-        if self.n_classes == 1:
-            raise BadInput(
-                "Setting 'n_classes' is 1, and one class is no choice; set it to 2 or more, or to "
-                "0 for all."
-            )
-        if self.model == "mg-m" and self.covariance != COVARIANCES[0]:
-            raise BadInput(
-                "Setting 'covariance' is about the bound of augment-and-reduce, and mg-m uses "
-                "another bound; choose the covariance kept, or the model mogp-ar."
-            )
-
-
-def parts(s: OmniglotSettings, rows: int, counts: Counts) -> SplitCounts:
-    """Rows that the fit divides a table into, of outputs and classes that were not counted as many
-    as are guessed."""
-    known, outputs, classes = _kinds(s, rows, counts)
-    used = round(rows * outputs / known)
-    train, _, test, _ = planned(s, used, counts if outputs == known else {})
-    return SplitCounts(min(train, round(s.shots * classes) or train), 0, test, rows)
-
-
-def _kinds(s: OmniglotSettings, rows: int, counts: Counts) -> tuple[int, int, float]:
-    """Outputs of the table, outputs and classes that are learned."""
-    known = len(counts.get("output", {})) or max(2, rows // 500)
-    outputs = min(s.n_outputs or known, known)
-    classes = (len(counts.get("label", {})) or rows / 20) * outputs / known
-    return known, outputs, min(classes, s.n_classes * outputs) if s.n_classes else classes
-
-
-def estimate(
-    settings: OmniglotSettings, rows: int, columns: int, counts: Counts
-) -> tuple[float, float]:
-    """Seconds and bytes that a fit takes on one core, good to a factor of two.
-
-    Counted: every step, of a batch of each output; another model for the temperature; and of up to
-    2,000 rows and six outputs two models of single outputs, 250 steps each. Outputs that were not
-    counted are guessed: one for 500 rows. Measured, one thread, 16 latent functions and 40 inducing
-    points: a step of 100 rows of ten columns takes 4 to 5 ms, of 150 images of 20 x 20 pixels
-    60 ms, with four functions 15 ms.
-    """
-    s = settings
-    _, outputs, _ = _kinds(s, rows, counts)
-    n = parts(s, rows, counts).train
-    m, q, pixels = s.n_inducing, s.n_latent, min(s.size**2, columns)
-    batch = min(n, outputs * s.batch_size)
-    if s.kernel == "patch" or (s.kernel == "auto" and columns > 100):
-        # A sum over 512 patches of ink and paper, or over all that the image has.
-        listed = 512 if s.pixels == "black and white" and s.patch == 3 else 18 * pixels
-        work = 1e-9 * batch * listed * (m + 20)
-    else:
-        listed, work = columns, 1.5e-9 * batch * columns * m
-    step = 0.0014 + q * (1e-4 + 7e-6 * m + 0.7 * work)
-    steps = until_rest(s.max_steps, s.patience, 0.6) * s.restarts * 1.1
-    if s.calibrate and n <= 4000:
-        steps += 0.8 * min(s.max_steps, 400)
-    others = 0.5
-    if s.baselines:
-        others = 1.0 if n > 2000 or outputs > 6 else 500 * (0.0055 + 0.1 * step)
-    held = 8 * (4 * rows * min(columns, 2000) + 3 * q * batch * listed)
-    return 0.5 + steps * step + others, 550e6 + held
-
 
 _MODEL = array_specs("""
     accuracy (d) [share] recall of each output's held-out rows (of some hundred while it trains);
@@ -303,9 +119,10 @@ ENTRY = Entry(
         """),
     },
     presets={
-        "demo": {},
-        "quick": {"n_latent": 8, "n_inducing": 30, "max_steps": 60, "baselines": False},
-        "as published": {
+        "demo": FIXED,
+        "quick": FIXED | {"n_latent": 8, "n_inducing": 30, "max_steps": 60, "baselines": False},
+        "as published": FIXED
+        | {
             "sampled_classes": 1,
             "calibrate": False,
             "covariance": "dropped as published",
@@ -337,6 +154,9 @@ ENTRY = Entry(
     limits=(
         "One temperature for all classes calibrates the probabilities, which is not in the "
         "publication; the other classifiers have none.",
+        "By default the probabilities of own tables are an average with an exact GP and a linear "
+        "classifier of each output, which is not in the publication; up to 4,000 training rows. "
+        "What classes share, patches and maps are those of the model alone.",
         "Each row belongs to a known output and competes among its classes: the model does not "
         "predict the alphabet of a character.",
         "The bound on the log likelihood is loose for many uncertain classes; the predicted "
@@ -344,9 +164,12 @@ ENTRY = Entry(
         "Images have at most 105 pixels a side and are black and white by default; the publication"
         " subsamples pixels where Scant averages over area.",
         "Predictions have one column per class up to 500 classes.",
+        "On ten draws of the demonstration (data seeds 0 to 9), recall was 0.65 to 0.81, median"
+        " 0.71; the recorded draw has 0.66.",
     ),
     objective="estimate of the bound from a batch (nats a row)",
     score="bound (nats a row)",
     estimate=estimate,
     parts=parts,
+    capacity=capacity,
 )

@@ -12,8 +12,9 @@ from scant.errors import BadInput
 from scant.studies.omniglot import baselines, models
 from scant.studies.omniglot import coregionalization as matrices
 from scant.studies.omniglot import preprocessing as rows
-from scant.studies.omniglot.entry import BLOCK
-from scant.studies.omniglot.fitted import FittedOmniglot, Prepared
+from scant.studies.omniglot.fitted import FittedOmniglot
+from scant.studies.omniglot.prepared import Prepared
+from scant.studies.omniglot.settings import BLOCK
 from scant.studies.omniglot.table import Characters, columns_of, of
 from scant.studies.predicted_table import checked, images, with_classes, words
 from scant.studies.query import numbers, whole
@@ -39,7 +40,9 @@ def answer(fitted: FittedOmniglot, question: str, query: dict[str, Any]) -> dict
         return block(fitted, query)
     if question == "shots":
         return shots(fitted, query)
-    raise BadInput(f"Nothing is known of {question!r}; ask 'draw', 'response', 'block' or 'shots'.")
+    raise BadInput(
+        f"There is no question {question!r}; there are 'draw', 'response', 'block' and 'shots'."
+    )
 
 
 def drawn(data: Prepared, pixels: Any) -> Float[np.ndarray, " v"]:

@@ -1,68 +1,16 @@
-"""The rows of a table as the models learn them, and a model that has learned from them.
-
-What reports, answers, the temperature and the methods compared are made from; `Study` makes both.
-"""
+"""A model that has learned from the rows of a table: what reports and answers are made from."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
-from scant.studies.learned_region import LearnedRegion
 from scant.studies.omniglot import models
-from scant.studies.omniglot.entry import OmniglotSettings
-from scant.studies.omniglot.table import Characters
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """A table, split and preprocessed.
-
-    Attributes:
-        settings: Of the run.
-        metadata: What labels the arrays on a page (`preprocessing.metadata_of`).
-        observed: The rows, as they are learned.
-        image: Height and width of images; None: rows are features.
-        train: Training rows.
-        test: Rows that are held out.
-        places: Of the rows in the table; none where a kept run does not know them.
-        device: On which models are trained.
-    """
-
-    settings: OmniglotSettings
-    metadata: dict[str, Any]
-    observed: Characters
-    image: tuple[int, int] | None
-    train: Int[np.ndarray, " l"]
-    test: Int[np.ndarray, " t"]
-    places: Int[np.ndarray, " n"]
-    device: torch.device
-
-    @cached_property
-    def sizes(self) -> Int[np.ndarray, " d"]:
-        """How many classes each output has."""
-        return np.array([len(names) for names in self.observed.classes])
-
-    @cached_property
-    def x(self) -> Float[torch.Tensor, "n v"]:
-        return torch.as_tensor(self.observed.x, dtype=torch.float64).to(self.device)
-
-    @cached_property
-    def region(self) -> LearnedRegion:
-        """Where rows were learned from."""
-        return LearnedRegion(self.observed.x[self.train])
-
-    @cached_property
-    def output(self) -> Int[torch.Tensor, " n"]:
-        return torch.as_tensor(self.observed.output).to(self.device)
-
-    @cached_property
-    def label(self) -> Int[torch.Tensor, " n"]:
-        return torch.as_tensor(self.observed.label).to(self.device)
+from scant.studies.omniglot.prepared import Prepared
+from scant.studies.omniglot.stack import Stack
 
 
 @dataclass(frozen=True)
@@ -75,12 +23,14 @@ class FittedOmniglot:
         temperature: By which functions are divided before the softmax.
         typical: Rows that tell the prior variance of the latent functions, as the kernel takes
             them.
+        stack: What its probabilities are averaged with.
     """
 
     data: Prepared
     model: models.Model
     temperature: float
     typical: Any
+    stack: Stack | None = None
 
     def ask(self, which: Int[np.ndarray, " n"], draws: int | None = None) -> Any:
         """Class probabilities of some of the table's rows (`MOGPARPrediction`)."""
@@ -91,7 +41,8 @@ class FittedOmniglot:
         """Class probabilities of rows as learned."""
         prepared = self.model.kernel.prepare(x)
         how = {} if draws is None else {"draws": draws}
-        return self.model.predict(prepared, output, temperature=self.temperature, **how)
+        told = self.model.predict(prepared, output, temperature=self.temperature, **how)
+        return told if self.stack is None else self.stack.mixed(told, x, output)
 
     def factors(self) -> Float[np.ndarray, "q c r"]:
         """A_q of all classes, scaled by the prior deviation of u_q at typical rows."""

@@ -13,7 +13,7 @@ from scant.models.mogp_ar.baselines import Independent
 from scant.models.mogp_ar.kernels import Kernel, RbfArd
 from scant.models.mogp_ar.model import MOGPAR
 from scant.models.mogp_ar.training import MOGPARTrainer
-from scant.studies.omniglot.entry import COVARIANCES, OmniglotSettings
+from scant.studies.omniglot.settings import COVARIANCES, OmniglotSettings
 from torch import Tensor, nn
 
 Model = MOGPAR | Independent

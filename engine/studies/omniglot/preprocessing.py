@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from scant.errors import BadInput
-from scant.studies.omniglot.entry import SHOWN, OmniglotSettings
+from scant.studies.auto import AUTO, Choice, Choices
+from scant.studies.omniglot.settings import SHOWN, OmniglotSettings
 from scant.studies.omniglot.table import Characters, area, side
 from scant.studies.split import EVERYTHING, TEST, divide
 from scant.tables.column_matching import listed
@@ -16,6 +17,8 @@ from scant.tables.column_matching import listed
 EXAMPLES = 12  # held-out images that a snapshot shows
 AT_ONCE = 150  # held-out rows that it predicts
 INK = 0.2  # share of a pixel from which on it is black: strokes neither break nor run together
+FAINT = 0.02  # share up to which a pixel is paper
+MOST_GREY = 0.25  # share of the inked pixels that strokes have gray, at their edges
 SHADES = 255  # of a pixel: images are kept as whole parts of this
 
 
@@ -39,7 +42,7 @@ def chosen(s: OmniglotSettings, observed: Characters) -> tuple[Characters, Int[n
     if lonely:
         name, own = outputs[lonely[0]], classes[lonely[0]]
         raise BadInput(
-            f"Output {name!r} has only one class ({listed(own)}), and one class is no choice; add "
+            f"Output {name!r} has only one class ({listed(own)}), and two are needed; add "
             "rows of another, or leave the output out."
         )
     result = replace(observed.take(places), outputs=outputs, classes=classes[: len(outputs)])
@@ -82,6 +85,23 @@ def model_inputs(
         return x, None
     small = area(x.reshape(-1, *image), s.size)
     return shaded(s, small.reshape(len(x), -1)), (small.shape[1], small.shape[2])
+
+
+def settled(s: OmniglotSettings, observed: Characters) -> tuple[OmniglotSettings, Choices]:
+    """The settings with the kind of pixels that the table's own are, and what was chosen.
+
+    Gray patches do not recur as those of ink and paper do, and take ten times as long: whole images
+    are compared then.
+    """
+    if s.pixels != AUTO or not observed.pixels:
+        return s, {}
+    ink = observed.x[observed.x > FAINT] if observed.pixels else np.empty(0)
+    between = ((ink > INK) & (ink < 1 - INK)).mean() if len(ink) else 0.0
+    grey, why = between > MOST_GREY, f"{between:.0%} of the inked pixels are gray"
+    found = {"pixels": Choice("grey" if grey else "black and white", why)}
+    if grey and s.kernel == AUTO:
+        found["kernel"] = Choice("rbf-ard", why)
+    return type(s)(**s.values() | {name: c.value for name, c in found.items()}), found
 
 
 def shaded(s: OmniglotSettings, pixels: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:

@@ -12,7 +12,8 @@ from scant.data_sources.omniglot import PUBLISHED
 from scant.events import Metric, Report
 from scant.studies.omniglot import baselines
 from scant.studies.omniglot import preprocessing as rows
-from scant.studies.omniglot.fitted import FittedOmniglot, Prepared
+from scant.studies.omniglot.fitted import FittedOmniglot
+from scant.studies.omniglot.prepared import Prepared
 from sklearn.metrics import precision_recall_fscore_support
 
 Chances = Float[np.ndarray, "n most"]

@@ -17,11 +17,15 @@ from scant.events import Report
 from scant.models.mogp_ar.training import MOGPARTrainer
 from scant.random import restart_generator
 from scant.rivals.comparison import Comparison
+from scant.studies.auto import CHOSEN
 from scant.studies.omniglot import coregionalization as matrices
 from scant.studies.omniglot import models, temperature
 from scant.studies.omniglot import preprocessing as rows
-from scant.studies.omniglot.entry import OmniglotSettings
-from scant.studies.omniglot.fitted import FittedOmniglot, Prepared
+from scant.studies.omniglot.comparison import comparison, too_many
+from scant.studies.omniglot.fitted import FittedOmniglot
+from scant.studies.omniglot.prepared import Prepared
+from scant.studies.omniglot.settings import OmniglotSettings
+from scant.studies.omniglot.stack import Stack
 from scant.studies.omniglot.table import Characters, of
 from scant.studies.protocol import Tensors, arrays, part, required, roles
 from scant.studies.split import groups, marks
@@ -46,6 +50,7 @@ class Study(TrainedStudy):
     ) -> None:
         table = required("omniglot", table)
         observed = of(table)
+        settings, chosen = rows.settled(settings, observed)
         drawn = rows.shape(settings, observed)
         observed, places = rows.chosen(settings, observed)
         x, image = rows.model_inputs(settings, observed.x, drawn)
@@ -57,11 +62,14 @@ class Study(TrainedStudy):
         train, test = rows.split(
             settings, observed, marks(table)[places], None if group is None else group[places]
         )
+        metadata = rows.metadata_of(settings, observed, image, train, test)
+        if chosen:
+            metadata[CHOSEN] = {name: list(choice) for name, choice in chosen.items()}
         self.roles = roles(len(table), train=places[train], test=places[test])
         self._set_data(
             Prepared(
                 settings=settings,
-                metadata=rows.metadata_of(settings, observed, image, train, test),
+                metadata=metadata,
                 observed=observed,
                 image=image,
                 train=np.flatnonzero(train),
@@ -76,6 +84,7 @@ class Study(TrainedStudy):
         self._configure(data.settings, data.device)
         self.data, self.metadata = data, data.metadata
         self.temperature = 1.0
+        self.stack: Stack | None = None
 
     # --- training -------------------------------------------------------------------------------
 
@@ -143,7 +152,8 @@ class Study(TrainedStudy):
     def present(self) -> FittedOmniglot:
         """The model at its present state, for what is made from it."""
         typical = self._scored[:: -(-len(self._scored) // TYPICAL)]
-        return FittedOmniglot(self.data, self.model, self.temperature, self.prepared[typical])
+        typical_rows = self.prepared[typical]
+        return FittedOmniglot(self.data, self.model, self.temperature, typical_rows, self.stack)
 
     def shared(self) -> dict[str, np.ndarray]:
         """Coregionalisation of the shown classes, and of the outputs over all classes."""
@@ -176,14 +186,13 @@ class Study(TrainedStudy):
         score = self._start_from_best(restarts)
         message = ""
         if self.settings.calibrate:
-            self.temperature, message = temperature.find(self.data, self.model)
+            self.temperature, message, self.stack = temperature.find(self.data, self.model)
+        notes = [message, self.stack.sentence() if self.stack else "", too_many(self.data)]
         report = write_report(self.present, self.snapshot(), score)
-        return replace(report, notes=(message, *report.notes)) if message else report
+        return replace(report, notes=(*filter(None, notes), *report.notes))
 
     def comparison(self, report: Report) -> Comparison | None:
         """The problem as a matrix (see `comparison.py` beside this file)."""
-        from scant.studies.omniglot.comparison import comparison
-
         return comparison(self.data, report)
 
     def fitted(self) -> tuple[Tensors, dict[str, Any]]:
@@ -196,7 +205,8 @@ class Study(TrainedStudy):
             tensors[f"rows.{name}"] = torch.tensor(getattr(self.data.observed, name))
         tensors["rows.learnt"] = torch.as_tensor(self.data.train)
         tensors["rows.test"] = torch.as_tensor(self.data.test)
-        return tensors, {"words": self.metadata, "temperature": self.temperature}
+        meta = {"words": self.metadata, "temperature": self.temperature}
+        return tensors, meta | ({"stack": self.stack.meta()} if self.stack else {})
 
     @classmethod
     def restore(
@@ -229,6 +239,7 @@ class Study(TrainedStudy):
             )
         )
         study.temperature = float(meta.get("temperature", 1.0))
+        study.stack = Stack.read(study.data, meta.get("stack"))
         study.start_restart(0, 0, part(tensors, "model."))
         return study
 

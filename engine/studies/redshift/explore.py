@@ -32,7 +32,7 @@ def answer(fitted: FittedGPz, question: str, query: dict[str, Any]) -> dict[str,
         return without(fitted, off)
     if question == "density":
         return density(fitted, int(query.get("row", 0)), off)
-    raise BadInput(f"Nothing is known of {question!r}; ask 'without' or 'density'.")
+    raise BadInput(f"There is no question {question!r}; there are 'without' and 'density'.")
 
 
 def without(fitted: FittedGPz, off: list[str]) -> dict[str, np.ndarray]:

@@ -13,8 +13,8 @@ from scant.models.gpz.prediction import Components
 from scant.studies import intervals
 from scant.studies.learned_region import LearnedRegion
 from scant.studies.redshift.ensemble import Located, Members, Target
-from scant.studies.redshift.entry import RedshiftSettings
 from scant.studies.redshift.preprocessing import Features
+from scant.studies.redshift.settings import RedshiftSettings
 from torch import Tensor
 
 SHOWN = 1000  # test rows that travel to the page and stay with the model, for quick answers

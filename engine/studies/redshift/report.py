@@ -9,9 +9,9 @@ from numpy import ndarray
 from scant import metrics
 from scant.events import Metric, Report
 from scant.models.gpz.prediction import GPzPrediction
-from scant.studies.redshift.entry import RedshiftSettings
 from scant.studies.redshift.fitted import SHOWN, FittedGPz
 from scant.studies.redshift.preprocessing import Features
+from scant.studies.redshift.settings import RedshiftSettings
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression
@@ -19,6 +19,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 
 FOREST_ROWS = 20_000  # more only make the baseline slow
 MISSING_ROWS = 500  # test rows from which bands are removed
+PAIRS = 20_000  # of basis functions, in all models: a pattern of missing bands takes so long
 PATTERNS = 5  # ways in which bands are missing, for each count of them: more take time only
 BOOTSTRAPS = 200
 SHARES = np.arange(0.05, 1.001, 0.05)
@@ -149,11 +150,13 @@ def with_bands_missing(fitted: FittedGPz, forest: Pipeline) -> Float[ndarray, "3
     """
     bands = fitted.features.bands
     table = fitted.held.iloc[:MISSING_ROWS].reset_index(drop=True)
+    pairs = sum(len(model.centres) ** 2 for model in fitted.members.models)
+    patterns = min(max(PAIRS // pairs, 1), PATTERNS)
     y = table[fitted.settings.target].to_numpy(float)
     generator = np.random.default_rng(fitted.settings.seed)
     results = []
     for count in range(min(5, len(bands))):
-        hidden = hide(generator, len(table), len(bands), count)
+        hidden = hide(generator, len(table), len(bands), count, patterns)
         less = table.copy()
         less[list(bands)] = less[list(bands)].mask(hidden)
         ours = fitted.ask(less).mean.numpy()
@@ -163,13 +166,13 @@ def with_bands_missing(fitted: FittedGPz, forest: Pipeline) -> Float[ndarray, "3
 
 
 def hide(
-    generator: np.random.Generator, n: int, bands: int, count: int
+    generator: np.random.Generator, n: int, bands: int, count: int, patterns: int = PATTERNS
 ) -> Bool[ndarray, "n bands"]:
-    """Which `count` bands each row lacks: one of `PATTERNS` random choices, row by row in turn."""
-    chosen = np.zeros((PATTERNS, bands), dtype=bool)
+    """Which `count` bands each row lacks: one of so many random choices, row by row in turn."""
+    chosen = np.zeros((patterns, bands), dtype=bool)
     for pattern in chosen:
         pattern[generator.permutation(bands)[:count]] = True
-    return chosen[np.arange(n) % PATTERNS]
+    return chosen[np.arange(n) % patterns]
 
 
 def is_photometry(features: Features, settings: RedshiftSettings) -> bool:
@@ -190,6 +193,11 @@ def notes_of(
     ]
     if n_train > FOREST_ROWS:
         notes.append(f"The baselines were fitted to the first {FOREST_ROWS:,} rows only.")
+    if len(prediction.variance) > MISSING_ROWS:
+        notes.append(
+            f"The curve of missing bands is of the first {MISSING_ROWS:,} of "
+            f"{len(prediction.variance):,} test rows."
+        )
     if photometry:
         notes.append(
             "The published figures are of 100,000 SDSS-DR12 galaxies and 100 basis functions: "

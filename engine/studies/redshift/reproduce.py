@@ -13,13 +13,14 @@ from scant.errors import BadInput
 from scant.events import Finished, Report
 from scant.reproduce.runner import Runs, Score
 from scant.studies.redshift.report import NAMES, PUBLISHED
+from scant.studies.redshift.settings import FIXED
 from scant.training.api import fit
 
 SIZES = {"training_size": 4000, "validation_size": 1000, "test_size": 5000}
 SMALL = {"training_size": 1000, "validation_size": 250, "test_size": 1000}
 PLAIN: dict[str, Any] = {
     "features": "as given",
-    "robust": False,
+    "robust": "no",
     "start": "direct",
     "combine": "best",
     "restarts": 1,
@@ -121,7 +122,7 @@ def _variants(quick: bool) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _run(data: pd.DataFrame | None, values: dict[str, Any]) -> Report:
-    *_, last = fit("redshift", data, own=False, **values)
+    *_, last = fit("redshift", data, own=False, **FIXED | values)
     assert isinstance(last, Finished)
     return last.report
 

@@ -8,8 +8,8 @@ whose predictions are averaged.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -19,31 +19,35 @@ import torch
 from jaxtyping import Float
 from scant.errors import BadInput
 from scant.events import Report
-from scant.models.gpz.change_of_basis import full_gamma, in_coordinates
+from scant.models.gpz.change_of_basis import in_coordinates
 from scant.models.gpz.input_density import fill, single_gaussian
 from scant.models.gpz.model import GPz
 from scant.models.gpz.row_sums import LocalRows, Pattern, RowSums
-from scant.models.gpz.training import GPzTrainer
 from scant.models.gpz.weights import balanced_weights, normal_weights, normalized_weights
 from scant.random import restart_generator
 from scant.rivals.comparison import Comparison
 from scant.studies import intervals
+from scant.studies.auto import AUTO, CHOSEN, TRAINING_SHARE, Choice
 from scant.studies.learned_region import LearnedRegion
 from scant.studies.predicted_table import checked, with_columns
 from scant.studies.protocol import Step, Tensors, required, roles
+from scant.studies.redshift.capacity import FREE, SMALL, Room, grows, learned, test_rows
 from scant.studies.redshift.ensemble import Members, Target
-from scant.studies.redshift.entry import RedshiftSettings, learned, test_rows
 from scant.studies.redshift.explore import answer
 from scant.studies.redshift.fitted import FittedGPz
-from scant.studies.redshift.preprocessing import Features
+from scant.studies.redshift.fold import Fold, Rows
+from scant.studies.redshift.growth import Growth, finished, parameters_of, shape_of, take
+from scant.studies.redshift.preprocessing import Features, scale_of, taming_of
 from scant.studies.redshift.report import write_report
-from scant.studies.split import EVERYTHING, UNUSED, divide, groups, marks
+from scant.studies.redshift.settings import SHAPES, RedshiftSettings
+from scant.studies.split import EVERYTHING, UNUSED, VALIDATION, divide, groups, marks
 from scant.studies.trained import TrainedStudy
 from torch import Tensor
 
 if TYPE_CHECKING:
     from scant.models.gpz.distributed import Processes
 
+LEAST = 12  # rows to learn from
 KNOWN = 1000  # learned rows that stay with the model, to tell rows that lie outside
 SHOWN_LIVE = 600  # test rows in a snapshot: enough to see, cheap to send
 WEIGHTS = {
@@ -57,8 +61,6 @@ class Study(TrainedStudy):
     """GPz on one table (see `scant.studies.protocol.Study` for how it is driven)."""
 
     settings: RedshiftSettings
-    model: GPz
-    trainer: GPzTrainer
 
     def __init__(
         self, settings: RedshiftSettings, table: pd.DataFrame | None, device: torch.device
@@ -67,13 +69,13 @@ class Study(TrainedStudy):
         self._configure(settings, device)
         bands = bands_of(table, settings.target)
         self.learn, self.held = self._split(table)
-        self.features = Features.fit(self.learn, bands, settings)
-        self.target = Target.fit(self._z(self.learn), settings.log_target)
+        self.features, seen = self._look(bands)
+        self.target = Target.fit(self._z(self.learn), seen["log_target"].value == "yes")
         T = torch.eye(len(self.features.names), dtype=torch.float64)
         if not self.learn[bands].isna().any(axis=None):
             T = torch.as_tensor(self.features.T)
         self.T = T.to(device)
-        self.metadata: dict[str, Any] = {
+        self.metadata = {
             "bands": bands,
             "features": self.features.names,
             "target": settings.target,
@@ -83,12 +85,20 @@ class Study(TrainedStudy):
                 "test": len(self.held),
             },
         }
+        looked = {name: list(c) for name, c in seen.items() if getattr(settings, name) == AUTO}
+        if looked:
+            self.metadata[CHOSEN] = looked
         self.members: Members | None = None
 
     def _configure(self, settings: RedshiftSettings, device: torch.device) -> None:
         super()._configure(settings, device)
-        self.structures = stages_to(settings.covariance, settings.start)
-        self.stages = len(self.structures)
+        self.grows = grows(settings)
+        self.growth: Growth | None = None
+        if self.grows:  # all models in one restart of the loop, whose end they find themselves
+            self.models, self.restarts, self.patience = settings.restarts, 1, 0
+        else:
+            self.structures = stages_to(settings.covariance, settings.start)
+            self.stages = len(self.structures)
         self._processes: Processes | None = None
 
     # --- rows -----------------------------------------------------------------------------------
@@ -96,7 +106,7 @@ class Study(TrainedStudy):
     def _split(self, table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Rows to learn from (validation first, then training), and test rows."""
         s = self.settings
-        if s.log_target and (table[s.target] <= 0).any():
+        if s.log_target == "yes" and (table[s.target] <= 0).any():
             row = int(np.flatnonzero(table[s.target].to_numpy() <= 0)[0])
             raise BadInput(
                 f"Column {s.target!r} holds {table[s.target].iloc[row]:g} in row {row + 2}, but "
@@ -106,13 +116,14 @@ class Study(TrainedStudy):
         complete = np.ones(len(table), dtype=bool)
         if s.incomplete == "leave out":
             complete = table[bands_of(table, s.target)].notna().all(axis=1).to_numpy()
+        marked, group = np.where(known, marks(table), UNUSED), groups(table, s.split_by)
         rows = divide(
             len(table),
             s.seed,
             test=test_rows(s, int(known.sum())),
             validation=lambda n: learned(s, n)[1],
-            marked=np.where(known, marks(table), UNUSED),
-            group=groups(table, s.split_by),
+            marked=marked,
+            group=group,
             learnable=complete,
             everything=s.refit == EVERYTHING,
         )
@@ -125,11 +136,11 @@ class Study(TrainedStudy):
         train, wanted = rows.train, 0 if s.refit == EVERYTHING else s.training_size
         if wanted:
             train = train[: learned(s, len(train) + len(rows.validation))[0]]
-        if len(train) + len(rows.validation) < 30:
+        if len(train) + len(rows.validation) < LEAST:
             raise BadInput(
                 f"Only {len(train) + len(rows.validation)} rows are left to learn from; at least "
-                "30 are needed. Bring more rows, or set incomplete=use to learn from rows with "
-                "missing values."
+                f"{LEAST} are needed. Bring more rows, or set incomplete=use to learn from rows "
+                "with missing values."
             )
         if len(train) < wanted:
             self.notes.append(
@@ -142,6 +153,7 @@ class Study(TrainedStudy):
                 "raise 'test_share', or mark more rows 'test' in the column 'split'."
             )
         self.n_validation = len(rows.validation)
+        self.arranged = group is not None or VALIDATION in marked
         self.roles = roles(len(table), train=train, validation=rows.validation, test=rows.test)
         learn = table.iloc[np.concatenate([rows.validation, train])]
         return learn.reset_index(drop=True), table.iloc[rows.test].reset_index(drop=True)
@@ -151,6 +163,22 @@ class Study(TrainedStudy):
 
     def _z(self, table: pd.DataFrame) -> Float[Tensor, " n"]:
         return torch.tensor(table[self.settings.target].to_numpy(float))
+
+    def _look(self, bands: list[str]) -> tuple[Features, dict[str, Choice]]:
+        """The inputs, and what the table says of settings that concern its columns."""
+        s, z = self.settings, self._z(self.learn).numpy()
+        features = Features.fit(self.learn, bands, s)
+        seen = {"features": features.chosen, "log_target": Choice("no", "as the weights need it")}
+        if s.log_target != AUTO:
+            seen["log_target"] = Choice(s.log_target, "")
+        elif s.weights != "normalised":
+            seen["log_target"] = scale_of(features.inputs(self.learn).numpy(), z)
+        if s.robust == AUTO:
+            plain = Features.fit(self.learn, bands, s, robust=False)
+            tamed, own = (f.inputs(self.learn).numpy() for f in (features, plain))
+            seen["robust"] = taming_of(tamed, own, z, seen["log_target"].value == "yes")
+            features = features if seen["robust"].value == "yes" else plain
+        return features, seen
 
     def _rows(self, restart: int) -> tuple[Tensor, Tensor]:
         """Training and validation rows of a restart: an average sees all rows in turn."""
@@ -162,21 +190,31 @@ class Study(TrainedStudy):
 
     # --- training -------------------------------------------------------------------------------
 
+    def _division(self, k: int) -> tuple[Tensor, Tensor]:
+        """Training and validation rows of the k-th model of those that grow side by side.
+
+        Of few rows each is held out once; where the table says which rows belong together or
+        validate, they are the same for all models.
+        """
+        order, held = torch.arange(len(self.learn)), self.n_validation
+        if self.settings.combine == "average" and not self.arranged:
+            generator = restart_generator(self.settings.seed)
+            order = torch.randperm(len(order), generator=generator)
+            if len(order) <= SMALL:
+                held = -(-len(order) // max(self.models, 2))
+            order = order.roll(-k * held)
+        return order[held:], order[:held]
+
     def start_restart(self, restart: int, stage: int, best: Tensors | None) -> None:
-        train, validation = self._rows(restart)
         x = self.features.inputs(self.learn).to(self.device)
         noise = self.features.noise(self.learn)
         z = self._z(self.learn)
-        y = self.target.standardize(z).to(self.device)
-        omega = WEIGHTS[self.settings.weights](z).to(self.device)
-        X = x @ self.T.T
-        self.X, self.y, self.omega = X[train], y[train], omega[train]
-        self.noise = None if noise is None else self._spread(noise[train])
-        self.checked = (
-            self._filled(X[validation]),
-            z[validation].to(self.device),
-            omega[validation],
-            None if noise is None else self._spread(noise[validation]),
+        rows = Rows(
+            x @ self.T.T,
+            z.to(self.device),
+            self.target.standardize(z).to(self.device),
+            WEIGHTS[self.settings.weights](z).to(self.device),
+            None if noise is None else self._spread(noise),
         )
         shown = self.held.iloc[:SHOWN_LIVE]
         live = self.features.inputs(shown)
@@ -184,13 +222,31 @@ class Study(TrainedStudy):
             live = fill(live, single_gaussian(self.features.inputs(self.learn)))
         self.live = live.to(self.device) @ self.T.T
         self.live_z = self._z(shown).numpy()
-        self.model = self._model(self.structures[stage])
+        if self.grows:
+            folds = [Fold(rows, *self._division(k), self.target) for k in range(self.models)]
+            self.growth = Growth(
+                folds,
+                self.room,
+                self._model,
+                self.settings.seed,
+                self.settings.patience,
+                self._place,
+            )
+            return
+        self.fold = Fold(rows, *self._rows(restart), self.target)
+        model = self._model(self.settings.n_basis, self.structures[stage])
         generator = restart_generator(self.settings.seed, restart)
-        self.model.init_from_data(self.X, self.y, generator)
+        model.init_from_data(self.fold.train.X, self.fold.train.y, generator)
         if best is not None:
-            self._take(best)
-        self.trainer = GPzTrainer(self.model, self.X, self.y, self.omega, self.noise, self._place)
-        self.n_rows = float(self.omega.sum())
+            take(model, best)
+        self.fold.begin(model, self._place)
+
+    @property
+    def room(self) -> Room:
+        """What limits the growth of models."""
+        seconds = TRAINING_SHARE * self.settings.time_budget
+        rows = len(self._division(0)[0])
+        return Room.of(self.settings, rows, len(self.T), self.models, seconds)
 
     def _place(self, patterns: list[Pattern], n_basis: int) -> RowSums:
         """The training rows, in this process or shared with others."""
@@ -201,9 +257,9 @@ class Study(TrainedStudy):
         self._processes = self._processes or Processes(self.settings.workers)
         return DistributedRows(patterns, n_basis, self._processes)
 
-    def _model(self, structure: Any) -> GPz:
+    def _model(self, n_basis: int, structure: str) -> GPz:
         s = self.settings
-        made = GPz(len(self.T), s.n_basis, structure, s.heteroscedastic, s.joint_mean)
+        made = GPz(len(self.T), n_basis, structure, s.heteroscedastic, s.joint_mean)
         return made.to(self.device)
 
     def _spread(self, noise: Float[Tensor, "n d"]) -> Float[Tensor, "n d d"]:
@@ -211,31 +267,32 @@ class Study(TrainedStudy):
         return (self.T * noise.to(self.device).unsqueeze(1)) @ self.T.T
 
     def step(self) -> Step:
-        elbo = self.trainer.step() / self.n_rows
-        X, z, omega, noise = self.checked
-        with warnings.catch_warnings(record=True) as said:
-            warnings.simplefilter("always", RuntimeWarning)
-            self.model.take_posterior(self.trainer.log_evidence.posterior())
-        self._note([str(warning.message) for warning in said])
-        prediction = self.model.predict(X, noise)
-        score = self.target.log_density(z, prediction)
-        weighted = (omega * score).sum() / omega.sum()
+        if self.growth is not None:
+            step = self.growth.step()
+            self._note(self.growth.notes)
+            if self.growth.ended:
+                self.max_steps = self.growth.steps
+                self.reason = f"Growth has ended: {self.growth.ended}."
+            return step
+        fold = self.fold
+        elbo = fold.trainer.step() / float(fold.train.omega.sum())
+        score, said = fold.score()
+        self._note(said)
+        weighted = (fold.unseen.omega * score).sum() / fold.unseen.omega.sum()
         return Step(elbo, float(weighted))
 
-    def _filled(self, X: Tensor) -> Tensor:
-        """Missing inputs of validation rows filled by expectation: a score each step, not a fit."""
-        return fill(X, single_gaussian(self.X)) if bool(X.isnan().any()) else X
-
     def parameters(self) -> Tensors:
-        """Free parameters, Gamma as one full matrix a basis function whatever the stage."""
-        named = dict(self.model.named_parameters())
-        return {**named, "gamma": full_gamma(self.model)}
+        return self.growth.parameters() if self.growth else parameters_of(self.fold.model)
 
-    @torch.no_grad()
-    def _take(self, parameters: Tensors) -> None:
-        for name, value in self.model.named_parameters():
-            result = parameters[name].to(self.device)
-            value.copy_(narrow(result, self.model.covariance) if name == "gamma" else result)
+    def state(self) -> Tensors:
+        return self.growth.state() if self.growth else self.fold.trainer.state_dict()
+
+    def load(self, parameters: Tensors, state: Tensors) -> None:
+        if self.growth:
+            self.growth.load(parameters, state)
+            return
+        take(self.fold.model, parameters)
+        self.fold.trainer.load_state_dict(state)
 
     def snapshot(self) -> dict[str, np.ndarray]:
         if self.members is not None:
@@ -244,7 +301,8 @@ class Study(TrainedStudy):
             prediction = self.target.restore(self.members.predict(live, None))
             to_x = torch.eye(len(self.T), dtype=live.dtype, device=self.device)
         else:
-            model, live, to_x = self.model, self.live, self.T
+            model = (self.growth.folds[0] if self.growth else self.fold).model
+            live, to_x = self.live, self.T
             prediction = self.target.restore(model.predict(live))
         return {
             "z_true": self.live_z,
@@ -258,18 +316,45 @@ class Study(TrainedStudy):
     # --- afterwards -----------------------------------------------------------------------------
 
     def finalize(self, restarts: list[tuple[float, Tensors]]) -> Report:
-        chosen: Sequence[int] = range(len(restarts))
-        if self.settings.combine == "best":
-            chosen = [max(chosen, key=lambda r: restarts[r][0])]
-        models = []
-        for r in chosen:
-            self.start_restart(r, self.stages - 1, restarts[r][1])
-            self.model.take_posterior(self.trainer.log_evidence.posterior())
-            models.append(in_coordinates(self.model, self.T))
+        if self.grows:
+            models = self._finish(restarts[0][1])
+        else:
+            chosen: Sequence[int] = range(len(restarts))
+            if self.settings.combine == "best":
+                chosen = [max(chosen, key=lambda r: restarts[r][0])]
+            models = []
+            for r in chosen:
+                self.start_restart(r, self.stages - 1, restarts[r][1])
+                self.fold.model.take_posterior(self.fold.trainer.log_evidence.posterior())
+                models.append(self.fold.model)
         x = self.features.inputs(self.learn).to(self.device)
-        self.members = Members.of(models, x)
+        self.members = Members.of([in_coordinates(m, self.T) for m in models], x)
         self.known = x[:: -(-len(x) // KNOWN)].contiguous()
-        return write_report(self.posterior, self.learn)
+        report = write_report(self.posterior, self.learn)
+        tried = np.array(self._tried(restarts), dtype=float)
+        return replace(report, arrays={**report.arrays, "tried": tried})
+
+    def _finish(self, best: Tensors) -> list[GPz]:
+        """The models that growth came to; what they are is said in the metadata."""
+        if self.growth is None:
+            self.start_restart(0, 0, None)
+        assert self.growth is not None
+        models, scores = finished(self.growth, best)
+        if self.settings.combine == "best":
+            models = [models[int(np.argmax(scores))]]
+        why = f"unseen rows gained until then, from {self.growth.room.first} on"
+        found = {"n_basis": len(models[0].centres), "covariance": shape_of(models[0])}
+        for name, value in found.items():
+            if getattr(self.settings, name) == AUTO:
+                self.metadata.setdefault(CHOSEN, {})[name] = [value, why]
+        return models
+
+    def _tried(self, restarts: list[tuple[float, Tensors]]) -> list[list[float]]:
+        """The stages that growth has tried; without it, the restarts."""
+        if self.growth is not None:
+            return self.growth.history()
+        s = self.settings
+        return [[s.n_basis, SHAPES.index(s.covariance), FREE, score, 0.0] for score, _ in restarts]
 
     def comparison(self, report: Report) -> Comparison | None:
         """The problem as a matrix (see `comparison.py` beside this file)."""
@@ -395,15 +480,6 @@ def stages_to(covariance: str, start: str) -> tuple[str, ...]:
         return (covariance,)
     path = {"GL": "GL", "VL": "GL VL", "GD": "GD", "VD": "GD VD", "GC": "GD GC", "VC": "GD GC VC"}
     return tuple(path[covariance].split())
-
-
-def narrow(gamma: Float[Tensor, "m d d"], covariance: str) -> Tensor:
-    """The parameters of a structure, from full matrices that have that structure or a coarser."""
-    if covariance[1] == "L":
-        gamma = gamma[:, 0, 0]
-    elif covariance[1] == "D":
-        gamma = gamma.diagonal(dim1=-2, dim2=-1)
-    return gamma[0] if covariance[0] == "G" else gamma
 
 
 def sensitivity(model: GPz, X: Float[Tensor, "n d"], to_x: Float[Tensor, "d d"]) -> np.ndarray:

@@ -12,8 +12,17 @@ import pyarrow.compute as pc
 from pyarrow import feather, json, parquet
 from scant.errors import BadInput
 from scant.tables.encoding import LIMIT_BYTES
-from scant.tables.formats.registry import Content, Format, check_size
+from scant.tables.formats.registry import (
+    Content,
+    Format,
+    Opener,
+    Rows,
+    Style,
+    check_size,
+)
 
+BLOCK = 1 << 23  # bytes of JSON lines that are parsed at once
+_LINES = "JSON lines (an object each)"
 _OBJECT = re.compile(rb"\s*\{\s*\"")
 
 
@@ -54,9 +63,87 @@ def _read_lines(data: bytes, file: str, part: str) -> Content:
             pa.BufferReader(data), read_options=json.ReadOptions(False, block_size=block)
         )
     except Exception as error:
-        raise _damaged(file, "JSON lines (an object each)", error) from error
+        raise _damaged(file, _LINES, error) from error
     _check(table.schema, table.num_rows, file)
     return _frame(table, file)
+
+
+def _parquet_pieces(open_file: Opener, file: str, part: str, rows: int) -> Iterator[Rows]:
+    try:
+        with open_file() as opened, parquet.ParquetFile(opened.stream) as table:
+            _check_kinds(table.schema_arrow, file)
+            done = 0
+            for batch in table.iter_batches(rows, use_threads=False):
+                done += batch.num_rows
+                frame = _as_it_came(pa.Table.from_batches([batch]))
+                yield Rows(frame, done / table.metadata.num_rows)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise _damaged(file, "Parquet", error) from None
+
+
+def _feather_pieces(open_file: Opener, file: str, part: str, rows: int) -> Iterator[Rows]:
+    try:
+        with open_file() as opened, pa.ipc.open_file(opened.stream) as table:
+            _check_kinds(table.schema, file)
+            total, waiting = table.num_record_batches, []
+            for i in range(total):
+                waiting.append(table.get_batch(i))  # of any number of rows
+                count = sum(batch.num_rows for batch in waiting)
+                if count < rows and i + 1 < total:
+                    continue
+                some = pa.Table.from_batches(waiting)
+                for start in range(0, count, rows):
+                    share = (i + min(1.0, (start + rows) / count)) / total
+                    yield Rows(_as_it_came(some.slice(start, rows)), share)
+                waiting = []
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise _damaged(file, "Feather", error) from None
+
+
+def _line_pieces(open_file: Opener, file: str, part: str, rows: int) -> Iterator[Rows]:
+    """Twice through the file: a column of whole numbers may have a fraction in its last row."""
+    schema: pa.Schema | None = None
+    for table, _ in _blocks(open_file, file, None):
+        every = [table.schema] if schema is None else [schema, table.schema]
+        try:
+            schema = pa.unify_schemas(every, promote_options="permissive")
+        except pa.ArrowException as error:
+            raise _damaged(file, _LINES, error) from None
+    if schema is None:
+        return
+    _check_kinds(schema, file)
+    words = pa.schema(  # what looks like a date goes out as it came
+        [f.with_type(pa.string()) if pa.types.is_timestamp(f.type) else f for f in schema]
+    )
+    for table, share in _blocks(open_file, file, words):
+        for start in range(0, len(table), rows):
+            yield Rows(_as_it_came(table.slice(start, rows)), share)
+
+
+def _blocks(
+    open_file: Opener, file: str, schema: pa.Schema | None
+) -> Iterator[tuple[pa.Table, float]]:
+    """Tables of some lines each, and how much of the file is read with each."""
+    parsing = json.ParseOptions(explicit_schema=schema)
+    with open_file() as opened:
+        while block := opened.stream.read(BLOCK):
+            block += opened.stream.readline(BLOCK)
+            if len(block) >= 2 * BLOCK:
+                raise BadInput(f"{file} has a line of over {BLOCK / 1e6:.0f} MB; write it again.")
+            if not block.strip():
+                continue
+            reading = json.ReadOptions(False, block_size=len(block) + 1)
+            try:
+                table = json.read_json(pa.BufferReader(block), reading, parsing)
+            except pa.ArrowException as error:
+                raise _damaged(file, _LINES, error) from None
+            yield table.select(schema.names) if schema else table, opened.share()
+
+
+def _as_it_came(table: pa.Table) -> pd.DataFrame:
+    """A data frame with the types of the file."""
+    frame: pd.DataFrame = table.to_pandas(ignore_metadata=True, types_mapper=pd.ArrowDtype)
+    return frame
 
 
 def _damaged(file: str, kind: str, error: Exception) -> BadInput:
@@ -71,6 +158,10 @@ def _is_text(kind: pa.DataType) -> bool:
 def _check(schema: pa.Schema, rows: int, file: str) -> None:
     """Refuse what is no plain table, before its cells are unpacked."""
     check_size(file, rows, len(schema))
+    _check_kinds(schema, file)
+
+
+def _check_kinds(schema: pa.Schema, file: str) -> None:
     for column in schema:
         kind = column.type
         if pa.types.is_dictionary(kind):
@@ -100,7 +191,7 @@ def _frame(table: pa.Table, file: str) -> Content:
     return Content(table.to_pandas(split_blocks=True, self_destruct=True))
 
 
-def _write_parquet(frames: Iterator[pd.DataFrame], path: Path) -> None:
+def _write_parquet(frames: Iterator[pd.DataFrame], path: Path, style: Style) -> None:
     first = next(frames)
     schema = pa.Schema.from_pandas(first, preserve_index=False)
     with parquet.ParquetWriter(path, schema) as out:
@@ -109,21 +200,36 @@ def _write_parquet(frames: Iterator[pd.DataFrame], path: Path) -> None:
             out.write_table(pa.Table.from_pandas(frame, schema, preserve_index=False))
 
 
-def _write_feather(frames: Iterator[pd.DataFrame], path: Path) -> None:
-    pd.concat(frames, ignore_index=True).to_feather(path)
+def _write_feather(frames: Iterator[pd.DataFrame], path: Path, style: Style) -> None:
+    first = pa.Table.from_pandas(next(frames), preserve_index=False)
+    compressed = pa.ipc.IpcWriteOptions(compression="lz4")
+    with pa.ipc.new_file(str(path), first.schema, options=compressed) as out:
+        out.write_table(first.combine_chunks())
+        for frame in frames:
+            table = pa.Table.from_pandas(frame, first.schema, preserve_index=False)
+            out.write_table(table.combine_chunks())
 
 
-def _write_lines(frames: Iterator[pd.DataFrame], path: Path) -> None:
+def _write_lines(frames: Iterator[pd.DataFrame], path: Path, style: Style) -> None:
     with path.open("w", encoding="utf-8") as out:
         for frame in frames:
-            frame.to_json(out, orient="records", lines=True, force_ascii=False, double_precision=15)
+            frame.to_json(
+                out,
+                orient="records",
+                lines=True,
+                force_ascii=False,
+                double_precision=15,
+                date_format="iso",
+            )
 
 
 FORMATS = (
     Format("JSON lines", (".jsonl", ".ndjson"), _read_lines,
-           lambda data: _OBJECT.match(data[:2000]) is not None, _write_lines),
+           lambda data: _OBJECT.match(data[:2000]) is not None, _write_lines,
+           lines=True, pieces=_line_pieces),
     Format("Feather", (".feather", ".arrow"), _read_feather,
-           lambda data: data.startswith((b"ARROW1", b"FEA1")), _write_feather),
+           lambda data: data.startswith((b"ARROW1", b"FEA1")), _write_feather,
+           pieces=_feather_pieces),
     Format("Parquet", (".parquet", ".pq"), _read_parquet,
-           lambda data: data.startswith(b"PAR1"), _write_parquet),
+           lambda data: data.startswith(b"PAR1"), _write_parquet, pieces=_parquet_pieces),
 )  # fmt: skip

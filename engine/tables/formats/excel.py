@@ -14,9 +14,10 @@ import pandas as pd
 from scant.errors import BadInput
 from scant.tables.csv_safety import safe_for_spreadsheet
 from scant.tables.encoding import LIMIT_BYTES
-from scant.tables.formats.registry import MOST_CELLS, Content, Format, chosen
+from scant.tables.formats.registry import HEAD, MOST_CELLS, Content, Format, Style, chosen
 
 _RATIO = 200  # unpacked over packed; ordinary sheets are at 5 to 20
+_MEMBERS = (b"[Content_Types].xml", b"docProps/", b"xl/workbook", b"xl/worksheets")
 _MOST_ROWS = 1_048_575  # of a sheet, below its header
 
 
@@ -27,7 +28,7 @@ def _is_workbook(data: bytes) -> bool:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             return "xl/workbook.xml" in archive.namelist()
     except (zipfile.BadZipFile, OSError, ValueError):
-        return b"xl/" in data[:65536]
+        return any(name in data[:HEAD] for name in _MEMBERS)  # the beginning of a workbook
 
 
 def _read(data: bytes, file: str, part: str) -> Content:
@@ -81,7 +82,7 @@ class _Lines(list[str]):
 def _as_text(sheet: Any, file: str) -> tuple[str, bool]:
     """A sheet as CSV text, and whether cells inside of it are empty."""
     lines, widths, gaps, cells, size = _Lines(), [], False, 0, 0
-    writer = csv.writer(lines, lineterminator="")
+    writer = csv.writer(lines, lineterminator="\r\n")  # so that either is quoted in a cell
     sheet.reset_dimensions()  # what the file says of its size need not be true
     for row in sheet.iter_rows(values_only=True):
         words = [_word(value) for value in row]
@@ -95,7 +96,7 @@ def _as_text(sheet: Any, file: str) -> tuple[str, bool]:
             raise BadInput(f"{file} has a sheet that is too large; keep fewer rows or columns.")
     width = max(widths, default=0)
     # A sheet leaves out empty cells at the end of a row.
-    return "".join(f"{line}{',' * (width - n)}\n" for line, n in zip(lines, widths)), gaps
+    return "".join(f"{line[:-2]}{',' * (width - n)}\n" for line, n in zip(lines, widths)), gaps
 
 
 def _word(value: object) -> str:
@@ -126,7 +127,7 @@ def _refuse_formulas(data: bytes, file: str, name: str) -> None:
                 )
 
 
-def _write(frames: Iterator[pd.DataFrame], path: Path) -> None:
+def _write(frames: Iterator[pd.DataFrame], path: Path, style: Style) -> None:
     frame = safe_for_spreadsheet(pd.concat(frames, ignore_index=True))
     if len(frame) > _MOST_ROWS:
         raise BadInput(

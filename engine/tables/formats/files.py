@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pandas as pd
 from scant.errors import BadInput
-from scant.tables.formats import columnar, excel, hdf5, packed, text
-from scant.tables.formats.registry import Content, by_ending, endings, read, register
+from scant.tables.formats import columnar, excel, hdf5, packed, registry, text
+from scant.tables.formats.registry import Content, Opened, Style, by_ending, endings, read, register
 
-__all__ = ["Content", "by_ending", "endings", "is_url", "read", "write"]
+__all__ = ["Content", "by_ending", "endings", "is_url", "opened", "read", "write"]
 
 register(
     *text.FORMATS,
@@ -22,6 +25,7 @@ register(
     *excel.FORMATS,
 )
 
+PLAIN = Style()
 READABLE = (
     "CSV, TSV, fixed-width text, Excel, Parquet, Feather, HDF5 or JSON lines, also packed (.gz, "
     ".bz2, .zst, .zip)"
@@ -34,14 +38,49 @@ def is_url(name: str) -> bool:
     return bool(slashes) and head.isalnum()
 
 
-def write(tables: pd.DataFrame | Iterable[pd.DataFrame], path: Path) -> None:
+@contextmanager
+def opened(path: Path, part: str = "") -> Iterator[Opened]:
+    """A file as a stream, unpacked where it is packed, once.
+
+    Args:
+        path: The file.
+        part: Which member of a ZIP; "" for the first.
+
+    Raises:
+        BadInput: It is damaged or cannot be read, now or while the stream is used.
+    """
+    size, packed = max(path.stat().st_size, 1), False
+    try:
+        with path.open("rb") as whole:
+
+            def share() -> float:
+                return min(whole.tell() / size, 1.0)
+
+            known = registry.of(whole.read(registry.HEAD), path.name)
+            whole.seek(0)
+            packed = known.unpack is not None
+            if known.unpack is None:
+                yield Opened(whole, path.name, False, share)
+            else:
+                stream, name, notes = known.unpack(whole, path.name, part)
+                with stream:
+                    yield Opened(stream, name, True, share, notes)
+    except (OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        if packed:
+            raise BadInput(f"{path.name} is damaged or cut off; pack it again.") from None
+        reason = getattr(error, "strerror", None) or type(error).__name__
+        raise BadInput(f"{path.name} cannot be read: {reason}; check it.") from None
+
+
+def write(tables: pd.DataFrame | Iterable[pd.DataFrame], path: Path, style: Style = PLAIN) -> None:
     """Write a table in the format that its file's ending names, packed where that names two.
 
     Args:
-        tables: One data frame, or pieces with the same columns, one after another: text, JSON
-            lines and Parquet are written piece by piece.
+        tables: One data frame, or pieces with the same columns, one after another: all but Excel
+            and fixed-width text are written piece by piece.
         path: Replaced only once all is written. Text cells of CSV and Excel files that a
             spreadsheet would take for a formula get an apostrophe in front.
+        style: Delimiter and decimal mark of text.
 
     Raises:
         BadInput: No format has this ending, or the table does not fit into it.
@@ -54,7 +93,7 @@ def write(tables: pd.DataFrame | Iterable[pd.DataFrame], path: Path) -> None:
     pieces = iter([tables] if isinstance(tables, pd.DataFrame) else tables)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".scant-") as folder:
         made = Path(folder) / path.name
-        known.write(pieces, made)
+        known.write(pieces, made, style)
         os.replace(made, path)
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BufferedIOBase
 from pathlib import Path
 from typing import Any
 
@@ -16,37 +18,68 @@ import numpy as np
 import pandas as pd
 from scant.errors import BadInput
 from scant.tables.encoding import LIMIT_BYTES
-from scant.tables.formats.registry import Content, Format, check_size, chosen
+from scant.tables.formats.registry import (
+    Content,
+    Format,
+    Opener,
+    Rows,
+    Style,
+    check_size,
+    chosen,
+)
 
+EVERY = slice(None)  # row
+_CHUNK = 8192  # rows of a column that lie together in a file
 _MOST_OBJECTS = 50_000  # groups and datasets
 
 
 def _read(data: bytes, file: str, part: str) -> Content:
+    with _opened(io.BytesIO(data), file) as opened:
+        name, table, parts, notes = _chosen(opened, file, part)
+        frame = pd.DataFrame(_columns(table, file))
+    if not len(frame):
+        raise BadInput(f"{file}, table {name!r} has no rows; add data.")
+    return Content(frame, notes, parts if len(parts) > 1 else (), name)
+
+
+def _pieces(open_file: Opener, file: str, part: str, rows: int) -> Iterator[Rows]:
+    with open_file() as source, _opened(source.stream, file) as opened:
+        _, table, _, notes = _chosen(opened, file, part)
+        total = _height(table)
+        for start in range(0, total, rows):
+            end = min(start + rows, total)
+            frame = pd.DataFrame(_columns(table, file, slice(start, end)))
+            yield Rows(frame, end / total, () if start else notes)
+
+
+@contextmanager
+def _opened(stream: BufferedIOBase, file: str) -> Iterator[Any]:
     import h5py
 
     try:
-        with h5py.File(io.BytesIO(data), "r") as opened:
-            tables = _tables(opened, file)
-            if not tables:
-                raise BadInput(
-                    f"{file} holds no table: no dataset with fields, no columns of one length and "
-                    "no matrix; write one."
-                )
-            parts = tuple(tables)
-            name = chosen(parts, part, file, "table")
-            frame = pd.DataFrame(_columns(tables[name], file))
+        with h5py.File(stream, "r") as opened:
+            yield opened
     except BadInput:
         raise
     except Exception as error:  # HDF5 raises many kinds
         raise BadInput(
             f"{file} cannot be read as HDF5 ({type(error).__name__}); write it again."
         ) from error
-    if not len(frame):
-        raise BadInput(f"{file}, table {name!r} has no rows; add data.")
-    notes: tuple[str, ...] = ()
-    if len(parts) > 1 and not part:
-        notes = (f"{file} holds {len(parts)} tables; {name!r} was read.",)
-    return Content(frame, notes, parts if len(parts) > 1 else (), name)
+
+
+def _chosen(opened: Any, file: str, part: str) -> tuple[str, Any, tuple[str, ...], tuple[str, ...]]:
+    """The wanted table with its name, the names of all, and a note where one was chosen."""
+    tables = _tables(opened, file)
+    if not tables:
+        raise BadInput(
+            f"{file} holds no table: no dataset with fields, no columns of one length and "
+            "no matrix; write one."
+        )
+    parts = tuple(tables)
+    name = chosen(parts, part, file, "table")
+    several = len(parts) > 1 and not part
+    notes = (f"{file} holds {len(parts)} tables; {name!r} was read.",) if several else ()
+    return name, tables[name], parts, notes
 
 
 def _tables(opened: Any, file: str) -> dict[str, Any]:
@@ -98,25 +131,28 @@ def _pandas_fixed(group: Any, plain: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
-def _columns(table: Any, file: str) -> dict[str, Any]:
-    """The columns of a dataset, or of a group of them."""
+def _height(table: Any) -> int:
+    first = next(iter(table.values())) if isinstance(table, dict) else table
+    return int((first[0] if isinstance(first, tuple) else first).shape[0])
+
+
+def _columns(table: Any, file: str, rows: slice = EVERY) -> dict[str, Any]:
+    """The columns of a dataset, or of a group of them; of some rows."""
     made: dict[str, Any] = {}
     if isinstance(table, dict):
-        first = next(iter(table.values()))
-        rows = (first[0] if isinstance(first, tuple) else first).shape[0]
-        check_size(file, rows, len(table))
+        check_size(file, len(range(*rows.indices(_height(table)))), len(table))
         blocks: dict[str, Any] = {}
         for name, column in table.items():
             if isinstance(column, tuple):
                 values, at = column
                 if values.name not in blocks:
-                    blocks[values.name] = _cells(values, file)
+                    blocks[values.name] = _cells(values, file, rows)
                 made[name] = blocks[values.name][:, at]
             else:
-                made[name] = _cells(column, file)
+                made[name] = _cells(column, file, rows)
         return made
     if table.dtype.names:
-        cells = _cells(table, file)
+        cells = _cells(table, file, rows)
         for name in table.dtype.names:
             if cells[name].ndim != 1:
                 raise BadInput(
@@ -127,32 +163,35 @@ def _columns(table: Any, file: str) -> dict[str, Any]:
         if list(made)[:1] == ["index"] and "CLASS" in table.attrs:  # PyTables, as pandas writes
             del made["index"]
     else:
-        cells = _cells(table, file)
+        cells = _cells(table, file, rows)
         made = {f"column {i + 1}": cells[:, i] for i in range(cells.shape[1])}
     return {n: _text(c) for n, c in made.items()}
 
 
-def _cells(dataset: Any, file: str) -> np.ndarray:
-    """A dataset in memory, once it is known that it fits and lies in this very file."""
+def _cells(dataset: Any, file: str, rows: slice) -> np.ndarray:
+    """Rows of a dataset in memory, once it is known that it fits and lies in this very file."""
     import h5py
 
     if dataset.external or dataset.is_virtual:
         raise BadInput(f"{file}, {dataset.name!r}: the data lie in another file; write one file.")
     kind, fields = dataset.dtype, len(dataset.dtype.names or ()) or 1
-    check_size(file, dataset.shape[0], int(np.prod(dataset.shape[1:])) * fields)
-    if dataset.nbytes > 4 * LIMIT_BYTES:
-        raise BadInput(f"{file} unpacks to {dataset.nbytes / 1e6:,.0f} MB; keep fewer rows.")
+    first, last, _ = rows.indices(dataset.shape[0])
+    cells = (last - first) * int(np.prod(dataset.shape[1:]))
+    check_size(file, last - first, cells // max(last - first, 1) * fields)
+    if cells * kind.itemsize > 4 * LIMIT_BYTES:
+        size = cells * kind.itemsize / 1e6
+        raise BadInput(f"{file} unpacks to {size:,.0f} MB; keep fewer rows.")
     if not kind.hasobject:
-        return _text(dataset[()])
+        return _text(dataset[rows])
     if kind.names or dataset.ndim != 1 or h5py.check_string_dtype(kind) is None:
         raise BadInput(
             f"{file}, {dataset.name!r}: its cells are neither numbers nor words; write plain ones."
         )
     # Many rows may share a long word: by pieces, so that no piece outgrows the limit.
     step, size, made = max(1, LIMIT_BYTES // dataset.file.id.get_filesize()), 0, []
-    for start in range(0, len(dataset), step):
-        made += dataset.asstr(errors="replace")[start : start + step].tolist()
-        size += sum(map(len, made[start:]))
+    for start in range(first, last, step):
+        made += dataset.asstr(errors="replace")[start : min(start + step, last)].tolist()
+        size += sum(map(len, made[start - first :]))
         if size > LIMIT_BYTES:
             raise BadInput(f"{file} holds more than {LIMIT_BYTES / 1e6:,.0f} MB of words.")
     return np.array(made, dtype=object)
@@ -165,28 +204,45 @@ def _text(cells: np.ndarray) -> np.ndarray:
     return cells
 
 
-def _write(frames: Iterator[pd.DataFrame], path: Path) -> None:
+def _write(frames: Iterator[pd.DataFrame], path: Path, style: Style) -> None:
     import h5py
 
-    frame = pd.concat(frames, ignore_index=True)
     with h5py.File(path, "w", track_order=True) as out:
-        group = out.create_group("table", track_order=True)
-        for name in frame:
-            number = pd.api.types.is_numeric_dtype(frame[name])
-            cells = (
-                frame[name].to_numpy(dtype=np.float64, na_value=np.nan)
-                if number
-                else frame[name].fillna("").astype(str).to_numpy(dtype=object)
-            )
-            group.create_dataset(
-                str(name).replace("/", "∕"),
-                data=cells,
-                dtype=None if number else h5py.string_dtype(),
-            )
+        group, done = out.create_group("table", track_order=True), 0
+        for frame in frames:
+            for name in frame:
+                own, column = str(name).replace("/", "∕"), frame[name]
+                if own not in group:
+                    group.create_dataset(
+                        own, (0,), _kind(column), maxshape=(None,), chunks=(_CHUNK,)
+                    )
+                cells = group[own]
+                cells.resize((done + len(frame),))
+                cells[done:] = (
+                    column.fillna("").astype(str).to_numpy(dtype=object)
+                    if cells.dtype.hasobject
+                    else column.to_numpy(dtype=cells.dtype, na_value=np.nan)
+                )
+            done += len(frame)
+
+
+def _kind(column: pd.Series) -> Any:
+    """The type of a column in a file; whole numbers, such as ids, keep all digits."""
+    import h5py
+
+    if not pd.api.types.is_numeric_dtype(column.dtype):
+        return h5py.string_dtype()
+    own = column.dtype
+    return own if isinstance(own, np.dtype) and own.kind in "iu" else np.dtype(np.float64)
 
 
 FORMATS = (
     Format(
-        "HDF5", (".h5", ".hdf5", ".hdf"), _read, lambda data: data.startswith(b"\x89HDF"), _write
+        "HDF5",
+        (".h5", ".hdf5", ".hdf"),
+        _read,
+        lambda data: data.startswith(b"\x89HDF"),
+        _write,
+        pieces=_pieces,
     ),
 )

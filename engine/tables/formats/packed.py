@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import io
+import shutil
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from io import BufferedIOBase
 from pathlib import Path, PurePath
+from typing import cast
 
 import pandas as pd
 import pyarrow as pa
 from scant.errors import BadInput
 from scant.tables.encoding import LIMIT_BYTES
-from scant.tables.formats.registry import Content, Format, by_ending, chosen
+from scant.tables.formats.registry import Content, Format, Style, Unpacked, by_ending, chosen
 
-_DAMAGED = (OSError, EOFError, ValueError, zipfile.BadZipFile, RuntimeError, pa.ArrowException)
+DAMAGED = (OSError, EOFError, ValueError, zipfile.BadZipFile, RuntimeError, pa.ArrowException)
 
 
 def _stream(kind: str) -> Format:
@@ -25,51 +28,82 @@ def _stream(kind: str) -> Format:
         try:
             with pa.CompressedInputStream(pa.BufferReader(data), kind) as stream:
                 inside = stream.read(LIMIT_BYTES + 1)
-        except _DAMAGED:
+        except DAMAGED:
             raise BadInput(f"{file} is damaged or cut off ({kind}); pack it again.") from None
         return Content(_small(inside, file))
 
-    def write(frames: Iterator[pd.DataFrame], path: Path) -> None:
-        inner = by_ending(path.stem) or by_ending("x.csv")
+    def unpack(packed: BufferedIOBase, file: str, part: str) -> Unpacked:
+        stream = pa.CompressedInputStream(packed, kind)
+        return io.BufferedReader(stream, 1 << 20), PurePath(file).stem, ()
+
+    def pack(plain: Path, path: Path) -> None:
+        with plain.open("rb") as source, pa.output_stream(str(path), compression=kind) as out:
+            shutil.copyfileobj(source, out, 1 << 20)
+
+    return Format(
+        kind, (ending,), read, lambda data: data.startswith(marks[kind]), _writer(pack), unpack
+    )
+
+
+def _writer(
+    pack: Callable[[Path, Path], None],
+) -> Callable[[Iterator[pd.DataFrame], Path, Style], None]:
+    """Writes what the ending before the last one says, as CSV where it says nothing; packs it."""
+
+    def write(frames: Iterator[pd.DataFrame], path: Path, style: Style) -> None:
+        inner = by_ending(path.stem)
+        plain = path.with_suffix("") if inner else path.with_suffix(".csv")
+        inner = inner or by_ending("x.csv")
         assert inner is not None
         assert inner.write is not None
-        plain = path.with_suffix("")
-        inner.write(frames, plain)
-        with plain.open("rb") as source, pa.output_stream(str(path), compression=kind) as out:
-            while block := source.read(1 << 20):
-                out.write(block)
+        inner.write(frames, plain, style)
+        pack(plain, path)
         plain.unlink()
 
-    return Format(kind, (ending,), read, lambda data: data.startswith(marks[kind]), write)
+    return write
 
 
 def _unzip(data: bytes, file: str, part: str) -> Content:
     """The one table of an archive; where there are several, the first unless another is wanted."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            members = {
-                m.filename: m
-                for m in archive.infolist()
-                if not m.is_dir() and not _hidden(m.filename) and by_ending(m.filename)
-            }
-            if not members:
-                raise BadInput(
-                    f"{file} is a ZIP archive without a table; pack a CSV file or another table."
-                )
-            parts = tuple(members)
-            name = chosen(parts, part, file, "file")
-            if members[name].flag_bits & 1:
-                raise BadInput(f"{file} is encrypted; pack it without a password.")
-            with archive.open(members[name]) as stream:
+            member, parts, notes = _chosen(archive, file, part)
+            with archive.open(member) as stream:
                 inside = stream.read(LIMIT_BYTES + 1)
     except BadInput:
         raise
-    except _DAMAGED:
+    except DAMAGED:
         raise BadInput(f"{file} is a damaged ZIP archive; pack it again.") from None
-    notes: tuple[str, ...] = ()
-    if len(parts) > 1 and not part:
-        notes = (f"{file} holds {len(parts)} tables; {name} was read.",)
+    name = member.filename
     return Content(_small(inside, file), notes, parts if len(parts) > 1 else (), name, inside=name)
+
+
+def _member(packed: BufferedIOBase, file: str, part: str) -> Unpacked:
+    archive = zipfile.ZipFile(packed)
+    member, _, notes = _chosen(archive, file, part)
+    return cast("BufferedIOBase", archive.open(member)), member.filename, notes
+
+
+def _chosen(
+    archive: zipfile.ZipFile, file: str, part: str
+) -> tuple[zipfile.ZipInfo, tuple[str, ...], tuple[str, ...]]:
+    """The wanted table of an archive, the names of all, and a note where one was chosen."""
+    members = {
+        m.filename: m
+        for m in archive.infolist()
+        if not m.is_dir() and not _hidden(m.filename) and by_ending(m.filename)
+    }
+    if not members:
+        raise BadInput(
+            f"{file} is a ZIP archive without a table; pack a CSV file or another table."
+        )
+    parts = tuple(members)
+    name = chosen(parts, part, file, "file")
+    if members[name].flag_bits & 1:
+        raise BadInput(f"{file} is encrypted; pack it without a password.")
+    several = len(parts) > 1 and not part
+    notes = (f"{file} holds {len(parts)} tables; {name} was read.",) if several else ()
+    return members[name], parts, notes
 
 
 def _hidden(name: str) -> bool:
@@ -87,21 +121,21 @@ def _small(inside: bytes, file: str) -> bytes:
     return inside
 
 
-def _write_zip(frames: Iterator[pd.DataFrame], path: Path) -> None:
-    inner = by_ending(path.stem)
-    plain = path.with_suffix("") if inner else path.with_suffix(".csv")
-    inner = inner or by_ending("x.csv")
-    assert inner is not None
-    assert inner.write is not None
-    inner.write(frames, plain)
+def _zip(plain: Path, path: Path) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.write(plain, plain.name)
-    plain.unlink()
 
 
 FORMATS = (
     _stream("gzip"),
     _stream("bz2"),
     _stream("zstd"),
-    Format("ZIP", (".zip",), _unzip, lambda data: data.startswith(b"PK\x03\x04"), _write_zip),
+    Format(
+        "ZIP",
+        (".zip",),
+        _unzip,
+        lambda data: data.startswith(b"PK\x03\x04"),
+        _writer(_zip),
+        _member,
+    ),
 )

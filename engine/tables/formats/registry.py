@@ -7,7 +7,9 @@ notebook take its files.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from io import BufferedIOBase
 from pathlib import Path, PurePath
 
 import pandas as pd
@@ -17,6 +19,7 @@ from scant.tables.encoding import LIMIT_BYTES, load
 
 MOST_CELLS = 100_000_000  # of a file of numbers, whose cells may take no room in it
 _DEEPEST = 2  # a .csv.gz in a ZIP
+HEAD = 65_536  # bytes of a file by which its format is known
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,52 @@ class Content:
 
 
 @dataclass(frozen=True)
+class Style:
+    """How a text file is written, for one that is to look alike; "" where that is not known."""
+
+    delimiter: str = ""
+    decimal: str = "."
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Some rows of a file that is read piece by piece.
+
+    Attributes:
+        frame: The rows.
+        share: How much of the file is read with them.
+        notes: What is worth knowing of the file, with its first rows.
+    """
+
+    frame: pd.DataFrame
+    share: float
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A file that is read as a stream.
+
+    Attributes:
+        stream: Its bytes, unpacked.
+        name: For its ending: of a packed file, what is inside.
+        packed: Whether it can be read from its beginning to its end only.
+        share: How much of the file is read.
+        notes: What is worth knowing of it.
+    """
+
+    stream: BufferedIOBase
+    name: str
+    packed: bool
+    share: Callable[[], float]
+    notes: tuple[str, ...] = ()
+
+
+Opener = Callable[[], AbstractContextManager[Opened]]
+Unpacked = tuple[BufferedIOBase, str, tuple[str, ...]]  # a stream, its name, and notes
+
+
+@dataclass(frozen=True)
 class Format:
     """A kind of file.
 
@@ -49,14 +98,23 @@ class Format:
         read: From bytes, what messages call the file, and the wanted part to its content; raises
             `BadInput` alone.
         begins: Whether the bytes of a file are of this kind; None for kinds without a signature.
-        write: Writes data frames with the same columns, one after another; None: cannot.
+        write: Writes data frames with the same columns, one after another, text in a style; None:
+            cannot.
+        unpack: Of a packed format: the stream of what is inside of a file, given what `read` is;
+            its name; and notes.
+        lines: Whether it is made of lines, and so can be read from a packed file as it comes.
+        pieces: From a way to open a file, what messages call it, the wanted part and a number of
+            rows to as many rows at a time, in constant memory; None: it is read at once.
     """
 
     name: str
     endings: tuple[str, ...]
     read: Callable[[bytes, str, str], Content]
     begins: Callable[[bytes], bool] | None = None
-    write: Callable[[Iterator[pd.DataFrame], Path], None] | None = None
+    write: Callable[[Iterator[pd.DataFrame], Path, Style], None] | None = None
+    unpack: Callable[[BufferedIOBase, str, str], Unpacked] | None = None
+    lines: bool = False
+    pieces: Callable[[Opener, str, str, int], Iterator[Rows]] | None = None
 
 
 FORMATS: list[Format] = []
@@ -79,6 +137,14 @@ def by_ending(name: str) -> Format | None:
     return next((f for f in FORMATS if ending in f.endings), None)
 
 
+def of(data: bytes, name: str) -> Format:
+    """The format of a file: by its first bytes, else by its ending, else CSV."""
+    known = next((f for f in FORMATS if f.begins and f.begins(data)), None)
+    known = known or by_ending(name) or by_ending("x.csv")
+    assert known is not None
+    return known
+
+
 def read(
     source: Path | bytes, name: str, *, part: str = "", limit_bytes: int = LIMIT_BYTES
 ) -> Content:
@@ -97,10 +163,7 @@ def read(
     for _ in range(_DEEPEST + 1):
         assert isinstance(outer.table, bytes)
         data, inside = outer.table, outer.inside
-        known = next((f for f in FORMATS if f.begins and f.begins(data)), None)
-        known = known or by_ending(inside) or by_ending("x.csv")
-        assert known is not None
-        content = known.read(data, name, "" if outer.parts else part)
+        content = of(data, inside).read(data, name, "" if outer.parts else part)
         if not content.parts:
             content = replace(content, parts=outer.parts, part=outer.part)
         if not isinstance(content.table, bytes):

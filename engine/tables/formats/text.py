@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 from scant.tables.csv_safety import safe_for_spreadsheet
 from scant.tables.encoding import decode
-from scant.tables.formats.registry import Content, Format
+from scant.tables.formats.registry import Content, Format, Style
 
 
 def _read(data: bytes, file: str, part: str) -> Content:
@@ -17,22 +17,32 @@ def _read(data: bytes, file: str, part: str) -> Content:
     return Content(text, tuple(notes))
 
 
-def _write(delimiter: str, frames: Iterator[pd.DataFrame], path: Path) -> None:
+def _write(own: str, frames: Iterator[pd.DataFrame], path: Path, style: Style) -> None:
+    delimiter = _delimiter(own, style)
     with path.open("w", encoding="utf-8", newline="") as out:
         for i, frame in enumerate(frames):
-            safe_for_spreadsheet(frame).to_csv(out, sep=delimiter, index=False, header=not i)
+            safe_for_spreadsheet(frame).to_csv(
+                out, sep=delimiter, decimal=style.decimal, index=False, header=not i
+            )
 
 
-def _write_fixed(frames: Iterator[pd.DataFrame], path: Path) -> None:
+def _delimiter(own: str, style: Style) -> str:
+    """That of a table which this one is to look like, as far as the ending allows."""
+    kept = style.delimiter not in ("", " ") and (not own or "\t" not in (own, style.delimiter))
+    delimiter = style.delimiter if kept else own or "\t"
+    return ";" if delimiter == style.decimal else delimiter
+
+
+def _write_fixed(frames: Iterator[pd.DataFrame], path: Path, style: Style) -> None:
     frame = pd.concat(frames, ignore_index=True)
     with path.open("w", encoding="utf-8") as out:
-        frame.to_string(out, index=False, na_rep="NA")
+        frame.to_string(out, index=False, na_rep="NA", float_format="{:.15g}".format)
         out.write("\n")
 
 
 FORMATS = (
     Format("fixed-width text", (".fwf", ".prn"), _read, write=_write_fixed),
-    Format("text", (".txt", ".dat"), _read, write=partial(_write, "\t")),
-    Format("TSV", (".tsv", ".tab"), _read, write=partial(_write, "\t")),
-    Format("CSV", (".csv",), _read, write=partial(_write, ",")),
+    Format("text", (".txt", ".dat"), _read, write=partial(_write, ""), lines=True),
+    Format("TSV", (".tsv", ".tab"), _read, write=partial(_write, "\t"), lines=True),
+    Format("CSV", (".csv",), _read, write=partial(_write, ","), lines=True),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import numpy as np
 import pandas as pd
@@ -35,6 +35,16 @@ def is_archive(name: str, content: bytes | Path) -> bool:
     if any(Path(member).suffix.lower() in ENDINGS for member in inside):
         return not any(member.startswith("xl/") for member in inside)
     return not any(by_ending(member) or member.startswith("xl/") for member in inside)
+
+
+def image_folders(content: bytes) -> int:
+    """How many folders of a ZIP have images in them; 0 of another file."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as zipped:
+            paths = [PurePosixPath(name) for name in zipped.namelist()]
+    except (zipfile.BadZipFile, OSError, ValueError):
+        return 0
+    return len({path.parent for path in paths if path.suffix.lower() in ENDINGS})
 
 
 def folders(schema: TableSchema) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -16,6 +16,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import scant
+import torch
+from scant import hardware
 from scant.dashboard.cli.main import app
 from scant.data_sources.open import sample
 from scant.events import Finished, Progress, State
@@ -128,6 +130,18 @@ def test_the_command_line_and_a_notebook_run_the_same_code(tmp_path: Path) -> No
     assert trace["elbo"].tolist() == [e.elbo for e in steps]
 
 
+def test_a_fit_takes_as_many_threads_here_as_on_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last digits of sums depend on them."""
+    before = torch.get_num_threads()
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setattr(hardware, "cores", lambda: 12)
+    try:
+        assert command("fit", "toy", *sets(max_steps=1)).exit_code == 0
+        assert torch.get_num_threads() == 12 // hardware.default_workers(12) == 4
+    finally:
+        torch.set_num_threads(before)
+
+
 def test_json_on_stdout_is_json_and_nothing_else() -> None:
     result = command("fit", "toy", "--json", *sets(max_steps=3))
     record = json.loads(result.stdout)
@@ -163,6 +177,18 @@ def test_a_diverged_fit_ends_with_status_1_and_its_reason(tmp_path: Path) -> Non
     assert json.loads((tmp_path / "out" / "metrics.json").read_text())["state"] == "diverged"
 
 
+def test_codes_for_missing_values_are_named_by_an_option(tmp_path: Path) -> None:
+    for name, numbers in (("coded", [1.0, -99, 3.0]), ("plain", [1.0, 2.0, 3.0])):
+        pd.DataFrame({"y": numbers * 9}).to_csv(tmp_path / f"{name}.csv", index=False)
+    given = ["--missing", "y=-99", "--out", tmp_path / "out", *sets(max_steps=2)]
+    result = command("fit", "toy", "--data", tmp_path / "coded.csv", *given)
+    refused(result, "coded.csv, column 'y', row 3: the cell is empty")
+    result = command("fit", "toy", "--data", tmp_path / "plain.csv", *given)
+    assert result.exit_code == 0, result.output
+    record = json.loads((tmp_path / "out" / "settings.json").read_text())
+    assert record["missing_codes"] == {"y": [-99]}
+
+
 def test_code_that_breaks_ends_with_status_1_and_leaves_nothing(tmp_path: Path) -> None:
     result = command("fit", "toy", "--out", tmp_path / "out", *sets(break_at=3))
     assert result.exit_code == 1
@@ -184,6 +210,12 @@ def test_code_that_breaks_ends_with_status_1_and_leaves_nothing(tmp_path: Path) 
         (["fit", "toy", "--predict", "x.csv"], "--out"),
         (["fit", "toy", "--predict", "nowhere.csv", "--out", "o"], "nowhere.csv"),
         (["fit", "toy", "--set", "refuse=yes"], "mend it"),
+        (["fit", "toy", "--data", "https://a.org/a.csv"], "an address, and nothing is fetched"),
+        (["fit", "toy", "--predict", "s3://a/a.csv", "--out", "o"], "an address"),
+        (["predict", "o", "--data", "https://a.org/a.csv"], "an address"),
+        (["fit", "toy", "--missing", "many"], "--missing 'many' must be a number"),
+        (["fit", "toy", "--missing", "-9", "--missing", "x=-99"], "not of both"),
+        (["fit", "toy", "--decimal", ";"], "--decimal must be"),
         (["data", "fetch", "moon"], "'moon'"),
         (["data", "sample", "moon", "--out", "x.csv"], "'moon'"),
         (["data", "sample", "toy/moon", "--out", "x.csv"], "'moon'"),

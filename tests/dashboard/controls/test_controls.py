@@ -60,7 +60,7 @@ def test_markup_in_a_setting_is_shown_as_text(form: SettingsForm) -> None:
 
 
 def test_settings_that_exclude_each_other_are_refused(form: SettingsForm) -> None:
-    form.fill({"log_target": True, "weights": "normalised"})
+    form.fill({"log_target": "yes", "weights": "normalised"})
     with pytest.raises(BadInput, match="exclude"):
         form.read()
 
@@ -104,7 +104,7 @@ def test_the_figures_of_a_running_run(history: RunState) -> None:
     facts = dict(map(tuple, reading(history)["facts"]))
     assert facts["step"] == "10 of 100"
     assert facts["time per step"] == "100 ms"
-    assert facts["at most left"] == "9.0 s"
+    assert facts["time left, at most"] == "9.0 s"
     assert reading(history)["fraction"] == pytest.approx(0.1)
 
 

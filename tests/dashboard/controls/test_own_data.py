@@ -76,7 +76,7 @@ def test_every_column_is_used_as_its_head_says(tmp_path: Path) -> None:
         assert not upload.dialog.open
         store = page.service.store
         kept = store.upload_table(page.data.value.removeprefix("upload:"))
-        assert sorted(kept) == ["err_u", "label", "u"]
+        assert sorted(kept) == ["err_u", "label", "u", "uid"]  # which predictions carry
 
     on_the_page(tmp_path, "mitosis", act)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -163,10 +165,10 @@ def test_a_table_goes_to_the_page_that_it_suits_without_being_sent_again(tmp_pat
         content = CELLS.encode()
         memory = site.uploads.reserve(Client("", "anna"), len(content))
         upload._drop.handle(Received("cells.csv", content, memory))
-        await until(lambda: "Open it on Mitosis" in upload._found.object)
-        assert "This table suits Mitosis because" in upload._found.object
+        await until(lambda: "Open it on Mitosis" in upload._head.object)
+        assert "This table suits Mitosis because" in upload._head.object
         secret = upload._offer
-        assert f"href='./mitosis?file={secret}'" in upload._found.object
+        assert f"href='./mitosis?file={secret}'" in upload._head.object
         with pytest.raises(NotFound):
             site.carried.take("bert", secret)
 
@@ -176,7 +178,7 @@ def test_a_table_goes_to_the_page_that_it_suits_without_being_sent_again(tmp_pat
         await until(lambda: other.data.upload._use.visible)
         assert other.data.upload.dialog.open
         assert "cells.csv" in other.data.upload._head.object
-        assert "Open it on" not in other.data.upload._found.object
+        assert "Open it on" not in other.data.upload._head.object
         assert site.uploads.used == len(content)
         upload.dialog.open = False  # the page that it came from has nothing of it
         assert site.uploads.used == len(content)
@@ -184,5 +186,22 @@ def test_a_table_goes_to_the_page_that_it_suits_without_being_sent_again(tmp_pat
             site.carried.take("anna", secret)
         late: Any = StudyPage(visit, entry("mitosis"), views)
         assert not late.data.upload.dialog.open
+
+    on_the_page(tmp_path, "redshift", act)
+
+
+def test_images_go_to_a_page_of_images(tmp_path: Path) -> None:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        for k in range(6):
+            archive.writestr(f"all/{'ab'[k % 2]}/{k}.png", b"")
+
+    async def act(page: Any) -> None:
+        upload = page.data.upload
+        upload._drop.value = {"cells.zip": made.getvalue()}
+        await until(lambda: "Open it on Mitosis" in upload._head.object)
+        assert "because it has images in 2 folders" in upload._head.object
+        assert upload._head.visible
+        assert not upload._use.visible
 
     on_the_page(tmp_path, "redshift", act)

@@ -51,7 +51,7 @@ def test_a_visitor_never_sees_a_traceback(site: Site, caplog: pytest.LogCaptureF
         raise RuntimeError("secret inner workings")
 
     markup = visited(site, Document(), broken)
-    assert "This page has a fault" in markup
+    assert "This page failed" in markup
     assert "secret inner workings" not in markup
     assert "secret inner workings" in caplog.text
 
@@ -70,12 +70,12 @@ def test_a_server_whose_runs_cannot_start_says_so_on_the_page(site: Site) -> Non
     assert "Runs cannot start on this server: no workers." in markup
 
 
-@pytest.mark.parametrize("name", ["gallery", "study", "sorry"])
+@pytest.mark.parametrize("name", ["gallery", "study", "error"])
 def test_a_server_that_cannot_store_says_so_on_every_page(site: Site, name: str) -> None:
     def lost(visit: SessionContext) -> PageContent:
         raise NotFound("There is no run 'x' here.")
 
-    make = {"gallery": gallery, "study": study, "sorry": lost}[name]
+    make = {"gallery": gallery, "study": study, "error": lost}[name]
     site.service.trouble = "The server cannot store anything, for the disk is full."
     doc = Document()
     assert site.service.trouble in visited(site, doc, make)

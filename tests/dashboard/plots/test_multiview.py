@@ -156,7 +156,7 @@ def test_probabilities_of_a_rare_class_are_shares_of_that_class() -> None:
 
 def test_hidden_neurons_have_a_lane_each_with_the_classes_apart() -> None:
     plot = hidden()
-    assert plot.alt.startswith("texture goes with the classes most")
+    assert plot.alt.startswith("texture correlates most with the classes")
     assert "noise least" in plot.alt
     others, events = (np.asarray(source.data["y"]) for source in plot.dots)
     assert len(others) == 450
@@ -177,7 +177,7 @@ def test_hidden_neurons_of_a_number_are_colored_by_it() -> None:
     assert len(plot.shades.data["x"]) == 3 * 180
     assert len(plot.dots[0].data["x"]) == 0
     assert plot.bar.visible
-    assert "noise goes with the target most (correlation 1.00)" in plot.alt
+    assert "noise correlates most with the target (1.00)" in plot.alt
 
 
 def test_of_many_neurons_the_most_influential_are_shown_and_no_more_dots_than_may_travel() -> None:

@@ -11,7 +11,7 @@ from bokeh.document import Document
 from bokeh.models import ColorBar
 from scant.dashboard.pages.redshift.missing import MissingPlot
 from scant.dashboard.plots import base, theme
-from scant.dashboard.plots.base import NOTHING, DataView, Plot, columns, put
+from scant.dashboard.plots.base import NOTHING, DataView, Plot, columns, update_source
 from scant.dashboard.plots.bins import BinsPlot
 from scant.dashboard.plots.calibration import CoveragePlot, PitPlot
 from scant.dashboard.plots.density import DensityPlot
@@ -190,12 +190,12 @@ def test_scatter_tells_the_page_which_point_was_clicked() -> None:
 
 def test_same_length_is_patched_so_that_a_selection_survives() -> None:
     source = columns("x")
-    put(source, x=[1.0, 2.0])
+    update_source(source, x=[1.0, 2.0])
     held = source.data["x"]
-    put(source, x=[3.0, 4.0])
+    update_source(source, x=[3.0, 4.0])
     assert source.data["x"] is held
     assert list(held) == [3.0, 4.0]
-    put(source, x=[1.0])
+    update_source(source, x=[1.0])
     assert list(source.data["x"]) == [1.0]
     assert source.data["x"].dtype == np.float32
 

@@ -27,7 +27,7 @@ def test_methods_are_grouped_and_what_one_alone_has_stands_beneath() -> None:
     assert order == sorted(order)
     assert made.count("<th scope='col'") == 1
     assert "Also of this run: bias 0.002000." in made
-    assert "0.07388 ± 0.00250" in made
+    assert "0.07388 <span class='spread'>± 0.00250</span>" in made
 
 
 def test_words_from_outside_are_escaped() -> None:

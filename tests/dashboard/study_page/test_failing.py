@@ -124,3 +124,25 @@ def test_a_question_that_no_worker_can_answer(site: Site, monkeypatch: pytest.Mo
     page = asyncio.run(main())
     assert answers == [{"p": 1}]
     assert not page.layout._message.visible
+
+
+def test_what_cannot_be_shown_is_said_and_the_rest_of_the_turn_is_done(
+    site: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    page = opened(site)
+    del page.turn  # of the class again
+    done: list[str] = []
+
+    def broken() -> None:
+        raise ZeroDivisionError
+
+    async def main() -> None:
+        with set_curdoc(page.visit.doc):
+            page.turn(broken, lambda: done.append("after"))
+            for callback in page.visit.doc.session_callbacks:
+                callback.callback()
+
+    asyncio.run(main())
+    assert done == ["after"]
+    assert "An error occurred" in page.layout._message.object
+    assert "ZeroDivisionError" in caplog.text

@@ -74,6 +74,13 @@ def test_a_lesson_is_read_from_a_query() -> None:
     assert lesson.warnings == ()
 
 
+def test_former_headings_of_figures_are_still_hidden() -> None:
+    titles = ["Posterior mean and deviation"]
+    lesson = read({"hide": "what-the-averages-give-away"}, titles, 1, ())
+    assert lesson.hides(titles[0])
+    assert not lesson.warnings
+
+
 def test_words_read_back_say_the_same() -> None:
     lesson = Lesson(frozenset({"keep", "objective"}), "Why & how?", 2, True)
     assert read(lesson.query(), TITLES, 2, PRESETS) == lesson
@@ -265,7 +272,7 @@ def test_coverage_is_kept_back_wherever_it_would_be_said(first: bool) -> None:
         assert plot.alt == "cleared"
         assert not plot.panel.visible
         reveal.revealed = True
-        assert reveal.answer == "186 of 200 do, 93 of a hundred."
+        assert reveal.answer == "186 of 200 intervals do, 93 of a hundred."
         assert reveal.truth == pytest.approx(93)
     assert heard[-1] == report
     assert covered.alt == plot.alt == "report of 2 figures"

@@ -22,7 +22,7 @@ def test_every_figure_of_the_file_stands_on_the_page(study: str) -> None:
     for row in rows.itertuples():
         assert str(row.method) in message
         assert str(row.experiment) in message
-    assert len(re.findall(r"\d ± [\d.e-]+", message)) == rows["spread"].notna().sum()
+    assert len(re.findall(r"\d\s+± [\d.e-]+", message)) == rows["spread"].notna().sum()
     assert len(re.findall(r"published -?[\d.]+ ", message)) == rows["published"].notna().sum()
     for data in rows["data"].unique():
         assert str(data) in message

@@ -101,7 +101,7 @@ def test_rivals_stop_when_the_time_is_used(monkeypatch: pytest.MonkeyPatch) -> N
     c = regression()
     report = compared(own_metrics(c), c, -1.0, own=True, rivals=True)
     assert not [m for m in report.metrics if m.source == "rival"]
-    assert "exact GP was not compared: the others had used the time." in report.notes
+    assert "exact GP was not compared: the time for comparisons was used up." in report.notes
 
 
 def test_nothing_is_learned_where_the_mean_does_as_well() -> None:

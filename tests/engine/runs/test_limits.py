@@ -271,8 +271,8 @@ def test_a_fit_beyond_all_hours_or_memory_is_refused_with_both_numbers(url: str)
     [
         (Cost(1944450.9 * 3600, 1e9), "about 1944451 h; this server allows 2 h a run"),
         (Cost(60, 91e9), "about 91 GB of memory; a worker here has 11.6 GB"),
-        (Cost(float("inf"), 1e9), "nobody can tell"),
-        (Cost(60, float("nan")), "nobody can tell"),
+        (Cost(float("inf"), 1e9), "cannot be estimated"),
+        (Cost(60, float("nan")), "cannot be estimated"),
         (Cost(3.9 * 3600, 11e9), ""),
     ],
 )
@@ -292,7 +292,7 @@ def test_an_estimate_that_breaks_is_beyond_all_limits(estimate: Any) -> None:
     result = replace(entry("toy"), estimate=estimate)
     cost = cost_of(result, None, Size(50, 1, {}))
     assert cost is not None
-    with pytest.raises(BadInput, match="nobody can tell"):
+    with pytest.raises(BadInput, match="cannot be estimated"):
         check_cost(cost, 0.0, None)
 
 
@@ -339,11 +339,11 @@ def test_a_run_that_has_used_its_hours_is_stopped_in_order_and_says_why(url: str
         run = await begun(made, client)
         await until(lambda: client.told)
         assert client.told[0] == (run, "stop")
-        client.say(Finished(State.STOPPED, "After step 1, as asked; the best so far is kept."))
+        client.say(Finished(State.STOPPED, "After step 1, as requested; the best step is kept."))
         await until(lambda: made.store.run(run).state is State.STOPPED)
         assert made.store.run(run).reason == (
             "It used the 0.005 min that this server allows a run and was stopped. "
-            "After step 1; the best so far is kept."
+            "After step 1; the best step is kept."
         )
         assert client.renewed == []
         await made.close(0.1)

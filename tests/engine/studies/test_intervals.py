@@ -100,7 +100,7 @@ def test_the_data_dictionary_has_units_and_escapes_what_a_table_is_made_of() -> 
     )
     every = ["predicted", "p(cat)", "role", "information"]
     words = data_dictionary(entry("multiview"), [], every)
-    assert "| predicted | class that the row is taken for" in words
+    assert "| predicted | class that is predicted" in words
     assert "| p(cat) | probability of the class cat | probability |" in words
     assert "train, validation or test" in words
 

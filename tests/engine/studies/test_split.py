@@ -21,8 +21,10 @@ FAST = {"n_basis": 5, "max_steps": 4, "restarts": 1}
 
 def galaxies(n: int = 400) -> pd.DataFrame:
     rng = np.random.default_rng(0)
-    u, g = rng.normal(size=(2, n))
-    return pd.DataFrame({"z": 0.5 + 0.1 * u, "u": u, "g": g, "night": np.arange(n) // 10})
+    u, g, noise = rng.normal(size=(3, n))
+    return pd.DataFrame(
+        {"z": 0.5 + 0.1 * u + 0.02 * noise, "u": u, "g": g, "night": np.arange(n) // 10}
+    )
 
 
 def test_shares_are_drawn_by_the_seed_and_nothing_is_lost() -> None:
@@ -71,6 +73,8 @@ def test_an_own_table_is_used_wholly_and_the_demonstration_as_it_is_pinned() -> 
     run = fit("redshift", galaxies(), device="cpu", **FAST)
     assert run.study.metadata["rows"] == {"training": 280, "validation": 40, "test": 80}
     assert run.study.notes[0] == "280 rows to train on, 40 to validate, 80 to test, of 400."
+    less = fit("redshift", galaxies(), device="cpu", training_size=100, **FAST)
+    assert less.study.notes[0].endswith("80 to test, of 400; 206 are not used.")
     demo = entry("redshift").parse("demo", {})
     assert (demo.values()["training_size"], demo.values()["test_size"]) == (2000, 2000)
     assert entry("redshift").parse("upload:1", {}).values()["training_size"] == 0

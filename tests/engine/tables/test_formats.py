@@ -7,19 +7,30 @@ import io
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
 import openpyxl
 import pandas as pd
 import pytest
+import scant
 from scant.data_sources.open import open_table
 from scant.errors import BadInput
 from scant.studies import entry
+from scant.studies.protocol import FittedStudy
 from scant.tables.formats import files, packed, registry
 from scant.tables.read import inspect_table, read_table
+from scant.tables.schema import TableSchema
+from scant.training.prediction import predict_file
 
 ENTRY = entry("redshift")
+
+
+PACKED = ("", ".gz", ".zip", ".zst")
+ENDINGS = [f"{kind}{packed}" for kind in ("csv", "tsv", "fwf", "jsonl") for packed in PACKED]
+ENDINGS += ["txt", "csv.bz2", "parquet", "parquet.zip", "feather", "feather.gz", "h5", "h5.zst"]
+ENDINGS += ["xlsx", "xlsx.gz"]
 
 
 @pytest.fixture
@@ -30,36 +41,60 @@ def frame() -> pd.DataFrame:
     return numbers.assign(word=[f"w{i}" for i in range(70)])
 
 
-@pytest.mark.parametrize(
-    "ending",
-    [
-        "csv",
-        "tsv",
-        "txt",
-        "fwf",
-        "xlsx",
-        "parquet",
-        "feather",
-        "h5",
-        "jsonl",
-        "csv.gz",
-        "csv.zst",
-        "tsv.bz2",
-        "csv.zip",
-        "parquet.gz",
-    ],
-)
-def test_what_is_written_is_read(ending: str, frame: pd.DataFrame, tmp_path: Path) -> None:
-    path = tmp_path / f"mine.{ending}"
+@pytest.fixture(scope="module")
+def fitted() -> FittedStudy:
+    numbers = np.random.default_rng(1).normal(size=(70, 3))
+    table = pd.DataFrame(numbers, columns=["u", "g [mag]", "z"])
+    run = scant.fit("redshift", table, device="cpu", own=False, n_basis=2, max_steps=2, restarts=1)
+    list(run)
+    return run.study
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_table_is_the_same_in_every_format_and_wherever_it_is_read(
+    ending: str, frame: pd.DataFrame, fitted: FittedStudy, tmp_path: Path
+) -> None:
+    path, out = tmp_path / f"mine.{ending}", tmp_path / f"told.{ending}"
     files.write(frame, path)
-    read = open_table(ENTRY, path, ENTRY.settings())
-    pd.testing.assert_frame_equal(read, frame[["u", "g [mag]", "z"]], check_exact=False)
     assert [p.name for p in tmp_path.iterdir()] == [path.name]
-    assert inspect_table(path.read_bytes(), ENTRY.table, name="mine").n_rows == 70  # by its bytes
+    own = frame[["u", "g [mag]", "z"]]
+    content = path.read_bytes()
+    preview = inspect_table(content, ENTRY.table, name=path.name)  # as the page does
+    assert (preview.n_rows, preview.features, preview.problems) == (70, ("u", "g [mag]"), ())
+    read = read_table(content, ENTRY.table, name="mine", mapping=preview.mapping)  # by its bytes
+    pd.testing.assert_frame_equal(read.frame, own, check_exact=True)
+    opened = open_table(ENTRY, path, ENTRY.settings())  # as the terminal and a notebook do
+    pd.testing.assert_frame_equal(opened, own, check_exact=True)
+    assert predict_file(fitted, path, out).rows == 70
+    told = read_table(out, TableSchema(features=True, missing=True), purpose="predict").frame
+    pd.testing.assert_frame_equal(told[list(own)], own, check_exact=True)
+    wanted = fitted.predict(own)[["mean", "std", "lo80"]]
+    pd.testing.assert_frame_equal(told[list(wanted)], wanted, rtol=1e-9)
+
+
+@pytest.mark.parametrize("codes", [[-99], {"u": [-99.0], "g [mag]": [-99]}])
+def test_codes_for_missing_values_empty_cells(codes: Any, tmp_path: Path) -> None:
+    rows = pd.DataFrame(np.random.default_rng(0).normal(size=(80, 3)), columns=list("ugz"))
+    rows = rows.rename(columns={"g": "g [mag]"})
+    coded = rows.copy()
+    coded.iloc[5:9, 0] = coded.iloc[7:9, 1] = -99
+    rows.iloc[5:9, 0] = rows.iloc[7:9, 1] = np.nan
+    coded.to_csv(tmp_path / "coded.csv", index=False)
+    for data in (tmp_path / "coded.csv", coded):
+        read = open_table(ENTRY, data, ENTRY.settings(), missing_codes=codes)
+        pd.testing.assert_frame_equal(read, rows)
+        assert not any("-99" in note for note in read.attrs["notes"])
+    with pytest.raises(BadInput, match=r"coded\.csv has no column 'y', of which a code"):
+        open_table(ENTRY, tmp_path / "coded.csv", ENTRY.settings(), missing_codes={"y": [-99]})
+    coded["u"] = [f"1,{i:03d}" for i in range(80)]
+    coded.to_csv(tmp_path / "coded.csv", index=False)
+    for mark, value in ((",", 1.007), (".", 1007)):
+        read = open_table(ENTRY, tmp_path / "coded.csv", ENTRY.settings(), decimal=mark)
+        assert read["u"][7] == value
 
 
 def test_pieces_are_written_one_after_another(frame: pd.DataFrame, tmp_path: Path) -> None:
-    for ending in ("csv", "parquet", "jsonl", "xlsx"):
+    for ending in ("csv", "parquet", "jsonl", "xlsx", "feather", "h5"):
         path = tmp_path / f"mine.{ending}"
         files.write((frame[i : i + 30] for i in range(0, 70, 30)), path)
         assert len(read_table(path, ENTRY.table).frame) == 70

@@ -99,3 +99,41 @@ def test_of_places_and_times_one_value_or_all_are_learned() -> None:
     task = next(q for q in asked if q.column == "task")
     assert [o for o, _ in task.options] == ["", "place", "kind"]
     assert task.guess == ""
+
+
+def test_bounds_have_many_names_and_dates_are_times() -> None:
+    for header, names in (
+        ("begin,stop,pm", {"x_lo", "x_hi", "y"}),
+        ("date_from,date_until,pm", {"date_lo", "date_hi", "y"}),
+        ("start,end,pm", {"x_lo", "x_hi", "y"}),
+        ("lon_min,lon_max,pm", {"lon_lo", "lon_hi", "y"}),
+    ):
+        dated = "" if "lon" in header else "2020-01-0"
+        rows = "".join(f"{dated}{k},{dated}{k + 1},{k / 3}\n" for k in range(1, 9))
+        preview = inspect_table(f"{header}\n{rows}".encode(), entry("aggregation").table)
+        assert set(preview.mapping.values()) == names
+        assert not preview.problems
+        assert not preview.questions
+
+
+@pytest.mark.parametrize(
+    ("header", "cells", "wanted"),
+    [
+        ("time,a,b,y", "2020-01-{d:02d},{f},{g},{v}", {"time": "", "y": "y"}),
+        ("months,a,b,kind", "{d},{f},{g},{c}", {"months": "months", "kind": "label"}),
+        ("months,status,a,b", "{d},{e},{f},{g}", {"months": "time", "status": "event"}),
+        ("label,time,y,a,b", "{c},{d},{v},{f},{g}", {"label": "label", "time": "", "y": ""}),
+        ("label,time,event,a,b", "{c},{d},{e},{f},{g}", {"label": "", "time": "time"}),
+    ],
+)
+def test_of_several_kinds_of_target_one_is_learned(
+    header: str, cells: str, wanted: dict[str, str]
+) -> None:
+    rows = "\n".join(
+        cells.format(d=k % 28 + 1, e=k % 2, f=k * 7 % 13, g=k * 5 % 11, v=k / 3, c="ab"[k % 2])
+        for k in range(40)
+    )
+    preview = inspect_table(f"{header}\n{rows}".encode(), entry("multiview").table)
+    assert {name: preview.mapping[name] for name in wanted} == wanted
+    assert not preview.problems
+    assert {"a", "b"} <= set(preview.features)

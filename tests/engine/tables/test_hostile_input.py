@@ -101,8 +101,11 @@ def test_a_column_of_subnormal_numbers_is_refused_and_one_such_cell_is_not() -> 
 )
 @pytest.mark.parametrize("count", [3, 20, 60])
 def test_a_number_that_stands_for_nothing_is_named(code: str, count: int) -> None:
-    preview = inspect_table(galaxies(mag_u=[code] * count), SCHEMA, name="mine.csv")
-    (note,) = [n for n in preview.warnings if "not measured" in n]
+    data = galaxies(mag_u=[code] * count)
+    (question,) = inspect_table(data, SCHEMA, name="mine.csv").questions
+    assert question.about == "missing_codes"
+    assert f"{float(code):g} stands far" in question.text
+    (note,) = [n for n in read_table(data, SCHEMA, name="mine.csv").notes if "not measured" in n]
     share = f"{100 * count / 80:.2g} %"
     for part in ("column 'mag_u'", f"{float(code):g} stands in {count} cells", "row 2", share):
         assert part in note

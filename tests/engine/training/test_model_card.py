@@ -74,3 +74,8 @@ def test_a_run_without_table_and_rivals_has_a_card_too() -> None:
     assert "## Data\n\nFitted to my table.csv." in made
     assert "## Other methods" not in made
     assert "## Split" not in made
+
+
+def test_columns_stand_there_by_the_headers_of_the_file_too() -> None:
+    reading = {"reading": {"mapping": {"gap [mm]": "g"}}}
+    assert "| g (in the file: gap \\[mm\\]) | float64 | 2 |" in markdown(card(metadata=reading))

@@ -15,8 +15,12 @@ from scant.errors import BadInput
 from scant.studies import entry
 from scant.studies.protocol import FittedStudy
 from scant.tables import pieces
+from scant.tables.column_matching import with_identifiers
+from scant.tables.csv_parser import parse
+from scant.tables.formats import columnar, files, registry
+from scant.tables.read import read_table
 from scant.training import prediction
-from scant.training.prediction import predict_file, predict_upload
+from scant.training.prediction import predict_file, predict_own, predict_upload
 
 from tests.paths import TEMPLATES
 
@@ -35,6 +39,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pieces of few rows, so that a short table has many of them."""
     monkeypatch.setattr(pieces, "ROWS", 33)
     monkeypatch.setattr(pieces, "_CHARACTERS", 6000)
+    monkeypatch.setattr(columnar, "BLOCK", 12_000)
 
 
 def table() -> pd.DataFrame:
@@ -47,35 +52,83 @@ def by_numbers(study: FittedStudy, rows: pd.DataFrame) -> pd.DataFrame:
     return study.predict(rows[study.inputs].replace("", "nan").astype(float))
 
 
-@pytest.mark.parametrize("name", ["x.csv", "x.csv.gz", "x.tsv", "x.parquet"])
+PIECES = ["csv", "csv.gz", "csv.zst", "tsv.bz2", "tsv", "csv.zip", "jsonl", "jsonl.gz", "parquet"]
+PIECES += ["feather", "h5"]
+
+
+@pytest.mark.parametrize("kind", [*PIECES, "parquet.gz", "fwf", "xlsx"])
 def test_pieces_come_to_the_same_as_the_whole(
-    galaxies: FittedStudy, tmp_path: Path, small: None, name: str
+    galaxies: FittedStudy, tmp_path: Path, small: None, kind: str
 ) -> None:
-    rows, file, out = table(), tmp_path / name, tmp_path / f"out-{name}"
-    sep = "\t" if name.endswith("tsv") else ","
-    if name.endswith("parquet"):
-        rows.to_parquet(file)
-    else:
-        rows.to_csv(file, index=False, sep=sep)
+    rows, file, out = table(), tmp_path / f"x.{kind}", tmp_path / f"out.{kind}"
+    if kind == "fwf":
+        rows = rows.drop(columns=["note"]).replace("", "NA")
+    files.write(rows, file)
     shares: list[float] = []
     made = predict_file(galaxies, file, out, lambda share, _: shares.append(share))
-    if name.endswith("parquet"):
-        told = pd.read_parquet(out)
-    else:
-        told = pd.read_csv(out, dtype=str, sep=sep, keep_default_na=False)
+    told = as_text(out)
+    if kind.startswith(("csv", "tsv", "xlsx")):
         rows["note"] = rows["note"].replace("=1+1", "'=1+1")  # to a spreadsheet a formula
     assert made.rows == len(rows) > 10 * len(galaxies.inputs)
-    assert len(shares) > 5
     assert shares == sorted(shares)
     assert shares[-1] == 1
+    if kind in PIECES:
+        assert len(shares) > 5
     pd.testing.assert_frame_equal(told[list(rows)].astype(object), rows.astype(object))
-    whole = by_numbers(galaxies, rows)
+    whole = by_numbers(galaxies, rows.replace("NA", ""))
     for column in ("mean", "std", "lo95", "outside"):
-        np.testing.assert_allclose(told[column].astype(float), whole[column], rtol=1e-6)
+        values = told[column].replace({"True": "1", "False": "0"}).astype(float)
+        np.testing.assert_allclose(values, whole[column], rtol=1e-6)
     words = (tmp_path / "columns.md").read_text()
     assert "| objid | as given | as given |" in words
     assert "| hi80 | upper end of the interval" in words
-    assert sorted(f.name for f in tmp_path.iterdir()) == sorted([name, out.name, "columns.md"])
+    assert sorted(f.name for f in tmp_path.iterdir()) == sorted([file.name, out.name, "columns.md"])
+
+
+def as_text(path: Path) -> pd.DataFrame:
+    """The cells of a table in any format, as they stand in it."""
+    content = registry.read(path, path.name).table
+    if isinstance(content, pd.DataFrame):
+        return content.astype(str)
+    raw = parse(str(content), path.name, 99)
+    return pd.DataFrame({n: c.to_pylist() for n, c in zip(raw.names, raw.columns)})
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "feather", "h5", "parquet"])
+def test_long_numbers_of_objects_keep_their_digits(
+    galaxies: FittedStudy, tmp_path: Path, small: None, kind: str
+) -> None:
+    rows = table()[galaxies.inputs].apply(pd.to_numeric)
+    rows["objid"] = 1237651539800195139 + np.arange(len(rows))
+    rows["seen"] = [None] * 100 + ["2024-01-02"] * (len(rows) - 100)
+    rows["count"] = [1] * (len(rows) - 1) + [2.5]
+    files.write(rows, tmp_path / f"x.{kind}")
+    predict_file(galaxies, tmp_path / f"x.{kind}", tmp_path / f"out.{kind}")
+    told = registry.read(tmp_path / f"out.{kind}", "out").table
+    assert isinstance(told, pd.DataFrame)
+    assert told["objid"].tolist() == rows["objid"].tolist()
+    assert told["count"].tolist() == rows["count"].tolist()
+    assert str(told["seen"].iloc[-1]).startswith("2024-01-02")
+
+
+def test_one_of_several_tables_is_predicted(galaxies: FittedStudy, tmp_path: Path) -> None:
+    rows, book, archive = table().drop(columns="note"), tmp_path / "b.xlsx", tmp_path / "b.zip"
+    with pd.ExcelWriter(book) as writer:
+        rows[:5].to_excel(writer, sheet_name="few", index=False)
+        rows[:9].to_excel(writer, sheet_name="more", index=False)
+    with zipfile.ZipFile(archive, "w") as out:
+        for name, count in (("few.csv", 5), ("more.jsonl", 9)):
+            files.write(rows[:count], tmp_path / name)
+            out.write(tmp_path / name, name)
+    for source in (f"{book}#more", f"{archive}#more.jsonl"):
+        assert predict_file(galaxies, source, tmp_path / "out.csv").rows == 9
+    made = predict_file(galaxies, archive, tmp_path / "out.csv")
+    assert made.rows == 5
+    assert any("b.zip holds 2 tables; few.csv was read" in note for note in made.notes)
+    with pytest.raises(BadInput, match=r"b\.xlsx has no sheet 'most'; it has few, more"):
+        predict_file(galaxies, f"{book}#most", tmp_path / "out.csv")
+    with pytest.raises(BadInput, match="is an address, and nothing is fetched from one"):
+        predict_file(galaxies, "https://example.org/a.csv", tmp_path / "out.csv")
 
 
 def test_decimal_commas_come_back_as_they_went(
@@ -121,7 +174,7 @@ def test_what_cannot_be_predicted_is_one_sentence(galaxies: FittedStudy, tmp_pat
         predict_file(galaxies, tmp_path / "y.csv", tmp_path / "out.csv")
     file.write_bytes(gzip.compress(table().to_csv(index=False).encode())[:-100])
     packed = file.rename(tmp_path / "x.csv.gz")
-    with pytest.raises(BadInput, match=r"x\.csv\.gz is no whole gzip archive"):
+    with pytest.raises(BadInput, match=r"x\.csv\.gz is damaged or cut off"):
         predict_file(galaxies, packed, tmp_path / "out.csv")
     other = tmp_path / "other.csv"
     pd.DataFrame({"height": [1.0, 2.0], "width": [2.0, 3.0]}).to_csv(other, index=False)
@@ -174,3 +227,49 @@ def test_patients_are_predicted_from_all_their_rows_wherever_they_stand(
     for column in ("median", "lo80", "std_model"):
         np.testing.assert_allclose(told[column], whole[column], rtol=1e-5)
     assert "time" in {c.name for c in entry("multiview").table.columns}
+
+
+def stored(rows: pd.DataFrame, study: str) -> bytes:
+    """A table as the wizard stores it."""
+    schema = entry(study).table
+    read = read_table(rows.to_csv(index=False).encode(), schema)
+    return with_identifiers(read, schema).to_parquet(index=False)
+
+
+def own_predictions(study: FittedStudy, upload: bytes) -> pd.DataFrame:
+    with zipfile.ZipFile(io.BytesIO(predict_own(study, "upload:1", upload))) as made:
+        words = made.read("columns.md").decode()
+        told = pd.read_csv(made.open("predictions.csv"))
+    assert all(f"| {name} |" in words for name in told)
+    return told
+
+
+def test_predictions_of_an_own_table_tell_its_rows_by_their_identifiers(
+    galaxies: FittedStudy,
+) -> None:
+    rows = table().drop(columns="note")
+    told = own_predictions(galaxies, stored(rows, "redshift"))
+    assert told["objid"].tolist() == [*range(len(rows))]
+    np.testing.assert_allclose(told["mean"], by_numbers(galaxies, rows)["mean"])
+
+
+@pytest.mark.parametrize(
+    ("study", "columns", "quick"),
+    [
+        ("aggregation", ["task", "age_lo", "age_hi", "year_lo"], {}),
+        ("genes", ["output", "replica", "x"], {"baselines": False}),
+    ],
+)
+def test_an_own_table_without_a_split_has_predictions_of_all_its_rows(
+    study: str, columns: list[str], quick: dict[str, bool]
+) -> None:
+    rows = pd.read_csv(TEMPLATES / f"{study}.csv").drop(columns="test", errors="ignore")
+    rows = rows[::2].reset_index(drop=True)
+    upload = stored(rows, study)
+    data = pd.read_parquet(io.BytesIO(upload))
+    run = scant.fit(study, data, device="cpu", own=False, max_steps=2, **quick)
+    list(run)
+    told = own_predictions(run.study, upload)
+    pd.testing.assert_frame_equal(told[columns], rows[columns], check_dtype=False)
+    assert {"train", "test"} <= set(told["role"])
+    assert {"mean", "std_y", "lo95", "hi95", "outside"} <= set(told)

@@ -160,10 +160,10 @@ class Press:
     def __call__(self, act: str, who: str = "ada", **more: Any) -> dict[str, Any]:
         self.turn += 1
         message = {"act": act, "turn": self.turn, "who": who, **more}
-        self.session.desk._handle_msg(message)
+        self.session.widget._handle_msg(message)
         answers = [h for h in self.heard if h["turn"] == self.turn]
         return answers[-1] if answers else {}
 
     @property
     def queue(self) -> list[int]:
-        return [one["row"] for one in self.session.desk.queue]
+        return [one["row"] for one in self.session.widget.queue]

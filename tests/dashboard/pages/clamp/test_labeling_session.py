@@ -67,7 +67,7 @@ def test_undo_takes_back_the_last_act_and_shows_its_patch_again(press: Press, st
     assert [v.label for v in store.labels("r")] == ["no clamp", ""]
     assert press.session.standing == {}
     assert press("undo")["said"] == "You have no label to undo."
-    assert not press.session.desk.undoable
+    assert not press.session.widget.undoable
 
 
 def test_after_a_reload_labels_are_read_back_and_can_be_undone(
@@ -77,7 +77,7 @@ def test_after_a_reload_labels_are_read_back_and_can_be_undone(
     press("label", row=1, value=1)
     fresh = Press(frame, monkeypatch)
     fresh("ready")
-    assert [h["row"] for h in fresh.session.desk.history] == [1, 0]
+    assert [h["row"] for h in fresh.session.widget.history] == [1, 0]
     assert fresh.queue == [2, 3, 4, 5]
     assert fresh("undo")["back"] == 1
     assert list(fresh.session.standing) == [0]
@@ -89,7 +89,7 @@ def test_another_window_is_heard_of(
     other = Press(frame, monkeypatch)
     other("label", who="bo", row=3, value=1)
     press.session._read()
-    assert [h["who"] for h in press.session.desk.history] == ["bo"]
+    assert [h["who"] for h in press.session.widget.history] == ["bo"]
     assert 3 not in press.queue
 
 
@@ -106,7 +106,7 @@ def test_a_second_person_is_asked_what_the_first_has_labeled(press: Press) -> No
     press("label", row=4, value=1)
     press.session.choose(OTHERS)
     assert press.queue == []
-    assert press.session.desk.idle == NONE_OF_OTHERS
+    assert press.session.widget.idle == NONE_OF_OTHERS
     press("who", who="bo")
     assert press.queue == [0, 4]
     press("label", who="bo", row=0, value=1)
@@ -126,7 +126,7 @@ def test_another_visitor_of_the_same_name_is_somebody_else(
     ]  # fmt: skip
     press.session._read()
     for desk in (press, other):
-        assert [h["who"] for h in desk.session.desk.history] == ["Ada (2)", "Ada"]
+        assert [h["who"] for h in desk.session.widget.history] == ["Ada (2)", "Ada"]
     fresh = Press(guest, monkeypatch)  # remembers no act of its own
     fresh("ready", who="Ada")
     assert fresh("undo", who="Ada")["back"] == 4
@@ -163,7 +163,7 @@ def test_the_pool_may_run_out(press: Press) -> None:
     for row in range(N):
         press("label", row=row, value=row % 2)
     assert press.queue == []
-    assert press.session.desk.idle == DONE
+    assert press.session.widget.idle == DONE
 
 
 def test_one_question_at_a_time_and_the_latest_labels_win(

@@ -94,6 +94,6 @@ def test_without_images_features_are_listed_and_kept() -> None:
     frame.answered["redraw"]({"rows": np.array([4]), "real": real, "redrawn": real - 0.5})
     assert not view.drawn.visible
     assert not view.files[0].visible
-    assert "2 ± 1" in view.numbers.object
+    assert "2 <span class='spread'>± 1<" in view.numbers.object
     assert "0.5" in view.numbers.object
     assert list(pd.read_csv(io.BytesIO(view.csv()))) == ["label", "radius", "area"]

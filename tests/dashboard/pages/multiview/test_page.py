@@ -31,7 +31,7 @@ from scant.dashboard.pages.multiview.row_explanation import RowExplanation
 from scant.dashboard.pages.multiview.variants import otherwise
 from scant.dashboard.pages.multiview.view_ablation import HELP, ViewsOn
 from scant.events import Metric, Report
-from scant.studies.multiview.entry import MultiviewSettings
+from scant.studies.multiview.settings import MultiviewSettings
 
 from tests.dashboard.fakes import Asker
 

@@ -22,8 +22,8 @@ from scant.dashboard.plots.base import NOTHING
 from scant.dashboard.plots.theme import GREEN, VERMILION
 from scant.events import Metric, Report, Snapshot
 from scant.studies.omniglot import models
-from scant.studies.omniglot.entry import OmniglotSettings
 from scant.studies.omniglot.preprocessing import AT_ONCE
+from scant.studies.omniglot.settings import OmniglotSettings
 
 from tests.dashboard.fakes import Asker
 
@@ -225,6 +225,13 @@ def test_a_closer_look_asks_for_a_block_and_names_its_classes(model: Any) -> Non
     assert "Greek with Latin" in view.alt
 
 
+def test_a_closer_look_offers_as_many_matrices_as_were_chosen(model: Any) -> None:
+    view, shown = Zoom(model), run(n_latent="auto")
+    shown.metadata = {**shown.metadata, "chosen": {"n_latent": [4, "for 4 classes"]}}
+    view.open(shown)
+    assert len(view.latent.options) == 4
+
+
 def test_the_curve_of_examples_grows_by_a_point_for_each_stop(model: Any) -> None:
     view = Shots(model)
     view.open(run())
@@ -306,6 +313,6 @@ def test_every_alternative_can_be_trained() -> None:
     assert "with the kernel rbf-ard" in trained
     for other in others:
         changed = OmniglotSettings.parse(OmniglotSettings().values() | other.settings)
-        assert changed.changed() == other.settings
+        assert changed.changed(OmniglotSettings().values()) == other.settings
     _, others = otherwise(run({"outputs": ["Greek"]}, n_outputs=1))
     assert {"n_outputs": 0} in [other.settings for other in others]

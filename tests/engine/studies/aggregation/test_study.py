@@ -89,6 +89,8 @@ def test_likelihoods_follow_the_values() -> None:
     assert Study(query, poisson.demo(query), CPU).kinds == ["poisson", "gaussian"]
     table = pd.DataFrame({"task": "rain", "x": np.arange(30.0), "y": np.arange(30) % 2.0})
     assert Study(settings(), table, CPU).kinds == ["bernoulli"]
+    large = table.assign(y=1000.0 + table["x"])  # flows of a river, as whole numbers
+    assert Study(settings(), large, CPU).kinds == ["gaussian"]
 
 
 def test_instruments_with_scales_of_their_own_are_scaled_apart(births: pd.DataFrame) -> None:
@@ -180,7 +182,7 @@ def test_training_on_with_fewer_fine_rows_agrees_with_the_exact_posterior(
         ("retrain", {"n": 1}, "Between 2 and"),
         ("box", {"lo": [1], "hi": [2]}, "A box needs a lower and an upper bound of age, year"),
         ("box", {"lo": [1, 2], "hi": [2, 3], "task": "x"}, "There is no task 'x'"),
-        ("weather", {}, "Nothing is known of 'weather'"),
+        ("weather", {}, "There is no question 'weather'"),
     ],
 )
 def test_questions_that_cannot_be_answered_are_said(
@@ -293,3 +295,14 @@ def test_every_published_experiment_is_run_and_stands_beside_its_figure(
 @pytest.mark.parametrize(("asked", "tasks", "found"), [(0, 1, 1), (0, 2, 1), (0, 5, 3), (4, 2, 4)])
 def test_more_tasks_share_more_functions(asked: int, tasks: int, found: int) -> None:
     assert space.ranks(settings(n_latent=asked, rank=2), tasks) == (2,) * found
+
+
+def test_a_task_of_three_rows_is_not_scored_and_the_report_says_why() -> None:
+    x = np.linspace(0, 10, 40)
+    many = pd.DataFrame({"task": "dense", "x_lo": x, "x_hi": x + 2.0, "y": np.sin(x)})
+    few = pd.DataFrame({"task": "scarce", "x_lo": [1.0, 5.0, 8.0], "x_hi": [1.5, 5.5, 8.5]})
+    table = pd.concat([many, few.assign(y=[0.5, -0.9, 0.8])])
+    *_, last = fit("aggregation", table, own=True, **{**QUICK, "max_steps": 5, "scarce": "scarce"})
+    assert isinstance(last, Finished)
+    assert not [m for m in last.report.metrics if m.name in ("SMSE", "RMSE")]
+    assert any("Task 'scarce' has 3 rows, all of which are" in n for n in last.report.notes)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections import deque
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+import scant
 import torch
 from scant.errors import BadInput
-from scant.events import Progress, Report, Snapshot, State
+from scant.events import Finished, Progress, Report, Snapshot, State
 from scant.models.laplace import acquisition
 from scant.models.laplace.classifier import LaplaceGPC, Prior
 from scant.studies.clamp import entry as catalog
@@ -167,7 +169,7 @@ def test_the_report_compares_methods_on_the_same_labels(session: tuple[Study, Re
     expected = np.trapezoid(gain, report.arrays["labels"]) / 30
     told = value(report, "mean gain of F1 over random", "GP, active")
     assert told == pytest.approx(expected) if rounds == 4 else True
-    assert any("F1 is" in note for note in report.notes)
+    assert any("changes F1 by" in note for note in report.notes)
 
 
 def test_sessions_begin_alike_and_random_ones_go_on_at_random(table: pd.DataFrame) -> None:
@@ -256,7 +258,7 @@ def test_one_row_of_a_class_is_found_however_small_the_start() -> None:
         ("ask", {"labels": [], "batch": 0}, "batch: got '0'"),
         ("patch", {}, "row: got 'None'"),
         ("picture", {"row": -1}, "row: got '-1'"),
-        ("weather", {}, "Nothing is known of 'weather'"),
+        ("weather", {}, "There is no question 'weather'"),
     ],
 )
 def test_questions_that_cannot_be_answered_are_said(
@@ -306,3 +308,20 @@ def test_patches_without_a_place_are_pictures_of_their_own(
     assert told["rows"].tolist() == [7]
     assert told["image"].shape == (80, 80, 3)
     assert told["boxes"].tolist() == [[0, 0, 80, 80]]
+
+
+def test_few_columns_are_all_kept_and_images_give_twenty_components() -> None:
+    def chosen(counts: dict[str, Any]) -> int:
+        made, _ = catalog.ENTRY.settled(ClampSettings(), 200, len(counts), counts)
+        return int(made.values()["n_components"])
+
+    label = {"label": {"clamp": 40, "no clamp": 160}}
+    assert chosen({**label, **{f"f{i}": {} for i in range(30)}}) == 30
+    assert chosen({**label, **{f"f{i}": {} for i in range(300)}}) == 20
+    assert chosen({**label, "image": {}, "picture": {}, "left": {}, "top": {}}) == 20
+    assert all(p["n_components"] == 20 for p in catalog.ENTRY.presets.values())
+    run = scant.fit(
+        "clamp", clouds(), device="cpu", own=False, start=15, budget=25, repeats=1, baselines=False
+    )
+    assert isinstance(deque(run, maxlen=1)[0], Finished)
+    assert run.study.settings.values()["n_components"] == 6

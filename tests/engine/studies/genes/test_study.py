@@ -102,7 +102,7 @@ def test_too_few_rows_are_refused() -> None:
         Study(settings(hidden="a/s"), table, CPU)
 
 
-@pytest.mark.parametrize("model", list(MODELS))
+@pytest.mark.parametrize("model", [*MODELS, "hlmc"])
 def test_every_model_trains_and_says_what_the_catalog_promises(
     genes: pd.DataFrame, model: str
 ) -> None:
@@ -266,7 +266,7 @@ def test_outputs_with_fewer_replicas_end_in_nothing() -> None:
         ("curves", {"outputs": ["gene A"] * 13}, "Ask for 1 to 12 outputs at once; got 13"),
         ("hide", {"output": "gene A", "replica": "x"}, "There is no replica 'x' of gene A"),
         ("new", {"output": "gene Z"}, "There is no output 'gene Z'; there is"),
-        ("weather", {}, "Nothing is known of 'weather'"),
+        ("weather", {}, "There is no question 'weather'"),
     ],
 )
 def test_questions_that_cannot_be_answered_are_said(
@@ -307,3 +307,13 @@ def test_a_resumed_run_ends_bit_by_bit_where_an_uninterrupted_one_ends(
     values = settings(model=model, optimizer=optimizer, batch_size=batch, max_steps=8, restarts=2)
     blob = resumed(lambda: Study(values, genes, CPU), 11)
     assert header(blob, "meta")["words"]["shown"] == [f"gene {c}" for c in "ABCDEF"]
+
+
+def test_a_gene_of_two_rows_is_not_scored_and_the_report_says_so(genes: pd.DataFrame) -> None:
+    mine = genes["output"] == "gene B"
+    few = pd.concat([genes[~mine], genes[mine][:2]]).assign(test=0)
+    few.loc[few["replica"] == "embryo 6", "test"] = 1
+    report = run(Study(settings(max_steps=2), few.reset_index(drop=True), CPU))
+    assert "gene B is not scored: of 2 rows or fewer none is held out." in report.notes
+    whole = run(Study(settings(max_steps=2), genes, CPU))
+    assert not any("not scored" in note for note in whole.notes)

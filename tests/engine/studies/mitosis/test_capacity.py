@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import scant
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from scant.events import Finished, Note
+from scant.events import Finished, Fitted, Note
 from scant.studies.auto import AUTO, read
 from scant.studies.mitosis.entry import ENTRY
 from scant.studies.mitosis.settings import FIXED, MitosisSettings
+from scant.training.api import restore
 
 from tests.engine.studies.mitosis.nuclei import clouds
 
@@ -22,6 +24,7 @@ def settled(rows: int, columns: int, counts: Any, **values: Any) -> MitosisSetti
     return made
 
 
+@settings(max_examples=30)
 @given(
     st.integers(20, 300_000),
     st.integers(2, 3000),
@@ -33,7 +36,7 @@ def test_every_choice_is_allowed_and_repeatable(
 ) -> None:
     counts = {"label": {str(c): max(2, rows // classes) for c in range(classes)}}
     made = settled(rows, columns, counts, time_budget=budget)
-    assert AUTO not in made.values().values()
+    assert [name for name, value in made.values().items() if value == AUTO] == ["classifier"]
     assert made.values() == settled(rows, columns, counts, time_budget=budget).values()
     more = settled(rows, columns, counts, time_budget=10 * budget)
     assert made.max_steps <= more.max_steps
@@ -59,13 +62,26 @@ def test_what_the_user_sets_stays(name: str) -> None:
 
 
 def test_an_own_table_is_fitted_with_what_was_chosen() -> None:
-    table = clouds({"few": 15, "many": 45}, width=3)
+    table = clouds({"few": 15, "many": 30}, width=3)
     run = scant.fit("mitosis", table, device="cpu", time_budget=2.0, baselines=False)
     events = list(run)
     assert isinstance(events[-1], Finished)
     chosen = read(run.study.metadata)
     assert chosen["model"].value == "sclvm"
     assert run.study.settings.values()["n_components"] == 0
+    assert chosen["classifier"].value in ("GP", "both")
+    assert "classifier" in events[-1].report.notes[0]
     said = next(e.text for e in events if isinstance(e, Note) and "Chosen" in e.text)
     assert "model sclvm" in said
     assert "n_components 0 (columns as they are)" in said
+    asked = table.drop(columns="label")
+    assert (run.study.predict(asked)["label"] == table["label"]).mean() > 0.8
+    blob = next(e.blob for e in events if isinstance(e, Fitted))
+    again = restore("mitosis", {"baselines": False}, blob, "cpu")
+    assert again.predict(asked).equals(run.study.predict(asked))
+    assert again.explore("place", features=table.iloc[0, 1:].tolist())["p"].sum() == pytest.approx(
+        1
+    )
+    scores = run.study.explore("imbalance", ratio=1)["scores"]
+    assert scores.shape == (2, 4)
+    assert np.isfinite(scores).all()

@@ -164,7 +164,7 @@ def test_only_the_runs_own_method_is_tried_where_no_others_were(plain: Study) ->
         ("redraw", {"label": "other", "count": 99}, "from 1 to 16"),
         ("imbalance", {"ratio": 0.2}, "ask for 1 to 300"),
         ("imbalance", {"ratio": "many"}, "no list of numbers"),
-        ("weather", {}, "Nothing is known of 'weather'"),
+        ("weather", {}, "There is no question 'weather'"),
     ],
 )
 def test_questions_that_cannot_be_answered_are_said(

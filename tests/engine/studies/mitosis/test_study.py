@@ -200,6 +200,19 @@ def test_curves_agree_with_the_metrics(fitted: tuple[Study, Report]) -> None:
     assert precision[at] == pytest.approx(hit[at] / (hit[at] + wrong[at]))
 
 
+def test_the_threshold_table_and_the_metrics_of_each_method_agree(
+    fitted: tuple[Study, Report],
+) -> None:
+    """One snapped to hundredths, where a probability of 0.9996 and one of 0.99 are the same."""
+    study, report = fitted
+    told = {(m.method, m.name): m.value for m in report.metrics}
+    for k, method in enumerate(study.metadata["methods"]):
+        thresholds, *curves = report.arrays["pr"][k]
+        at = int(np.argmin(np.abs(thresholds - report.arrays["threshold"][k])))
+        for name, curve in zip(("precision", "recall"), curves):
+            assert curve[at] == pytest.approx(told["this run" if k == 0 else method, name])
+
+
 def test_a_resumed_run_ends_bit_by_bit_where_an_uninterrupted_one_ends(
     cells: pd.DataFrame,
 ) -> None:

@@ -202,7 +202,7 @@ def test_a_row_is_told_as_in_the_snapshot(fitted: dict[str, tuple[Study, Report]
         np.testing.assert_allclose(result["hidden"], a["hidden"][7])
     with pytest.raises(BadInput, match="got '9999'; send the number of a row"):
         study.explore("row", index=9999)
-    with pytest.raises(BadInput, match="Nothing is known of 'weather'"):
+    with pytest.raises(BadInput, match="There is no question 'weather'"):
         study.explore("weather")
 
 

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import torch
 from scant.errors import BadInput
-from scant.studies.multiview.entry import ENTRY, MultiviewSettings
+from scant.studies.multiview.entry import ENTRY
 from scant.studies.multiview.models import rests
 from scant.studies.multiview.scarcity import drawn
+from scant.studies.multiview.settings import FIXED, MultiviewSettings
 from scant.studies.multiview.simulate.cell_events import candidates
 from scant.studies.multiview.splits import blocks, stops
 from scant.studies.multiview.study import Study
@@ -41,9 +42,10 @@ def seen(
 @pytest.fixture(scope="module")
 def fitted() -> Study:
     values = MultiviewSettings(
-        training_share=0.5, max_steps=25, n_inducing=8, baselines=False, repeats=1,
-        views="intensity,gradient",
-    )  # fmt: skip
+        **FIXED
+        | {"training_share": 0.5, "max_steps": 25, "n_inducing": 8, "baselines": False}
+        | {"repeats": 1, "views": "intensity,gradient"}
+    )
     study = Study(values, candidates(sequences=6, each=40), torch.device("cpu"))
     run(study)
     return study
@@ -93,7 +95,7 @@ def test_too_few_or_too_many_are_said(fitted: Study) -> None:
 def test_steps_come_to_rest_where_adam_takes_the_last(
     name: str, changed: dict[str, object], at_rest: bool
 ) -> None:
-    assert rests(MultiviewSettings(**changed), name) is at_rest
+    assert rests(MultiviewSettings(**FIXED | changed), name) is at_rest
 
 
 def test_survival_is_calibrated_where_times_are_drawn_from_what_is_predicted() -> None:
@@ -118,6 +120,7 @@ def test_a_kept_run_comes_back_whatever_is_now_meant_by_no_number(model: str) ->
     device = torch.device("cpu")
     table = candidates(sequences=4, each=20)
     values = {"model": model, "max_steps": 2, "baselines": False, "repeats": 1, "views": "change"}
+    values |= {"neurons": 0, "n_components": 0, "restarts": 1}
     study = Study(MultiviewSettings(**values, n_inducing=9), table, device)
     run(study)
     back = Study.restore(MultiviewSettings(**values), *study.fitted(), device)

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from scant.data_sources.open import sample
-from scant.studies.multiview.entry import ENTRY, MultiviewSettings
+from scant.studies.multiview.entry import ENTRY
+from scant.studies.multiview.settings import MultiviewSettings
 from scant.studies.multiview.simulate import cell_events, survival
 from scant.studies.multiview.simulate import so2 as so2_toy
 from scant.studies.multiview.table import TABLE, MultiviewData, of

@@ -12,7 +12,9 @@ import pytest
 import torch
 from scant.errors import BadInput
 from scant.events import Finished, Note, Progress
-from scant.studies.multiview.entry import ENTRY, MODELS
+from scant.studies.multiview import baselines
+from scant.studies.multiview.entry import ENTRY
+from scant.studies.multiview.settings import MODELS
 from scant.studies.multiview.study import Study
 from scant.training.loop import train
 
@@ -264,11 +266,22 @@ def test_censored_patients_make_predicted_times_longer(lives: pd.DataFrame) -> N
     assert np.median(results[1]) > 1.2 * np.median(results[0])
 
 
-def test_exact_methods_are_left_out_of_many_rows(
-    values: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+def test_what_compared_methods_do_not_learn_from_is_said(
+    values: pd.DataFrame, lives: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert baselines.notes(Study(settings(baselines=True), values, CPU).data) == ()
     monkeypatch.setattr("scant.studies.multiview.splits.MOST_PROCESS", 50)
-    assert "Student-t" not in Study(settings(baselines=True), values, CPU).metadata["methods"]
+    monkeypatch.setattr(baselines, "MOST_ROWS", 30)
+    study = Study(settings(baselines=True), values, CPU)
+    assert "Student-t" not in study.metadata["methods"]
+    n = len(study.data.train)
+    some, gone = baselines.notes(study.data)
+    assert some.startswith(f"ridge, averaged kernels and linear learn from 30 of {n} rows, drawn")
+    assert gone.startswith("Student-t is left out of the comparison")
+    assert len(baselines.teaching(study.data, study.data.train)) == 30
+    dead = Study(settings(baselines=True), lives, CPU)
+    known = int(dead.data.observed.event[dead.data.train].sum())
+    assert any(f"the {known} of" in note for note in baselines.notes(dead.data))
 
 
 @pytest.mark.parametrize(

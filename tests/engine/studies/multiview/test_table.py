@@ -91,7 +91,7 @@ def test_classes_in_question() -> None:
     assert one.classes == ["others", "w"]
     assert np.isnan(of(CLASSES.assign(label=["u", "v", None] + ["v"] * 11)).target[2])
     for frame, positive, message in (
-        (three, "", r"3 classes \(u, v, w\), and two are told apart"),
+        (three, "", r"3 classes \(u, v, w\), and the model separates two"),
         (three, "x", "names 'x', and the classes are u, v, w"),
         (three, "u,v,w", "names all classes"),
         (CLASSES.assign(label="u"), "", "only one class, 'u'"),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from scant.studies.multiview.entry import MultiviewSettings
+from scant.studies.multiview.settings import FIXED, MultiviewSettings
 
 CPU = torch.device("cpu")
 QUICK: dict[str, Any] = {
@@ -20,7 +20,7 @@ QUICK: dict[str, Any] = {
 
 
 def settings(**values: Any) -> MultiviewSettings:
-    made = MultiviewSettings.parse({**QUICK, **values})
+    made = MultiviewSettings.parse({**FIXED, **QUICK, **values})
     assert isinstance(made, MultiviewSettings)
     return made
 

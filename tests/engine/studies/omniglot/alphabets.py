@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 from scant.studies.omniglot import simulate
-from scant.studies.omniglot.entry import OmniglotSettings
+from scant.studies.omniglot.settings import FIXED, OmniglotSettings
 
 CPU = torch.device("cpu")
 QUICK: dict[str, Any] = {
@@ -23,6 +23,6 @@ TIDY = simulate.Variation(knots=0.03, places=0.03, shift=0.06)
 
 
 def settings(**values: Any) -> OmniglotSettings:
-    made = OmniglotSettings.parse({**QUICK, **values})
+    made = OmniglotSettings.parse({**FIXED, **QUICK, **values})
     assert isinstance(made, OmniglotSettings)
     return made

@@ -98,7 +98,7 @@ def test_more_shots_are_better_and_the_run_stays_as_it_was() -> None:
         ("block", {"outputs": "Cor"}, "no output 'Cor'"),
         ("block", {"latent": 99}, "from 0 to 3"),
         ("shots", {"k": 0}, "from 1 to 8"),
-        ("weather", {}, "Nothing is known of 'weather'"),
+        ("weather", {}, "There is no question 'weather'"),
     ],
 )
 def test_questions_that_cannot_be_answered_are_said(

@@ -10,7 +10,7 @@ import pytest
 import torch
 from scant.data_sources import omniglot
 from scant.events import Finished
-from scant.studies.omniglot.entry import OmniglotSettings
+from scant.studies.omniglot.settings import FIXED, OmniglotSettings
 from scant.studies.omniglot.study import Study
 from scant.studies.omniglot.table import area
 from scant.training.loop import train
@@ -29,7 +29,7 @@ def test_two_alphabets_are_told_apart_better_than_by_the_nearest_drawing() -> No
         [names[a] for a in kept["alphabet"]],
         [f"character{c:02}" for c in kept["character"]],
     )
-    settings = OmniglotSettings(max_steps=80, n_latent=8, n_inducing=30)
+    settings = OmniglotSettings(**FIXED | {"max_steps": 80, "n_latent": 8, "n_inducing": 30})
     *_, last = train(Study(settings, table, torch.device("cpu")))
     assert isinstance(last, Finished)
     told = {(m.method, m.name): m.value for m in last.report.metrics}

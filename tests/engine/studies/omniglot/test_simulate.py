@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scant.data_sources.open import sample
 from scant.studies.omniglot import simulate
-from scant.studies.omniglot.entry import ENTRY, OmniglotSettings
+from scant.studies.omniglot.entry import ENTRY
+from scant.studies.omniglot.settings import OmniglotSettings
 from scant.studies.omniglot.table import TABLE, area, of
 from scant.tables.read import read_frame
 from scipy.ndimage import label as components

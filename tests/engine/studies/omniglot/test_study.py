@@ -17,7 +17,8 @@ from scant.data_sources.open import open_to_predict
 from scant.errors import BadInput
 from scant.events import Finished, Note, Progress, Report
 from scant.studies.omniglot import simulate
-from scant.studies.omniglot.entry import ENTRY, MODELS
+from scant.studies.omniglot.entry import ENTRY
+from scant.studies.omniglot.settings import MODELS
 from scant.studies.omniglot.study import Study
 from scant.studies.omniglot.table import of
 from scant.studies.trained import WHOLE_EVERY
@@ -331,9 +332,11 @@ def test_slow_ones_are_left_out_with_a_note(
 ) -> None:
     monkeypatch.setattr("scant.studies.omniglot.baselines.MOST_ROWS", 10)
     monkeypatch.setattr("scant.studies.omniglot.baselines.MOST_NUMBERS", 10)
+    monkeypatch.setattr("scant.studies.omniglot.comparison.MOST_CHANCES", 10)
     report = run(Study(settings(baselines=True), drawings, CPU))
     assert {m.method for m in report.metrics} == {"this run", "nearest neighbor"}
-    assert [note.split(" is left")[0] for note in report.notes] == [
+    assert report.notes[0].startswith("No rivals were compared: ")
+    assert [note.split(" is left")[0] for note in report.notes[1:]] == [
         "logistic regression",
         "G-M",
         "G-A",

@@ -12,7 +12,8 @@ import pytest
 from PIL import Image
 from scant.data_sources.open import open_table, open_to_predict
 from scant.errors import BadInput
-from scant.studies.omniglot.entry import ENTRY, OmniglotSettings
+from scant.studies.omniglot.entry import ENTRY
+from scant.studies.omniglot.settings import OmniglotSettings
 from scant.studies.omniglot.table import TABLE, UNKNOWN, area, columns_of, of, side
 from scant.tables.read import inspect_table, read_frame, read_table
 
@@ -184,7 +185,7 @@ def test_a_zip_of_images_is_fitted_and_predicted_like_a_table(tmp_path: Path) ->
     ("values", "said"),
     [
         ({"patch": 8, "size": 6}, "'patch' is 8, but images are brought to 6 x 6"),
-        ({"n_classes": 1}, "one class is no choice"),
+        ({"n_classes": 1}, "a classifier needs two classes"),
         ({"model": "mg-m", "covariance": "dropped as published"}, "mg-m uses another bound"),
         ({"test_share": 1.0}, "'test_share' must be a number at least 0 and at most 0.8"),
     ],

@@ -34,7 +34,7 @@ def test_coordinates_are_standardized_and_named(table):
 
 
 def test_colors_are_differences_of_neighbors_and_one_reference(table):
-    features = fit(table, robust=False, errors="ignore")
+    features = fit(table, robust="no", errors="ignore")
     z = features.inputs(table) @ torch.as_tensor(features.T).T
     colors = table[BANDS].to_numpy() @ color_matrix(4).T
     assert np.allclose(colors[:, 1], table["u"] - table["g"])
@@ -43,7 +43,7 @@ def test_colors_are_differences_of_neighbors_and_one_reference(table):
 
 def test_usual_values_are_left_as_they_are(table):
     usual = table.iloc[:100]
-    plain, robust = fit(table, robust=False), fit(table)
+    plain, robust = fit(table, robust="no"), fit(table)
     away = np.abs((robust.combined(robust.measured(usual)) - robust.centre) / robust.width)
     calm = (away < TAME).all(axis=1)
     assert calm.sum() > 60
@@ -57,7 +57,7 @@ def test_a_wild_value_stays_finite_and_extreme(table):
     wild = table.iloc[:1].copy()
     wild["g"] = 35.0
     assert features.inputs(wild).abs().max() < 60
-    unruly = fit(table, robust=False).inputs(wild).abs().max()
+    unruly = fit(table, robust="no").inputs(wild).abs().max()
     assert features.inputs(wild).abs().max() < unruly
 
 
@@ -84,7 +84,7 @@ def test_a_column_that_is_not_there_is_missing(table):
 
 
 def test_errors_become_noise_in_units_of_the_coordinates(table):
-    features = fit(table, errors="as noise", robust=False)
+    features = fit(table, errors="as noise", robust="no")
     noise = features.noise(table)
     assert noise.shape == (500, 4)
     expected = (table["u_err"] / table["u"].std(ddof=0)) ** 2

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 import scant
 from scant.events import Finished
+from scant.studies.redshift.settings import FIXED
 
 from tests.paths import REAL_DATA
 
@@ -20,7 +21,8 @@ def test_boss_galaxies_are_placed_better_than_by_a_forest_also_with_bands_missin
         table[f"mag_{band}"] = galaxies[band].astype(float)
         table[f"mag_{band}_err"] = galaxies[f"err_{band}"].astype(float)
     sizes = {"training_size": 3000, "validation_size": 800, "test_size": 2200}
-    *_, last = scant.fit("redshift", table.reset_index(drop=True), device="cpu", **sizes)
+    settings = {**FIXED, **sizes}
+    *_, last = scant.fit("redshift", table.reset_index(drop=True), device="cpu", **settings)
     assert isinstance(last, Finished)
     result = {(m.method, m.name): m.value for m in last.report.metrics}
     assert result["this run", "RMSE"] < 0.95 * result["random forest", "RMSE"]

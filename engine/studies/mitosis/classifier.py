@@ -1,0 +1,103 @@
+"""What tells the classes of rows: the latent variable model, a GP classifier, or both.
+
+The GP classifier learns from all rows that are not held out. Its probabilities of rows that it had
+not seen (cross-validation) are compared with the latent variable model's of the rows spared.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from scant.models.softmax_gp import SoftmaxMixture
+from scant.studies.mitosis.models import CalibratedClassifier
+
+SHARES = np.linspace(0, 0.9, 10)  # of the latent variable model
+FOR_GP = 5.0  # rows that speak for the GP classifier before one is seen
+
+Chances = Float[np.ndarray, "n c"]
+
+
+@dataclass(frozen=True)
+class Classifier:
+    """From a row's columns, and what the latent variable model says of it, to probabilities.
+
+    Attributes:
+        latent: The latent variable model's probabilities.
+        doubt: Of them, the share of rows that may be of any class; it has been tempered on few.
+        gp: The GP classifier; None: it has no part.
+        share: Of the latent variable model in the mixture.
+        prior: Of the classes, over their shares in the rows that the GP classifier learned from.
+        threshold: On the probability of class 0, from which a row is of it; NaN: its most probable
+            class.
+    """
+
+    latent: CalibratedClassifier
+    gp: SoftmaxMixture | None
+    share: float
+    doubt: float
+    prior: Float[np.ndarray, " c"]
+    threshold: float
+
+    @classmethod
+    def of_latent(cls, latent: CalibratedClassifier) -> Classifier:
+        """Without a GP classifier."""
+        return cls(latent, None, 1.0, 0.0, np.ones(len(latent.prior)), latent.threshold)
+
+    def of(self, z: Float[np.ndarray, "n k"], evidence: Float[np.ndarray, "n c"] | None) -> Chances:
+        """Probabilities of the classes.
+
+        Args:
+            z: Rows.
+            evidence: What the latent variable model says of them; None where it has no share.
+        """
+        parts = []
+        if self.gp is not None and self.share < 1:
+            parts.append((1 - self.share) * weighted(self.gp.probability(z), self.prior))
+        if self.share > 0:
+            assert evidence is not None
+            parts.append(self.share * doubted(self.latent.of(evidence), self.doubt))
+        return np.asarray(sum(parts))
+
+    def decide(self, p: Chances) -> np.ndarray:
+        """The class that a row is taken for."""
+        return self.latent._replace(threshold=self.threshold).decide(p)
+
+
+def doubted(p: Chances, doubt: float) -> Chances:
+    """Probabilities if that share of the rows may be of any class."""
+    return (1 - doubt) * p + doubt / p.shape[1]
+
+
+def weighted(p: Chances, ratio: Float[np.ndarray, " c"]) -> Chances:
+    """Probabilities under another prior, `ratio` times the one that they are for."""
+    q = p * ratio
+    return np.asarray(q / q.sum(1, keepdims=True))
+
+
+def best_expected_threshold(p: Float[np.ndarray, " n"]) -> float:
+    """Of the rare class's probability: where the F1 that the probabilities expect is best.
+
+    It is half of that F1 (Lipton, Elkan and Naryanaswamy 2014). What the rows are does not matter,
+    so that a few rare ones among them do not decide.
+    """
+    q = np.sort(p)[::-1]
+    f1 = 2 * np.cumsum(q) / (np.arange(1, len(q) + 1) + q.sum())
+    return float(f1.max() / 2)
+
+
+def best_share(gp: Float[np.ndarray, " v"], latent: Float[np.ndarray, " v"]) -> float:
+    """Of the latent variable model: where rows are likeliest, if they gain their standard error.
+
+    A few more rows speak for the GP, whose probabilities are of all rows and not only of those
+    spared.
+
+    Args:
+        gp: Probability of the truth, by row.
+        latent: Likewise.
+    """
+    log = np.log((1 - SHARES) * gp[:, None] + SHARES * latent[:, None])
+    best = int((log.mean(0) + FOR_GP / len(gp) * np.log(1 - SHARES)).argmax())
+    gain = log[:, best] - log[:, 0]
+    return float(SHARES[best]) if gain.mean() > gain.std() / len(gain) ** 0.5 else 0.0

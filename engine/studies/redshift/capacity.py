@@ -1,0 +1,239 @@
+"""What a redshift fit does with settings that are `auto`: how models start and how they grow.
+
+Sizes that only training can tell (the number of basis functions and their shape) are found stage by
+stage (`growth.py`); the order of the stages, and what of them a time budget has room for, is here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from scant.studies.auto import AUTO, TRAINING_SHARE, Choice
+from scant.studies.base import Counts, until_rest
+from scant.studies.redshift.settings import RedshiftSettings
+from scant.studies.split import TEST, VALIDATION, SplitCounts
+
+TIED, NOISY, FREE = 0, 1, 2  # how free the prior precisions and the noise are
+SMALL = 2000  # rows up to which a fit starts with tied precisions and sees each row held out
+PATHS = {"VL": "GL VL", "VD": "GD VD", "GC": "GD GC", "VC": "GD GC VC"}
+STAGE_STEPS = 40  # that a stage is reckoned with: they rise for some 15 and then wait for better
+ROWS_FOR_EACH = 12  # basis function, at least
+ROWS_A_FUNCTION = 200  # trained on in a stage; the posterior of the weights sees all rows
+LEAST_ROWS = 2000  # of these, if there are as many
+MOST_STEPS = 3000
+FIRST = 300  # basis functions that a fit to few rows starts with: as many as rows, up to this
+LEAST_TESTED = 5  # rows, of which a score says something
+FULL = 14  # inputs up to which full covariances are tried: their numbers grow with the square
+
+
+class Stage(NamedTuple):
+    """The size and the shape of the models of a stage.
+
+    `free`: TIED: all basis functions share one prior precision, as the linear mean's slopes do, and
+    the noise is the same everywhere: few numbers, as few rows can tell. NOISY: the noise depends on
+    the input. FREE: each weight has its own precision.
+    """
+
+    n_basis: int
+    shape: str
+    free: int
+
+    def __str__(self) -> str:
+        return f"{self.n_basis} {self.shape}"
+
+
+@dataclass(frozen=True)
+class Room:
+    """What limits growth.
+
+    Attributes:
+        rows: Trained on, of each model.
+        inputs: d.
+        models: Trained side by side.
+        seconds: Of training; infinite where the steps are the user's.
+        n_basis: The user's number; 0: auto.
+        shape: The user's; "" where it is auto.
+        heteroscedastic: Whether the noise may depend on the input.
+        noisy: Whether the inputs' noise is integrated over, at a hundred times the cost.
+    """
+
+    rows: int
+    inputs: int
+    models: int
+    seconds: float
+    n_basis: int = 0
+    shape: str = ""
+    heteroscedastic: bool = True
+    noisy: bool = False
+
+    @classmethod
+    def of(cls, s: RedshiftSettings, rows: int, inputs: int, models: int, seconds: float) -> Room:
+        """The room that settings leave."""
+        m = 0 if s.n_basis == AUTO else s.n_basis
+        shape = "" if s.covariance == AUTO else s.covariance
+        noisy = s.errors == "as noise"
+        return cls(rows, inputs, models, seconds, m, shape, s.heteroscedastic, noisy)
+
+    @property
+    def small(self) -> bool:
+        """Whether there are so few rows that models start with tied precisions."""
+        return self.rows <= SMALL
+
+    @property
+    def first(self) -> Stage:
+        """Where growth starts."""
+        if not self.small:
+            return Stage(self.n_basis or 25, self._path[min(1, len(self._path) - 1)], FREE)
+        one = Stage(self.n_basis or min(FIRST, max(3, self.rows)), self._path[0], TIED)
+        # As many as rows make a Gaussian process; fewer where four stages of it take too long.
+        while one.n_basis > 25 and not self.n_basis and not self.fits(one, 0.75 * self.seconds):
+            one = one._replace(n_basis=one.n_basis // 2)
+        return one
+
+    @property
+    def _path(self) -> list[str]:
+        """Shapes from coarse to fine."""
+        if self.shape:
+            return PATHS.get(self.shape, self.shape).split()
+        path = ["GL", "GD", "GC", "VC"] if self.inputs <= FULL else ["GL", "GD", "VD"]
+        return path if self.inputs > 1 else path[:1]
+
+    @property
+    def most(self) -> int:
+        """Basis functions that the rows can tell apart."""
+        return max(self.first.n_basis, min(400, self.rows // ROWS_FOR_EACH))
+
+    def after(self, stage: Stage) -> Iterator[Stage]:
+        """Stages a step away from this one, in the order in which they are tried."""
+        path = self._path
+        finer = path[path.index(stage.shape) + 1 :]
+        larger = min(2 * stage.n_basis, self.most)
+        if stage.shape == "GL" and finer:
+            yield stage._replace(shape=finer[0])
+        if stage.free < FREE:
+            skipped = 1 if self.heteroscedastic else 2
+            yield stage._replace(free=min(stage.free + skipped, FREE))
+        if stage.shape != "GL" and stage.free == FREE:
+            yield from (stage._replace(shape=shape) for shape in finer)
+        if larger >= 1.5 * stage.n_basis and not self.n_basis:
+            yield stage._replace(n_basis=larger)
+
+    def all(self) -> Iterator[Stage]:
+        """The stages of a fit in which each gains and the next one fits."""
+        used, stage = 0.0, self.first
+        while True:
+            yield stage
+            used += STAGE_STEPS * self.step_seconds(stage)
+            following = next((s for s in self.after(stage) if self.fits(s, used)), None)
+            if following is None:
+                return
+            stage = following
+
+    def trained(self, stage: Stage) -> int:
+        """Rows of each model that a stage trains on."""
+        return min(self.rows, max(LEAST_ROWS, ROWS_A_FUNCTION * stage.n_basis))
+
+    def step_seconds(self, stage: Stage) -> float:
+        """Seconds that a step of all models takes on one core, their scores included."""
+        one = step_seconds(self.trained(stage), self.inputs, stage.n_basis, self.noisy)
+        return self.models * one
+
+    def fits(self, stage: Stage, used: float) -> bool:
+        """Whether a stage is expected to end within the time, of which some is used."""
+        return used + STAGE_STEPS * self.step_seconds(stage) <= self.seconds
+
+
+def step_seconds(rows: int, inputs: int, n_basis: int, noisy: bool) -> float:
+    """Seconds that a step of one model takes on one core, its score included.
+
+    Measured, one thread, ten inputs, 5,000 rows: 8 ms with 25 basis functions, 20 ms with 100, 53
+    ms with 200; the shape hardly matters.
+    """
+    size = rows * n_basis
+    one = size * (2.5e-8 + 1.3e-10 * n_basis) * (0.6 + 0.04 * inputs)
+    return 0.002 + (110 * one if noisy else one)
+
+
+def models_of(s: RedshiftSettings, learned: int) -> int:
+    """Models that are trained side by side."""
+    if s.restarts != AUTO:
+        return int(s.restarts)
+    return 5 if learned <= SMALL else 3 if learned <= 20_000 else 1
+
+
+def grows(s: RedshiftSettings) -> bool:
+    """Whether training finds the size or the shape of the models."""
+    return AUTO in (s.n_basis, s.covariance)
+
+
+def test_rows(s: RedshiftSettings, n: int) -> int:
+    """Rows to hold out of n, where none are marked."""
+    if not s.test_size:
+        return max(round(s.test_share * n), min(LEAST_TESTED, n // 3))
+    return min(s.test_size, max(n - s.training_size - s.validation_size, n // 3))
+
+
+def learned(s: RedshiftSettings, n: int) -> tuple[int, int]:
+    """Rows to train on and to validate on, of n that are not held out.
+
+    No more than a quarter of them validates; what is asked for beyond that trains.
+    """
+    share = s.validation_share / (1 - s.test_share)
+    every = s.training_size / (1 - share) if s.training_size else n
+    validation = min(s.validation_size or round(share * min(n, every)), n // 4)
+    used = min(n, s.training_size + validation) if s.training_size else n
+    validation = min(validation, used // 4)
+    return used - validation, validation
+
+
+def parts(s: RedshiftSettings, rows: int, counts: Counts) -> SplitCounts:
+    """Rows that the fit divides a table into."""
+    marked = counts.get("split", {})
+    test = marked.get(TEST) or test_rows(s, rows)
+    train, validation = learned(s, rows - test)
+    return SplitCounts(train, marked.get(VALIDATION) or validation, test, rows)
+
+
+def capacity(s: RedshiftSettings, rows: int, columns: int, counts: Counts) -> dict[str, Choice]:
+    """How many models, and how many steps at most; the rest is found while they are trained."""
+    split = parts(s, rows, counts)
+    learned = split.train + split.validation
+    models = models_of(s, learned)
+    what = "each sees other rows" if s.combine == "average" else "each from another start"
+    chosen = {"restarts": Choice(models, f"for {learned:,} rows; {what}")}
+    steps, why = MOST_STEPS, "at most: training ends by itself or with its time budget"
+    if not grows(s):
+        one = step_seconds(split.train, max(columns - 1, 1), s.n_basis, s.errors == "as noise")
+        fitting = TRAINING_SHARE * s.time_budget / (models * one)
+        steps, why = int(min(max(fitting, 50), MOST_STEPS)), f"within {s.time_budget:g} s"
+    return {**chosen, "max_steps": Choice(steps, why)}
+
+
+def estimate(s: RedshiftSettings, rows: int, columns: int, counts: Counts) -> tuple[float, float]:
+    """Seconds and bytes that a fit takes on one core, good to a factor of two.
+
+    Counted: the report; the steps of all restarts (45 to 80% were used before the score settled),
+    each with objective, gradient and score; the forest beside it. Measured, one thread, a full
+    covariance: a step of 2,000 rows, ten inputs and 25 basis functions 6 ms, with 100 functions
+    16 ms; with noisy inputs (5.71) 0.3 s of 2,000. Training on 1,000,000 rows of ten inputs with
+    100 functions peaks at 2.0 GB; the table and the report come on top. Models that grow take the
+    time that they are given, or what their stages would take if all gained.
+    """
+    split = parts(s, rows, counts)
+    n, m = split.train, s.n_basis
+    if grows(s):
+        seconds = TRAINING_SHARE * s.time_budget
+        room = Room.of(s, n, max(columns - 1, 1), models_of(s, n + split.validation), seconds)
+        stages = list(room.all())
+        m = max(stage.n_basis for stage in stages)
+        training = sum(STAGE_STEPS * room.step_seconds(stage) for stage in stages)
+        size = room.models * room.trained(stages[-1]) * m
+    else:
+        size = n * m
+        step = size * (8e-8 + 2e-10 * m) * (0.5 + 0.05 * max(columns - 1, 1))
+        if s.errors == "as noise":
+            step *= 110
+        training = until_rest(s.max_steps, s.patience, 0.4) * s.restarts * (0.004 + step)
+    return 1.0 + 4e-4 * n + training, 500e6 + min(450 * size, 1e8 + n * (25 * m + 1000))

@@ -1,0 +1,121 @@
+"""Sizes that were left to the program, and the average that own tables are predicted by."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import scant
+from hypothesis import given
+from hypothesis import settings as limited
+from hypothesis import strategies as st
+from scant.events import Finished, Fitted
+from scant.studies.auto import CHOSEN
+from scant.studies.multiview.capacity import LEAST_STEPS, SHARE
+from scant.studies.multiview.entry import ENTRY
+from scant.studies.multiview.settings import MultiviewSettings
+from scant.studies.multiview.stack import FOLDS, folds, uncensored
+from scant.studies.multiview.study import Study
+from scant.training.api import restore
+
+from tests.engine.studies.multiview.views import CPU, classes, lives, settings, values
+
+SIZES = {"neurons", "n_inducing", "n_components", "restarts", "repeats", "max_steps"}
+
+
+@limited(deadline=None, max_examples=40)
+@given(
+    st.integers(16, 100_000), st.integers(1, 3000), st.integers(1, 12), st.floats(5, 3600),
+    st.sampled_from(["label", "y", "time"]),
+)  # fmt: skip
+def test_every_size_is_chosen_and_within_the_budget(
+    rows: int, columns: int, views: int, budget: float, target: str
+) -> None:
+    known = {f"view{v}.f{i}": {} for v in range(views) for i in range(1 + columns // views)}
+    made_of = (rows, len(known), {target: {}, **known})
+    given_ = MultiviewSettings(time_budget=budget)
+    made, chosen = ENTRY.settled(given_, *made_of)
+    assert set(chosen) == SIZES
+    assert chosen == ENTRY.settled(given_, *made_of)[1]
+    assert ENTRY.estimate is not None
+    seconds, _ = ENTRY.estimate(made, *made_of)
+    assert seconds <= SHARE * budget + 0.1 or (made.repeats == 1 and made.max_steps == LEAST_STEPS)
+
+
+def test_a_view_with_more_columns_than_rows_is_learned_by_components() -> None:
+    known = {"label": {}, **{f"wide.{i}": {} for i in range(500)}, "small.a": {}}
+    made, _ = ENTRY.settled(MultiviewSettings(), 100, 502, known)
+    assert 0 < made.n_components < 100
+    made, _ = ENTRY.settled(MultiviewSettings(), 5000, 502, known)
+    assert made.n_components == 0
+
+
+def test_presets_leave_nothing_to_the_program() -> None:
+    for preset in ENTRY.presets.values():
+        assert ENTRY.settled(MultiviewSettings(**preset), 600, 402, {})[1] == {}
+
+
+@pytest.mark.parametrize("table", [classes(), values()], ids=["classes", "values"])
+def test_an_own_table_is_predicted_by_an_average_that_comes_back(table: pd.DataFrame) -> None:
+    few = {"max_steps": 15, "baselines": False}
+    run = scant.fit("multiview", table, own=True, device="cpu", **few)
+    blob, end = b"", None
+    for event in run:
+        blob = event.blob if isinstance(event, Fitted) else blob
+        end = event
+    assert isinstance(end, Finished)
+    assert set(run.study.metadata[CHOSEN]) == SIZES - {"max_steps"}
+    assert any("average" in note for note in end.report.notes)
+    assert isinstance(run.study, Study)
+    present = run.study.present
+    assert present.stack is not None
+    x = present.data.observed.x[present.data.test]
+    alone = replace(present, stack=None)
+    assert not np.allclose(present.ask(x)[0], alone.ask(x)[0])
+    whole, part = present.doubt(x)
+    assert (part <= whole + 1e-9).all()
+    assert (part >= 0).all()
+    back = restore("multiview", MultiviewSettings(**few).values(), blob, "cpu")
+    pd.testing.assert_frame_equal(
+        back.predict(table.head(20)), run.study.predict(table.head(20)), rtol=1e-6
+    )
+
+
+def test_an_average_is_weighed_by_whole_groups() -> None:
+    study = Study(settings(), classes(), CPU)
+    train = study.data.train
+    group = study.data.observed.group[train]
+    if len(np.unique(group)) < FOLDS:
+        study = Study(settings(training_share=0.8), classes(), CPU)
+        train = study.data.train
+        group = study.data.observed.group[train]
+    for inner, left in folds(study.data, train):
+        assert not set(group[inner]) & set(group[left])
+
+
+def test_times_are_averaged_with_members_that_know_of_the_censored() -> None:
+    run = scant.fit("multiview", lives(), own=True, device="cpu", max_steps=4, baselines=False)
+    *_, end = run
+    assert isinstance(end, Finished)
+    assert any("average" in note for note in end.report.notes)
+    assert isinstance(run.study, Study)
+    present = run.study.present
+    assert present.stack is not None
+    y, late = present.data.y[present.data.train], ~present.data.observed.event[present.data.train]
+    assert late.any()
+    assert present.stack.members.mean > y.mean()
+
+
+def test_censored_values_are_expected_as_a_normal_distribution_has_them() -> None:
+    rng = np.random.default_rng(0)
+    true, end = rng.normal(2, 1, 4000), rng.normal(2.3, 1, 4000)
+    late = end < true
+    mean, variance, value, rest = uncensored(np.minimum(true, end), late)
+    assert abs(mean - 2) < 0.06
+    assert abs(variance - 1) < 0.1
+    assert (value[late] > end[late]).all()
+    np.testing.assert_array_equal(value[~late], true[~late])
+    assert (rest[~late] == 0).all()
+    assert abs(rest[late].mean() - ((value - true)[late] ** 2).mean()) < 0.05

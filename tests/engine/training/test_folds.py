@@ -1,0 +1,141 @@
+"""A small table is cross-validated: every row held out once, and all of them judged."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+import scant
+import torch
+from scant import verdict
+from scant.events import Finished, Note, State
+from scant.rivals import compare
+from scant.rivals.comparison import Comparison, gaussian
+from scant.rivals.methods import rivals
+from scant.studies import Settings, entry
+from scant.studies.protocol import Study, study_class
+from scant.training import loop
+from scant.training.control import Control
+from scant.training.folds import further_folds, pooled
+
+RNG = np.random.default_rng(4)
+X = RNG.normal(size=(100, 3))
+
+
+def galaxies(**columns: object) -> pd.DataFrame:
+    frame = pd.DataFrame(X, columns=["u", "g", "r"])
+    return frame.assign(z=1 + X[:, 0] + 0.3 * np.sin(3 * X[:, 1]), **columns)
+
+
+def made(study: str, settings: Settings, table: pd.DataFrame) -> Study:
+    return study_class(study)(settings, table, torch.device("cpu"))
+
+
+def folds_of(study: str, table: pd.DataFrame, **values: object) -> list[Study]:
+    settings, _ = entry(study).settled(entry(study).settings.parse(values), *table.shape, {})
+    first = made(study, settings, table)
+    return [first, *further_folds(first, settings, table, partial(made, study))]
+
+
+def test_every_row_is_held_out_once() -> None:
+    folds = folds_of("redshift", galaxies())
+    held = np.array([study.roles == "test" for study in folds])
+    assert len(held) == 5
+    assert (held.sum(0) == 1).all()
+    assert all((study.roles == "validation").any() for study in folds)
+
+
+def test_classes_have_their_share_of_every_fold() -> None:
+    label = np.where(np.arange(100) % 5, "other", "rare")
+    folds = folds_of("mitosis", galaxies(label=label).drop(columns="z"), baselines=False)
+    held = np.array([study.roles == "test" for study in folds])
+    assert (held.sum(0) == 1).all()
+    assert {int((label[row] == "rare").sum()) for row in held} == {4}
+
+
+def test_only_the_task_that_is_asked_about_is_folded() -> None:
+    t = np.arange(50.0)
+    boxes = pd.DataFrame({"t_lo": [*t, *t[:20]], "t_hi": [*t + 2, *t[:20] + 1]})
+    table = boxes.assign(task=["dense"] * 50 + ["scarce"] * 20, y=RNG.normal(size=70))
+    folds = folds_of("aggregation", table)
+    held = np.array([study.roles == "test" for study in folds])
+    assert held[:, :50].sum() == 0
+    assert (held[:, 50:].sum(0) == 1).all()
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [{"split": ["test"] * 20 + ["train"] * 80}, {"group": [f"site {i % 8}" for i in range(100)]}],
+    ids=["marked", "groups"],
+)
+def test_a_split_that_somebody_chose_stays(columns: dict[str, list[str]]) -> None:
+    assert len(folds_of("redshift", galaxies(**columns))) == 1
+
+
+def test_many_held_out_rows_need_no_folds() -> None:
+    assert len(folds_of("redshift", pd.concat([galaxies()] * 2, ignore_index=True))) == 1
+
+
+def test_folds_are_pooled_and_each_learns_from_its_own_rows() -> None:
+    first, second = (
+        Comparison(X[:n], X[:n, 0], X[n:], X[n:, 0], gaussian(X[n:, 0], X[n:, 1], None), ("RMSE",))
+        for n in (80, 90)
+    )
+    c = pooled([first, second, Comparison(X[:, :2], X[:, 0], X[:, :2], X[:, 0], first.own, ())])
+    assert [(len(mine), len(asked)) for _, mine, asked in c.parts()] == [(80, 20), (90, 10)]
+    np.testing.assert_array_equal(c.own.value, np.concatenate([X[80:, 1], X[90:, 1]]))
+    assert c.own.log_density is None
+    assert c.table_rows.tolist() == list(range(20))
+
+
+@pytest.fixture
+def one_rival(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compare, "rivals", lambda classes: rivals(classes)[:1])
+
+
+QUICK = {"n_basis": 5, "max_steps": 4, "own": True, "target": "z"}
+
+
+@pytest.mark.usefixtures("one_rival")
+def test_the_card_is_of_all_folds_and_the_table_of_the_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(loop, "SECONDS", 1e6)  # a slow machine would leave folds out
+    *_, end = scant.fit("redshift", galaxies(), **QUICK)
+    assert isinstance(end, Finished)
+    report, result = end.report, end.report.verdict
+    assert result is not None
+    assert (result.trained, result.tested, result.folds) == (80, 100, 5)
+    assert any(line.startswith("By cross-validation: 100 rows") for line in result.sentences())
+    assert result.point is not None
+    shown = {(m.method, m.name): m.value for m in report.metrics}
+    assert shown["ridge regression", "RMSE"] != result.point.theirs
+    table = galaxies()
+    errors = []
+    for study in folds_of("redshift", table, **{k: v for k, v in QUICK.items() if k != "own"}):
+        test = study.roles == "test"
+        features = table[["u", "g", "r"]].to_numpy()
+        mean, _ = rivals(0)[0].ask(features[~test], table["z"][~test].to_numpy(), features[test])
+        errors += [*(mean - table["z"][test])]
+    assert result.point.theirs == pytest.approx(np.sqrt(np.mean(np.square(errors))), rel=0.02)
+
+
+@pytest.mark.usefixtures("one_rival")
+def test_a_stop_ends_the_folds() -> None:
+    control = Control()
+    for event in scant.fit("redshift", galaxies(), control=control, **QUICK):
+        if isinstance(event, Note) and event.text.startswith("Training has ended"):
+            control.stop()
+    assert isinstance(event, Finished)
+    assert event.state is State.HIT_LIMIT
+    assert event.report.verdict is not None
+    assert event.report.verdict.folds == 1
+
+
+def test_few_held_out_rows_are_told() -> None:
+    contest = verdict.Contest("RMSE", 1.0, "ridge", 1.1, -0.1, 0.3)
+    few = verdict.Verdict(contest, tested=12, trained=50)
+    assert few.sentences()[-1] == "Only 12 rows were held out: another split may say otherwise."
+    assert "Only" not in verdict.Verdict(contest, tested=300).sentences()[-1]
