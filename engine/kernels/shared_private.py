@@ -31,6 +31,9 @@ from scant.inference.psi import eq_matrices
 from scant.models.constraints import LogPositive
 from torch import Tensor, nn
 
+FLAT = 16.0  # of |ln lengthscale|: where a function is flat along a dimension to all of 16 digits
+NOTHING = 40.0  # of |ln variance|, likewise; an optimizer that goes on there would overflow
+
 
 class EQ(Kernel):
     """variance exp(-sum_d (x_d - x'_d)^2 / (2 lengthscale_d^2))."""
@@ -46,7 +49,7 @@ class EQ(Kernel):
 
     @property
     def lengthscale(self) -> Float[Tensor, "1 q"]:
-        return self.log_lengthscale.exp().unsqueeze(0)
+        return self.log_lengthscale.clamp(-FLAT, FLAT).exp().unsqueeze(0)
 
     @lengthscale.setter
     def lengthscale(self, value: Tensor | float) -> None:
@@ -54,11 +57,11 @@ class EQ(Kernel):
 
     @property
     def precision(self) -> Float[Tensor, " q"]:
-        return (-2 * self.log_lengthscale).exp()
+        return (-2 * self.log_lengthscale.clamp(-FLAT, FLAT)).exp()
 
     @property
     def variance(self) -> Float[Tensor, ""]:
-        return self.log_variance.exp()
+        return self.log_variance.clamp(-NOTHING, NOTHING).exp()
 
     @variance.setter
     def variance(self, value: Tensor | float) -> None:

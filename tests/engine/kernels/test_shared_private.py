@@ -100,3 +100,17 @@ def test_gradients_are_those_of_finite_differences():
 def test_a_space_that_is_none_is_said(numbers):
     with pytest.raises(BadInput, match="use one dimension"):
         ClassPrivateKernel(*numbers)
+
+
+def test_a_dimension_along_which_nothing_varies_stays_finite():
+    """An optimizer lengthens such a lengthscale without end, since nothing speaks against it."""
+    kernel, mean, variance, label, Z, Z_class, _ = _case()
+    with torch.no_grad():
+        kernel.private.log_lengthscale.fill_(400.0)
+        kernel.shared.log_variance.fill_(-800.0)
+    total = kernel.psi1(mean, variance, label, Z, Z_class).sum() + kernel.psi0().sum()
+    gradient = torch.autograd.grad(total, [kernel.private.log_lengthscale])[0]
+    assert torch.isfinite(total)
+    assert torch.isfinite(gradient).all()
+    assert kernel.private.precision.min() > 0
+    assert kernel.shared.variance > 0
