@@ -7,8 +7,9 @@ the parts that have it (CSS nesting), so that a page looks and measures as the l
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Container, Mapping
 from html import escape
+from itertools import count
 from typing import Any
 
 import panel as pn
@@ -17,26 +18,54 @@ from panel.layout.base import ListLike
 from scant.dashboard.static_figures.figure import drawn
 
 HOST = re.compile(r":host(?:\(([^)]*)\))?")
+# Where a part stands in the part that holds it; words from outside are escaped and hold no such.
+PLACE = re.compile(r"<!--part (\d+)-->")
+FIRST = re.compile(r"<\w+")
 LIVE = " data-live"  # what is marked so becomes live when it is touched
 
 
 class Markup:
-    """HTML of parts, and the style sheets that they need."""
+    """HTML of parts, and the style sheets that they need.
+
+    Each element has the number of its part as `data-part`, by which a page finds it again.
+
+    Attributes:
+        shells: The HTML of each part by its number, with a `PLACE` for each part in it.
+    """
 
     def __init__(self) -> None:
+        self.shells: dict[str, str] = {}
+        self._numbers: dict[int, tuple[str, Any]] = {}  # with the part, whose id stays its own
+        self._next = count()
         self._sheets: dict[str, str] = {}  # of a sheet, its class
 
     def of(self, part: Any) -> str:
-        """A part with all that is in it; nothing where it is hidden."""
-        if not getattr(part, "visible", True):
-            return ""
+        """A part with all that is in it; an empty element where it is hidden."""
+        return filled(self.shells, self.place(part))
+
+    def place(self, part: Any) -> str:
+        """The place of a part, which is written down with all that is in it."""
+        if id(part) not in self._numbers:
+            self._numbers[id(part)] = (str(next(self._next)), part)
+        number, _ = self._numbers[id(part)]
+        made = self._made(part) if getattr(part, "visible", True) else ""
+        mark = rf"\g<0> data-part='{number}'"
+        self.shells[number] = FIRST.sub(mark, made or "<template></template>", count=1)
+        return f"<!--part {number}-->"
+
+    def keep(self, numbers: Container[str]) -> None:
+        """Forget all parts but these."""
+        self.shells = {n: html for n, html in self.shells.items() if n in numbers}
+        self._numbers = {i: (n, part) for i, (n, part) in self._numbers.items() if n in numbers}
+
+    def _made(self, part: Any) -> str:
         if hasattr(part, "still"):
             return self._box(part, part.still(), "text")
         for kind, make in _KINDS:
             if isinstance(part, kind):
                 return make(self, part)
         if isinstance(part, ListLike):
-            return self._box(part, "".join(map(self.of, part)), "parts")
+            return self._box(part, "".join(map(self.place, part)), "parts")
         height = getattr(part, "height", None)
         return f"<div style='height:{height}px'></div>" if height else ""
 
@@ -55,7 +84,7 @@ class Markup:
         return f"<div class='{classes}'{style}>{inner}</div>"
 
     def _flex(self, part: Any) -> str:
-        made = "".join(map(self.of, part))
+        made = "".join(map(self.place, part))
         style = f"display:flex;flex-wrap:wrap;align-items:{part.align_items};gap:{part.gap}"
         return self._box(part, f"<div style='{style}'>{made}</div>", "parts")
 
@@ -96,6 +125,11 @@ class Markup:
         return (
             f"<label class='field'{style}{LIVE}><span>{label}</span><input value='{text}'></label>"
         )
+
+
+def filled(shells: Mapping[str, str], html: str) -> str:
+    """HTML with its parts in their places."""
+    return PLACE.sub(lambda place: filled(shells, shells[place[1]]), html)
 
 
 def _nested(host: re.Match[str]) -> str:

@@ -14,31 +14,34 @@ BEGIN, END = "<!--still-->", "<!--/still-->"
 SHELL = """
 body { margin: 0; }
 header.bar { position: sticky; top: 0; z-index: 30; box-sizing: border-box; height: 61px;
-  padding: 1px 24px 0; overflow: hidden; background: var(--paper); border-bottom: 1px solid var(--line); }
+  padding: 1px 24px 0; overflow: hidden; background: var(--paper);
+  border-bottom: 1px solid var(--line); }
 .parts { display: flex; flex-direction: column; }
 .text > div > :first-child { margin-top: 0; }
 """
 
 
-def static_page(title: str, study: str, main: Viewable) -> str:
+def static_page(title: str, study: str, main: Viewable, made: Markup | None = None) -> str:
     """HTML that shows `main` as a live page does, with all of its styles in it.
 
     Args:
         title: Of the browser's tab.
         study: Whose page it is; it is marked among the links.
         main: What the live page holds.
+        made: Writes the parts; for who will look again (`frames.Frames`).
     """
-    made = Markup()
+    made = made or Markup()
     top, body = made.of(header(study)), made.of(main)
     top = top.replace("</nav>", f"{ACCOUNT}</nav>")
-    sheets = [_colors(), SHELL, style("controls"), style("static_figures"), made.styles()]
+    sheets = [_colors(), SHELL, style("controls"), style("static_figures")]
+    own = f"<style data-part='styles'>{made.styles()}</style>"
     return (
         f"<!DOCTYPE html><html lang='en' class='{DARK_MARK}'><head><meta charset='utf-8'>"
         f"<title>{escape(title)}</title>"
         "<meta name='viewport' content='width=device-width, initial-scale=1'>"
         "<meta name='description' content='Gaussian processes for scarce data, trained live in the "
         f"browser'><link rel='icon' href='favicon.ico'><style>{style('page')}</style></head>"
-        f"<body>{BEGIN}<style>{''.join(sheets)}</style><header class='bar'>{top}</header>"
+        f"<body>{BEGIN}<style>{''.join(sheets)}</style>{own}<header class='bar'>{top}</header>"
         f"<main>{body}</main>{END}<script src='./assets/takeover.js' defer></script></body></html>"
     )
 
