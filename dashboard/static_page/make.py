@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -61,23 +63,45 @@ class Shown:
         return {}
 
 
-async def made(study: str, store: Store, hours: float, returning: bool) -> str:
-    """A study's page."""
-    site = Site(Shown(store, hours), Path(), "")
+@contextmanager
+def opened(
+    study: str, store: Store, query: dict[str, str], hours: float = 1.0, returning: bool = False
+) -> Iterator[StudyPage]:
+    """A study's page as it is before anybody touches it; on a running event loop.
+
+    Args:
+        study: Its name.
+        store: What is read.
+        query: Of the page's address.
+        hours: That a run may use, which the page says.
+        returning: Whether the visitor has used a page before.
+    """
     doc = Document()
     with set_curdoc(doc):
         views = import_module(f"scant.dashboard.pages.{study}.page").views
-        visit = SessionContext(site, doc, "", {}, returning=returning)
+        visit = SessionContext(Site(Shown(store, hours), Path(), ""), doc, "", query)
+        visit.returning = returning
         page = StudyPage(visit, entry(study), views)
         page.layout.complete()
         page.watcher.flush()
+        yield page
+
+
+def prepare() -> None:
+    """What Panel needs in a process before the first page."""
+    install_all.install()
+    pn.extension("katex", "filedropper")
+
+
+async def made(study: str, store: Store, hours: float, returning: bool) -> str:
+    """A study's page."""
+    with opened(study, store, {}, hours, returning) as page:
         return static_page(f"{entry(study).title} · Scant", study, page.panel)
 
 
 def main(study: str, hours: str, *files: str) -> None:
     """Write both forms of a page, whole or not at all."""
-    install_all.install()
-    pn.extension("katex", "filedropper")
+    prepare()
     store = Store.open(sys.stdin.read())
     for returning, name in enumerate(files):
         text = asyncio.run(made(study, store, float(hours), bool(returning)))

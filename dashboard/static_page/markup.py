@@ -29,11 +29,16 @@ class Markup:
 
     Each element has the number of its part as `data-part`, by which a page finds it again.
 
+    Args:
+        live: Whether controls are to be touched; else what they are set to is text.
+        draw: Draws a figure with what a screen reader says of it.
+
     Attributes:
         shells: The HTML of each part by its number, with a `PLACE` for each part in it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, live: bool = True, draw: Callable[[Any, str], str] = drawn) -> None:
+        self._live, self._draw = live, draw
         self.shells: dict[str, str] = {}
         self._numbers: dict[int, tuple[str, Any]] = {}  # with the part, whose id stays its own
         self._next = count()
@@ -98,17 +103,21 @@ class Markup:
 
     def _figure(self, part: Any) -> str:
         label = (part.object.html_attributes or {}).get("aria-label", "")
-        return self._box(part, drawn(part.object, label), "parts")
+        return self._box(part, self._draw(part.object, label), "parts")
 
     def _button(self, part: Any) -> str:
+        if not self._live:
+            return ""
         state = " disabled" if part.disabled else ""
         label = escape(part.label or part.name or "")
         kind = f"{part.variant} {getattr(part, 'size', '')}"
         return f"<button type='button' class='{kind}'{state}{LIVE}>{label}</button>"
 
     def _checkbox(self, part: Any) -> str:
-        checked = " checked" if part.value else ""
         label = escape(part.label or part.name or "")
+        if not self._live:
+            return f"<p class='set'>{label}: {'yes' if part.value else 'no'}</p>"
+        checked = " checked" if part.value else ""
         return f"<label class='check'{LIVE}><input type='checkbox'{checked}>{label}</label>"
 
     def _field(self, part: Any) -> str:
@@ -120,6 +129,8 @@ class Markup:
         except TypeError:  # several values
             shown = ", ".join(map(str, value))
         text = escape("" if shown is None else str(shown), quote=True)
+        if not self._live:
+            return f"<p class='set'>{label}: {text}</p>"
         margin = part.margin if isinstance(part.margin, tuple) else (part.margin,)
         style = f" style='margin:{' '.join(f'{m or 0}px' for m in margin)}'"
         return (

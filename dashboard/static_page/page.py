@@ -33,7 +33,7 @@ def static_page(title: str, study: str, main: Viewable, made: Markup | None = No
     made = made or Markup()
     top, body = made.of(header(study)), made.of(main)
     top = top.replace("</nav>", f"{ACCOUNT}</nav>")
-    sheets = [_colors(), SHELL, style("controls"), style("static_figures")]
+    sheets = [colors(), SHELL, style("controls"), style("static_figures")]
     own = f"<style data-part='styles'>{made.styles()}</style>"
     return (
         f"<!DOCTYPE html><html lang='en' class='{DARK_MARK}'><head><meta charset='utf-8'>"
@@ -58,13 +58,17 @@ def overlay(page: str) -> str:
     )
 
 
-def _colors() -> str:
-    """The names of our colors, light and dark."""
-    light, dark = (
+def colors(dark: str = ":root.dark, :host(.dark) {{ {} }}") -> str:
+    """The names of our colors, light and dark.
+
+    Args:
+        dark: Where the dark ones hold: a rule, in which they take the place of `{}`.
+    """
+    light, deep = (
         "".join(f"--{name}:{value};" for name, value in colors.items()) for colors in (LIGHT, DARK)
     )
     fonts = f"--sans:{SANS};--serif:{SERIF};"
     return (
         f":root, :host {{ {light}{fonts} background: var(--paper); color: var(--ink) }} "
-        f":root.dark, :host(.dark) {{ color-scheme: dark; {dark} }}"
+        + dark.format(f"color-scheme: dark; {deep}")
     )

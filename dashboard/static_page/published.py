@@ -10,19 +10,17 @@ import asyncio
 import gzip
 import hashlib
 import logging
-import os
-import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from scant import __version__
 from scant.dashboard.frame.template import assets, log_out
+from scant.dashboard.static_page.apart import apart, database
 from scant.dashboard.static_page.page import ACCOUNT, DARK_MARK
 from scant.store.private_files import private_folder
 from scant.studies import STUDIES
 
 FOLDER = "pages"
-NICE = 10  # of the process that makes pages, so that runs and visitors go first
 
 log = logging.getLogger(__name__)
 
@@ -98,25 +96,8 @@ class Published:
 
     async def _made(self, study: str, files: list[Path]) -> None:
         """Have one page written by a process that ends then."""
-        command = [
-            sys.executable, "-m", "scant.dashboard.static_page.make", study, str(self._hours),
-            *map(str, files),
-        ]  # fmt: skip
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
-            stdin=asyncio.subprocess.PIPE,  # the store's address may hold a password
-            stderr=asyncio.subprocess.PIPE,
-            preexec_fn=lambda: os.nice(NICE),
-        )
-        try:
-            _, said = await process.communicate(self._database.encode())
-        except asyncio.CancelledError:
-            process.kill()
-            await process.wait()
-            raise
-        if process.returncode:
-            raise RuntimeError(said.decode(errors="replace")[-2000:])
+        module = "scant.dashboard.static_page.make"
+        await apart(module, self._database, study, str(self._hours), *map(str, files))
 
     def _key(self) -> str:
         """What a page is made of: the package's code and recordings, and the server's limits."""
@@ -137,6 +118,4 @@ class Published:
 
 def made_by(service: Any, folder: Path) -> Published:
     """The pages of a server with this run service."""
-    return Published(
-        folder, service.store.engine.url.render_as_string(hide_password=False), service.limits.hours
-    )
+    return Published(folder, database(service.store), service.limits.hours)
