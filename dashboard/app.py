@@ -34,6 +34,8 @@ from scant.dashboard.server import headers, prefix, routes
 from scant.dashboard.server.listening import check_address, keeping, listening
 from scant.dashboard.server.options import ServerOptions
 from scant.dashboard.server.site import Site
+from scant.dashboard.static_page.handler import first_static
+from scant.dashboard.static_page.published import made_by
 from scant.dashboard.study_page.page import study_page
 from scant.dashboard.upstream import install_all, server_parts
 from scant.errors import BadInput
@@ -101,6 +103,7 @@ def build(site: Site, options: ServerOptions) -> Server:
         )
     routes.put_up(server, site, policy, own_pages=not same_origin.on_this_machine(address))
     bound_pages(server, site.limits, site.key)
+    first_static(server, site, policy)
     bound_connections(server, Connections(proxies))
     prefix.show_under(server, under, proxies)
     # In this order: cookies and headers depend on the scheme that a proxy reports.
@@ -144,7 +147,7 @@ def serve(options: ServerOptions) -> None:
         key=key,
     )
     limits = PageLimits(sessions=LiveSessions(per_address=options.sessions_per_address))
-    site = Site(service, folder, key, limits=limits)
+    site = Site(service, folder, key, limits=limits, published=made_by(service, folder))
     if options.auth is not None:
         show_log()
     run(site, build(site, options), options.open_browser, prefix.checked(options.prefix))

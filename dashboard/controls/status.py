@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 from typing import Any
 
@@ -38,6 +39,21 @@ class StatusLine(JSComponent):
 
     shown = param.Dict(default={})
     page = param.String("")  # the study's title
+
+    def still(self) -> str:
+        """As markup, for a page without scripts."""
+        said = self.shown
+        facts = "".join(
+            f"<div><dt>{html.escape(str(name))}</dt><dd>{html.escape(str(value))}</dd></div>"
+            for name, value in said.get("facts", ())
+        )
+        return (
+            f"<div class='line' data-tone='{said.get('tone', 'calm')}'><div class='said'>"
+            "<span class='dot' aria-hidden='true'></span>"
+            f"<div role='status'>{html.escape(said.get('text', ''))}</div></div>"
+            f"<dl>{facts}</dl><div class='bar' aria-hidden='true'>"
+            f"<i style='width:{100 * float(said.get('fraction', 0)):.0f}%'></i></div></div>"
+        )
 
     _esm = """
     export function render({model, el}) {

@@ -82,11 +82,11 @@ def header(study: str = "", present: bool = False, user: str = "") -> pn.pane.HT
     )
     return text(
         f"<nav class='top' aria-label='Pages'><a class='mark' href='./{keep}'>Scant</a>"
-        f"<span class='pages'>{links}</span>{_log_out(user)}</nav>"
+        f"<span class='pages'>{links}</span>{log_out(user)}</nav>"
     )
 
 
-def _log_out(user: str) -> str:
+def log_out(user: str) -> str:
     """Who is logged in, with the button that ends it; nothing where nobody logs in."""
     if not user:
         return ""

@@ -29,6 +29,15 @@ ENCRYPTED = {  # over TLS only: browsers complain of them, or must ignore them, 
     "Strict-Transport-Security": f"max-age={YEAR}",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
+# A static page has our own scripts only, and styles in its text.
+STATIC = {
+    "default-src": "'self'",
+    "style-src": "'self' 'unsafe-inline'",
+    "img-src": "'self' data:",
+    "object-src": "'none'",
+    "base-uri": "'none'",
+    "form-action": "'self'",
+}
 # What is no page runs no script at all.
 PLAIN = {
     "default-src": "'none'",
@@ -73,6 +82,10 @@ class Policy:
     def plain(self) -> str:
         """The Content-Security-Policy of whatever is no page."""
         return self._written(PLAIN)
+
+    def static(self) -> str:
+        """The Content-Security-Policy of a page without a session."""
+        return self._written(STATIC)
 
     def page(self, nonce: str, request: HTTPServerRequest) -> str:
         """The Content-Security-Policy of a page whose own scripts bear `nonce`."""

@@ -14,6 +14,8 @@ from scant.dashboard.limits.page_handler import PageLimits
 from scant.dashboard.limits.uploads import UploadBudget
 from scant.dashboard.live.hub import Hub
 from scant.dashboard.server.fetches import Fetches
+from scant.dashboard.static_page.apart import Replays
+from scant.dashboard.static_page.published import Published
 from scant.errors import BadInput
 
 CLOSING = 8.0  # seconds at most that a closing server waits for checkpoints and workers
@@ -31,10 +33,12 @@ class Site:
         key: What signs cookies.
         hub: Fans the runs' events out to the pages.
         fetches: Downloads of data sets that visitors have asked for.
+        replays: Runs as one file each, for who keeps them.
         limits: Page requests in their turns, and the sessions that live.
         uploads: What uploads may take of the server's memory.
         carried: Files on their way from one page to another.
         fault: Why the run service did not come up; `""` while all is well.
+        published: Static pages; None where there are only live ones.
         logins: Who is logged in; None where the server does not ask for a login.
     """
 
@@ -43,15 +47,18 @@ class Site:
     key: str
     hub: Hub = field(init=False)
     fetches: Fetches = field(init=False)
+    replays: Replays = field(init=False)
     limits: PageLimits = field(default_factory=PageLimits)
     uploads: UploadBudget = field(default_factory=UploadBudget)
     carried: CarriedFiles = field(default_factory=CarriedFiles)
     fault: str = ""
     logins: LoginSessions | None = None
+    published: Published | None = None
 
     def __post_init__(self) -> None:
         self.hub = Hub(self.service)
         self.fetches = Fetches(self.data_dir)
+        self.replays = Replays(self.service)
 
     async def open(self) -> None:
         """Start the run service and the hub, on the running event loop.
@@ -60,6 +67,8 @@ class Site:
             BadInput: Nothing answers at the scheduler's address, or its workers cannot be used.
         """
         self.hub.start()
+        if self.published is not None:
+            self.published.start()
         try:
             await self.service.start()
         except BadInput:
@@ -71,6 +80,8 @@ class Site:
     async def close(self) -> None:
         """Let running runs write their checkpoints, then let go of everything."""
         self.hub.close()
+        if self.published is not None:
+            self.published.close()
         if self.logins is not None:
             self.logins.close()
         try:

@@ -21,6 +21,10 @@ class Caption(JSComponent):
 
     text = param.String("")
 
+    def still(self) -> str:
+        """As markup, for a page without scripts."""
+        return f"<p class='reading'>{html.escape(self.text)}</p>"
+
     _esm = """
     export function render({model, el}) {
       const words = document.createElement('p')

@@ -189,6 +189,13 @@ class Layout:
                 self._placed.add(name)
                 self._later.fill(grid, [self._page.figures[id(v)].panel for v in views])
 
+    def complete(self) -> None:
+        """Build what waits for the visitor to come near: the results, at once."""
+        for view in self._page.views.result:
+            if hasattr(view, "build"):
+                view.build()
+        self._later.finish()
+
     def judge(self, markup: str) -> None:
         """Show the card on who wins, or none."""
         self._verdict.object, self._verdict.visible = markup, bool(markup)

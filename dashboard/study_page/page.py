@@ -48,7 +48,9 @@ from scant.events import Snapshot
 from scant.studies import Entry, entry
 
 # Of the query; the rest are settings.
-OWN_PARAMETERS = {"run", "present", "theme", "data", "compare", "hash", "file", *lesson.PARAMETERS}
+OWN_PARAMETERS = {
+    "run", "present", "theme", "data", "compare", "hash", "file", "live", *lesson.PARAMETERS,
+}  # fmt: skip
 
 FAULT = "An error occurred; the server's log has the reason."
 
@@ -96,7 +98,7 @@ class StudyPage:
             self._train, self._pause, self._resume, self._stop,
             beside={} if self.lesson.hides("Data") else beside, page=study.title,
         )  # fmt: skip
-        self.replay = Replay(visit.doc, self._show_recorded)
+        self.replay = Replay(visit.doc, self.show_recorded)
         self.everything = FitEverything(self)
         self.keep = ExportPanel(self)
         self.list = RunList(self)
@@ -285,7 +287,7 @@ class StudyPage:
             for view in self.views.shown(self.run, self.views.live):
                 view.update(snapshot, self.run.metadata)
 
-    def _show_recorded(self, step: int | None, snapshot: Snapshot | None, first: int) -> None:
+    def show_recorded(self, step: int | None, snapshot: Snapshot | None, first: int) -> None:
         """Show the run as it stood at `step`; None shows its end again."""
         run = self.run
         if run is None:

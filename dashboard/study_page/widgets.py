@@ -44,6 +44,12 @@ class DeferredRenderer:
         self._waiting.append((place, parts))
         self._go_on()
 
+    def finish(self) -> None:
+        """Fill all places that wait."""
+        while self._waiting:
+            place, parts = self._waiting.pop(0)
+            place.objects = list(parts)
+
     def _begin(self) -> None:
         self._up = True
         self._go_on()

@@ -1,0 +1,138 @@
+"""Bokeh figures as the server draws them: each mark lies where Bokeh would put it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from bokeh.plotting import figure
+from hypothesis import given
+from hypothesis import strategies as st
+from scant.dashboard.plots.theme import models, new_figure
+from scant.dashboard.static_figures.figure import all_drawn, drawn
+from scant.dashboard.static_figures.marks import DRAWN, colored
+from scant.dashboard.static_figures.scales import Scale, tick_texts
+
+finite = st.floats(-1e6, 1e6)
+
+
+def places(markup: str) -> list[tuple[float, float]]:
+    """The points of the first path, in units of the frame's sides."""
+    path = re.search(r"<path d='([^']+)' style", markup)
+    assert path is not None
+    points = re.findall(r"[ML]([-\d.]+) ([-\d.]+)", path[1])
+    return [(float(x) / 1000, 1 - float(y) / 1000) for x, y in points]
+
+
+def plain(**ranges: Any) -> Any:
+    return figure(**{"x_range": (0, 10), "y_range": (0, 4), **ranges})
+
+
+def test_a_line_lies_where_its_range_puts_it_and_breaks_at_gaps() -> None:
+    plot = plain()
+    plot.line([0, 5, 10], [0, 1, 4])
+    np.testing.assert_allclose(places(drawn(plot)), [(0, 0), (0.5, 0.25), (1, 1)], atol=1e-3)
+    plot = plain()
+    plot.line([0, 1, 2, 3], [0, np.nan, 1, 2])
+    assert drawn(plot).count("M") == 2
+
+
+@given(st.lists(st.tuples(finite, finite), min_size=2, max_size=20))
+def test_a_range_that_follows_its_data_holds_them_all(points: list[tuple[float, float]]) -> None:
+    x = np.array([a for a, _ in points])
+    scale = Scale(models.DataRange1d(), [x])
+    assert ((scale(x) >= 0) & (scale(x) <= 1)).all()
+    assert all(0 <= p <= 1 for p in scale(scale.ticks(models.BasicTicker())))
+
+
+@given(finite, st.floats(1e-3, 1e6))
+def test_ticks_are_round_numbers_and_their_texts_differ(low: float, width: float) -> None:
+    scale = Scale(models.Range1d(low, low + width), [])
+    ticks = scale.ticks(models.BasicTicker())
+    assert len(ticks) <= 13
+    if len(ticks) > 2:
+        steps = np.diff(ticks)
+        mantissa = steps[0] / 10 ** np.floor(np.log10(steps[0]) + 1e-9)
+        assert np.isclose(mantissa, [1, 2, 5]).any()
+
+
+@pytest.mark.parametrize(
+    ("form", "value", "text"),
+    [("0%", 0.5, "50%"), ("0.[0]%", 0.125, "12.5%"), ("0.[0]%", 0.5, "50%"),
+     ("0,0.[00]", 12345.5, "12,345.5"), ("0.[0000]", 0.25, "0.25")],
+)  # fmt: skip
+def test_formats_of_ticks(form: str, value: float, text: str) -> None:
+    plot = plain()
+    plot.xaxis.formatter = models.NumeralTickFormatter(format=form)
+    assert tick_texts([value], plot.xaxis[0]) == [text]
+
+
+def test_a_logarithmic_axis_has_powers() -> None:
+    plot = figure(x_axis_type="log", x_range=(1, 1000), y_range=(0, 1))
+    plot.line([1, 10, 1000], [0, 0, 1])
+    assert [x for x, _ in places(drawn(plot))] == pytest.approx([0, 1 / 3, 1], abs=1e-3)
+    assert Scale(plot.x_range, [], log=True).ticks(models.LogTicker()) == [1, 10, 100, 1000]
+
+
+def test_names_stand_at_the_middle_of_their_places() -> None:
+    plot = figure(y_range=["a", "b"], x_range=(0, 1))
+    plot.hbar(["a", ("b", 0.1)], left=0, right=0.5, height=0.4)
+    corners = re.findall(r"M([\d.]+) ([\d.]+)h([\d.]+)v([\d.]+)", drawn(plot))
+    assert [float(c[1]) + float(c[3]) / 2 for c in corners] == pytest.approx([750, 200], abs=0.2)
+    assert all(float(c[2]) == 500 for c in corners)
+
+
+def test_colors_of_numbers_names_and_gaps() -> None:
+    mapper = models.LinearColorMapper(["#000000", "#ffffff"], low=0, high=1, nan_color="#ff0000")
+    assert colored(mapper, [-1, 0.2, 0.9, 7, np.nan]) == [
+        "#000000", "#000000", "#ffffff", "#ffffff", "#ff0000",
+    ]  # fmt: skip
+    names = models.CategoricalColorMapper(palette=["#111111"], factors=["x"], nan_color="#999999")
+    assert colored(names, ["x", "y"]) == ["#111111", "#999999"]
+
+
+def test_words_from_data_are_escaped() -> None:
+    plot = figure(y_range=["<b>", "c"], x_range=(0, 1), x_axis_label="<i>")
+    plot.text([0.5], ["c"], text=["<script>"])
+    plot.scatter([0.5], ["c"], legend_label="<u>")
+    markup = drawn(plot, "a 'label'")
+    for raw in ("<b>", "<i>", "<script>", "<u>", "'label'"):
+        assert raw not in markup
+    assert "&lt;script&gt;" in markup
+
+
+def test_what_is_hidden_is_not_drawn() -> None:
+    plot = plain()
+    plot.line([0, 1], [0, 1]).visible = False
+    assert "style='fill:none" not in drawn(plot)
+    plot.visible = False
+    assert drawn(plot) == ""
+    assert all_drawn([plot]) == "<div class='plots'></div>"
+
+
+def test_pixels_are_a_picture_with_the_first_row_below() -> None:
+    import base64
+    import io
+
+    from PIL import Image
+
+    plot = plain()
+    mapper = models.LinearColorMapper(["#000000", "#ffffff"], low=0, high=1)
+    plot.image([np.array([[0.0, 0.0], [1.0, 1.0]])], x=0, y=0, dw=10, dh=4, color_mapper=mapper)
+    data = re.search(r"base64,([^']+)", drawn(plot))
+    assert data is not None
+    pixels = np.asarray(Image.open(io.BytesIO(base64.b64decode(data[1]))))
+    assert pixels[0, 0, 0] == 255
+    assert pixels[1, 0, 0] == 0
+
+
+def test_every_glyph_of_our_figures_can_be_drawn() -> None:
+    """A glyph that a figure of ours uses and that is not drawn here would be missing unseen."""
+    plot = new_figure("all")
+    used = {"line", "step", "multi_line", "varea", "patch", "quad", "hbar", "vbar", "rect",
+            "segment", "ellipse", "scatter", "image", "image_rgba", "text"}  # fmt: skip
+    kinds = {name.replace("_", "").lower() for name in DRAWN}
+    assert {name.replace("_", "") for name in used} <= kinds
+    assert all(hasattr(plot, name) for name in used)
