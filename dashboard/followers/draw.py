@@ -122,11 +122,11 @@ class Drawing:
 
     def hear(self, request: dict[str, Any]) -> None:
         """Do what the server asks."""
-        self._pace = request.get("pace", self._pace)
+        self._pace = request.pop("pace", self._pace)
         self._pages.pop(request.get("drop", -1), None)
         if "follow" not in request:
             return
-        number, began = request.pop("follow"), time.monotonic()
+        number = request.pop("follow")
         try:
             page = Drawn(self._store, self._hours, **request)
         except Exception:
@@ -136,7 +136,6 @@ class Drawing:
         self._say({"of": number, **page.first})
         if not page.first["final"]:
             self._pages[number] = page
-            self._rest(page, began)
 
     def round(self) -> None:
         """Look at the pages that are due."""
@@ -156,11 +155,8 @@ class Drawing:
                 self._say({"of": number, **told})
                 if told.get("final") or told.get("gone"):
                     del self._pages[number]
-            self._rest(page, began)
-
-    def _rest(self, page: Drawn, began: float) -> None:
-        now = time.monotonic()
-        page.due = max(began + self._pace, now + REST * (now - began))
+            now = time.monotonic()
+            page.due = max(began + self._pace, now + REST * (now - began))
 
     def _say(self, message: Mapping[str, Any]) -> None:
         self._out.write(json.dumps(message) + "\n")

@@ -47,7 +47,7 @@ class Followers:
         self._numbers: dict[int, Channel] = {}  # as the drawing process calls them
         self._next = count()
         database = service.store.engine.url.render_as_string(hide_password=False)
-        self._renderer = Renderer(database, service.limits.hours, self._heard, self._lost)
+        self.renderer = Renderer(database, service.limits.hours, self._heard, self._lost)
         self._pace = PACES[0]
         self._busy = 0.0  # when there was last something to draw
         self._sweeping: asyncio.Task[None] | None = None
@@ -62,7 +62,7 @@ class Followers:
         """Draw no more."""
         if self._sweeping is not None:
             self._sweeping.cancel()
-        self._renderer.close()
+        self.renderer.close()
 
     def record(self, wanted: Wanted) -> RunRecord | None:
         """The run that is wanted; None where it is not there, or on another page."""
@@ -105,7 +105,7 @@ class Followers:
         number = next(self._next)
         made = self._channels[wanted] = self._numbers[number] = Channel(wanted)
         self._ready()
-        self._renderer.ask(
+        self.renderer.ask(
             follow=number, study=wanted.study, query=wanted.query, returning=wanted.returning
         )
         return made
@@ -113,14 +113,14 @@ class Followers:
     def _ready(self) -> None:
         """Have a process that draws."""
         self._busy = time.monotonic()
-        if not self._renderer.up:
-            self._renderer.ask(pace=self._pace)
+        if not self.renderer.up:
+            self.renderer.ask(pace=self._pace)
 
     def _keep_pace(self) -> None:
         pace = PACES[sum(len(one.streams) for one in self._channels.values()) > CROWD]
         if pace != self._pace:
             self._pace = pace
-            self._renderer.ask(pace=pace)
+            self.renderer.ask(pace=pace)
 
     def _heard(self, message: dict[str, Any]) -> None:
         channel = self._numbers.get(message["of"])
@@ -151,14 +151,14 @@ class Followers:
             for number, channel in list(self._numbers.items()):
                 self._busy = now
                 if not channel.streams and now - channel.used > GRACE and channel.ready.done():
-                    self._renderer.ask(drop=number)
+                    self.renderer.ask(drop=number)
                     del self._numbers[number]
                     self._forget(channel)
             over = sorted((one for one in self._channels.values() if one.over), key=_used)
             for channel in over[:-KEPT]:
                 self._forget(channel)
-            if self._renderer.up and now - self._busy > IDLE:
-                self._renderer.close()
+            if self.renderer.up and now - self._busy > IDLE:
+                self.renderer.close()
 
 
 def _used(channel: Channel) -> float:

@@ -11,9 +11,11 @@ from urllib.parse import parse_qsl
 import pytest
 from scant.dashboard.followers.channel import GZIP_BEGINS, Channel, piece
 from scant.dashboard.followers.wanted import Wanted
+from scant.dashboard.static_page.page import BEGIN, DARK_MARK, END
 
 WANTED = Wanted("redshift", "abc")
-PAGE = "<html class='{{theme}}'><body>{{styles}}<main>{{main}}</main></body></html>"
+BODY = f"<body>{BEGIN}{{{{styles}}}}<main>{{{{main}}}}</main>{END}</body>"
+PAGE = f"<html class='{DARK_MARK}'>{BODY}</html>"
 
 
 def drawing(said: str, curve: str = "<svg></svg>", **more: Any) -> dict[str, Any]:
