@@ -38,7 +38,7 @@ from scant.store.trouble import StoreTrouble
 from scant.studies import entry
 
 TICK = 0.2  # seconds between two looks at a page, at least
-REST = 4.0  # times as long as a look took: no more than a fifth of a core goes to a page
+REST = 5.0  # seconds for each of processor time: no more than a fifth of a core goes to a page
 
 log = logging.getLogger(__name__)
 
@@ -140,13 +140,14 @@ class Drawing:
     def round(self) -> None:
         """Look at the pages that are due."""
         for number, page in list(self._pages.items()):
-            began = time.monotonic()
+            began, used = time.monotonic(), time.process_time()
             if began < page.due:
                 continue
+            told: dict[str, Any] | None = None
             try:
                 told = page.look()
             except StoreTrouble:
-                continue
+                pass  # every page says so
             except Exception as error:
                 if not isinstance(error, NotFound):
                     log.exception("the page of a followed run could not be drawn")
@@ -155,8 +156,7 @@ class Drawing:
                 self._say({"of": number, **told})
                 if told.get("final") or told.get("gone"):
                     del self._pages[number]
-            now = time.monotonic()
-            page.due = max(began + self._pace, now + REST * (now - began))
+            page.due = began + max(self._pace, REST * (time.process_time() - used))
 
     def _say(self, message: Mapping[str, Any]) -> None:
         self._out.write(json.dumps(message) + "\n")
