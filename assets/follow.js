@@ -1,4 +1,5 @@
-// Of a followed run's page: what has changed comes as parts, which take the places of the former.
+// Of a run's page without a session: the figure that a lesson begins at, and, while the run goes on,
+// what has changed: it comes as parts, which take the places of the former.
 (() => {
   const {from, at: first} = document.currentScript.dataset
   let at = first, source, ended = false
@@ -53,6 +54,17 @@
     source.close()
     source = null
   }
-  document.addEventListener('visibilitychange', look)
-  look()
+  if (first) {
+    document.addEventListener('visibilitychange', look)
+    look()
+  }
+
+  const step = new URLSearchParams(location.search).get('step')
+  const mark = document.querySelector(`[data-step="${Number(step) - 1}"]`)
+  if (step && mark) {
+    const bars = [...document.querySelectorAll('.bar')].filter((bar) => getComputedStyle(bar).position === 'sticky')
+    mark.style.scrollMarginTop = `${bars.reduce((sum, bar) => sum + bar.offsetHeight, 14)}px`
+    mark.scrollIntoView({behavior: 'instant'})
+    mark.focus({preventScroll: true})
+  }
 })()

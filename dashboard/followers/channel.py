@@ -90,10 +90,9 @@ class Channel:
         if turn != self._turn and now - made >= PAGE_SECONDS:
             text = self._text.replace("{{styles}}", self._frame.html(STYLES), 1)
             text = text.replace("{{main}}", self._frame.html(self._frame.root), 1)
-            if not self.over:
-                told = f"data-from='{escape(self.wanted.address())}' data-at='{self.turn}'"
-                script = f"<script src='./assets/follow.js' {told} defer></script>"
-                text = text.replace("</body>", f"{script}</body>")
+            told = f"data-from='{escape(self.wanted.address())}' data-at='{self.turn}'"
+            script = f"<script src='./assets/follow.js' {'' if self.over else told} defer></script>"
+            text = text.replace("</body>", f"{script}</body>")
             self._made, self._packed = (now, self._turn, text), {}
         return text.replace(DARK_MARK, "dark" if dark else "").replace(ACCOUNT, log_out(user))
 

@@ -62,7 +62,7 @@ class Drawn:
         with set_curdoc(self._doc):
             views = import_module(f"scant.dashboard.pages.{study}.page").views
             site = Site(Shown(store, hours), Path(), "")
-            visit = SessionContext(site, self._doc, "", dict(query), returning=returning)
+            visit = SessionContext(site, self._doc, "", dict(query), base="./", returning=returning)
             self._page = StudyPage(visit, entry(study), views)
             self._page.watcher.up = True
             self._settle()

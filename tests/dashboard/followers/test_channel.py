@@ -111,7 +111,7 @@ def test_a_page_is_sent_as_it_stands_with_its_stream_until_the_run_is_over(
         channel.take(drawing("converged", final=True))
         page = channel.page(dark=False)
         assert "converged" in page
-        assert "follow.js" not in page
+        assert "data-at" not in page
         assert zlib.decompress(channel.packed_page(False), zlib.MAX_WBITS | 16).decode() == page
 
     on_loop(story)
