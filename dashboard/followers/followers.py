@@ -65,12 +65,16 @@ class Followers:
         self.renderer.close()
 
     def record(self, wanted: Wanted) -> RunRecord | None:
-        """The run that is wanted; None where it is not there, or on another page."""
+        """The run that is wanted; None where it is not there, or on another page.
+
+        Or where it is a session of labeling: who has its link has come to take part.
+        """
         try:
             record: RunRecord = self._service.store.run(wanted.run)
         except (NotFound, StoreTrouble):
             return None
-        return record if record.study == wanted.study else None
+        taking_part = record.settings.get("expert") == "you"
+        return None if taking_part or record.study != wanted.study else record
 
     async def channel(self, wanted: Wanted, record: RunRecord) -> Channel | None:
         """The page that is wanted of a run, drawn by now.
