@@ -43,6 +43,14 @@ REST = 5.0  # seconds for each of processor time: no more than a fifth of a core
 log = logging.getLogger(__name__)
 
 
+class Unasked(Shown):
+    """A run service whose models are not asked: answers are for who has a page of their own."""
+
+    async def explore(self, *question: Any) -> dict[str, Any]:
+        """Drop the question."""
+        raise asyncio.CancelledError
+
+
 class Drawn:
     """A page of a run, looked at again and again.
 
@@ -61,7 +69,7 @@ class Drawn:
         self.due = 0.0  # when it is to be looked at again
         with set_curdoc(self._doc):
             views = import_module(f"scant.dashboard.pages.{study}.page").views
-            site = Site(Shown(store, hours), Path(), "")
+            site = Site(Unasked(store, hours), Path(), "")
             visit = SessionContext(site, self._doc, "", dict(query), base="./", returning=returning)
             self._page = StudyPage(visit, entry(study), views)
             self._page.watcher.up = True
@@ -97,6 +105,7 @@ class Drawn:
         self._page.watcher.flush()
         if self._page.run is not None and self._page.run.state.final:
             self._page.layout.complete()
+            self._page.layout.asking(False)
 
     def _told(self, frame: Frame, before: Mapping[str, str]) -> dict[str, Any]:
         run = self._page.run

@@ -9,7 +9,8 @@ from typing import Any
 
 from bokeh.server.server import Server
 from bokeh.server.views.auth_request_handler import AuthRequestHandler
-from scant.dashboard.auth.sessions import login_of
+from panel.io.server import DocHandler
+from scant.dashboard.auth.sessions import login_of, login_user
 from scant.dashboard.auth.visitor_cookie import COOKIE, verify
 from scant.dashboard.followers.channel import GZIP_BEGINS, Channel, event, piece
 from scant.dashboard.followers.followers import Followers
@@ -17,9 +18,10 @@ from scant.dashboard.followers.wanted import Wanted
 from scant.dashboard.limits.client import Busy, Client
 from scant.dashboard.server.answers import Answer
 from scant.dashboard.server.site import Site
-from scant.dashboard.static_page.handler import LIVE, StaticFirst
+from scant.dashboard.static_page.handler import LIVE
 from scant.dashboard.static_page.page import overlay
 from scant.dashboard.upstream.server_parts import application
+from scant.studies import STUDIES
 from tornado.iostream import StreamClosedError
 from tornado.web import authenticated
 
@@ -34,6 +36,8 @@ class FollowFirst:
 
     site: Site  # these are set on the class that `follow_first` makes
     followers: Followers
+    study: str
+    _laid = ""  # what lies over the live page at first
 
     @authenticated
     async def get(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -42,12 +46,35 @@ class FollowFirst:
         if channel is None:
             await super().get(*args, **kwargs)  # type: ignore[misc]
             return
-        dark, user = self.dark, self.user
+        theme = self.get_query_argument("theme", "") or self.get_cookie("scant_theme", "")
+        page = channel.page(theme == "dark", self._user)
         if LIVE in self.request.arguments:
-            self.over = overlay(channel.page(dark, user))
+            self._laid = overlay(page)
+            for given in (self.request.arguments, self.request.query_arguments):
+                given.pop(LIVE, None)  # lest the recorded run's page is laid over it as well
             await super().get(*args, **kwargs)  # type: ignore[misc]
-        else:
-            self.send_static(channel.page(dark, user), None if user else channel.packed_page(dark))
+            return
+        self.set_header("Content-Type", "text/html; charset=utf-8")
+        self.set_header("Cache-Control", "private, no-cache")  # asked again, by its ETag
+        self.set_header("Vary", "Accept-Encoding, Cookie")
+        self.set_header("Content-Security-Policy", self.policy.static())
+        if self._user or "gzip" not in self.request.headers.get("Accept-Encoding", ""):
+            self.finish(page)
+            return
+        self.set_header("Content-Encoding", "gzip")
+        self.finish(channel.packed_page(theme == "dark"))
+
+    def write(self: Any, chunk: Any) -> None:
+        """Lay the static page over a live one."""
+        if self._laid and isinstance(chunk, str) and "<body" in chunk:
+            at = chunk.index(">", chunk.index("<body")) + 1
+            chunk = chunk[:at] + self._laid + chunk[at:]
+        super().write(chunk)  # type: ignore[misc]
+
+    @property
+    def _user(self: Any) -> str:
+        """The name under which the visitor is logged in; "" where nobody logs in."""
+        return (login_user(self.request) if self.site.logins else None) or ""
 
     async def _followed(self: Any) -> Channel | None:
         """What is followed; nothing by who may pause the run, and needs the buttons for that."""
@@ -58,7 +85,7 @@ class FollowFirst:
             return None
         cookie = self.request.cookies.get(COOKIE)
         visitor = verify(cookie and cookie.value, self.site.key)
-        owner = f"user:{self.user}" if self.user else visitor
+        owner = f"user:{self._user}" if self._user else visitor
         if owner and self.site.service.may_steer(record, owner):
             return None
         try:
@@ -170,12 +197,18 @@ class Stream(AuthRequestHandler, Answer):
 
 
 def follow_first(server: Server, site: Site) -> None:
-    """Put pages of followed runs before the others of a server, after `first_static`."""
-    for rule in application(server).wildcard_router.rules:
-        target: Any = rule.target
-        if site.followers and isinstance(target, type) and issubclass(target, StaticFirst):
-            shared: dict[str, Any] = {"site": site, "followers": site.followers}
-            rule.target = type("FollowFirstPage", (FollowFirst, target), shared)
+    """Put pages of followed runs before the others of a server, if somebody draws them.
+
+    Args:
+        server: With its addresses put up and bounded.
+        site: What its pages share.
+    """
+    app: Any = application(server)
+    for rule in app.wildcard_router.rules if site.followers else ():
+        study = rule.matcher.regex.pattern.strip("/$")
+        if study in STUDIES and issubclass(rule.target, DocHandler):
+            shared = {"site": site, "followers": site.followers, "study": study}
+            rule.target = type("FollowFirstPage", (FollowFirst, rule.target), shared)
 
 
 def _query(arguments: Mapping[str, list[bytes]]) -> dict[str, str]:

@@ -27,51 +27,42 @@ class StaticFirst:
     site: Site
     static_policy: Policy
     study: str
-    over = ""  # what lies over the live page at first
 
     @authenticated
     async def get(self: Any, *args: Any, **kwargs: Any) -> None:
         """Send the static page, or the live one, over which it lies until that is drawn."""
         arguments = self.request.arguments
-        shown = (self.study, self.get_cookie("scant_used") is not None, self.dark)
-        made = self.published.markup(*shown, self.user)
-        if made is None or not set(arguments) <= {LIVE, *PLAIN}:
+        live = LIVE in arguments
+        plain = set(arguments) <= {LIVE, *PLAIN}
+        user = (login_user(self.request) if self.site.logins else None) or ""
+        theme = self.get_query_argument("theme", "") or self.get_cookie("scant_theme", "")
+        shown = (self.study, self.get_cookie("scant_used") is not None, theme == "dark")
+        if not plain or self.published.markup(*shown) is None:
             await super().get(*args, **kwargs)  # type: ignore[misc]
-        elif LIVE in arguments:
-            self.over = overlay(made)
+        elif live:
+            self._over = overlay(self.published.markup(*shown, user) or "")
             await super().get(*args, **kwargs)  # type: ignore[misc]
         else:
-            self.send_static(made, None if self.user else self.published.packed(*shown))
-
-    @property
-    def dark(self: Any) -> bool:
-        """Whether the visitor prefers the dark theme."""
-        theme = self.get_query_argument("theme", "") or self.get_cookie("scant_theme", "")
-        return bool(theme == "dark")
-
-    @property
-    def user(self: Any) -> str:
-        """The name under which the visitor is logged in; "" where nobody logs in."""
-        return (login_user(self.request) if self.site.logins else None) or ""
+            self._send_static(shown, user)
 
     def write(self: Any, chunk: Any) -> None:
         """Lay the static page over a live one."""
-        if self.over and isinstance(chunk, str) and "<body" in chunk:
+        over = getattr(self, "_over", "")
+        if over and isinstance(chunk, str) and "<body" in chunk:
             at = chunk.index(">", chunk.index("<body")) + 1
-            chunk = chunk[:at] + self.over + chunk[at:]
+            chunk = chunk[:at] + over + chunk[at:]
         super().write(chunk)  # type: ignore[misc]
 
-    def send_static(self: Any, made: str, packed: bytes | None) -> None:
-        """Send a page, as it is or compressed by gzip."""
+    def _send_static(self: Any, shown: tuple[str, bool, bool], user: str) -> None:
         self.set_header("Content-Type", "text/html; charset=utf-8")
         self.set_header("Cache-Control", "private, no-cache")  # asked again, by its ETag
         self.set_header("Vary", "Accept-Encoding, Cookie")
         self.set_header("Content-Security-Policy", self.static_policy.static())
-        if packed is None or "gzip" not in self.request.headers.get("Accept-Encoding", ""):
-            self.finish(made)
-            return
-        self.set_header("Content-Encoding", "gzip")
-        self.finish(packed)
+        body: str | bytes | None = None
+        if not user and "gzip" in self.request.headers.get("Accept-Encoding", ""):
+            body = self.published.packed(*shown)
+            self.set_header("Content-Encoding", "gzip")
+        self.finish(body or self.published.markup(*shown, user))
 
 
 def first_static(server: Server, site: Site, policy: Policy) -> None:

@@ -15,7 +15,7 @@ from scant.dashboard.static_page.page import BEGIN, DARK_MARK, END
 
 WANTED = Wanted("redshift", "abc")
 BODY = f"<body>{BEGIN}{{{{styles}}}}<main>{{{{main}}}}</main>{END}</body>"
-PAGE = f"<html class='{DARK_MARK}'>{BODY}</html>"
+PAGE = f"<html lang='en' class='{DARK_MARK}'>{BODY}</html>"
 
 
 def drawing(said: str, curve: str = "<svg></svg>", **more: Any) -> dict[str, Any]:

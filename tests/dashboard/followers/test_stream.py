@@ -20,7 +20,6 @@ from scant.dashboard.followers import followers as module
 from scant.dashboard.followers.followers import Followers
 from scant.dashboard.limits.sessions import LiveSessions
 from scant.dashboard.server.site import Site
-from scant.dashboard.static_page.published import made_by
 from scant.events import Finished, Started, State
 
 from tests.dashboard.fakes import point
@@ -89,7 +88,6 @@ def following(folder: Path, monkeypatch: pytest.MonkeyPatch, **options: Any) -> 
     artists: list[Any] = []
 
     def prepare(site: Site) -> None:
-        site.published = made_by(site.service, folder)
         site.followers = Followers(site.service)
         artists.append(site.followers.renderer)
 
