@@ -17,6 +17,8 @@ from scant.dashboard.auth import page_session, proxy, same_origin, visitor_cooki
 from scant.dashboard.auth.accounts import Accounts
 from scant.dashboard.auth.login import LoginProvider, show_log
 from scant.dashboard.auth.sessions import LoginSessions
+from scant.dashboard.followers.followers import Followers
+from scant.dashboard.followers.handler import follow_first
 from scant.dashboard.frame.session import page
 from scant.dashboard.frame.template import assets
 from scant.dashboard.limits.connections import (
@@ -104,6 +106,7 @@ def build(site: Site, options: ServerOptions) -> Server:
     routes.put_up(server, site, policy, own_pages=not same_origin.on_this_machine(address))
     bound_pages(server, site.limits, site.key)
     first_static(server, site, policy)
+    follow_first(server, site)
     bound_connections(server, Connections(proxies))
     prefix.show_under(server, under, proxies)
     # In this order: cookies and headers depend on the scheme that a proxy reports.
@@ -147,7 +150,9 @@ def serve(options: ServerOptions) -> None:
         key=key,
     )
     limits = PageLimits(sessions=LiveSessions(per_address=options.sessions_per_address))
-    site = Site(service, folder, key, limits=limits, published=made_by(service, folder))
+    followers = Followers(service, warm=not same_origin.on_this_machine(options.address))
+    published = made_by(service, folder)
+    site = Site(service, folder, key, limits=limits, published=published, followers=followers)
     if options.auth is not None:
         show_log()
     run(site, build(site, options), options.open_browser, prefix.checked(options.prefix))

@@ -14,7 +14,7 @@ import secrets
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 from weakref import WeakSet
 
 from scant.dashboard.auth.accounts import Accounts
@@ -23,7 +23,6 @@ from scant.store.logins import MAX_DAYS, LoginRecord
 from tornado.httputil import HTTPServerRequest
 from tornado.ioloop import PeriodicCallback
 from tornado.web import HTTPError, create_signed_value, decode_signed_value
-from tornado.websocket import WebSocketHandler
 
 COOKIE = "scant_login"
 CHECK_SECONDS = 5.0  # between two looks at whether those with an open page are still logged in
@@ -70,6 +69,17 @@ def login_user(request: Any) -> str | None:
     return login.user if login else None
 
 
+class Connection(Protocol):
+    """What an open page hears the server by: a websocket, or a stream of events."""
+
+    @property
+    def ws_connection(self) -> Any:
+        """What holds its socket."""
+
+    def close(self, code: int | None = None, reason: str | None = None) -> None:
+        """End it."""
+
+
 class LoginSessions:
     """Begins, checks and ends login sessions. Made on the event loop's thread, and used there.
 
@@ -84,7 +94,7 @@ class LoginSessions:
         self._hashers = ThreadPoolExecutor(HASHERS, "scant-password")
         self._readers = ThreadPoolExecutor(2, "scant-login")
         self._hashing = 0
-        self._sockets: dict[str, WeakSet[WebSocketHandler]] = {}
+        self._sockets: dict[str, WeakSet[Connection]] = {}
         self._checking = PeriodicCallback(self.close_ended, 1000 * CHECK_SECONDS)
         self._checking.start()
 
@@ -135,7 +145,7 @@ class LoginSessions:
         setattr(request, _ATTRIBUTE, login)
         return login
 
-    def attach(self, login: Login, socket: WebSocketHandler) -> None:
+    def attach(self, login: Login, socket: Connection) -> None:
         """Have an open page's connection closed when its login session ends."""
         self._sockets.setdefault(login.id, WeakSet()).add(socket)
 

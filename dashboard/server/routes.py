@@ -17,6 +17,7 @@ from bokeh.server.server import Server
 from bokeh.server.views.ico_handler import IcoHandler
 from bokeh.settings import settings
 from scant.dashboard.auth.page_session import PageHandler, PageSocket
+from scant.dashboard.followers.handler import Stream
 from scant.dashboard.frame.template import assets
 from scant.dashboard.server.answers import Answer, Missing, answering
 from scant.dashboard.server.headers import Policy
@@ -141,6 +142,7 @@ def put_up(
         (GALLERY, ToGallery, {}),
         ("/healthz", Health, {"site": site}),
         ("/readyz", Ready, {"site": site}),
+        ("/follow", Stream, {"site": site}),
         ("/favicon.ico", IcoHandler, {"app": app}),
         (r"/templates/([a-z]+)\.csv", Template, {}),
         *(

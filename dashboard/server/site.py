@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from scant.dashboard.auth.sessions import LoginSessions
+from scant.dashboard.followers.followers import Followers
 from scant.dashboard.limits.carried import CarriedFiles
 from scant.dashboard.limits.page_handler import PageLimits
 from scant.dashboard.limits.uploads import UploadBudget
@@ -39,6 +40,7 @@ class Site:
         carried: Files on their way from one page to another.
         fault: Why the run service did not come up; `""` while all is well.
         published: Static pages; None where there are only live ones.
+        followers: Pages of followed runs; None where there are only live ones.
         logins: Who is logged in; None where the server does not ask for a login.
     """
 
@@ -54,6 +56,7 @@ class Site:
     fault: str = ""
     logins: LoginSessions | None = None
     published: Published | None = None
+    followers: Followers | None = None
 
     def __post_init__(self) -> None:
         self.hub = Hub(self.service)
@@ -67,8 +70,9 @@ class Site:
             BadInput: Nothing answers at the scheduler's address, or its workers cannot be used.
         """
         self.hub.start()
-        if self.published is not None:
-            self.published.start()
+        for pages in (self.published, self.followers):
+            if pages is not None:
+                pages.start()
         try:
             await self.service.start()
         except BadInput:
@@ -80,8 +84,9 @@ class Site:
     async def close(self) -> None:
         """Let running runs write their checkpoints, then let go of everything."""
         self.hub.close()
-        if self.published is not None:
-            self.published.close()
+        for pages in (self.published, self.followers):
+            if pages is not None:
+                pages.close()
         if self.logins is not None:
             self.logins.close()
         try:

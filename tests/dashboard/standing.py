@@ -69,8 +69,10 @@ class Reply:
 
 
 @contextmanager
-def standing(folder: Path, **options: Any) -> Iterator[Standing]:
-    """A server; `options` are those of `ServerOptions`."""
+def standing(
+    folder: Path, prepare: Callable[[Site], None] = lambda _: None, **options: Any
+) -> Iterator[Standing]:
+    """A server; `options` are those of `ServerOptions`, and `prepare` changes what pages share."""
     started = threading.Event()
     results: list[Any] = []
 
@@ -78,6 +80,7 @@ def standing(folder: Path, **options: Any) -> Iterator[Standing]:
         asyncio.set_event_loop(asyncio.new_event_loop())
         store = Store.open(f"sqlite:///{folder / 'runs.db'}")
         site = Site(FakeService(store), folder, KEY)
+        prepare(site)
         server = build(site, ServerOptions(port=0, **options))
         results.extend((server, site))
         server.start()

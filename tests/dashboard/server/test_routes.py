@@ -22,7 +22,7 @@ ROUTES = sorted(
     ["/", "/ws"]
     + [at for study in STUDIES for at in (f"/{study}", f"/{study}/ws", f"/({study})/")]
     + [f"{at}/(.*)" for at in [*FILES, "/assets"]]
-    + ["/events", "/events/", "/gallery", "/healthz", "/readyz", "/favicon.ico"]
+    + ["/events", "/events/", "/follow", "/gallery", "/healthz", "/readyz", "/favicon.ico"]
     + [r"/templates/([a-z]+)\.csv"]
 )
 PANEL = "/static/extensions/panel"

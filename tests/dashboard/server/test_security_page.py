@@ -13,6 +13,7 @@ from scant.dashboard.auth import accounts, throttle, visitor_cookie
 from scant.dashboard.auth import sessions as login_sessions
 from scant.dashboard.cli.main import app as scant
 from scant.dashboard.controls.upload import LIMIT_BYTES
+from scant.dashboard.followers import followers
 from scant.dashboard.limits import gate, messages, sessions, uploads
 from scant.dashboard.server import headers, routes
 from scant.dashboard.static_page import apart
@@ -136,6 +137,10 @@ NUMBERS = [
     f"{gate.PER_VISITOR} per cookie, {gate.PER_ADDRESS} per address, {gate.OVERALL} in all",
     f"{sessions.PER_VISITOR} per cookie, {sessions.PER_ADDRESS} per address, "
     f"{sessions.OVERALL} in all",
+    f"{followers.PER_VISITOR} per cookie, {followers.PER_ADDRESS} per address, "
+    f"{followers.OVERALL:,} in all",
+    f"drawn at a time | {followers.DRAWN}; each at most a fifth",
+    f"followed page to be drawn | {followers.PATIENCE:.0f} s",
     f"{messages.MESSAGE_LIMIT // MIB} MiB, of it {messages.TEXT_LIMIT // MIB} MiB of JSON",
     f"decompressed | {messages.INFLATED_LIMIT // MIB} MiB in all",
     f"{messages.DEPTH}; {messages.BUFFERS}; {messages.EVENTS}",

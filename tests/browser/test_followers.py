@@ -1,0 +1,50 @@
+"""A run that others follow: their pages move with it, without a session, until they touch one."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.conftest import Served
+from tests.browser.visiting import LONG, PATIENCE, press, status, train, until
+
+BOKEH = "() => typeof Bokeh !== 'undefined'"
+CURVE = "() => document.querySelector('.figure svg').outerHTML"
+
+
+def test_two_follow_a_run_without_a_session_and_one_takes_over(
+    browser: Browser, page: Page, served: Served, nothing_complains: None
+) -> None:
+    train(page, f"{served.url}/redshift?{LONG}")
+    until(page, "running")
+    run = page.url
+    followers = [_stranger(browser) for _ in range(2)]
+    for follower in followers:
+        follower.goto(run, timeout=PATIENCE)
+        expect(status(follower)).to_have_text("running")
+    one, other = followers
+    status_line = one.evaluate_handle("() => document.querySelector('[role=status]')")
+    curves = [follower.evaluate(CURVE) for follower in followers]
+    for follower, curve in zip(followers, curves, strict=True):
+        follower.wait_for_function(f"(was) => ({CURVE})() !== was", arg=curve, timeout=PATIENCE)
+        assert not follower.evaluate(BOKEH)  # nor, without it, a session
+    press(page, "Stop")
+    expect(status(one)).to_contain_text("stopped", timeout=PATIENCE)
+    expect(one.get_by_role("heading", name="Result", exact=True)).to_be_visible()
+    expect(one).to_have_title("stopped · Redshift · Scant")
+    same = one.evaluate("(was) => document.querySelector('[role=status]') === was", status_line)
+    assert same, "a screen reader hears of what changes in the region that it knows"
+    expect(status(other)).to_contain_text("stopped")
+    press(other, "Train")
+    other.wait_for_url(lambda url: "run=" in url and url != run, timeout=PATIENCE)
+    assert other.evaluate(BOKEH)
+    assert not one.evaluate(BOKEH)
+    press(other, "Stop")
+    for follower in followers:
+        follower.context.close()
+
+
+def _stranger(browser: Browser) -> Page:
+    """A visitor with cookies of their own."""
+    context = browser.new_context()
+    context.set_default_timeout(PATIENCE)
+    return context.new_page()
