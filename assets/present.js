@@ -79,6 +79,7 @@ const hold = (mark, times) => {
 const go = (mark, behavior = 'smooth') => {
   if (here) delete here.dataset.here
   here = mark
+  document.dispatchEvent(new CustomEvent('scant-step', {detail: Number(mark.dataset.step)}))
   if (presenting()) {
     mark.dataset.here = ''
     const address = new URL(location.href)
@@ -131,6 +132,11 @@ document.addEventListener('keydown', (event) => {
   if (!act) return
   event.preventDefault()
   act()
+})
+// A page that goes along with a room's presenter (room.js).
+document.addEventListener('scant-go', ({detail}) => {
+  const mark = marks().find((one) => Number(one.dataset.step) === detail)
+  if (mark && mark !== here) go(mark)
 })
 addEventListener('pointerdown', () => { holding += 1 }, {capture: true})
 for (const name of ['wheel', 'touchmove']) addEventListener(name, () => { byHand = true }, {passive: true, capture: true})

@@ -18,6 +18,7 @@ from bokeh.server.views.ico_handler import IcoHandler
 from bokeh.settings import settings
 from scant.dashboard.auth.page_session import PageHandler, PageSocket
 from scant.dashboard.frame.template import assets
+from scant.dashboard.room.handlers import room_rules
 from scant.dashboard.server.answers import Answer, Missing, answering
 from scant.dashboard.server.headers import Policy
 from scant.dashboard.server.ready import Ready
@@ -132,6 +133,7 @@ def put_up(
         ("/readyz", Ready, {"site": site}),
         ("/favicon.ico", IcoHandler, {"app": app}),
         (r"/templates/([a-z]+)\.csv", Template, {}),
+        *room_rules(site.rooms, policy),
         *(
             (f"/{old}{end}", Renamed, {"study": new})
             for old, new in FORMER.items()
