@@ -25,7 +25,7 @@
   const controls = {
     number: (one) => {
       const [least, most, step] = one.span
-      const out = make('output')
+      const out = make('div', {className: 'value'})
       const slide = make('input', {type: 'range', min: least, max: most, step, value: one.mine ?? one.start})
       slide.setAttribute('aria-label', 'Your guess')
       const tell = () => {

@@ -134,10 +134,14 @@ document.addEventListener('keydown', (event) => {
   act()
 })
 // A page that goes along with a room's presenter (room.js).
-document.addEventListener('scant-go', ({detail}) => {
-  const mark = marks().find((one) => Number(one.dataset.step) === detail)
-  if (mark && mark !== here) go(mark)
-})
+let led = null
+const follow = (step, until = performance.now() + 45000) => {
+  if (step !== led || performance.now() > until) return
+  const mark = marks().find((one) => Number(one.dataset.step) === step)
+  if (!mark) setTimeout(follow, 250, step, until) // its figure may come a while after the page
+  else if (mark !== here) go(mark)
+}
+document.addEventListener('scant-go', ({detail}) => { led = detail; follow(led) })
 addEventListener('pointerdown', () => { holding += 1 }, {capture: true})
 for (const name of ['wheel', 'touchmove']) addEventListener(name, () => { byHand = true }, {passive: true, capture: true})
 

@@ -75,7 +75,7 @@ class Desk:
             self.card = RoomCard(follows="" if mine or found is None else found.code)
             self.card.param.watch(lambda _: self._pressed(), "pressed")
             self.card.param.watch(lambda _: self._stepped_to(), "step")
-            self.card.param.watch(lambda e: self.room and self.room.lead(e.new), "leads")
+            self.card.param.watch(lambda _: self._leads(), "leads")
             self.card.param.watch(lambda _: self._address(), "here")
         if found is not None and mine:
             self._take(found)
@@ -147,6 +147,10 @@ class Desk:
         self.room.go(step if known else None, steps[step][0] if known else "")
         self.sync()
 
+    def _leads(self) -> None:
+        if self.room is not None and self.card is not None:
+            self.room.lead(self.card.leads)
+
     def _gone(self, _: Any) -> None:
         """The page has gone: the room ends, unless it comes back."""
         if self.room is not None and self.room.counted == self._news:
@@ -203,7 +207,10 @@ class Desk:
             with pn.io.hold(doc):
                 show()
 
-        self._page.turn(lambda: doc.add_timeout_callback(later, TOGETHER))
+        def soon() -> None:
+            doc.add_timeout_callback(later, TOGETHER)
+
+        self._page.turn(soon)
 
     def _end(self) -> None:
         self.room = self._current = None

@@ -72,7 +72,7 @@ class Imbalance(SliderCurve):
         self._last = (0, "")
         self.score = pmui.Select(label="Score", options=list(SCORES), value="F1", width=180,
                                  size="small", margin=0)  # fmt: skip
-        self.score.param.watch(lambda _: self._found and self._show(), "value")
+        self.score.param.watch(lambda _: self._show(), "value")
         self.table = text("")
         plot = ImbalancePlot(self.title)
         beside = pn.Column(plot.panel, self.table, stylesheets=[BESIDE, HALVES],
