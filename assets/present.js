@@ -79,6 +79,7 @@ const hold = (mark, times) => {
 const go = (mark, behavior = 'smooth') => {
   if (here) delete here.dataset.here
   here = mark
+  document.dispatchEvent(new CustomEvent('scant-step', {detail: Number(mark.dataset.step)}))
   if (presenting()) {
     mark.dataset.here = ''
     const address = new URL(location.href)
@@ -132,6 +133,15 @@ document.addEventListener('keydown', (event) => {
   event.preventDefault()
   act()
 })
+// A page that goes along with a room's presenter (room.js).
+let led = null
+const follow = (step, until = performance.now() + 45000) => {
+  if (step !== led || performance.now() > until) return
+  const mark = marks().find((one) => Number(one.dataset.step) === step)
+  if (!mark) setTimeout(follow, 250, step, until) // its figure may come a while after the page
+  else if (mark !== here) go(mark)
+}
+document.addEventListener('scant-go', ({detail}) => { led = detail; follow(led) })
 addEventListener('pointerdown', () => { holding += 1 }, {capture: true})
 for (const name of ['wheel', 'touchmove']) addEventListener(name, () => { byHand = true }, {passive: true, capture: true})
 

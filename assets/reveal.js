@@ -1,5 +1,6 @@
-// Guess, then reveal (dashboard/controls/reveal.py). The guesses of a visitor, or of a room that
-// calls them out, are counted here and go nowhere; the answer comes once it is asked for.
+// Guess, then reveal (dashboard/controls/guess_first.py). The guesses of a visitor, or of a room that
+// calls them out, are counted here and go nowhere; those of phones come once they are revealed. So
+// does the answer.
 
 export function render({model, el}) {
   const make = (tag, name = '', words = '') => {
@@ -24,29 +25,59 @@ export function render({model, el}) {
   for (const heard of [count, answer]) heard.setAttribute('aria-live', 'polite')
   const slide = make('input'), at = make('output')
   slide.type = 'range'
-  const add = pressed('Count this guess', () => vote(Number(slide.value)))
-  const again = pressed('Start over', () => { guesses = []; draw() })
+  const picture = make('button', 'picture'), image = make('img'), mark = make('i')
+  picture.type = 'button'
+  image.alt = ''
+  picture.append(image, mark)
+  let place = null  // on the picture
+  const put = (x, y) => {
+    place = [x, y].map((v) => Math.min(1, Math.max(0, v)))
+    draw()
+  }
+  picture.addEventListener('click', (event) => {
+    const box = picture.getBoundingClientRect()
+    if (event.detail) put((event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height)
+    else if (!place) put(0.5, 0.5)
+  })
+  picture.addEventListener('keydown', (event) => {
+    const by = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1]}[event.key]
+    if (!by) return
+    event.preventDefault()
+    event.stopPropagation()
+    const [x, y] = place ?? [0.5, 0.5]
+    put(x + 0.02 * by[0], y + 0.02 * by[1])
+  })
+  const kind = () => model.choices.length ? 'choice' : model.picture ? 'point' : 'number'
+  const add = pressed('Count this guess', () => vote(kind() === 'point' ? place : Number(slide.value)))
+  const again = pressed('Start over', () => { own = []; draw() })
   const reveal = pressed('Reveal', () => { model.revealed = true })
   reveal.className = 'go'
-  form.append(question, row, count, answer)
+  form.append(question, picture, row, count, answer)
   root.append(first, form)
   el.replaceChildren(root)
 
-  let guesses = []
-  const vote = (guess) => { guesses.push(guess); draw() }
+  let own = [], shown = 0
+  const all = () => model.room ? model.guesses : own
+  const vote = (guess) => { own.push(guess); draw() }
   const value = (number) => number.toFixed(model.digits) + model.unit
   const many = (n) => `${n} ${n === 1 ? 'guess' : 'guesses'}`
   const away = (guess) => {
     const off = Number(guess.toFixed(model.digits)) - Number(model.truth.toFixed(model.digits))
     return off ? `${value(Math.abs(off))} too ${off > 0 ? 'high' : 'low'}` : 'right'
   }
-  const chosen = () => {
+  const chosen = (guesses) => {
     const right = guesses.filter((guess) => guess === model.truth).length
     if (!guesses.length) return 'Nobody guessed.'
     if (guesses.length > 1) return `${right} of ${many(guesses.length)} said so.`
     return `You guessed ${model.choices[guesses[0]]}${right ? ': right.' : '.'}`
   }
-  const slid = () => {
+  const pointed = (guesses) => {
+    const [left, top, right, bottom] = model.band
+    const hit = guesses.filter(([x, y]) => left <= x && x <= right && top <= y && y <= bottom).length
+    return guesses.length ? `${hit} of ${many(guesses.length)} ${hit === 1 ? 'lies' : 'lie'} in it.` : 'Nobody guessed.'
+  }
+  const slid = (guesses) => {
+    if (model.room && !guesses.length) return 'Nobody guessed.'
     if (guesses.length < 2) {
       const guess = guesses[0] ?? Number(slide.value)
       return `You guessed ${value(guess)}: ${away(guess)}.`
@@ -63,7 +94,13 @@ export function render({model, el}) {
     Object.assign(slide, {min: model.span[0], max: model.span[1], step: model.span[2]})
     slide.value = model.start
     slide.setAttribute('aria-label', 'Your guess')
-    row.replaceChildren(...(choices.length ? choices : [slide, at, add]), reveal, again)
+    place = null
+    if (model.picture) image.src = model.picture
+    picture.hidden = !model.picture
+    picture.disabled = kind() !== 'point'
+    picture.setAttribute('aria-label', 'The picture: touch a place, or move the mark with the arrow keys')
+    const guessed = {choice: choices, number: [slide, at, add], point: [add]}[kind()]
+    row.replaceChildren(...guessed, reveal, again)
     draw()
   }
   const draw = () => {
@@ -73,21 +110,46 @@ export function render({model, el}) {
     row.hidden = !model.question
     at.textContent = value(Number(slide.value))
     const open = !model.revealed
-    for (const part of row.children) part.disabled = !open
+    for (const part of row.children) {
+      part.disabled = !open || (model.room && part !== reveal)
+      part.hidden = Boolean(model.room) && part !== reveal && kind() !== 'choice'
+    }
+    if (!place) add.disabled ||= kind() === 'point'
     again.disabled = false
-    again.hidden = !guesses.length || !open
+    again.hidden = Boolean(model.room) || !own.length || !open
+    mark.hidden = !place || Boolean(model.room)
+    if (place) Object.assign(mark.style, {left: `${100 * place[0]}%`, top: `${100 * place[1]}%`})
+    const guesses = all()
+    if (model.room && guesses.length > shown) form.scrollIntoView({block: 'start', behavior: 'smooth'})
+    shown = guesses.length
+    picture.hidden = !model.picture || (guesses.length > 0 && Boolean(model.room) && !open)  // it is shown below
     model.choices.forEach((words, k) => {
       const n = guesses.filter((guess) => guess === k).length
       row.children[k].textContent = n ? `${words} · ${n}` : words
     })
-    count.textContent = guesses.length && open ? `${many(guesses.length)} so far, counted in this window only.` : ''
+    count.textContent = !open ? '' : model.room
+      ? `${model.votes} of ${model.phones} ${model.phones === 1 ? 'phone has' : 'phones have'} answered.`
+      : own.length ? `${many(own.length)} so far, counted in this window only.` : ''
+    const summary = {choice: chosen, number: slid, point: pointed}[kind()]
     const known = model.revealed && model.truth !== null
-    answer.textContent = known ? `${model.answer} ${model.choices.length ? chosen() : slid()}`
+    answer.textContent = known ? `${model.answer} ${summary(guesses)}`
       : model.revealed ? 'The model is being asked…' : ''
   }
   box.addEventListener('change', () => { model.first = box.checked })
   slide.addEventListener('input', draw)
-  model.on(['first', 'idle', 'revealed', 'answer', 'truth'], draw)
-  model.on('turn', () => setTimeout(() => { guesses = []; lay() }, 0))  // once all of it has come
+  model.on(['first', 'idle', 'revealed', 'answer', 'truth', 'room', 'phones', 'votes', 'guesses'], draw)
+  model.on('turn', () => setTimeout(() => { own = []; lay() }, 0))  // once all of it has come
   lay()
+  // A room is asked what its presenter has in view.
+  const look = new IntersectionObserver((seen) => {
+    const now = Boolean(model.room) && seen.at(-1).isIntersecting
+    if (now !== model.seen) model.seen = now
+  })
+  const watch = () => {
+    look.disconnect()
+    if (model.room) look.observe(form)
+    else if (model.seen) model.seen = false
+  }
+  model.on('room', watch)
+  watch()
 }

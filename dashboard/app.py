@@ -103,7 +103,8 @@ def build(site: Site, options: ServerOptions) -> Server:
             ico_path=str(assets() / "icon.svg"),
             **login,
         )
-    routes.put_up(server, site, policy, own_pages=not same_origin.on_this_machine(address))
+    site.rooms.beyond = not same_origin.on_this_machine(address)
+    routes.put_up(server, site, policy, own_pages=site.rooms.beyond)
     bound_pages(server, site.limits, site.key)
     first_static(server, site, policy)
     follow_first(server, site)

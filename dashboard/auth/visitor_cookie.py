@@ -17,6 +17,7 @@ from tornado.httputil import HTTPHeaders, HTTPServerRequest
 from tornado.web import OutputTransform, create_signed_value, decode_signed_value
 
 COOKIE = "scant_visitor"
+NOT_AT = "/room/"  # phones of a room get no cookie that another page could know them by
 DAYS = 400  # the longest that browsers keep a cookie
 
 
@@ -57,11 +58,16 @@ def transform(key: str) -> type[OutputTransform]:
                 self.fresh = sign(secrets.token_urlsafe(16), key)
                 cookies[COOKIE] = self.fresh
             self.secure = request.protocol == "https"
+            self.known = not request.path.startswith(NOT_AT)
 
         def transform_first_chunk(
             self, status_code: int, headers: HTTPHeaders, chunk: bytes, finishing: bool
         ) -> tuple[int, HTTPHeaders, bytes]:
-            if self.fresh and headers.get("Content-Type", "").startswith("text/html"):
+            if (
+                self.fresh
+                and self.known
+                and headers.get("Content-Type", "").startswith("text/html")
+            ):
                 headers.add("Set-Cookie", _morsel(self.fresh, self.secure))
             return status_code, headers, chunk
 

@@ -19,6 +19,7 @@ from bokeh.settings import settings
 from scant.dashboard.auth.page_session import PageHandler, PageSocket
 from scant.dashboard.followers.handler import Stream
 from scant.dashboard.frame.template import assets
+from scant.dashboard.room.handlers import room_rules
 from scant.dashboard.server.answers import Answer, Missing, answering
 from scant.dashboard.server.headers import Policy
 from scant.dashboard.server.prefix import GALLERY
@@ -145,6 +146,7 @@ def put_up(
         ("/follow", Stream, {"site": site}),
         ("/favicon.ico", IcoHandler, {"app": app}),
         (r"/templates/([a-z]+)\.csv", Template, {}),
+        *room_rules(site.rooms, policy),
         *(
             (f"/{old}{end}", Renamed, {"study": new})
             for old, new in FORMER.items()

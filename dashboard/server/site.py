@@ -14,6 +14,7 @@ from scant.dashboard.limits.carried import CarriedFiles
 from scant.dashboard.limits.page_handler import PageLimits
 from scant.dashboard.limits.uploads import UploadBudget
 from scant.dashboard.live.hub import Hub
+from scant.dashboard.room.room import Rooms
 from scant.dashboard.server.fetches import Fetches
 from scant.dashboard.static_page.apart import Replays
 from scant.dashboard.static_page.published import Published
@@ -38,6 +39,7 @@ class Site:
         limits: Page requests in their turns, and the sessions that live.
         uploads: What uploads may take of the server's memory.
         carried: Files on their way from one page to another.
+        rooms: Lessons whose presenters ask the room.
         fault: Why the run service did not come up; `""` while all is well.
         published: Static pages; None where there are only live ones.
         followers: Pages of followed runs; None where there are only live ones.
@@ -53,6 +55,7 @@ class Site:
     limits: PageLimits = field(default_factory=PageLimits)
     uploads: UploadBudget = field(default_factory=UploadBudget)
     carried: CarriedFiles = field(default_factory=CarriedFiles)
+    rooms: Rooms = field(default_factory=Rooms)
     fault: str = ""
     logins: LoginSessions | None = None
     published: Published | None = None
@@ -70,6 +73,7 @@ class Site:
             BadInput: Nothing answers at the scheduler's address, or its workers cannot be used.
         """
         self.hub.start()
+        self.rooms.start()
         for pages in (self.published, self.followers):
             if pages is not None:
                 pages.start()
@@ -84,6 +88,7 @@ class Site:
     async def close(self) -> None:
         """Let running runs write their checkpoints, then let go of everything."""
         self.hub.close()
+        self.rooms.stop()
         for pages in (self.published, self.followers):
             if pages is not None:
                 pages.close()

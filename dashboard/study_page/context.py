@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
+from scant.dashboard.controls.guess_first import GuessFirst
 from scant.dashboard.frame.session import SessionContext
 from scant.dashboard.live.hub import Hub
 from scant.dashboard.live.run_state import RunState
@@ -40,9 +41,8 @@ class PageContext(Protocol):
     def present(self) -> bool:
         """Whether controls are hidden and type is large."""
 
-    @property
-    def guessing(self) -> bool:
-        """Whether the link asks for guesses before answers (`controls.guess_first`)."""
+    def guess_first(self, **params: Any) -> GuessFirst:
+        """A question of the page, which a room may be asked; `params` are its attributes."""
 
     @property
     def mine(self) -> bool:

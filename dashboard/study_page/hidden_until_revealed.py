@@ -13,6 +13,7 @@ from scant.dashboard.plots.base import View
 from scant.dashboard.study_page.context import PageContext
 from scant.dashboard.study_page.widgets import column
 from scant.events import Report
+from scipy.special import betaincinv
 
 Metadata = Mapping[str, Any]
 LEVEL = 0.95  # of the interval that is asked about
@@ -44,7 +45,7 @@ class HiddenUntilRevealed(View):
         self._less, self._ask = less, ask
         self._latest: tuple[Report, Metadata] | None = None
         self.title = view.title
-        parts = [reveal, view.panel] if above else [view.panel]
+        parts = [reveal.panel, view.panel] if above else [view.panel]
         self.panel = column(*parts, css=":host { gap: 10px; }")
         reveal.watch(self._turned)
 
@@ -106,14 +107,18 @@ def ask_coverage(reveal: GuessFirst, data: Report, metadata: Metadata) -> None:
         reveal.ask("")
         return
     share = float(observed[level[0]])
+    held = round(share * rows)
+    # Of the share among all rows like these: Jeffreys' interval (Brown, Cai, DasGupta 2001).
+    band = 100 * betaincinv(held + 0.5, rows - held + 0.5, [0.025, 0.975])
     reveal.ask(
         f"For each of {rows:,} held-out values the model gives an interval that contains the value "
         "with a probability of 95%. How many of a hundred intervals contain their value?",
         start=75,
     )
     reveal.know(
-        f"{round(share * rows):,} of {rows:,} intervals do, {100 * share:.0f} of a hundred.",
+        f"{held:,} of {rows:,} intervals do, {100 * share:.0f} of a hundred.",
         100 * share,
+        band,
     )
 
 

@@ -11,6 +11,7 @@ from panel.viewable import Viewable
 from scant.dashboard.controls.run_bar import RunBar
 from scant.dashboard.frame.session import SessionContext
 from scant.dashboard.frame.template import style, text
+from scant.dashboard.room.desk import Desk
 from scant.dashboard.study_page.figure import Figure
 from scant.dashboard.study_page.lesson import Lesson
 from scant.dashboard.study_page.published_table import TITLE, whole_table
@@ -81,6 +82,10 @@ class LaidOut(Protocol):
         """What is the matter with the server."""
 
     @property
+    def room(self) -> Desk:
+        """The room that is asked."""
+
+    @property
     def keep(self) -> Panelled:
         """Downloads and links."""
 
@@ -96,7 +101,7 @@ LOW = """
   gap: 4px 20px; }
 :host > * { flex: 1 1 100% !important; width: auto !important; }
 :host > .state { flex: 1 1 60% !important; order: -2; }
-:host > .replay:not(.playing) { flex: 0 0 auto !important; order: -1; }
+:host > .replay:not(.playing), :host > .room { flex: 0 0 auto !important; order: -1; }
 """
 # The story in columns, or two lines of it for who has used the page before. Its type is small on a
 # low screen, which shows the curve and the page's main figure.
@@ -236,6 +241,7 @@ class Layout:
             self._warning,
             self._message,
             *replay,
+            *([page.room.card] if page.room.card is not None else []),
             *([] if page.present or page.lesson.hides("Data") else page.data.wizard),
             name="bar",
             css=LOW if page.present else BAR,

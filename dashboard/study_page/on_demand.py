@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -19,6 +19,7 @@ HELP = (
     "Move the slider to add the first point of the curve. On the demonstration a point takes "
     "about {} seconds."
 )
+IDLE = "Move the slider, and guess what comes."
 
 
 class OnDemandView(PlotView):
@@ -68,8 +69,14 @@ class SliderCurve(OnDemandView):
     not frame a plot that it has out of sight. A subclass asks at a stop, and keeps and shows what
     it is answered.
 
+    With *Guess first* the point of a stop is asked about, and held back until it is revealed.
+
     Attributes:
         wait: Seconds that a point took with the demonstration, on one core.
+        span: Least, most and step of a guess.
+        start: Where the guess stands at first.
+        unit: Stands behind numbers.
+        digits: Of a guess, after the point.
 
     Args:
         page: The page that it stands on.
@@ -81,6 +88,8 @@ class SliderCurve(OnDemandView):
     """
 
     wait = 3
+    span: tuple[float, float, float] = (0, 1, 0.01)
+    start, unit, digits = 0.5, "", 2
 
     def __init__(
         self,
@@ -103,12 +112,16 @@ class SliderCurve(OnDemandView):
         self.slider.param.watch(lambda _: self._stopped(), "value_throttled")
         self._below = plot.panel if below is None else below
         self.place = pn.Column(sizing_mode="stretch_width", margin=0)
-        self.panel = stacked(self.slider, *between, text(aside), self.place)
+        self._guessed: int | None = None  # the stop that is asked about
+        self.reveal = page.guess_first(idle=IDLE, unit=self.unit, digits=self.digits)
+        self.reveal.watch(self._show)
+        self.panel = stacked(self.slider, *between, self.reveal.panel, text(aside), self.place)
 
     def clear(self, run: RunState) -> None:
         """Forget the run shown before."""
         super().clear(run)
-        self._found = {}
+        self._found, self._guessed = {}, None
+        self.reveal.ask("")
         self.slider.disabled = True
         self.place.objects = []
 
@@ -117,14 +130,40 @@ class SliderCurve(OnDemandView):
         self.slider.param.update(options=stops, value=value, disabled=False)
 
     def _stopped(self) -> None:
-        if not self.slider.disabled:
-            self._ask(int(self.slider.value))
+        if self.slider.disabled:
+            return
+        stop = int(self.slider.value)
+        if stop != self._guessed:
+            self._guessed = stop
+            self.reveal.ask(self._question(stop), span=self.span, start=self.start)
+            self._show()
+        self._ask(stop)
 
     def _ask(self, stop: int) -> None:
         """Ask the study for the point at a stop of the slider."""
         raise NotImplementedError
 
-    def _grown(self) -> None:
-        """There is a point to see."""
-        if not self.place.objects:
-            self.place.objects = [self._below]
+    def _question(self, stop: int) -> str:
+        """What may be guessed of a stop."""
+        raise NotImplementedError
+
+    def _answer(self, found: Any) -> tuple[str, float, Sequence[float]]:
+        """What was found at a stop: in a sentence, as the number asked for, and its band."""
+        raise NotImplementedError
+
+    def _draw(self, found: Mapping[int, Any]) -> None:
+        """Draw what was found, by stop."""
+        raise NotImplementedError
+
+    def _show(self) -> None:
+        """Show what was found, without a point that is still guessed."""
+        if self._guessed in self._found:
+            self.reveal.know(*self._answer(self._found[self._guessed]))
+        held = self._guessed if self.reveal.hidden else None
+        seen = {stop: found for stop, found in self._found.items() if stop != held}
+        self.place.objects = [self._below] if seen else []
+        if seen:
+            self._draw(seen)
+        else:
+            self.plot.clear()
+        self._page.read(at_once=True)

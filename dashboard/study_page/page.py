@@ -38,6 +38,7 @@ from scant.dashboard.frame.session import SessionContext
 from scant.dashboard.frame.template import PageContent
 from scant.dashboard.live.hub import Update
 from scant.dashboard.live.run_state import RunState
+from scant.dashboard.room.desk import Desk
 from scant.dashboard.study_page import lesson
 from scant.dashboard.study_page.context import PageContext
 from scant.dashboard.study_page.figure import Figure
@@ -49,7 +50,8 @@ from scant.studies import Entry, entry
 
 # Of the query; the rest are settings.
 OWN_PARAMETERS = {
-    "run", "present", "theme", "data", "compare", "hash", "file", "live", *lesson.PARAMETERS,
+    "run", "present", "theme", "data", "compare", "hash", "file", "live", "room",
+    *lesson.PARAMETERS,
 }  # fmt: skip
 
 FAULT = "An error occurred; the server's log has the reason."
@@ -82,6 +84,8 @@ class StudyPage:
         self._asking = 0
         self._refused = False  # whether what is said is that a question had no answer
         self._tasks: set[asyncio.Task[None]] = set()
+        self.room = Desk(self)
+        self.guess_first = self.room.guess_first
         self.views = views(self)
         self.lesson = lesson.read(
             visit.query, [v.title for v in self.views.every()], len(self.steps), study.presets
@@ -410,6 +414,8 @@ class StudyPage:
             parameters |= self.lesson.query()
             if self.present:
                 parameters["present"] = "1"
+            if self.room.code:
+                parameters["room"] = self.room.code
             pn.state.location.search = "?" + urlencode(parameters)
 
     def _pause(self) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import panel as pn
+from scant.dashboard.controls.guess_first import GuessFirst
 from scant.dashboard.study_page.views import PageViews
 from scant.errors import BadInput
 from scant.events import (
@@ -193,6 +194,7 @@ class Asker:
     """Stands for the page's frame: notes what is asked, answers when told."""
 
     mine = True
+    guess_first = GuessFirst
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, dict[str, Any]]] = []

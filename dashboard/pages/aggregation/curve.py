@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -52,12 +53,14 @@ class Scarcity(SliderCurve):
 
     title = "How many fine values are the coarse ones worth?"
     wait = 2
+    span = (0, 1.5, 0.05)
 
     def __init__(self, page: PageContext) -> None:
         self.button = pmui.Button(
             label="Compute the whole curve", variant="outlined", disabled=True, margin=0
         )
         self.button.on_click(lambda _: self._work(WHOLE, "scarcity", self._whole))
+        self._drawn_whole = False
         plot = ScarcityPlot(self.title)
         super().__init__(page, plot, "Number of fine observations", ASIDE, (self.button,))
         self.help += " The button draws the whole curve at once."
@@ -73,6 +76,7 @@ class Scarcity(SliderCurve):
     def clear(self, run: RunState) -> None:
         """Forget the run shown before."""
         super().clear(run)
+        self._drawn_whole = False
         self.button.disabled = True
 
     def _ask(self, stop: int) -> None:
@@ -84,16 +88,33 @@ class Scarcity(SliderCurve):
 
     def _trained(self, n: int, answer: dict[str, np.ndarray]) -> None:
         self._found.setdefault(n, []).append(np.stack([answer["smse"], answer["snlp"]]))
-        numbers = sorted(self._found)
-        each = [np.stack(self._found[k]) for k in numbers]
-        spread = [(f.mean(0), f.min(0), f.max(0)) for f in each]  # of 2 scores, of 2 models
-        scores = np.transpose(np.array(spread), (2, 3, 1, 0))
-        self._grown()
-        self.plot.show(np.array(numbers, float), scores[0], scores[1])
+        self._drawn_whole = False
+        self._show()
         if n == self.slider.value:
             self._stopped()
 
+    def _question(self, n: int) -> str:
+        return f"With {n} fine values: what is the model's SMSE (1: predicting the mean)?"
+
+    def _answer(self, found: Sequence[np.ndarray]) -> tuple[str, float, Sequence[float]]:
+        own = np.stack(found)[:, 0, 0]  # SMSE with all tasks
+        mean = float(own.mean())
+        return f"Its SMSE is {mean:.2f}.", mean, (own.min(), own.max()) if len(own) > 1 else ()
+
+    def _draw(self, found: Mapping[int, Sequence[np.ndarray]]) -> None:
+        numbers = sorted(found)
+        each = [np.stack(found[k]) for k in numbers]
+        spread = [(f.mean(0), f.min(0), f.max(0)) for f in each]  # of 2 scores, of 2 models
+        scores = np.transpose(np.array(spread), (2, 3, 1, 0))
+        self.plot.show(np.array(numbers, float), scores[0], scores[1])
+
+    def _show(self) -> None:
+        if not self._drawn_whole:
+            super()._show()
+
     def _whole(self, answer: dict[str, np.ndarray]) -> None:
-        self._found = {}
-        self._grown()
+        """Draw the whole curve, which answers what was asked of a point."""
+        self._found, self._guessed, self._drawn_whole = {}, None, True
+        self.reveal.ask("")
+        self.place.objects = [self._below]
         self.plot.show(answer["n"], answer["smse"], answer["snlp"])

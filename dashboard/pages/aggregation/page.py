@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scant.dashboard.controls.guess_first import GuessFirst
 from scant.dashboard.live.run_state import RunState
 from scant.dashboard.pages.aggregation.box import BoxAsked
 from scant.dashboard.pages.aggregation.curve import Scarcity
@@ -70,7 +69,7 @@ def _live() -> tuple[Any, ...]:
 
 
 def _result(page: PageContext) -> tuple[Any, ...]:
-    covered = GuessFirst(first=page.guessing)
+    covered = page.guess_first()
 
     def held_out() -> DataView:
         plot = ScatterPlot("value", outlier=None, title="Held-out values", against="held-out")

@@ -12,9 +12,11 @@ from scant.dashboard.live.run_state import RunState
 from scant.dashboard.plots.base import PlotView
 from scant.dashboard.plots.boxes import BoxesPlot
 from scant.dashboard.study_page.context import PageContext
+from scant.dashboard.study_page.hidden_until_revealed import KEPT_BACK
 from scant.dashboard.study_page.widgets import stacked
 
 CHOOSE = "Choose a picture."
+ASKED = "Where in this picture is the model most certain of {}? Touch the place."
 NO_PICTURES = "The patches of this pool have no pictures."
 
 
@@ -38,12 +40,17 @@ class Picture(PlotView):
         # Hidden within a column: a pane of Bokeh's would not be seen again.
         self.shown = pn.Column(self.plot.panel, sizing_mode="stretch_width", margin=0,
                                visible=False)  # fmt: skip
-        self.panel = stacked(self.which, self.shown)
+        self._puzzle: int | None = None  # the first row of the picture that is on show
+        self.reveal = page.guess_first()
+        self.reveal.watch(self._turned)
+        self.panel = stacked(self.which, self.reveal.panel, self.shown)
 
     @property
     def alt(self) -> str:
         if self._metadata and not self._metadata.get("pictures"):
             return NO_PICTURES
+        if self.reveal.hidden:
+            return KEPT_BACK
         return str(self.plot.alt) if self.shown.visible else CHOOSE
 
     def open(self, run: RunState) -> None:
@@ -70,6 +77,8 @@ class Picture(PlotView):
         self.which.param.update(options={}, value=None, disabled=True)
         self._quiet = False
         self._metadata = {}
+        self._puzzle = None
+        self.reveal.ask("")
         self.shown.visible = False
         self.plot.clear()
 
@@ -80,7 +89,7 @@ class Picture(PlotView):
 
     def on_answer(self) -> None:
         """Show the picture as the model sees it by now."""
-        if self.shown.visible:
+        if self._puzzle is not None:
             self._ask()
 
     def _ask(self) -> None:
@@ -99,6 +108,20 @@ class Picture(PlotView):
         message += f"; {int((p > 0.5).sum())} of its {len(p)} patches have p above one half."
         if (truth >= 0).any():
             message += f" In the table, {int((truth == 1).sum())} of them show it."
-        self.shown.visible = True
         rows = np.asarray(answer["rows"], int)
+        if self._puzzle != rows[0]:
+            self._puzzle = int(rows[0])
+            self.reveal.ask(ASKED.format(sought), picture=image)
+        left, top, wide, high = (float(v) for v in share[int(np.argmax(p))])
+        self.reveal.know(
+            f"In the marked patch, with p = {p.max():.2f}.",
+            (left + wide / 2, top + high / 2),
+            (left, top, left + wide, top + high),
+        )
         self.plot.show(image, share, p, rows, message)
+        self._turned()
+
+    def _turned(self) -> None:
+        """The patches may be seen now, or may not any longer."""
+        self.shown.visible = self._puzzle is not None and not self.reveal.hidden
+        self._page.read(at_once=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import numpy as np
-from scant.dashboard.controls.guess_first import GuessFirst
 from scant.dashboard.live.run_state import RunState
 from scant.dashboard.plots.base import PlotView
 from scant.dashboard.plots.images import PhotographsPlot
@@ -35,9 +34,9 @@ class Queue(PlotView):
         self.plot = PhotographsPlot(self.title, "queue", least=110, most=170, lines=1,
                                     rows_of=MOST, pick=self._picked)  # fmt: skip
         self.figures = self.plot.figures
-        self.reveal = GuessFirst(first=page.guessing)
+        self.reveal = page.guess_first()
         self.reveal.watch(self._turned)
-        self.panel = column(self.reveal, self.plot.panel, css=":host { gap: 10px; }")
+        self.panel = column(self.reveal.panel, self.plot.panel, css=":host { gap: 10px; }")
         self.picked: Callable[[int], None] = lambda row: None
         self._rows: list[int] = []
         self._puzzle: list[int] = []

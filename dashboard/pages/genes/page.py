@@ -22,6 +22,11 @@ from scant.dashboard.plots.table import figures
 from scant.dashboard.plots.uncertainty import VariancePlot
 from scant.dashboard.plots.variance_components import LevelsPlot
 from scant.dashboard.study_page.context import PageContext
+from scant.dashboard.study_page.hidden_until_revealed import (
+    HiddenUntilRevealed,
+    ask_coverage,
+    without_coverage,
+)
 from scant.dashboard.study_page.lazy_view import LazyView
 from scant.dashboard.study_page.prose import read_prose
 from scant.dashboard.study_page.select_rows import HEIGHT, TITLE, SelectRows
@@ -65,7 +70,7 @@ def views(page: PageContext) -> PageViews:
         equations=EQUATIONS,
         trace=ElboPlot(page.entry.objective, page.entry.score),
         live=_live(),
-        result=_result(),
+        result=_result(page),
         explore=explore,
         wide=frozenset(
             {PICTURE, "Figures", Compare.title, hidden.title, browse.title, TITLE, WORTH}
@@ -91,7 +96,8 @@ def _live() -> tuple[Any, ...]:
     )
 
 
-def _result() -> tuple[Any, ...]:
+def _result(page: PageContext) -> tuple[Any, ...]:
+    covered = page.guess_first()
     held_out = partial(
         _of_test,
         lambda: ScatterPlot("value", outlier=None, title="Held-out values", against="held-out"),
@@ -103,10 +109,15 @@ def _result() -> tuple[Any, ...]:
         "test_y", "test_std_f", "test_std_noise",
     )  # fmt: skip
     return (
-        figures(),
+        HiddenUntilRevealed(page, figures(), covered, less=without_coverage, ask=ask_coverage),
         LazyView(Compare.title, Compare, height=700),
         LazyView("Held-out values", held_out),
-        LazyView("Coverage of intervals", partial(_of_test, CoveragePlot, "coverage")),
+        LazyView(
+            "Coverage of intervals",
+            lambda: HiddenUntilRevealed(
+                page, _of_test(CoveragePlot, "coverage"), covered, above=True
+            ),
+        ),
         LazyView(
             "Probability integral transform", partial(_of_test, lambda: PitPlot(bins=10), "pit")
         ),

@@ -103,17 +103,23 @@ class Imbalance(SliderCurve):
         self._last = (ratio, f"Trained on {rare} rare rows and {others:,} others at 1:{ratio}")
         self._show()
 
-    def _show(self) -> None:
-        if not self._found:
-            return
+    def _question(self, ratio: int) -> str:
+        return f"With {ratio} others for each rare row: what F1 does the model reach?"
+
+    def _answer(self, found: Float[np.ndarray, "m 4"]) -> tuple[str, float, Sequence[float]]:
+        score = float(found[0, SCORES.index("F1")])
+        return f"Its F1 is {score:.2f}.", score, ()
+
+    def _draw(self, found: Mapping[int, Float[np.ndarray, "m 4"]]) -> None:
         name = str(self.score.value)
         column = SCORES.index(name)
-        self.plot.show({r: s[:, column] for r, s in self._found.items()}, self._methods, name)
-        self._grown()
+        self.plot.show({r: s[:, column] for r, s in found.items()}, self._methods, name)
         ratio, message = self._last
+        if ratio not in found:
+            self.table.object = ""
+            return
         rows = {
             method: [f"{v:.2f}" if np.isfinite(v) else "–" for v in values]
-            for method, values in zip(self._methods, self._found[ratio])
+            for method, values in zip(self._methods, found[ratio])
         }
         self.table.object = f"<p class='quiet'>{message}:</p>{comparison(rows, SCORES)}"
-        self._page.read(at_once=True)

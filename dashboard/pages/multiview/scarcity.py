@@ -101,7 +101,20 @@ class Scarcity(SliderCurve):
 
     def _trained(self, n: int, answer: dict[str, np.ndarray]) -> None:
         self._found.setdefault(n, []).append(np.asarray(answer["scores"], float))
-        self._grown()
-        self.plot.show(self._found, self._methods, self._score, self._counted)
+        self._show()
         if n == self.slider.value:
             self._stopped()
+
+    def _question(self, n: int) -> str:
+        return f"Trained on {self._named(n)}: what will its {self._score} of held-out rows be?"
+
+    def _answer(
+        self, found: Sequence[Float[np.ndarray, " m"]]
+    ) -> tuple[str, float, Sequence[float]]:
+        own = [float(scores[0]) for scores in found]
+        mean = float(np.mean(own))
+        band = (min(own), max(own)) if len(own) > 1 else ()
+        return f"Its {self._score} is {mean:.2f}.", mean, band
+
+    def _draw(self, found: Mapping[int, Sequence[Float[np.ndarray, " m"]]]) -> None:
+        self.plot.show(found, self._methods, self._score, self._counted)

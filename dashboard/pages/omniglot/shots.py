@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -60,6 +60,7 @@ class Shots(SliderCurve):
     """Recall against examples a class, a point at a time."""
 
     title = "How few examples does it take?"
+    span, start, unit, digits = (0, 100, 1), 50, "%", 0
 
     def __init__(self, page: PageContext) -> None:
         super().__init__(page, ShotsPlot(self.title), "Examples of each class", ASIDE)
@@ -74,11 +75,25 @@ class Shots(SliderCurve):
 
     def _ask(self, stop: int) -> None:
         if stop not in self._found:
-            many = "one example" if stop == 1 else f"{stop} examples"
-            doing = f"learning anew from {many} of each class"
+            doing = f"learning anew from {_many(stop)} of each class"
             self._work(doing, "shots", partial(self._trained, stop), k=stop)
 
     def _trained(self, k: int, answer: dict[str, np.ndarray]) -> None:
         self._found[k] = np.stack([answer["accuracy"], answer["nearest"]])
-        self._grown()
-        self.plot.show(self._found, self._of)
+        self._show()
+
+    def _question(self, stop: int) -> str:
+        return f"With {_many(stop)} of each class: what share of {self._of} does it recognize?"
+
+    def _answer(self, found: Float[np.ndarray, "2 d"]) -> tuple[str, float, Sequence[float]]:
+        own = 100 * found[0]
+        share = float(np.nanmean(own))
+        said = f"It recognizes {share:.0f}% on average over the outputs"
+        return f"{said}.", share, (np.nanmin(own), np.nanmax(own))
+
+    def _draw(self, found: Mapping[int, Float[np.ndarray, "2 d"]]) -> None:
+        self.plot.show(found, self._of)
+
+
+def _many(examples: int) -> str:
+    return "one example" if examples == 1 else f"{examples} examples"

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import panel as pn
 import panel_material_ui as pmui
-from scant.dashboard.controls.guess_first import GuessFirst
 from scant.dashboard.frame.template import text
 from scant.dashboard.live.run_state import RunState
 from scant.dashboard.plots.base import BESIDE, target_name
@@ -52,7 +51,7 @@ class BandsOff(QuestionView):
         )
         self.panel = pn.Column(
             controls_row(self.bands, self.galaxy, gap=24),
-            self.reveal,
+            self.reveal.panel,
             self.reading,
             plots,
             stylesheets=[":host { gap: 10px; max-height: none !important; }"],
@@ -102,7 +101,7 @@ class BandsOff(QuestionView):
             size="small",
             margin=(6, 0),
         )
-        self.reveal = GuessFirst(first=self._page.guessing, digits=1, idle=IDLE)
+        self.reveal = self._page.guess_first(digits=1, idle=IDLE)
         self.reading = text("")
         self.bands.param.watch(self._toggled, "value")
         self.galaxy.param.watch(lambda e: self._typed(e.new), "value")

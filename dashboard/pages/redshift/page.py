@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from scant.dashboard.controls.guess_first import GuessFirst
 from scant.dashboard.live.run_state import RunState
 from scant.dashboard.pages.redshift import selection
 from scant.dashboard.pages.redshift.bands import BandsOff
@@ -95,7 +94,7 @@ def _live() -> tuple[Any, ...]:
 
 
 def _result(page: PageContext) -> tuple[Any, ...]:
-    covered = GuessFirst(first=page.guessing)
+    covered = page.guess_first()
     return (
         HiddenUntilRevealed(page, figures(), covered, less=without_coverage, ask=ask_coverage),
         LazyView("Probability integral transform", lambda: shown(PitPlot(), "pit")),

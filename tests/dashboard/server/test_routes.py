@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 from scant.dashboard.auth.accounts import hash_password, write_users
+from scant.dashboard.room.handlers import CODE
 from scant.dashboard.server import routes
 from scant.dashboard.server.headers import Policy
 from scant.errors import BadInput
@@ -22,6 +23,7 @@ ROUTES = sorted(
     ["/", "/ws"]
     + [at for study in STUDIES for at in (f"/{study}", f"/{study}/ws", f"/({study})/")]
     + [f"{at}/(.*)" for at in [*FILES, "/assets"]]
+    + [f"/room/{CODE}{end}" for end in ("", "/news", "/votes", r"/pictures/(\d{1,6})")]
     + ["/events", "/events/", "/follow", "/gallery", "/healthz", "/readyz", "/favicon.ico"]
     + [r"/templates/([a-z]+)\.csv"]
 )

@@ -15,6 +15,8 @@ from scant.dashboard.cli.main import app as scant
 from scant.dashboard.controls.upload import LIMIT_BYTES
 from scant.dashboard.followers import followers
 from scant.dashboard.limits import gate, messages, sessions, uploads
+from scant.dashboard.room import handlers, room
+from scant.dashboard.room.handlers import CODE
 from scant.dashboard.server import headers, routes
 from scant.dashboard.static_page import apart
 from scant.runs import backlog, leases, limited, limits, store_writer
@@ -55,6 +57,7 @@ def test_the_routes_are_those_of_the_server() -> None:
     listed = set()
     for route in [*ROUTES, *routes.LOGIN]:
         route = re.sub(rf"^/\(?({names})\)?(?=/|$)", "/<study>", route)
+        route = route.replace(CODE, "<code>").replace(r"(\d{1,6})", "<number>")
         listed.add(route.replace(r"([a-z]+)\.csv", "<study>.csv").replace("(.*)", "<file>"))
     table = rows(section("Routes"))
     assert {route for row in table for route in code(row[0])} == listed
@@ -146,6 +149,19 @@ NUMBERS = [
     f"{messages.DEPTH}; {messages.BUFFERS}; {messages.EVENTS}",
     f"{messages.BURST} at once, then {messages.PACE:.0f} per second",
     f"body of an HTTP request | {app.FORM_LIMIT // 1024} KiB",
+    f"{room.LENGTH} letters and digits of {len(room.LETTERS)}",
+    f"{len(room.LETTERS) ** room.LENGTH / 1e6:.1f} million",
+    f"wait after {room.MISS_PACE[0]} of them, then {1 / room.MISS_PACE[1]:.0f} s for each",
+    f"{room.GRACE:.0f} s after the presenter's page has gone",
+    f"after {room.IDLE / 3600:.0f} h in which nobody did anything",
+    f"JSON of {handlers.BODY_LIMIT} bytes",
+    f"rooms | {room.PER_PRESENTER} per presenter, {room.ROOMS} in all",
+    f"phones of a room | {room.PHONES_PER_ADDRESS} per address, {room.PHONES} in all",
+    f"{room.STREAMS * room.PHONES_PER_ADDRESS} per address, {room.STREAMS * room.PHONES} in all",
+    f"{room.PHONE_PACE[0]} at once, then {room.PHONE_PACE[1]:.0f} per second; "
+    f"{room.ADDRESS_PACE[0]} at once, then {room.ADDRESS_PACE[1]:.0f} per second",
+    f"questions that a room remembers | {room.BALLOTS}",
+    f"vote up to {room.PHONES_PER_ADDRESS} times",
     f"{LIMIT_BYTES // MB} MB; ZIP archive {IMAGE_LIMIT_BYTES // MB} MB",
     f"{uploads.PER_VISITOR // MB} MB per visitor, {uploads.PER_ADDRESS // MB} MB per address, "
     f"{uploads.OVERALL // MB} MB in all",

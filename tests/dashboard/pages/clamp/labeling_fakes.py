@@ -89,7 +89,7 @@ class Service:
 class Frame(Asker):
     """Stands for the page's frame; work in the background is done at once."""
 
-    present, guessing = False, False
+    present = False
     entry = ENTRY
 
     def __init__(self, store: Store) -> None:

@@ -252,7 +252,7 @@ def test_other_models_are_offered() -> None:
 
 
 def test_nothing_held_out_is_said() -> None:
-    plots: list[Any] = [view for view in genes._result() if hasattr(view, "view")]
+    plots: list[Any] = [view for view in genes._result(Asker()) if hasattr(view, "view")]
     empty = {"test_y": np.empty(0), "coverage": np.empty((2, 0))}
     for late in plots[1:]:
         late.update(Report((), empty), metadata())
