@@ -28,7 +28,6 @@ from scant.dashboard.live.run_state import fresh
 from scant.dashboard.server.site import Site
 from scant.dashboard.static_page.frames import STYLES, Frame, Frames
 from scant.dashboard.static_page.make import Shown
-from scant.dashboard.static_page.markup import Markup
 from scant.dashboard.static_page.page import static_page
 from scant.dashboard.study_page.page import StudyPage
 from scant.dashboard.upstream import install_all
@@ -65,7 +64,7 @@ class Drawn:
     def __init__(
         self, store: Store, hours: float, study: str, query: Mapping[str, str], returning: bool
     ) -> None:
-        self._store, self._doc, self._markup = store, Document(), Markup()
+        self._store, self._doc = store, Document()
         self.due = 0.0  # when it is to be looked at again
         with set_curdoc(self._doc):
             views = import_module(f"scant.dashboard.pages.{study}.page").views
@@ -75,8 +74,8 @@ class Drawn:
             self._page.watcher.up = True
             self._settle()
             title, panel = f"{entry(study).title} · Scant", self._page.panel
-            text = static_page(title, study, panel, self._markup)
-            self._frames = Frames(self._page, self._markup)
+            self._frames = Frames(self._page)
+            text = static_page(title, study, panel, self._frames.markup)
             frame = self._frames.look()
         # What a follower who comes later is to see stands in the places of these two.
         for key, token in ((STYLES, "{{styles}}"), (frame.root, "{{main}}")):

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from scant.dashboard.static_page.published import NICE
+from scant.dashboard.static_page.apart import NICE
 
 LONGEST = 2**26  # bytes of a drawing
 

@@ -77,7 +77,8 @@ def first_static(server: Server, site: Site, policy: Policy) -> None:
         return
     for rule in application(server).wildcard_router.rules:
         target: Any = rule.target
-        study = rule.matcher.regex.pattern.strip("/$")
+        matcher: Any = rule.matcher
+        study = matcher.regex.pattern.strip("/$")
         if study in STUDIES and isinstance(target, type) and issubclass(target, DocHandler):
             shared: dict[str, Any] = {
                 "published": site.published, "site": site, "static_policy": policy, "study": study,
