@@ -7,14 +7,19 @@ the parts that have it (CSS nesting), so that a page looks and measures as the l
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cache
 from html import escape
+from pathlib import Path
 from typing import Any
 
 import panel as pn
 import panel_material_ui as pmui
+import param
 from panel.layout.base import ListLike
-from scant.dashboard.static_figures.figure import drawn
+from scant.dashboard.plots.theme import models
+from scant.dashboard.static_figures.figure import all_drawn, drawn
+from scant.dashboard.study_page.widgets import FOLD
 
 HOST = re.compile(r":host(?:\(([^)]*)\))?")
 LIVE = " data-live"  # what is marked so becomes live when it is touched
@@ -36,9 +41,24 @@ class Markup:
             if isinstance(part, kind):
                 return make(self, part)
         if isinstance(part, ListLike):
-            return self._box(part, "".join(map(self.of, part)), "parts")
+            return self._box(part, "".join(self._in_order(part)), "parts")
         height = getattr(part, "height", None)
         return f"<div style='height:{height}px'></div>" if height else ""
+
+    def _in_order(self, parts: Any) -> Iterator[str]:
+        """Parts below each other; what a button unfolds opens without a script."""
+        after = iter([*parts][1:])
+        for part in parts:
+            folded = next(after, None)
+            if FOLD in getattr(part, "css_classes", ()) and folded:
+                name = _named(part).removesuffix(" +")
+                with param.parameterized.discard_events(folded):
+                    folded.visible = True
+                    inner = self.of(folded)
+                    folded.visible = False
+                yield f"<details class='fold'><summary>{name}</summary>{inner}</details>"
+            else:
+                yield self.of(part)
 
     def styles(self) -> str:
         """The sheets of all parts so far."""
@@ -62,6 +82,9 @@ class Markup:
     def _text(self, part: Any) -> str:
         return self._box(part, f"<div>{part.object or ''}</div>", "text")
 
+    def _formulas(self, part: Any) -> str:
+        return self._box(part, f"<div data-katex='{_katex()}'>{part.object or ''}</div>", "text")
+
     def _markdown(self, part: Any) -> str:
         from markdown import markdown
 
@@ -71,31 +94,92 @@ class Markup:
         label = (part.object.html_attributes or {}).get("aria-label", "")
         return self._box(part, drawn(part.object, label), "parts")
 
+    def _linked(self, part: Any) -> str:
+        """A figure that HoloViews makes."""
+        plots = [m for m in part.get_root().references() if isinstance(m, models.Plot)]
+        return self._box(part, all_drawn(plots), "parts")
+
     def _button(self, part: Any) -> str:
         state = " disabled" if part.disabled else ""
-        label = escape(part.label or part.name or "")
-        kind = f"{part.variant} {getattr(part, 'size', '')}"
-        return f"<button type='button' class='{kind}'{state}{LIVE}>{label}</button>"
+        file = " file" if isinstance(part, pmui.FileDownload | pmui.FileInput) else ""
+        kind = " ".join([part.variant, part.size or "", *part.css_classes]) + file
+        style = _room(part)
+        return f"<button type='button' class='{kind}'{style}{state}{LIVE}>{_named(part)}</button>"
 
     def _checkbox(self, part: Any) -> str:
-        checked = " checked" if part.value else ""
-        label = escape(part.label or part.name or "")
-        return f"<label class='check'{LIVE}><input type='checkbox'{checked}>{label}</label>"
+        return _check(_named(part), part.value, part.disabled)
+
+    def _checks(self, part: Any) -> str:
+        names = list(part.options)  # of a dict, its keys
+        values = list(part.options.values()) if isinstance(part.options, dict) else names
+        boxes = "".join(
+            _check(escape(str(name)), value in part.value, part.disabled)
+            for name, value in zip(names, values, strict=True)
+        )
+        legend = f"<legend>{_named(part)}</legend>"
+        return f"<fieldset class='checks'{_room(part)}>{legend}{boxes}</fieldset>"
+
+    def _slider(self, part: Any) -> str:
+        if isinstance(part, pmui.DiscreteSlider):
+            stops = part.options
+            values = list(stops.values()) if isinstance(stops, dict) else list(stops)
+            at = values.index(part.value) if part.value in values else 0
+            shown = str(list(stops)[at])
+            low, high, step = 0, max(1, len(values) - 1), 1
+        else:
+            at, low, high, step = part.value, part.start, part.end, part.step
+            shown = f"{at:g}"
+        state = " disabled" if part.disabled else ""
+        return (
+            f"<label class='slider'{_room(part)}{LIVE}><span>{_named(part)}: "
+            f"<b>{escape(shown)}</b></span><input type='range' min='{low}' max='{high}' "
+            f"step='{step}' value='{at}'{state}></label>"
+        )
 
     def _field(self, part: Any) -> str:
-        label, value = escape(part.label or part.name or ""), part.value
-        named = {v: k for k, v in getattr(part, "options", {}).items()} if isinstance(
-            getattr(part, "options", None), dict) else {}  # fmt: skip
-        try:
-            shown = named.get(value, value)
-        except TypeError:  # several values
-            shown = ", ".join(map(str, value))
-        text = escape("" if shown is None else str(shown), quote=True)
-        margin = part.margin if isinstance(part.margin, tuple) else (part.margin,)
-        style = f" style='margin:{' '.join(f'{m or 0}px' for m in margin)}'"
+        value, choice = part.value, hasattr(part, "options")
+        if isinstance(getattr(part, "options", None), dict):
+            names = {v: k for k, v in part.options.items()} if not isinstance(value, list) else {}
+            value = names.get(value, value)
+        value = ", ".join(map(str, value)) if isinstance(value, list) else value
+        text = escape("" if value is None else str(value), quote=True)
+        kind = f"field {getattr(part, 'size', '') or ''} {'choice' if choice else ''}".strip()
+        kind += "" if text else " empty"
+        state = " disabled" if part.disabled else ""
+        state += " readonly role='combobox' aria-expanded='false'" if choice else ""
         return (
-            f"<label class='field'{style}{LIVE}><span>{label}</span><input value='{text}'></label>"
+            f"<label class='{kind}'{_room(part)}{LIVE}><span>{_named(part)}</span>"
+            f"<input value='{text}'{state}></label>"
         )
+
+
+@cache
+def _katex() -> str:
+    """Where a page finds what sets formulas: among Panel's files, as the live page does."""
+    dist = Path(pn.__file__).parent / "dist"
+    folder = min(dist.glob("bundled/katex/*/dist"))
+    return f"./static/extensions/panel/{folder.relative_to(dist).as_posix()}"
+
+
+def _named(part: Any) -> str:
+    return escape(part.label or part.name or "")
+
+
+def _check(label: str, checked: bool, disabled: bool) -> str:
+    state = (" checked" if checked else "") + (" disabled" if disabled else "")
+    return f"<label class='check'{LIVE}><input type='checkbox'{state}>{label}</label>"
+
+
+def _room(part: Any) -> str:
+    """The style of a control: its margins, and how wide it is."""
+    margin = part.margin if isinstance(part.margin, tuple) else (part.margin,)
+    style = (
+        f"margin:{' '.join(f'{m or 0}px' for m in margin)}" if any(m or 0 for m in margin) else ""
+    )
+    wide = None if part.sizing_mode == "stretch_width" else part.width
+    for name, value in (("width", wide), ("max-width", part.max_width)):
+        style += f";{name}:{value}px" if value else ""
+    return f" style='{style.strip(';')}'" if style else ""
 
 
 def _nested(host: re.Match[str]) -> str:
@@ -104,12 +188,16 @@ def _nested(host: re.Match[str]) -> str:
 
 _KINDS: list[tuple[Any, Callable[[Markup, Any], str]]] = [
     (pn.pane.Markdown, Markup._markdown),
-    (pn.pane.LaTeX, Markup._text),
+    (pn.pane.LaTeX, Markup._formulas),
     (pn.pane.HTML, Markup._text),
     (pn.pane.Bokeh, Markup._figure),
+    (pn.pane.HoloViews, Markup._linked),
     (pn.FlexBox, Markup._flex),
     (pmui.FileDownload, Markup._button),
     (pmui.Button, Markup._button),
+    (pmui.FileInput, Markup._button),
     (pmui.Checkbox, Markup._checkbox),
-    (pn.widgets.Widget, Markup._field),
+    (pmui.CheckBoxGroup, Markup._checks),
+    ((pmui.DiscreteSlider, pmui.IntSlider, pmui.FloatSlider), Markup._slider),
+    (pn.widgets.WidgetBase, Markup._field),
 ]
