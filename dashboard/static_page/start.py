@@ -39,7 +39,7 @@ class Start(AuthRequestHandler):
             shown = self.site.hub.history(f"demo-{study}").record
             run = await self.site.service.submit(
                 study, shown.settings, shown.data, f"user:{user}" if user else visitor,
-                address=self.request.remote_ip or "",
+                address=self.request.remote_ip or "", presenter="",
             )  # fmt: skip
         except (BadInput, NotAllowed, NotFound, Unavailable) as error:
             self.write({"refused": str(error)})

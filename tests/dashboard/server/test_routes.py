@@ -26,7 +26,8 @@ ROUTES = sorted(
         for at in (f"/{study}", f"/{study}/ws", f"/({study})/", f"/({study})/start")
     ]
     + [f"{at}/(.*)" for at in [*FILES, "/assets"]]
-    + ["/events", "/events/", "/healthz", "/readyz", "/favicon.ico", r"/templates/([a-z]+)\.csv"]
+    + ["/events", "/events/", "/gallery", "/healthz", "/readyz", "/favicon.ico"]
+    + [r"/templates/([a-z]+)\.csv"]
 )
 PANEL = "/static/extensions/panel"
 # What Bokeh and Panel would answer, and what must lead nowhere.
