@@ -147,7 +147,8 @@ def serve(options: ServerOptions) -> None:
         key=key,
     )
     limits = PageLimits(sessions=LiveSessions(per_address=options.sessions_per_address))
-    site = Site(service, folder, key, limits=limits, published=made_by(service, folder))
+    published = made_by(service, folder) if os.environ.get("SCANT_STATIC_PAGES") != "0" else None
+    site = Site(service, folder, key, limits=limits, published=published)
     if options.auth is not None:
         show_log()
     run(site, build(site, options), options.open_browser, prefix.checked(options.prefix))
