@@ -30,7 +30,7 @@ from scant.dashboard.frame.template import assets, style, text
 from scant.dashboard.live.run_state import RunState
 from scant.dashboard.static_page.apart import REFUSED
 from scant.dashboard.static_page.frames import STYLES, Frame, Frames, topmost
-from scant.dashboard.static_page.make import opened, prepare
+from scant.dashboard.static_page.make import Shown, opened, prepare
 from scant.dashboard.static_page.page import SHELL, colors
 from scant.dashboard.study_page.lesson import SECTIONS
 from scant.dashboard.study_page.page import StudyPage
@@ -61,7 +61,7 @@ async def replay_file(run: str, store: Store) -> str:
     if not record.state.final:
         raise BadInput(f"Run {run} is {record.state.value}; export it once it has ended.")
     hide = ",".join(set(SECTIONS) - SHOWN)
-    with opened(record.study, store, {"run": run, "hide": hide}) as page:
+    with opened(record.study, Shown(store), {"run": run, "hide": hide}) as page:
         page.everything.panel.visible = False
         page.panel.append(column(section("Data and settings", text(_about(page))), name="body"))
         frames = Frames(page, live=False)
@@ -120,7 +120,7 @@ def _html(title: str, end: Frame, film: Sequence[tuple[int, Frame]]) -> str:
         f"<script>{script}</script>"
     )
     return (
-        "<!DOCTYPE html><html lang='en'><head><meta charset='utf-8'>"
+        "<!DOCTYPE html><html lang='en' class='first'><head><meta charset='utf-8'>"
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         f"<title>{escape(title)}</title><meta name='color-scheme' content='light dark'>"
         "<meta name='viewport' content='width=device-width, initial-scale=1'>"

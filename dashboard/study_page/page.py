@@ -213,6 +213,12 @@ class StudyPage:
         self._tasks.add(task)  # the loop itself keeps only a weak reference
         task.add_done_callback(self._tasks.discard)
 
+    async def settled(self) -> None:
+        """Wait until everything that was asked for is there, and what is asked for then."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+            await asyncio.sleep(0)  # the turns that they have asked for
+
     def turn(self, *acts: Callable[[], None]) -> None:
         """Call these on the session's document, as soon as it is free."""
 

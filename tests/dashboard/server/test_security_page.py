@@ -76,6 +76,7 @@ def test_the_headers_are_those_of_every_answer(monkeypatch: pytest.MonkeyPatch) 
         **{f"`{name}`": [value] for name, value in headers.ALWAYS.items()},
         **{f"`{name}` (https only)": [value] for name, value in headers.ENCRYPTED.items()},
         "`Content-Security-Policy` of pages": [page],
+        "`Content-Security-Policy` of static pages": [policy.static()],
         "`Content-Security-Policy` of all else": [policy.plain()],
     }
 
