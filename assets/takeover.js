@@ -218,7 +218,7 @@
   }
   const leave = (found) => {
     listening.abort()
-    for (const one of others) one.inert = false
+    for (const one of others) one.style.visibility = ''
     const {todo, file} = state
     over.remove()
     try { sessionStorage.removeItem(KEY) } catch { /* no storage */ }
@@ -233,7 +233,7 @@
   }
   addEventListener('DOMContentLoaded', () => {
     others = [...document.body.children].filter((one) => one !== over)
-    for (const one of others) one.inert = true
+    for (const one of others) one.style.visibility = 'hidden' // until it is whole
     wait()
   })
 })()

@@ -1,0 +1,99 @@
+"""A visitor who enters through the static page: it is readable, and the live page loses nothing."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from scant.dashboard.static_page.published import FOLDER
+
+from tests.browser.conftest import Served, serving
+from tests.browser.visiting import PATIENCE, button, status
+
+# What Chromium counts as jumps of the layout.
+SHIFTS = """new PerformanceObserver((list) => {
+  for (const one of list.getEntries())
+    if (!one.hadRecentInput) window.jumped = (window.jumped ?? 0) + one.value
+}).observe({type: 'layout-shift', buffered: true})"""
+
+
+@pytest.fixture(scope="module")
+def still(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A server whose static page of redshift is made."""
+    with serving(tmp_path_factory.mktemp("still"), SCANT_STATIC_PAGES="1") as server:
+        wait_for_pages(server.data / FOLDER)
+        yield server
+
+
+def wait_for_pages(folder: Path) -> None:
+    until = time.monotonic() + PATIENCE / 1000
+    while not [*folder.glob("redshift-*.html")]:
+        assert time.monotonic() < until, "no static page was made"
+        time.sleep(0.2)
+
+
+def taken_over(page: Page) -> None:
+    """Wait until the live page has taken over."""
+    page.wait_for_url(re.compile("redshift"), timeout=PATIENCE)
+    page.wait_for_function(
+        "typeof Bokeh !== 'undefined' && Bokeh.documents.length"
+        " && !document.getElementById('still')",
+        timeout=PATIENCE,
+    )
+
+
+def test_without_scripts_the_recorded_run_can_be_read(browser: Browser, still: Served) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    page.goto(f"{still.url}/redshift")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Redshift")
+    expect(status(page)).to_contain_text("recorded run")
+    expect(
+        page.get_by_role("img", name=re.compile("log marginal likelihood")).first
+    ).to_be_visible()
+    page.get_by_text("Equations", exact=True).click()
+    expect(page.locator("details[open]")).to_be_visible()
+    assert not [url for url in requests if "/static/" in url]
+    context.close()
+
+
+def test_slider_and_keys_are_on_the_live_page_and_nothing_jumps(page: Page, still: Served) -> None:
+    page.add_init_script(SHIFTS)
+    page.goto(f"{still.url}/redshift")
+    field = page.get_by_label("Training size").first
+    field.click()
+    field.press("End")
+    page.keyboard.type("7")
+    page.keyboard.type("53", delay=300)  # while the live page is on its way
+    taken_over(page)
+    expect(page.get_by_label("Training size")).to_have_value("2000753")
+    expect(page.get_by_label("Training size")).to_be_focused()
+    assert "live" not in page.url
+    assert page.evaluate("window.jumped ?? 0") < 0.05
+
+    page.goto(f"{still.url}/redshift")
+    page.get_by_label(re.compile("^Scarcity")).focus()
+    page.keyboard.press("ArrowLeft")
+    taken_over(page)
+    expect(page.get_by_label("Training size")).to_have_value("1000", timeout=PATIENCE)
+
+
+def test_train_answers_at_once_and_opens_its_run(page: Page, still: Served) -> None:
+    page.goto(f"{still.url}/redshift")
+    told: list[Any] = []
+    page.on("response", lambda answer: told.append(answer) if "start" in answer.url else None)
+    button(page, "Train").click()
+    expect(status(page)).to_have_text("starting…")
+    page.wait_for_url(re.compile(r"redshift\?run="), timeout=PATIENCE)
+    taken_over(page)
+    expect(status(page)).not_to_contain_text("recorded")
+    assert [answer.status for answer in told] == [200]
+    page.reload()
+    expect(status(page)).to_contain_text(re.compile("running|converged|finished"), timeout=PATIENCE)
