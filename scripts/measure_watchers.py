@@ -22,7 +22,7 @@ from pathlib import Path
 
 from measuring import browser, followers, gets, visits
 from measuring.server import Server, serving, starts
-from measuring.table import Row, markdown
+from measuring.table import Row, show
 from scant.studies import STUDIES
 from tornado.httpclient import AsyncHTTPClient
 
@@ -48,19 +48,18 @@ def main() -> None:
     if unknown := set(given.parts) - set(PARTS):
         options.error(f"there is no part {unknown.pop()!r}; there are {', '.join(PARTS)}")
     AsyncHTTPClient.configure(None, max_clients=1000, max_body_size=2**28)
-    rows: list[Row] = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with serving(given.python, given.port, folder) as server:
             server.settle()
-            print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n", flush=True)
+            print(f"Load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores.\n")
+            show([Row("measured", "target", "result"), Row("---", "---", "---")])
             for part in PARTS:
                 if part in given.parts and part != "start":
-                    rows += _measured(part, server, given)
+                    show(_measured(part, server, given))
         if "start" in given.parts:
             seconds = starts(given.python, given.port, folder, given.times)
-            rows.append(Row("server start to /healthz", "< 3 s", f"{seconds.min():.1f} s at best"))
-    print(markdown(rows))
+            show([Row("server start to /healthz", "< 3 s", f"{seconds.min():.1f} s at best")])
 
 
 def _measured(part: str, server: Server, given: argparse.Namespace) -> list[Row]:

@@ -64,10 +64,8 @@ class Server:
         """Wait until it does nothing of itself any more: until its static pages are made."""
         until, quiet = time.monotonic() + MADE, 0
         while time.monotonic() < until and quiet < 3:
-            before = sum(self.cpu().values())
             time.sleep(1)
-            more = sum(self.cpu().values()) - before
-            quiet = quiet + 1 if more < 0.05 and not self._making() else 0
+            quiet = 0 if self._making() else quiet + 1
 
     def _making(self) -> bool:
         lines = []

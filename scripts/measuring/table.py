@@ -25,7 +25,7 @@ def spread(values: Sequence[float], unit: str = "ms", scale: float = 1000) -> st
     return f"p50 {p50:.0f} {unit}, p95 {p95:.0f} {unit}"
 
 
-def markdown(rows: Sequence[Row]) -> str:
-    """The rows as a table."""
-    head = ["| measured | target | result |", "|---|---|---|"]
-    return "\n".join([*head, *(f"| {r.what} | {r.target} | {r.measured} |" for r in rows)])
+def show(rows: Sequence[Row]) -> None:
+    """Print rows of the table."""
+    for row in rows:
+        print(f"| {row.what} | {row.target} | {row.measured} |", flush=True)
