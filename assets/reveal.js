@@ -140,14 +140,14 @@ export function render({model, el}) {
   model.on(['first', 'idle', 'revealed', 'answer', 'truth', 'room', 'phones', 'votes', 'guesses'], draw)
   model.on('turn', () => setTimeout(() => { own = []; lay() }, 0))  // once all of it has come
   lay()
-  // A room is asked what its presenter has in view.
+  // A room is asked what its presenter has in view, below the run bar.
   const look = new IntersectionObserver((seen) => {
-    const now = Boolean(model.room) && seen.at(-1).isIntersecting
+    const now = Boolean(model.room) && seen.at(-1).intersectionRatio >= 0.6
     if (now !== model.seen) model.seen = now
-  })
+  }, {threshold: 0.6, rootMargin: '-140px 0px 0px 0px'})
   const watch = () => {
     look.disconnect()
-    if (model.room) look.observe(form)
+    if (model.room) look.observe(question)
     else if (model.seen) model.seen = false
   }
   model.on('room', watch)

@@ -89,7 +89,7 @@ def test_guesses_come_to_the_screen_once_they_are_revealed(site: Site) -> None:
     assert asked.guesses == [5, 7, 9]
     assert room.ballots[0].revealed
     assert room.ballots[0].answer == "It is 7."
-    plot, words = asked.below.objects
+    _, words = asked.below.objects
     assert "1 of 3 guesses lies in the model's band" in words.object
     asked.ask("Another?")
     assert asked.below.objects == []
