@@ -127,7 +127,7 @@ export function render({model, el}) {
       const n = guesses.filter((guess) => guess === k).length
       row.children[k].textContent = n ? `${words} · ${n}` : words
     })
-    count.textContent = !open ? '' : model.room
+    count.textContent = !open || !model.question ? '' : model.room
       ? `${model.votes} of ${model.phones} ${model.phones === 1 ? 'phone has' : 'phones have'} answered.`
       : own.length ? `${many(own.length)} so far, counted in this window only.` : ''
     const summary = {choice: chosen, number: slid, point: pointed}[kind()]
