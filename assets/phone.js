@@ -47,7 +47,7 @@
     },
     choice: (one) => {
       const set = make('fieldset')
-      set.append(make('legend', {textContent: one.text}))
+      set.setAttribute('aria-labelledby', 'asked')
       one.choices.forEach((words, k) => {
         const label = make('label', {className: 'choice'})
         const box = make('input', {type: 'radio', name: 'choice', checked: one.mine === k})

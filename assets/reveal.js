@@ -127,7 +127,7 @@ export function render({model, el}) {
       const n = guesses.filter((guess) => guess === k).length
       row.children[k].textContent = n ? `${words} · ${n}` : words
     })
-    count.textContent = !open ? '' : model.room
+    count.textContent = !open || !model.question ? '' : model.room
       ? `${model.votes} of ${model.phones} ${model.phones === 1 ? 'phone has' : 'phones have'} answered.`
       : own.length ? `${many(own.length)} so far, counted in this window only.` : ''
     const summary = {choice: chosen, number: slid, point: pointed}[kind()]
@@ -140,14 +140,14 @@ export function render({model, el}) {
   model.on(['first', 'idle', 'revealed', 'answer', 'truth', 'room', 'phones', 'votes', 'guesses'], draw)
   model.on('turn', () => setTimeout(() => { own = []; lay() }, 0))  // once all of it has come
   lay()
-  // A room is asked what its presenter has in view.
+  // A room is asked what its presenter has in view, below the run bar.
   const look = new IntersectionObserver((seen) => {
-    const now = Boolean(model.room) && seen.at(-1).isIntersecting
+    const now = Boolean(model.room) && seen.at(-1).intersectionRatio >= 0.6
     if (now !== model.seen) model.seen = now
-  })
+  }, {threshold: 0.6, rootMargin: '-140px 0px 0px 0px'})
   const watch = () => {
     look.disconnect()
-    if (model.room) look.observe(form)
+    if (model.room) look.observe(question)
     else if (model.seen) model.seen = false
   }
   model.on('room', watch)

@@ -19,6 +19,7 @@ from scant.dashboard.auth.redirects import sent_by_own_page
 from scant.dashboard.frame.template import assets
 from scant.dashboard.limits.client import Busy
 from scant.dashboard.room.room import IDLE, Room, Rooms
+from scant.dashboard.server import prefix
 from scant.dashboard.server.answers import Answer, plain_page
 from scant.dashboard.server.headers import Policy
 from scant.errors import BadInput, NotAllowed, NotFound
@@ -83,7 +84,7 @@ class Phone(RoomAnswer):
             room = self.rooms.entered(code, self.address)
         except (NotFound, Busy) as error:
             self.set_status(error.status if isinstance(error, Busy) else 404)
-            self.finish(plain_page("There is no such room", str(error)))
+            self.finish(plain_page("There is no such room", str(error), prefix.of(self.request)))
             return
         try:
             self.token(room.code)
@@ -213,7 +214,7 @@ def room_rules(rooms: Rooms, policy: Policy) -> list[tuple[str, type[Answer], di
 
 def _unlogged(record: logging.LogRecord) -> bool:
     """Whether an answer may be logged: not with the address of a phone."""
-    return " /room/" not in record.getMessage()
+    return "/room/" not in record.getMessage()
 
 
 def _cookie(code: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import panel as pn
 import panel_material_ui as pmui
+import param
 from scant.dashboard.frame.template import text
 from scant.dashboard.live.run_state import RunState
 from scant.dashboard.plots.base import NOTHING, PlotView
@@ -127,6 +128,8 @@ class SliderCurve(OnDemandView):
 
     def _offer(self, stops: list[int] | dict[str, int], value: int) -> None:
         """Let the slider stop at these places; it stands at `value`, which is not asked for yet."""
+        with param.edit_constant(self.slider):
+            self.slider.value_throttled = None  # so that the first stop, too, is news
         self.slider.param.update(options=stops, value=value, disabled=False)
 
     def _stopped(self) -> None:

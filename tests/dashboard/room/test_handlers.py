@@ -7,10 +7,12 @@ import json
 import logging
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from scant.dashboard.auth.accounts import hash_password, write_users
 from scant.dashboard.room import handlers
 from scant.dashboard.room import room as limits
 from scant.dashboard.room.question import Question
@@ -123,6 +125,15 @@ def test_a_revealed_question_and_a_room_that_is_over_take_no_vote(
         assert reply.status == 404, end
         assert b"No lesson has this code" in reply.body
         assert reply.headers["Set-Cookie"] is None
+
+
+def test_phones_need_no_login(tmp_path: Path) -> None:
+    write_users(tmp_path / "users.json", {"ada": hash_password("lovelace")})
+    with standing(tmp_path, auth=tmp_path / "users.json") as guarded:
+        room = guarded.site.rooms.open("user:ada")
+        room.ask(QUESTION, False, [QUESTION])
+        assert vote(guarded, room, phone(guarded, room)).status == 200
+        assert ask(f"{guarded.url}/redshift").status == 302
 
 
 def streamed(served: Standing, path: str, cookie: str = "") -> tuple[Any, Any]:
