@@ -30,7 +30,7 @@ from scant.dashboard.limits.messages import MESSAGE_LIMIT
 from scant.dashboard.limits.page_handler import PageLimits, bound_pages
 from scant.dashboard.limits.sessions import LiveSessions
 from scant.dashboard.pages.gallery import gallery
-from scant.dashboard.server import headers, routes
+from scant.dashboard.server import headers, prefix, routes
 from scant.dashboard.server.listening import check_address, keeping, listening
 from scant.dashboard.server.options import ServerOptions
 from scant.dashboard.server.site import Site
@@ -60,12 +60,13 @@ def build(site: Site, options: ServerOptions) -> Server:
     """The server, listening but not started; its event loop is the current one.
 
     Raises:
-        BadInput: The port is taken, the user file cannot be used, or a proxy or a site that may
-            frame our pages is not named as one.
+        BadInput: The port is taken, the user file cannot be used, or a proxy, a prefix or a site
+            that may frame our pages is not named as one.
     """
     proxies = proxy.Proxies(options.trusted_proxy)
     policy = headers.Policy(options.frame_ancestors)
     port, address = options.port, options.address
+    under = prefix.checked(options.prefix)
     pn.extension("katex", "filedropper")
     pn.config.notifications = False
     with listening(port, address):
@@ -101,6 +102,7 @@ def build(site: Site, options: ServerOptions) -> Server:
     routes.put_up(server, site, policy, own_pages=not same_origin.on_this_machine(address))
     bound_pages(server, site.limits, site.key)
     bound_connections(server, Connections(proxies))
+    prefix.show_under(server, under, proxies)
     # In this order: cookies and headers depend on the scheme that a proxy reports.
     app = server_parts.application(server)
     app.add_transform(proxy.transform(proxies))
@@ -145,10 +147,10 @@ def serve(options: ServerOptions) -> None:
     site = Site(service, folder, key, limits=limits)
     if options.auth is not None:
         show_log()
-    run(site, build(site, options), options.open_browser)
+    run(site, build(site, options), options.open_browser, prefix.checked(options.prefix))
 
 
-def run(site: Site, server: Server, open_browser: bool = False) -> None:
+def run(site: Site, server: Server, open_browser: bool = False, under: str = "") -> None:
     """Start a built server and block until it is told to stop. Raises as `Site.open` does."""
     loop = server.io_loop
     refused: list[BadInput] = []
@@ -175,9 +177,9 @@ def run(site: Site, server: Server, open_browser: bool = False) -> None:
     loop.add_callback(open_site)
     shown = "127.0.0.1" if server.address in (None, "", "0.0.0.0") else server.address
     shown = f"[{shown}]" if ":" in shown else shown
-    print(f"Scant is at http://{shown}:{server.port}/ (Ctrl-C stops it)", flush=True)
+    print(f"Scant is at http://{shown}:{server.port}{under}/ (Ctrl-C stops it)", flush=True)
     if open_browser:
-        loop.add_callback(server.show, "/")
+        loop.add_callback(server.show, f"{under}/")
     try:
         loop.start()
     finally:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from numpy import ndarray
 from scipy.special import ndtr, ndtri  # scipy.stats takes a worker three quarters of a second
 
@@ -131,6 +131,18 @@ def nmse(y: Rows, mean: Rows) -> float:
 def nlpd(y: Rows, mean: Rows, variance: Rows) -> float:
     """Negative log predictive density of Gaussian predictions, nats a row (Ma 2023, 5.44)."""
     return -mean_log_likelihood(y, mean, variance)
+
+
+def concordance(time: Rows, event: Bool[ndarray, " n"], predicted: Rows) -> float:
+    """Harrell's C: of the pairs of rows whose order is known, the share told in that order.
+
+    A pair counts where the earlier time is no bound; equal predictions count half. NaN without one.
+    """
+    sooner = (time[:, None] < time[None]) & event[:, None]
+    gap = predicted[None] - predicted[:, None]
+    right = (gap > 0) + 0.5 * (gap == 0)
+    pairs = int(sooner.sum())
+    return float(right[sooner].sum() / pairs) if pairs else float("nan")
 
 
 def reliability(confidence: Rows, right: Rows, bins: int = 10) -> Float[ndarray, "3 b"]:

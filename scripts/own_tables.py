@@ -10,8 +10,9 @@ defaults only: the study that `suits` names, the columns as the wizard guesses t
 `scant.fit(..., own=True)`. Each fit has a process of its own, one at a time; one that fails is a
 line that says why. Lines of cases that the file has already are replaced, the others stay, so that
 a part can be measured anew. The last lines printed are the shares of tables on which Scant scores
-within 2 % of the best rival or better, and on which it is first in density or calibration; tables
-without such a comparison are counted beside them.
+within 2 % of the best rival or better, and on which it is first in density or calibration. A table
+that comes in several forms counts once, as the mean of them. Tables without such a comparison are
+counted beside them.
 
 Columns: `folds` is above 1 where a small table was cross-validated. `point_*` is RMSE, F1 or what
 the report has like them, `density_*` a log-likelihood or log probability, `calibration_*` the
@@ -152,13 +153,15 @@ def summary(table: pd.DataFrame) -> str:
     density, calibration = good(table, "density"), good(table, "calibration")
     first = pd.concat([density, calibration], axis=1).max(axis=1)
     lines = []
+    forms = {case.name: case.of or case.name for case in cases()}
+    table_of = table["case"].map(lambda name: forms.get(name, name))
     for shares, text in (
         (near, f"within {CLOSE:.0%} of the best rival's point score or better"),
         (density, "first in density"),
         (first, "first in density or calibration"),
     ):
-        known = int(shares.notna().sum())
-        lines.append(f"{text}: {shares.mean():.0%} ({int(shares.sum())} of {known})")
+        each = shares.groupby(table_of).mean().dropna()
+        lines.append(f"{text}: {each.mean():.0%} ({each.sum():.1f} of {len(each)})")
     behind = ", ".join(table["case"][near == 0].unique())
     absent = ", ".join(table["case"][near.isna()].unique())
     return "\n".join([*lines, f"behind: {behind or 'none'}", f"no comparison: {absent or 'none'}"])

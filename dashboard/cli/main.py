@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from scant import __version__
 from scant.dashboard.cli import data, runs, users
 from scant.dashboard.cli.bench import bench
 from scant.dashboard.cli.fit import fit
@@ -21,6 +22,21 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"scant {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which it is.")
+    ] = False,
+) -> None:
+    """Gaussian processes for scarce data, trained live in the browser."""
 
 
 def studies() -> None:

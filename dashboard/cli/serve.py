@@ -48,6 +48,14 @@ def serve(
             "repeatable, or SCANT_TRUSTED_PROXY with commas; by default those on this machine."
         ),
     ] = None,
+    prefix: Annotated[
+        str,
+        typer.Option(
+            envvar="SCANT_PREFIX",
+            help="Path under which a proxy shows this server, such as /scant; "
+            "needless where the proxy sends X-Forwarded-Prefix.",
+        ),
+    ] = "",
     frame_ancestors: Annotated[
         list[str] | None,
         typer.Option(

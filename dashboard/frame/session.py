@@ -29,6 +29,7 @@ from scant.dashboard.frame.template import (
     theme,
     variables,
 )
+from scant.dashboard.server import prefix
 from scant.dashboard.server.site import Site
 from scant.dashboard.upstream import busy_indicator, script_registry
 from scant.errors import BadInput, NotFound
@@ -127,7 +128,7 @@ def _visit(site: Site) -> SessionContext:
 def _base(request: Any) -> str:
     # Scheme and address are put right by `auth.proxy` where a trusted proxy knows better.
     host = getattr(request, "host", None)
-    return f"{request.protocol}://{host}/" if host else "/"
+    return f"{request.protocol}://{host}{prefix.of(request)}/" if host else "/"
 
 
 def _frame(visit: SessionContext, content: PageContent) -> pmui.Page:

@@ -9,6 +9,7 @@ from functools import cache
 from string import Template
 from typing import Any
 
+from scant.dashboard.server import prefix
 from tornado.web import RequestHandler
 
 log = logging.getLogger(__name__)
@@ -36,6 +37,12 @@ class Answer(RequestHandler):
         """As GET; tornado leaves the body out."""
         return self.get(*args, **kwargs)
 
+    def redirect(self, url: str, permanent: bool = False, status: int | None = None) -> None:
+        """Lead elsewhere; an address of ours is one under the prefix of the server."""
+        if url.startswith("/"):
+            url = prefix.of(self.request) + url
+        super().redirect(url, permanent, status)
+
     def write_error(self, status_code: int, **kwargs: Any) -> None:
         """Answer with a page of ours: never a traceback, a path or a library's words."""
         title, sentence = SENTENCES.get(status_code, REFUSED)
@@ -45,7 +52,7 @@ class Answer(RequestHandler):
             title, sentence = FAULT[0], FAULT[1].format(id=name)
         self.set_header("Content-Type", "text/html; charset=utf-8")
         self.set_header("Cache-Control", "no-store")
-        self.finish(plain_page(title, sentence))
+        self.finish(plain_page(title, sentence, prefix.of(self.request)))
 
 
 class Missing(Answer):
@@ -63,9 +70,10 @@ def answering(handler: type[RequestHandler]) -> type[RequestHandler]:
     return type(handler.__name__, (handler, Answer), {"__module__": handler.__module__})
 
 
-def plain_page(title: str, sentence: str) -> str:
-    """A page without scripts that says one thing."""
-    return _template().substitute(title=html.escape(title), sentence=html.escape(sentence))
+def plain_page(title: str, sentence: str, under: str = "") -> str:
+    """A page without scripts that says one thing, of a server under a prefix."""
+    words = {"title": html.escape(title), "sentence": html.escape(sentence)}
+    return _template().substitute(words, under=html.escape(under))
 
 
 @cache

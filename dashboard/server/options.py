@@ -27,6 +27,7 @@ class ServerOptions:
         trusted_proxy: Addresses or networks of proxies whose X-Forwarded-For and
             X-Forwarded-Proto count, "*" for any; also taken from SCANT_TRUSTED_PROXY. If none is
             given, those on this machine.
+        prefix: Path under which a proxy shows the server, such as /scant, where it does not say so.
         frame_ancestors: Sites that may show the pages in a frame; also taken from
             SCANT_FRAME_ANCESTORS.
         sessions_per_address: Pages that one network address may have open at once.
@@ -45,6 +46,7 @@ class ServerOptions:
     allow_origin: Sequence[str] = ()
     limit_per_owner: int = 2
     trusted_proxy: Sequence[str] = ()
+    prefix: str = ""
     frame_ancestors: Sequence[str] = ()
     sessions_per_address: int = PER_ADDRESS
     disk_reserve: float | None = None

@@ -20,6 +20,7 @@ from scant.dashboard.auth.page_session import PageHandler, PageSocket
 from scant.dashboard.frame.template import assets
 from scant.dashboard.server.answers import Answer, Missing, answering
 from scant.dashboard.server.headers import Policy
+from scant.dashboard.server.prefix import GALLERY
 from scant.dashboard.server.ready import Ready
 from scant.dashboard.server.site import Site
 from scant.dashboard.upstream.server_parts import application
@@ -83,6 +84,15 @@ class Files(StaticFileHandler):
         return str(place)
 
 
+class ToGallery(Answer):
+    """`/scant` leads to `/scant/`: from there the gallery finds its files."""
+
+    def get(self) -> None:
+        """Lead there, with the query."""
+        query = f"?{self.request.query}" if self.request.query else ""
+        self.redirect(f"/{query}", permanent=True)
+
+
 class WithoutSlash(Answer):
     """`/redshift/` leads to `/redshift`: from there a page finds its files."""
 
@@ -128,6 +138,7 @@ def put_up(
     rules: list[Rule] = [
         *_pages(app.applications, site, policy, own_pages),
         *_files(),
+        (GALLERY, ToGallery, {}),
         ("/healthz", Health, {"site": site}),
         ("/readyz", Ready, {"site": site}),
         ("/favicon.ico", IcoHandler, {"app": app}),

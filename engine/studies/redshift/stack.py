@@ -105,7 +105,7 @@ class Stack(stacking.Average):
                 np.stack([p[:MOST_ASKED] for p in column]) for column in zip(*parts)
             )
             density.append(norm.logpdf(truth, np.clip(means, *ends), variances**0.5))
-        weights = stacking.weights(np.concatenate(density, axis=1).T, PRIOR)
+        weights = stacking.weights(np.concatenate(density, axis=1).T, prior=PRIOR)
         wanted = [w > 0 for w in weights[1:].tolist()]
         gps = _learned(folds[0], rows, models, theta, wanted)
         return cls(tuple(weights.tolist()), tuple(gps), T, *ends)
@@ -154,7 +154,7 @@ class Stack(stacking.Average):
     ) -> list[tuple[Float[Tensor, " n"], ...]]:
         """Mean, model variance and noise variance of rows by each partner that has a weight."""
         z = (x @ self.T.T).cpu().numpy()
-        parts = []
+        parts = list[tuple[Tensor, ...]]()
         for partner, gp in zip(PARTNERS, self.gps):
             if gp is None:
                 continue

@@ -22,7 +22,8 @@ ROUTES = sorted(
     ["/", "/ws"]
     + [at for study in STUDIES for at in (f"/{study}", f"/{study}/ws", f"/({study})/")]
     + [f"{at}/(.*)" for at in [*FILES, "/assets"]]
-    + ["/events", "/events/", "/healthz", "/readyz", "/favicon.ico", r"/templates/([a-z]+)\.csv"]
+    + ["/events", "/events/", "/gallery", "/healthz", "/readyz", "/favicon.ico"]
+    + [r"/templates/([a-z]+)\.csv"]
 )
 PANEL = "/static/extensions/panel"
 # What Bokeh and Panel would answer, and what must lead nowhere.

@@ -75,6 +75,9 @@ def test_the_headers_are_those_of_every_answer(monkeypatch: pytest.MonkeyPatch) 
     }
 
 
+UVX = {"--from", "--torch-backend"}  # of another program
+
+
 def options(command: Any) -> dict[str, Any]:
     """The options of a command and of those below it, with their defaults."""
     result = {opt: parameter.default for parameter in command.params for opt in parameter.opts}
@@ -95,7 +98,7 @@ def named(text: str) -> set[str]:
 def test_options_that_the_pages_name_exist_and_those_of_the_server_are_named() -> None:
     every = options(typer.main.get_command(scant))
     for name, text in PAGES.items():
-        assert named(text) <= every.keys(), name
+        assert named(text) <= every.keys() | UVX, name
     assert serve_options().keys() <= named(PAGES["README.md"])
     assert serve_options().keys() - CONVENIENCE <= named(SECURITY)
 
