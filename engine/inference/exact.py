@@ -23,6 +23,18 @@ def whitened(
     return lower, torch.linalg.solve_triangular(lower, y, upper=False)
 
 
+def left_out(
+    K: Float[Tensor, "n n"], y: Float[Tensor, " n"]
+) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:
+    """Errors of the prediction of each row by the others, and their variances.
+
+    Of y ~ N(0, K), noise included (Rasmussen and Williams 2006, 5.12).
+    """
+    inverse = torch.cholesky_inverse(psd_safe_cholesky(K))
+    variance = 1 / inverse.diagonal()
+    return (inverse @ y) * variance, variance
+
+
 class LogDensity(torch.autograd.Function):
     """ln N(y | 0, K), summed over a batch and without its constant, in nats.
 

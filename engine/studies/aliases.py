@@ -61,7 +61,7 @@ VALUES: dict[str, dict[str, dict[str, str]]] = {
 
 # Settings of which links and stored runs say nothing that are older: how these were made.
 ADDED: dict[str, dict[str, Any]] = {
-    "aggregation": {"inference": "variational"},
+    "aggregation": {"inference": "variational", "stack": False},
     "mitosis": {"classifier": "latent variables"},
     "multiview": {"stack": False},
     "omniglot": {"stack": False, "pixels": "black and white"},

@@ -23,7 +23,7 @@ def comparison(fitted: FittedMTGPA, train: TrainingData) -> Comparison | None:
         return None
     exposure = torch.as_tensor(observed.exposure[test]).to(fitted.device)
     supports = space.tensors_of(observed.lo[test], observed.hi[test], fitted.device)
-    density = fitted.model.log_predictive(fitted.data_of(observed, test)).detach().cpu().numpy()
+    density = fitted.log_predictive(fitted.data_of(observed, test), number)
     return Comparison(
         x=_columns(observed, mine),
         y=observed.y[mine],
@@ -31,7 +31,7 @@ def comparison(fitted: FittedMTGPA, train: TrainingData) -> Comparison | None:
         y_test=y,
         own=Prediction(
             fitted.ask(supports, number, exposure)[0],
-            density - np.log(fitted.scale[number].factor),
+            density,
         ),
         scores=("RMSE", "SMSE", "SNLP"),
     )

@@ -16,8 +16,10 @@ from scant.studies import intervals
 from scant.studies.aggregation import preprocessing as space
 from scant.studies.aggregation.preprocessing import Scale
 from scant.studies.aggregation.settings import AggregationSettings
+from scant.studies.aggregation.stack import Parts, Stack
 from scant.studies.aggregation.table import Supports
 from torch import Tensor
+from torch.distributions import Normal
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,7 @@ class FittedMTGPA:
         edges: Of the picture's cells, by dimension; empty where there is no picture.
         whole: All rows of the table, or those of them that were kept with the model.
         device: Where the model is.
+        stack: What the model is averaged with for the scarce task.
     """
 
     settings: AggregationSettings
@@ -65,6 +68,7 @@ class FittedMTGPA:
     edges: list[list[float]]
     whole: Supports
     device: torch.device
+    stack: Stack | None = None
 
     def task(self, name: str) -> int:
         """The number of a task of the model.
@@ -85,6 +89,8 @@ class FittedMTGPA:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Mean and deviation of the average, deviation of a new observation; in the task's unit."""
         prediction: MTGPAPrediction = self.model.predict(supports, task, exposure)
+        if mixture := self._mixture(supports, task, prediction):
+            prediction = mixture.moments()
         offset, factor = self.scale[task].offset, self.scale[task].factor
         mean = offset + factor * prediction.mean
         std, new = (
@@ -93,10 +99,31 @@ class FittedMTGPA:
         )
         return mean.cpu().numpy(), std.cpu().numpy(), new.cpu().numpy()
 
+    def _mixture(self, supports: Tensor, task: int, told: MTGPAPrediction) -> Parts | None:
+        """What is averaged at some supports, in the unit of the model; None: nothing is."""
+        if self.stack is None or task != self.stack.task or not len(supports):
+            return None
+        return self.stack.parts(supports, told)
+
+    def log_predictive(self, data: Data, task: int) -> np.ndarray:
+        """Log densities (or probabilities) of observations of a task, in its unit; nats a row."""
+        told: MTGPAPrediction = self.model.predict(data.supports, task)
+        if mixture := self._mixture(data.supports, task, told):
+            each = Normal(mixture.mean, mixture.std).log_prob(data.y)
+            density = (mixture.weights.log() + each).logsumexp(0)
+        else:
+            density = self.model.log_predictive(data)
+        return np.asarray(density.detach().cpu().numpy() - np.log(self.scale[task].factor))
+
     def ends(self, supports: Tensor, task: int, exposure: Tensor | None = None) -> intervals.Ends:
         """Ends of the intervals of a new observation, in the task's unit."""
         p = torch.as_tensor(intervals.PROBABILITIES).to(supports)
-        own = self.model.quantiles(supports, task, p, exposure).cpu().numpy()
+        told: MTGPAPrediction = self.model.predict(supports, task, exposure)
+        if mixture := self._mixture(supports, task, told):
+            columns = (mixture.weights, mixture.mean, mixture.std)
+            own = intervals.mixture(*(c.T.cpu().numpy() for c in columns))
+        else:
+            own = self.model.quantiles(supports, task, p, exposure).cpu().numpy()
         return np.asarray(self.scale[task].offset + self.scale[task].factor * own)
 
     def predictions(self, supports: Supports) -> dict[str, np.ndarray]:

@@ -78,9 +78,7 @@ def on_test_rows(
     exposure = torch.as_tensor(observed.exposure[test]).to(fitted.device)
     mean, _, std = fitted.ask(supports, number, exposure)
     own = fitted.data_of(observed, test)
-    log_density = fitted.model.log_predictive(own).cpu().numpy()
-    scale = fitted.scale[number]
-    log_density = log_density - np.log(scale.factor)
+    log_density = fitted.log_predictive(own, number)
     rows = [
         Metric("this run", "SMSE", metrics.smse(y, mean)),
         Metric("this run", "SNLP", metrics.snlp(y, log_density, reference)),

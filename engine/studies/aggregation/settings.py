@@ -22,6 +22,7 @@ FIXED: dict[str, Any] = {
     "n_inducing": 100,
     "batch_size": 0,
     "max_steps": 800,
+    "stack": False,
 }
 
 
@@ -108,6 +109,12 @@ class AggregationSettings(SplitSettings):
         doc="Number m of inducing points of each latent function: cluster centers of the data, or "
         "an even grid where m exceeds the number of rows. More points resolve finer detail; the "
         "cost grows as m³.",
+    )
+    stack = param.Boolean(
+        True,
+        doc="Average the predictions of the scarce task with those of GPs of this task alone, a "
+        "straight line and the mean, weighted by its rows, each left out; where inference is exact "
+        "and its boxes are of one size. Not in the publication.",
     )
     learn_inducing = param.Boolean(False, doc="Optimize the positions of the inducing points.")
     optimizer = param.Selector(

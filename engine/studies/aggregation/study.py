@@ -7,6 +7,7 @@ picture, the aggregate check, and single-task and centroid baselines on the same
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -29,6 +30,7 @@ from scant.studies.aggregation.fitted import FittedMTGPA, TrainingData
 from scant.studies.aggregation.preprocessing import Scale
 from scant.studies.aggregation.report import write_report
 from scant.studies.aggregation.settings import TRIED, AggregationSettings
+from scant.studies.aggregation.stack import Stack
 from scant.studies.aggregation.table import Supports, of
 from scant.studies.aggregation.thinning import scarce_places
 from scant.studies.auto import AUTO, CHOSEN
@@ -47,6 +49,7 @@ class Study(TrainedStudy):
 
     settings: AggregationSettings
     model: MTGPA | ExactGP
+    stack: Stack | None = None
 
     def __init__(
         self, settings: AggregationSettings, table: pd.DataFrame | None, device: torch.device
@@ -202,7 +205,14 @@ class Study(TrainedStudy):
         self.start_restart(0, 0, restarts[place][1])
         if isinstance(self.model, ExactGP) and len(self.learned.y) < len(self.data.y):
             self.model = ExactGP(self.model.likelihoods, self.model.prior, self.data)
-        return write_report(self.posterior, self.train)
+        if isinstance(self.model, ExactGP) and self.settings.stack:
+            self.stack = Stack.weighed(
+                self.model, self.metadata["tasks"].index(self.metadata["scarce"])
+            )
+        report = write_report(self.posterior, self.train)
+        if self.stack is None:
+            return report
+        return replace(report, notes=(self.stack.sentence(), *report.notes))
 
     @property
     def train(self) -> TrainingData:
@@ -222,7 +232,11 @@ class Study(TrainedStudy):
             keep = np.linspace(0, len(keep) - 1, KEPT_ROWS).astype(int)
         for name in ("task", "lo", "hi", "y", "exposure", "test"):
             tensors[f"rows.{name}"] = torch.as_tensor(getattr(self.whole, name)[keep])
-        return tensors, {"words": self.metadata, "all_tasks": list(self.whole.tasks)}
+        meta = {"words": self.metadata, "all_tasks": list(self.whole.tasks)}
+        if self.stack is None:
+            return tensors, meta
+        tensors |= {f"stack.{k}": v for k, v in self.stack.tensors().items()}
+        return tensors, {**meta, "stack": self.stack.meta()}
 
     @classmethod
     def restore(
@@ -240,6 +254,7 @@ class Study(TrainedStudy):
         own = part(tensors, "model.")
         study.model = study._restored(own, settings.kernel).to(device)
         study._take(own)
+        study.stack = Stack.read(part(tensors, "stack."), meta.get("stack"))
         rows = {k: v.cpu() for k, v in part(tensors, "rows.").items()}
         study.whole = space.kept(rows, meta["all_tasks"], study.metadata["dims"])
         return study
@@ -267,6 +282,7 @@ class Study(TrainedStudy):
             scale=self.scale,
             whole=self.whole,
             device=self.device,
+            stack=self.stack,
             **named,
         )
 

@@ -1,0 +1,89 @@
+"""The average of the model with GPs of one task: its parts, boxes of other sizes, storage."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import scant
+import torch
+from scant.events import Fitted
+from scant.inference.exact import left_out
+from scant.kernels.box_average.support import boxes
+from scant.training.api import Fit, restore
+from scipy.stats import norm
+
+
+def noise(n: int = 80) -> pd.DataFrame:
+    """Boxes of one size, whose values depend on nothing."""
+    lo = np.arange(n, dtype=float)
+    y = np.random.default_rng(1).normal(10, 2, n)
+    return pd.DataFrame({"task": "all", "x_lo": lo, "x_hi": lo + 1, "y": y})
+
+
+@pytest.fixture(scope="module")
+def fitted() -> tuple[Fit, list[object]]:
+    run = scant.fit("aggregation", noise(), device="cpu", own=False, max_steps=8)
+    return run, list(run)
+
+
+def test_noise_is_said_to_be_noise(fitted: tuple[Fit, list[object]]) -> None:
+    run, events = fitted
+    stack = run.study.stack
+    assert sum(stack.weights) == pytest.approx(1)
+    assert stack.sentence() in events[-1].report.notes  # type: ignore[attr-defined]
+    predicted = run.study.predict(noise().drop(columns="y"))
+    assert ((predicted["mean"] - 10) ** 2).mean() < 0.35**2 * 2**2
+
+
+def test_the_mixture_has_the_moments_that_are_told(fitted: tuple[Fit, list[object]]) -> None:
+    run, _ = fitted
+    posterior = run.study.posterior
+    lo = torch.tensor([[3.0], [20.5]]).double()
+    supports = boxes(lo, lo + 1)
+    parts = run.study.stack.parts(supports, run.study.model.predict(supports, 0))
+    mean = (parts.weights * parts.mean).sum(0)
+    second = (parts.weights * (parts.mean**2 + parts.std**2)).sum(0)
+    told, std, new = posterior.ask(supports, 0)
+    scale = posterior.scale[0]
+    assert told == pytest.approx((scale.offset + scale.factor * mean).numpy())
+    assert new**2 == pytest.approx((scale.factor**2 * (second - mean**2)).numpy())
+    assert (std < new).all()
+    y = np.array([11.0, 8.0])
+    own = run.study.data._replace(
+        supports=supports, y=torch.tensor((y - scale.offset) / scale.factor)
+    )
+    each = norm.pdf(own.y.numpy(), parts.mean.numpy(), parts.std.numpy()) / scale.factor
+    density = (parts.weights.numpy() * each).sum(0)
+    assert np.exp(posterior.log_predictive(own, 0)) == pytest.approx(density)
+
+
+def test_a_box_of_another_size_is_asked_of_the_model_alone(
+    fitted: tuple[Fit, list[object]],
+) -> None:
+    run, _ = fitted
+    wide = boxes(torch.zeros(1, 1).double(), torch.full((1, 1), 9.0).double())
+    posterior = run.study.posterior
+    alone = run.study.model.predict(wide, 0).mean
+    told = posterior.scale[0].offset + posterior.scale[0].factor * float(alone)
+    assert posterior.ask(wide, 0)[0] == pytest.approx(told)
+
+
+def test_a_restored_stack_predicts_the_same(fitted: tuple[Fit, list[object]]) -> None:
+    run, events = fitted
+    blob = next(e.blob for e in events if isinstance(e, Fitted))
+    again = restore("aggregation", run.study.settings.values(), blob, "cpu")
+    table = noise(10).drop(columns="y")
+    pd.testing.assert_frame_equal(run.study.predict(table), again.predict(table))
+
+
+def test_what_is_said_of_rows_left_out_is_that_of_the_others() -> None:
+    generator = torch.Generator().manual_seed(0)
+    A = torch.randn(6, 6, generator=generator).double()
+    K, y = A @ A.T + torch.eye(6).double(), torch.randn(6, generator=generator).double()
+    error, variance = left_out(K, y)
+    for i in range(6):
+        rest = [j for j in range(6) if j != i]
+        solved = torch.linalg.solve(K[rest][:, rest], K[rest, i])
+        assert float(error[i]) == pytest.approx(float(y[i] - solved @ y[rest]))
+        assert float(variance[i]) == pytest.approx(float(K[i, i] - solved @ K[rest, i]))
