@@ -55,7 +55,12 @@ def expected(
     return np.where(late, mean + std * hazard, y), rest
 
 
-def log_density(y: Values, mean: Values, variance: Values, late: Bool[np.ndarray, " n"]) -> Values:
+def log_density(
+    y: Values,
+    mean: Float[np.ndarray, "*k n"],
+    variance: Float[np.ndarray, "*k n"],
+    late: Bool[np.ndarray, " n"],
+) -> Float[np.ndarray, "*k n"]:
     """Of normal predictions, in nats; of bounds the log probability above them."""
     std = np.sqrt(variance)
     return np.asarray(np.where(late, norm.logsf(y, mean, std), norm.logpdf(y, mean, std)))

@@ -18,7 +18,7 @@ WIDE = 0.5  # deviation of the logarithm of a sharpness, before anything is know
 
 
 def weights(
-    log_density: Float[np.ndarray, "n k"], trivial: int | None = None, prior: float = PRIOR
+    log_density: Float[np.ndarray, "n k"], trivial: int | None = None
 ) -> Float[np.ndarray, " k"]:
     """Weights of k methods that add up to one, by expectation maximization of the mixture.
 
@@ -26,7 +26,6 @@ def weights(
         log_density: Of each left-out row under each method, in nats.
         trivial: A method that knows no inputs, which is alone where the mixture gains less on it
             than the standard error of that gain: the weights of few rows are mostly noise.
-        prior: Rows for which each method counts as the best from the start.
     """
     density = np.exp(log_density - log_density.max(1, keepdims=True))
     n, k = density.shape
@@ -34,7 +33,7 @@ def weights(
     for _ in range(STEPS):
         share = density * result
         share /= share.sum(1, keepdims=True)
-        result = (share.sum(0) + prior) / (n + k * prior)
+        result = (share.sum(0) + PRIOR) / (n + k * PRIOR)
     result = np.where(result < LEAST, 0.0, result)
     result = result / result.sum()
     if trivial is not None:
