@@ -61,7 +61,8 @@ def log_density(
     variance: Float[np.ndarray, "*k n"],
     late: Bool[np.ndarray, " n"],
 ) -> Float[np.ndarray, "*k n"]:
-    """Of normal predictions, in nats; of bounds the log probability above them."""
+    """Of normal predictions, one or several of each value, in nats; of bounds the log probability
+    above them."""
     std = np.sqrt(variance)
     return np.asarray(np.where(late, norm.logsf(y, mean, std), norm.logpdf(y, mean, std)))
 

@@ -6,6 +6,9 @@ distributions: the weights under which the left-out rows are most probable.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.optimize import minimize_scalar
@@ -17,8 +20,30 @@ LEAST = 0.01  # weight below which a method is left out
 WIDE = 0.5  # deviation of the logarithm of a sharpness, before anything is known of it
 
 
+@dataclass(frozen=True)
+class Average:
+    """An average of the methods that a subclass names.
+
+    Attributes:
+        weights: In the order of `names`.
+    """
+
+    names: ClassVar[tuple[str, ...]]
+    of: ClassVar[str] = "Predictions"
+
+    weights: tuple[float, ...]
+
+    def sentence(self) -> str:
+        """What was averaged."""
+        parts = [f"{name} {w:.2f}" for name, w in zip(self.names, self.weights) if w]
+        return (
+            f"{self.of} are an average ({', '.join(parts)}), its weights by training rows that "
+            "were left out."
+        )
+
+
 def weights(
-    log_density: Float[np.ndarray, "n k"], trivial: int | None = None
+    log_density: Float[np.ndarray, "n k"], trivial: int | None = None, prior: float = PRIOR
 ) -> Float[np.ndarray, " k"]:
     """Weights of k methods that add up to one, by expectation maximization of the mixture.
 
@@ -26,6 +51,7 @@ def weights(
         log_density: Of each left-out row under each method, in nats.
         trivial: A method that knows no inputs, which is alone where the mixture gains less on it
             than the standard error of that gain: the weights of few rows are mostly noise.
+        prior: Rows for which each method counts as the best from the start.
     """
     density = np.exp(log_density - log_density.max(1, keepdims=True))
     n, k = density.shape
@@ -33,7 +59,7 @@ def weights(
     for _ in range(STEPS):
         share = density * result
         share /= share.sum(1, keepdims=True)
-        result = (share.sum(0) + PRIOR) / (n + k * PRIOR)
+        result = (share.sum(0) + prior) / (n + k * prior)
     result = np.where(result < LEAST, 0.0, result)
     result = result / result.sum()
     if trivial is not None:
