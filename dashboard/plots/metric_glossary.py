@@ -28,6 +28,10 @@ MEANINGS = {
     "ECE": "expected calibration error, the mean gap between a predicted probability "
     "and the observed "
     "frequency; 0 is best.",
+    "restricted NMSE": "NMSE up to a horizon, beyond which too few times are observed; observed "
+    "times are weighted for those censored before, so that 1 is again what their mean gives.",
+    "censored NLPD": "mean negative log density of the true values, and log probability of a longer"
+    " time where a time is censored (nats); lower is better.",
     "SMSE": NORMALIZED,
     "NMSE": NORMALIZED,
     "RMSE": "root mean squared error, in the unit of the target; 0 is best.",

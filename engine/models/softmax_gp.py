@@ -124,6 +124,7 @@ class Kernel(NamedTuple):
 KERNELS = (
     Kernel("linear", False),
     Kernel("linear", True),
+    Kernel("rbf", False),
     Kernel("rbf", True),
     Kernel("laplacian", True),
     Kernel("rbf", True, ard=True),

@@ -15,8 +15,8 @@ from scant.studies.genes.table import Replicas
 FOLDS = 4
 FOLD_SHARE = 0.15  # of an output's rows, where no whole replica is held out
 LEAST_ROWS = 8  # that weights are learned from; of fewer all weigh the same
+LEVEL = 1  # place of the model without curves
 STEPS = 10  # of L-BFGS, after a fold is taken away
-PRIOR = 5.0  # rows that every model is counted for beforehand: few rows tell little of weights
 
 
 def members(s: GenesSettings, outputs: int, rows: int, level: bool = True) -> list[GenesSettings]:
@@ -32,8 +32,8 @@ def members(s: GenesSettings, outputs: int, rows: int, level: bool = True) -> li
         return [s] * s.restarts
     many = outputs > 1
     wanted: list[tuple[str, dict[str, int], bool]] = [
-        ("level", {}, level),
         ("independent", {}, True),
+        ("level", {}, level),
         ("hgp", {}, True),
         ("dhgp", {}, many),
         ("hlmc", {"n_latent_dims": 1}, many),
@@ -57,7 +57,7 @@ def stacked(fitted: FittedReplicas, trained: list[models.Model]) -> Stack:
     """The models with their weights: from the rows that each fold takes away from training.
 
     A fold is held out as the test rows are: a replica of each output, or a share of its rows. The
-    first model is the one without curves, which is alone where the others gain nothing on it.
+    model without curves is alone where the others gain nothing on it.
 
     Args:
         fitted: Whose rows these are.
@@ -78,7 +78,9 @@ def stacked(fitted: FittedReplicas, trained: list[models.Model]) -> Stack:
     weights = torch.full((len(trained),), 1 / len(trained), dtype=torch.float64)
     if sum(part.shape[1] for part in found) >= LEAST_ROWS:
         density = torch.cat(found, 1).double().cpu().numpy()
-        weights = torch.as_tensor(weights_of(density.T, trivial=0, prior=PRIOR))
+        weights = torch.as_tensor(
+            weights_of(density.T, trivial=LEVEL if len(trained) > LEVEL else None)
+        )
     return Stack(trained, weights.to(fitted.data.y.device))
 
 

@@ -130,7 +130,9 @@ class MultiviewSettings(SplitSettings):
     stack = param.Boolean(
         True,
         doc="Average the predictions with those of an exact GP and of a linear model, weighted by "
-        "training rows that are left out in turn. Not in the publication.",
+        "training rows that are left out in turn; where that gains nothing, predict without inputs."
+        " The rare class is named from the probability on that is best for F1. Not in the "
+        "publication.",
     )
     baselines = param.Boolean(
         True, doc="Fit the other models to the same rows after the run, for comparison."

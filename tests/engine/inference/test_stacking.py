@@ -34,7 +34,7 @@ def test_methods_that_gain_nothing_on_the_trivial_one_are_left_out() -> None:
 def test_weights_are_of_the_densest_mixture() -> None:
     y = np.random.default_rng(1).normal(size=4000)
     y[:1000] += 6
-    made = weights(np.stack([norm.logpdf(y, mean) for mean in (6, 0, -9)], 1), prior=5.0)
+    made = weights(np.stack([norm.logpdf(y, mean) for mean in (6, 0, -9)], 1))
     assert made.tolist() == pytest.approx([0.25, 0.75, 0], abs=0.01)
 
 

@@ -88,6 +88,32 @@ def test_an_own_table_is_fitted_by_several_models_and_comes_back(
     assert np.isfinite(told["after_mean"]).all()
 
 
+def test_noise_is_predicted_about_as_well_as_by_the_mean() -> None:
+    rng = np.random.default_rng(5)
+    names = [f"gene {i}" for i in range(10)]
+    index = pd.MultiIndex.from_product([names, ["a", "b", "c"], range(4)])
+    noise = index.to_frame(index=False).set_axis(["output", "replica", "x"], axis=1)
+    noise = noise.assign(x=noise["x"].astype(float), y=rng.normal(5, 1, len(noise)))
+    run = scant.fit("genes", noise, device="cpu", own=True, time_budget=4.0, baselines=False)
+    *_, end = run
+    assert isinstance(end, Finished)
+    assert isinstance(run.study, Study)
+    test = run.study.test
+    told = run.study.predict(noise)["mean"].to_numpy()[test]
+    mean = run.study.observed.y[~test].mean()
+    y = run.study.observed.y[test]
+    assert ((y - told) ** 2).mean() < 1.06 * ((y - mean) ** 2).mean()
+
+
+def test_runs_of_before_come_back_without_a_model_that_they_had_not() -> None:
+    stack = GenesSettings(**FIXED | {"model": "stack"})
+    before, now = (
+        [s.model for s in stacking.members(stack, 3, 100, level)] for level in (False, True)
+    )
+    assert now == [before[0], "level", *before[1:]]
+    assert now.index("level") == stacking.LEVEL
+
+
 def test_a_stack_resumes_bit_by_bit(table: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stacking, "STEPS", 0)
     made = FIXED | {"model": "stack", "baselines": False, "max_steps": 1, "n_inducing_inputs": 8}

@@ -17,9 +17,10 @@ from scant.studies.auto import CHOSEN
 from scant.studies.multiview.capacity import LEAST_STEPS, SHARE
 from scant.studies.multiview.entry import ENTRY
 from scant.studies.multiview.settings import MultiviewSettings
-from scant.studies.multiview.stack import FOLDS, folds
+from scant.studies.multiview.stack import FOLDS, behind, folds
 from scant.studies.multiview.study import Study
 from scant.training.api import restore
+from sklearn.metrics import f1_score
 
 from tests.engine.studies.multiview.views import CPU, classes, lives, settings, values
 
@@ -109,14 +110,35 @@ def test_times_are_averaged_with_members_that_know_of_the_censored() -> None:
     assert present.stack.members.mean > y.mean()
 
 
-def test_censored_values_are_expected_as_a_normal_distribution_has_them() -> None:
+def test_censored_values_are_expected_by_what_their_row_tells() -> None:
+    """Expectations that know no inputs draw slopes towards zero; those of lines do not."""
     rng = np.random.default_rng(0)
-    true, end = rng.normal(2, 1, 4000), rng.normal(2.3, 1, 4000)
-    late = end < true
-    mean, variance, value, rest = uncensored(np.minimum(true, end), late)
-    assert abs(mean - 2) < 0.06
-    assert abs(variance - 1) < 0.1
-    assert (value[late] > end[late]).all()
-    np.testing.assert_array_equal(value[~late], true[~late])
-    assert (rest[~late] == 0).all()
-    assert abs(rest[late].mean() - ((value - true)[late] ** 2).mean()) < 0.05
+    x = rng.normal(size=(250, 2))
+    true = x @ [1.0, -0.5] + 0.3 * rng.normal(size=250)
+    end = rng.normal(0, 1, 250)
+    y, late = np.minimum(true, end), true > end
+    *_, value, rest = uncensored(y, late)
+    made, left = behind([x], y, late, value, rest)
+    assert ((made - true)[late] ** 2).mean() < 0.4 * ((value - true)[late] ** 2).mean()
+    assert (made[late] > end[late]).all()
+    np.testing.assert_array_equal(made[~late], true[~late])
+    assert left[late].mean() == pytest.approx(((made - true)[late] ** 2).mean(), rel=0.4)
+
+
+def test_classes_are_named_from_the_threshold_of_the_average() -> None:
+    run = scant.fit("multiview", classes(), own=True, device="cpu", max_steps=4, baselines=False)
+    *_, end = run
+    assert isinstance(end, Finished)
+    assert isinstance(run.study, Study)
+    present = run.study.present
+    assert present.stack is not None
+    assert 0 < present.threshold <= 0.5
+    p, _ = present.ask(present.data.observed.x[present.data.test])
+    y = present.data.observed.target[present.data.test]
+    told = next(m.value for m in end.report.metrics if m.name == "F1")
+    assert told == pytest.approx(f1_score(y, p >= present.threshold))
+    named = run.study.predict(classes())["predicted"].to_numpy()[present.data.places]
+    whole, _ = present.ask(present.data.observed.x)
+    assert (
+        named == np.array(present.data.observed.classes)[(whole >= present.threshold).astype(int)]
+    ).all()

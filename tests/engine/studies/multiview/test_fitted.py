@@ -266,14 +266,21 @@ def test_rivals_of_survival_are_scored_by_patient_as_the_run_is(
     assert c is not None
     every = np.arange(len(c.y_test))
     died = report.arrays["patient_event"] == 1
-    np.testing.assert_allclose(c.y_test, np.log(report.arrays["patient_time"][died]))
-    for name in c.scores:
-        assert SCORES[name](c, c.own, every) == pytest.approx(value(report, name))
+    np.testing.assert_allclose(c.y_test, np.log(report.arrays["patient_time"]))
+    assert c.late is not None
+    assert c.late_test is not None
+    np.testing.assert_array_equal(c.late_test, ~died)
+    density = c.own.log_density
+    assert density is not None
+    known = -float(density[died].mean())
+    assert known == pytest.approx(value(report, "NLPD (log time)"))
+    assert (density[~died] <= 0).all()
+    assert all(np.isfinite(SCORES[name](c, c.own, every)) for name in c.scores)
     observed, train = study.data.observed, study.data.train
-    first = observed.patient[train[observed.event[train]][0]]
-    mine = train[observed.patient[train] == first]
+    mine = train[observed.patient[train] == observed.patient[train[0]]]
     np.testing.assert_allclose(c.x[0], observed.x[mine].mean(0))
-    assert len(c.y) == len(np.unique(observed.patient[train[observed.event[train]]]))
+    assert c.late[0] == (not observed.event[mine[0]])
+    assert len(c.y) == len(np.unique(observed.patient[train]))
     told = compared(report, c, 1.0, own=True, rivals=True)
     assert any(m.source == "rival" and m.name == c.scores[0] for m in told.metrics)
     assert any("Cox regression" in note for note in told.notes)
