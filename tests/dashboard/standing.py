@@ -71,8 +71,10 @@ class Reply:
 
 @contextmanager
 def standing(
-    folder: Path, prepare: Callable[[Site], None] = lambda _: None,
-    published: Published | None = None, **options: Any,
+    folder: Path,
+    prepare: Callable[[Site], None] = lambda _: None,
+    published: Published | None = None,
+    **options: Any,
 ) -> Iterator[Standing]:
     """A server, with static pages or without; `options` are those of `ServerOptions`.
 
