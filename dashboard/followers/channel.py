@@ -15,7 +15,7 @@ from typing import Any
 from scant.dashboard.followers.wanted import Wanted
 from scant.dashboard.frame.template import log_out
 from scant.dashboard.static_page.frames import STYLES, Frame, topmost
-from scant.dashboard.static_page.page import ACCOUNT, DARK_MARK
+from scant.dashboard.static_page.page import ACCOUNT, CLASSES
 
 # What is told is packed once for all. Its pieces, each packed by itself and without an end, are
 # one stream after this header, in whichever order a follower gets them.
@@ -94,7 +94,7 @@ class Channel:
             script = f"<script src='./assets/follow.js' {'' if self.over else told} defer></script>"
             text = text.replace("</body>", f"{script}</body>")
             self._made, self._packed = (now, self._turn, text), {}
-        return text.replace(DARK_MARK, "dark" if dark else "").replace(ACCOUNT, log_out(user))
+        return text.replace(CLASSES, "dark" if dark else "", 1).replace(ACCOUNT, log_out(user), 1)
 
     def packed_page(self, dark: bool) -> bytes:
         """The same for whom nobody knows by name, compressed by gzip."""
