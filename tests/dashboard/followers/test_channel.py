@@ -11,11 +11,11 @@ from urllib.parse import parse_qsl
 import pytest
 from scant.dashboard.followers.channel import GZIP_BEGINS, Channel, piece
 from scant.dashboard.followers.wanted import Wanted
-from scant.dashboard.static_page.page import BEGIN, DARK_MARK, END
+from scant.dashboard.static_page.page import BEGIN, CLASSES, END
 
 WANTED = Wanted("redshift", "abc")
 BODY = f"<body>{BEGIN}{{{{styles}}}}<main>{{{{main}}}}</main>{END}</body>"
-PAGE = f"<html lang='en' class='{DARK_MARK}'>{BODY}</html>"
+PAGE = f"<html lang='en' class='{CLASSES}'>{BODY}</html>"
 
 
 def drawing(said: str, curve: str = "<svg></svg>", **more: Any) -> dict[str, Any]:
