@@ -101,7 +101,9 @@ class Stack(stacking.Average):
             density = _density(torch.as_tensor(K), torch.as_tensor(z), len(gp.theta))
             told.append(density.to(y) - np.log(made.scale[1]))
             gps.append(gp)
-        weights = stacking.weights(torch.stack(told, 1).cpu().numpy(), prior=PRIOR)
+        weights = stacking.weights(
+            torch.stack(told, 1).cpu().numpy(), cls.names.index("no input"), PRIOR
+        )
         return cls(tuple(weights.tolist()), task, tuple(gps), frame, made.scale)
 
     def parts(self, supports: Float[Tensor, "n c"], told: MTGPAPrediction) -> Parts:

@@ -113,24 +113,24 @@ class Members:
 
 
 @dataclass(frozen=True)
-class Stack:
+class Stack(stacking.Average):
     """Weights of the network and of the members beside it.
 
     Attributes:
         data: The run's rows.
         train: Of them, those that it learned from.
         transforms: Of the views.
-        weights: In the order of `NAMES`.
         forms: Of the exact GP and, of values, of the straight lines.
         power: To which averaged probabilities of classes are raised; what averaged variances of
             values are multiplied by, so that left-out errors are as large as they say.
         threshold: On probabilities of class 1, from which a row is of it.
     """
 
+    names = NAMES
+
     data: Prepared
     train: Int[np.ndarray, " m"]
     transforms: ViewTransforms
-    weights: tuple[float, ...]
     forms: tuple[Form, Form]
     power: float
     threshold: float = 0.5
@@ -173,7 +173,7 @@ class Stack:
             threshold = stacking.best_expected_threshold(p)
         else:
             power = censored.scale(y, mean, variance, late, SURE)
-        return cls(data, train, transforms, tuple(weights.tolist()), forms, power, threshold)
+        return cls(tuple(weights.tolist()), data, train, transforms, forms, power, threshold)
 
     def mixed(self, x: Float[np.ndarray, "n f"], told: MeanVariance) -> MeanVariance:
         """The average with what the network says of rows."""
@@ -200,14 +200,6 @@ class Stack:
         every = np.vstack([noise, self.members.ask(x)[2]])
         return np.asarray(self.power * np.tensordot(self.weights, every, 1))
 
-    def sentence(self) -> str:
-        """What was averaged."""
-        parts = [f"{name} {w:.2f}" for name, w in zip(NAMES, self.weights) if w]
-        return (
-            f"Predictions are an average ({', '.join(parts)}), its weights by training rows that "
-            "were left out."
-        )
-
     def meta(self) -> dict[str, Any]:
         """What `read` needs, ready for JSON."""
         forms = [list(form) for form in self.forms]
@@ -220,13 +212,8 @@ class Stack:
         if not meta:
             return None
         exact, line = (Form(*form) for form in meta["forms"])
-        given = (
-            tuple(meta["weights"]),
-            (exact, line),
-            float(meta["power"]),
-            meta.get("threshold", 0.5),
-        )
-        return cls(data, data.train, data.transforms, *given)
+        own = (exact, line), float(meta["power"]), meta.get("threshold", 0.5)
+        return cls(tuple(meta["weights"]), data, data.train, data.transforms, *own)
 
 
 def moments(

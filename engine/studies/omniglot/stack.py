@@ -90,18 +90,19 @@ class Members:
 
 
 @dataclass(frozen=True)
-class Stack:
+class Stack(stacking.Average):
     """Weights of the model and of the members beside it.
 
     Attributes:
         data: The run's rows.
-        weights: In the order of `NAMES`.
         form: Of the exact GP.
         power: To which averaged probabilities are raised.
     """
 
+    names = NAMES
+    of = "Probabilities"
+
     data: Prepared
-    weights: tuple[float, ...]
     form: Form
     power: float
 
@@ -135,7 +136,7 @@ class Stack:
         own = every[:, np.arange(len(late)), label]
         weights = stacking.weights(np.log(np.maximum(own, 1e-300)).T)
         power = stacking.sharpness(np.tensordot(weights, every, 1), label)
-        return cls(data, tuple(weights.tolist()), members.form, power)
+        return cls(tuple(weights.tolist()), data, members.form, power)
 
     def mixed(
         self, told: MOGPARPrediction, x: torch.Tensor, output: torch.Tensor
@@ -153,14 +154,6 @@ class Stack:
         known = own * (told.entropy - told.information) + alone
         return MOGPARPrediction(p, own * told.error, entropy, (entropy - known).clamp(min=0))
 
-    def sentence(self) -> str:
-        """What was averaged."""
-        parts = [f"{name} {w:.2f}" for name, w in zip(NAMES, self.weights) if w]
-        return (
-            f"Probabilities are an average ({', '.join(parts)}), its weights by training rows that "
-            "were left out."
-        )
-
     def meta(self) -> dict[str, Any]:
         """What `read` needs, ready for JSON."""
         return {"weights": list(self.weights), "form": list(self.form), "power": self.power}
@@ -170,4 +163,4 @@ class Stack:
         """The inverse of `meta`; None of a run without an average."""
         if not meta:
             return None
-        return cls(data, tuple(meta["weights"]), Form(*meta["form"]), float(meta["power"]))
+        return cls(tuple(meta["weights"]), data, Form(*meta["form"]), float(meta["power"]))

@@ -105,7 +105,9 @@ class Stack(stacking.Average):
                 np.stack([p[:MOST_ASKED] for p in column]) for column in zip(*parts)
             )
             density.append(norm.logpdf(truth, np.clip(means, *ends), variances**0.5))
-        weights = stacking.weights(np.concatenate(density, axis=1).T, prior=PRIOR)
+        weights = stacking.weights(
+            np.concatenate(density, axis=1).T, cls.names.index("no input"), PRIOR
+        )
         wanted = [w > 0 for w in weights[1:].tolist()]
         gps = _learned(folds[0], rows, models, theta, wanted)
         return cls(tuple(weights.tolist()), tuple(gps), T, *ends)
