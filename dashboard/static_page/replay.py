@@ -46,6 +46,14 @@ ELSEWHERE = re.compile(r"<a [^>]*href=(['\"])(?!https?:|#).*?\1[^>]*>(.*?)</a>",
 ON_DARK = "@media screen and (prefers-color-scheme: dark) {{ :root {{ {} }} }}"
 
 
+class Recorded(Shown):
+    """What the page of a recording needs, which asks the model nothing."""
+
+    async def explore(self, run: str, question: str, query: Any) -> Any:
+        """Never answer: what could be asked is not in the file."""
+        await asyncio.Event().wait()
+
+
 async def replay_file(run: str, store: Store) -> str:
     """A run that is over, as HTML of at most 5 MB.
 
@@ -61,7 +69,7 @@ async def replay_file(run: str, store: Store) -> str:
     if not record.state.final:
         raise BadInput(f"Run {run} is {record.state.value}; export it once it has ended.")
     hide = ",".join(set(SECTIONS) - SHOWN)
-    with opened(record.study, Shown(store), {"run": run, "hide": hide}) as page:
+    with opened(record.study, Recorded(store), {"run": run, "hide": hide}) as page:
         page.everything.panel.visible = False
         page.panel.append(column(section("Data and settings", text(_about(page))), name="body"))
         frames = Frames(page, live=False)
