@@ -1,47 +1,166 @@
-// Of a static page: what is touched asks for the live page, over which the static one lies until
-// that is drawn; then the click is repeated on it.
+// Of a static page (dashboard/static_page): what is touched asks for the live page, over which the
+// static one lies until that is drawn. What was clicked, moved or typed meanwhile is repeated there.
 (() => {
   const over = document.getElementById('still') // on a live page only
   const root = over ? over.shadowRoot : document
+  const look = over ?? document.documentElement // bears the classes of the theme
   const KEY = 'scantTakeover'
-  const read = () => { try { return JSON.parse(sessionStorage[KEY] ?? 'null') } catch { return null } }
-  const write = (state) => { try { sessionStorage[KEY] = JSON.stringify(state) } catch { /* no storage */ } }
+  const LONGEST = 20_000 // ms that the static page stays for what does not come
   const words = (node) => node.textContent.trim()
+  const named = (node) => {
+    const said = node.closest('[aria-label]') ?? node.querySelector('[aria-label]')
+    if (said) return said.getAttribute('aria-label')
+    const text = words(node.querySelector('span') ?? node)
+    return node.matches('.slider') ? text.replace(/:[^:]*$/, '') : text
+  }
+  const remember = (name) => {
+    const secure = location.protocol === 'https:' ? ';secure' : ''
+    document.cookie = `${name};path=/;max-age=31536000;samesite=lax${secure}`
+  }
 
-  // Buttons of one text are told apart by their order, and fields by their label.
-  const name = (node) => {
-    const kind = node.tagName === 'BUTTON' ? 'button' : 'field'
-    const text = kind === 'button' ? words(node) : words(node.querySelector('span') ?? node)
-    const same = [...root.querySelectorAll('[data-live]')].filter((one) => one.tagName === node.tagName && words(one) === words(node))
-    return {kind, text, at: same.indexOf(node)}
+  // What is to be done on the live page: {kind, text, at, …} in order, a control's last state once.
+  // Controls of one kind and text are told apart by their order.
+  const kept = () => {
+    try {
+      const found = JSON.parse(sessionStorage[KEY] ?? 'null')
+      return found?.path === location.pathname && Date.now() - found.time < LONGEST ? found : null
+    } catch { return null }
   }
-  const answer = () => {
+  const state = {todo: [], y: 0, ...(over ? kept() : null)}
+  const keep = () => {
+    Object.assign(state, {path: location.pathname, time: Date.now(), y: over ? over.scrollTop : scrollY})
+    try { sessionStorage[KEY] = JSON.stringify(state) } catch { /* no storage: opens, forgets */ }
+  }
+  const KINDS = {button: 'button[data-live], .theme', check: 'label.check, label.first', slider: 'label.slider', choice: 'label.choice', field: 'label.field:not(.choice)'}
+  const alike = (kind, text) => [...root.querySelectorAll(KINDS[kind])].filter((one) => named(one) === text)
+  const wants = (node, kind, more) => {
+    const text = named(node), at = alike(kind, text).indexOf(node)
+    if (kind !== 'button') state.todo = state.todo.filter((one) => one.kind !== kind || one.text !== text || one.at !== at)
+    state.todo.push({kind, text, at, ...more})
+    goLive()
+  }
+  const say = (sentence, tone = 'live') => {
     const status = root.querySelector('[role=status]')
-    if (status) status.textContent = 'opening the controls…'
+    if (!status) return
+    status.textContent = sentence
+    status.closest('.line').dataset.tone = tone
   }
-  const touched = (event) => {
-    const node = event.target.closest?.('[data-live]')
-    if (!node) return
-    event.preventDefault()
-    answer()
-    const state = {...read(), y: over ? over.scrollTop : scrollY, wanted: name(node), at: Date.now()}
-    write(state)
-    if (over) return
+  let going = Boolean(over)
+  const goLive = (query = {}) => {
+    keep()
+    if (going) return
+    going = true
     const to = new URL(location.href)
-    to.searchParams.set('live', '1')
+    for (const [name, value] of Object.entries({...query, live: 'over'})) to.searchParams.set(name, value)
     location.replace(to)
+    setTimeout(() => { going = false }, LONGEST)
   }
-  root.addEventListener('click', touched)
-  root.addEventListener('focusin', (event) => { if (event.target.tagName === 'INPUT') touched(event) })
+
+  // Train starts the run at once; the live page then opens on it.
+  const train = async (button) => {
+    remember('scant_used=1')
+    const followed = new URLSearchParams(location.search).has('run') // of which the server's start knows nothing
+    if (over || state.todo.length || followed) { say('starting…'); wants(button, 'button'); return }
+    say('starting…')
+    try {
+      const answer = await fetch(`./${location.pathname.split('/').at(-1)}/start`, {method: 'POST'})
+      const {run, refused} = await answer.json()
+      if (run) goLive({run})
+      else say(`not started: ${refused}`, 'bad')
+    } catch { // no answer of ours: the live page will say why
+      wants(button, 'button')
+    }
+  }
+  const press = (button) => {
+    if (button.matches('.theme')) {
+      const dark = look.classList.toggle('dark')
+      remember(`scant_theme=${dark ? 'dark' : 'light'}`)
+      if (over) wants(button, 'button')
+    } else if (button.matches('.unfold')) look.classList.add('first')
+    else if (words(button) === 'Copy link') navigator.clipboard?.writeText(button.parentElement.querySelector('input').value)
+    else if (words(button) === 'Train') train(button)
+    else { say('opening the controls…'); wants(button, 'button') }
+  }
+  let pressed = false
+  root.addEventListener('pointerdown', () => { pressed = true })
+  for (const end of ['pointerup', 'pointercancel']) addEventListener(end, () => { pressed = false }, true)
+  root.addEventListener('click', (event) => {
+    const button = event.target.closest?.(KINDS.button), choice = event.target.closest?.(KINDS.choice)
+    if (button) press(button)
+    else if (choice) wants(choice, 'choice')
+  })
+  const changed = (event) => {
+    const input = event.target, label = input.closest?.('label')
+    if (!label || input.type === 'file') return
+    if (input.type === 'checkbox') wants(label, 'check', {checked: input.checked})
+    else if (input.type === 'range') wants(label, 'slider', {value: input.value})
+    else if (!input.readOnly) wants(label, 'field', {value: input.value, from: input.selectionStart, to: input.selectionEnd})
+  }
+  root.addEventListener('input', changed)
+  root.addEventListener('keyup', (event) => { if (event.target.matches?.('.field input')) changed(event) })
+  root.addEventListener('focusin', (event) => { if (event.target.matches?.('.field:not(.choice) input')) changed(event) })
+
+  // A file that is dropped or pasted goes along.
+  const carry = (file) => {
+    say('opening the controls…')
+    const reader = new FileReader()
+    reader.onload = () => {
+      state.file = {name: file.name, type: file.type, data: reader.result}
+      goLive()
+      if (!kept()?.file) say('This file is large: drop it once more when the controls are open.')
+    }
+    reader.readAsDataURL(file)
+  }
+  const listening = new AbortController() // until the live page listens
+  const on = (name, act) => addEventListener(name, act, {signal: listening.signal, capture: true})
+  on('dragover', (event) => event.preventDefault())
+  on('drop', (event) => {
+    event.preventDefault()
+    event.stopImmediatePropagation()
+    const file = event.dataTransfer?.files[0]
+    if (file) carry(file)
+  })
+  on('paste', (event) => {
+    if (event.composedPath().some((node) => node.matches?.('input'))) return
+    const table = event.clipboardData?.getData('text/plain') ?? ''
+    const file = event.clipboardData?.files[0]
+      ?? (table.includes('\t') && table.trim().includes('\n') ? new File([table], 'pasted.tsv', {type: 'text/tab-separated-values'}) : null)
+    if (file) { event.stopImmediatePropagation(); carry(file) }
+  })
+
+  // Formulas are set once they are unfolded; links name this server.
+  const load = (tag, attributes) => new Promise((done) => {
+    const node = Object.assign(document.createElement(tag), attributes, {onload: done})
+    ;(tag === 'link' && over ? root : document.head).append(node)
+  })
+  root.addEventListener('toggle', async (event) => {
+    const formulas = [...event.target.querySelectorAll('[data-katex]')]
+    if (!event.target.open || !formulas.length) return
+    const from = formulas[0].dataset.katex
+    await load('link', {rel: 'stylesheet', href: `${from}/katex.min.css`})
+    if (typeof katex === 'undefined') await load('script', {src: `${from}/katex.min.js`})
+    if (typeof renderMathInElement === 'undefined') await load('script', {src: `${from}/contrib/auto-render.min.js`})
+    const delimiters = [{left: '$$', right: '$$', display: true}, {left: '$', right: '$', display: false}]
+    for (const one of formulas) renderMathInElement(one, {delimiters})
+  }, true)
+  for (const field of root.querySelectorAll('input[value^="./"]')) field.value = new URL(field.value, location)
   if (!over) return
 
   // --- on the live page ---
-  const state = read()
-  if (state) over.scrollTop = state.y
-  if (state?.wanted) answer()
   const plain = new URL(location.href)
   plain.searchParams.delete('live')
-  history.replaceState(null, '', plain)
+  history.replaceState(history.state, '', plain)
+  for (const {kind, text, at, value, checked, from, to} of state.todo) {
+    const input = alike(kind, text)[at]?.querySelector('input')
+    if (!input) continue
+    if (value !== undefined) input.value = value
+    if (checked !== undefined) input.checked = checked
+    input.focus({preventScroll: true})
+    if (kind === 'field') input.setSelectionRange(from, to)
+  }
+  over.scrollTop = state.y
+  if (state.todo.length || state.file) say('opening the controls…')
+  else if (plain.searchParams.has('run')) say('starting…')
 
   const deep = function* (node = document.body) {
     for (const one of node.querySelectorAll('*')) {
@@ -50,29 +169,72 @@
       if (one.shadowRoot) yield* deep(one.shadowRoot)
     }
   }
-  const repeat = ({kind, text, at}) => {
-    const found = [...deep()].filter((one) => kind === 'button'
-      ? one.tagName === 'BUTTON' && words(one) === text
-      : one.tagName === 'LABEL' && words(one) === text)
-    const one = found[at] ?? found[0]
-    if (!one) return
-    if (kind === 'button') one.click()
-    else (one.control ?? one.parentElement?.querySelector('input, [role=combobox]') ?? one).focus()
+  // The live counterparts of our controls, by kind and name.
+  const OPERABLE = {button: 'button', check: 'input[type=checkbox]', slider: 'input[type=range]', choice: '[role=combobox]', field: 'input, textarea'}
+  const label = (node) => {
+    const scope = node.getRootNode(), by = node.getAttribute('aria-labelledby')?.split(' ')[0]
+    return node.getAttribute('aria-label') || (by && scope.getElementById?.(by)?.textContent) || node.labels?.[0]?.textContent
+      || node.closest('.MuiFormControl-root')?.querySelector('label')?.textContent || node.textContent
   }
-  const drawn = () => {
-    if (typeof Bokeh === 'undefined' || !Bokeh.documents.length) return false
-    if (!Bokeh.documents.every((doc) => doc.is_idle)) return false
-    return [...deep()].some((one) => one.tagName === 'H1')
+  const fits = (node, {kind, text}) => node.matches(OPERABLE[kind]) && node.getClientRects().length > 0 && (kind === 'button' ? label(node).trim() === text : label(node).trim().startsWith(text))
+  const native = (node, property, value, event) => { // React hears of what is set past it
+    Object.getOwnPropertyDescriptor(Object.getPrototypeOf(node), property).set.call(node, value)
+    node.dispatchEvent(new Event(event, {bubbles: true}))
   }
+  const repeat = (node, {kind, value, checked, from, to}) => {
+    node.focus({preventScroll: true})
+    if (kind === 'button') node.click()
+    else if (kind === 'check') { if (node.checked !== checked) node.click() }
+    else if (kind === 'slider') native(node, 'value', value, 'change')
+    else if (kind === 'choice') node.dispatchEvent(new MouseEvent('mousedown', {bubbles: true, button: 0}))
+    else {
+      if (node.value !== value) native(node, 'value', value, 'input')
+      node.setSelectionRange?.(from, to)
+    }
+  }
+  const place = (node) => node.getBoundingClientRect()
+  const seen = (node) => { const box = place(node); return box.height > 0 && box.bottom > 64 && box.top < innerHeight }
   const since = Date.now()
-  const look = () => {
-    if (!drawn() && Date.now() - since < 30_000) { setTimeout(look, 50); return }
-    const main = document.querySelector('.main-content') ?? [...deep()].find((one) => one.classList.contains('main-content'))
-    if (main) main.scrollTop = over.scrollTop
-    const wanted = read()?.wanted
+  let others = [], wheel = 0
+  addEventListener('wheel', () => { wheel = Date.now() }, {capture: true, passive: true})
+  const wait = () => {
+    const late = Date.now() - since > LONGEST
+    if (!take(late)) setTimeout(wait, 100)
+  }
+  const take = (late) => {
+    if (typeof Bokeh === 'undefined' || !Bokeh.documents.length) return late && leave([])
+    const nodes = [...deep()]
+    const main = nodes.find((one) => one.classList.contains('main-content'))
+    if (!main || !nodes.some((one) => one.tagName === 'H1')) return late && leave([])
+    // What the visitor looks at stays where it is: the control last touched, else a heading in view.
+    const last = state.todo.at(-1), mine = last && alike(last.kind, last.text)[last.at]
+    const heads = [...root.querySelectorAll('h1, h2, h3')], head = heads.find(seen)
+    const found = state.todo.map((one) => nodes.filter((node) => fits(node, one))[one.at])
+    const [here, there] = mine && seen(mine) && found.at(-1) ? [mine, found.at(-1).closest('.MuiFormControl-root') ?? found.at(-1)]
+      : [head, head && nodes.find((one) => one.tagName === head.tagName && words(one) === words(head))]
+    if (here && there) main.scrollTo({top: over.scrollTop < 8 ? 0 : main.scrollTop + place(there).top - place(here).top, behavior: 'instant'})
+    const building = nodes.some((one) => one.classList.contains('building') && seen(one))
+    const ready = found.every((node) => node && !node.disabled) && !building && Bokeh.documents.every((doc) => doc.is_idle)
+    return (late || ready) && !pressed && Date.now() - wheel > 300 && leave(found)
+  }
+  const leave = (found) => {
+    listening.abort()
+    for (const one of others) one.inert = false
+    const {todo, file} = state
     over.remove()
     try { sessionStorage.removeItem(KEY) } catch { /* no storage */ }
-    if (wanted) setTimeout(() => repeat(wanted), 0)
+    todo.forEach((one, i) => { if (found[i]) repeat(found[i], one) })
+    if (file) {
+      const carrier = new DataTransfer()
+      const bytes = Uint8Array.from(atob(file.data.split(',')[1]), (char) => char.charCodeAt(0))
+      carrier.items.add(new File([bytes], file.name, {type: file.type}))
+      document.body.dispatchEvent(new DragEvent('drop', {dataTransfer: carrier, bubbles: true, cancelable: true}))
+    }
+    return true
   }
-  look()
+  addEventListener('DOMContentLoaded', () => {
+    others = [...document.body.children].filter((one) => one !== over)
+    for (const one of others) one.inert = true
+    wait()
+  })
 })()

@@ -150,8 +150,10 @@ def serve(options: ServerOptions) -> None:
         key=key,
     )
     limits = PageLimits(sessions=LiveSessions(per_address=options.sessions_per_address))
-    followers = Followers(service, warm=not same_origin.on_this_machine(options.address))
-    published = made_by(service, folder)
+    published = followers = None
+    if os.environ.get("SCANT_STATIC_PAGES") != "0":
+        published = made_by(service, folder)
+        followers = Followers(service, warm=not same_origin.on_this_machine(options.address))
     site = Site(service, folder, key, limits=limits, published=published, followers=followers)
     if options.auth is not None:
         show_log()

@@ -8,9 +8,12 @@ single figure are made in the browser by its own tools (`plots.theme`), here and
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import math
+import zipfile
 from collections.abc import Sequence
+from contextlib import suppress
 from html import escape
 from typing import Any
 
@@ -18,9 +21,11 @@ import numpy as np
 import pandas as pd
 from scant.dashboard.live.run_state import RunState
 from scant.dashboard.study_page.views import PageViews
-from scant.errors import BadInput
+from scant.errors import BadInput, NotFound
+from scant.store import Store
 from scant.studies import entry
-from scant.training.model_card import Card, markdown
+from scant.training.model_card import Card, markdown, page
+from scant.training.result_folder import CARD, MODEL, SETTINGS
 
 NEEDS = (
     "It needs `pip install scant-gp` (until it is published, a wheel that `pip wheel --no-deps .` "
@@ -79,6 +84,45 @@ def model_card(run: RunState, table: pd.DataFrame | None, model: bytes | None) -
             device=run.device,
         )
     )
+
+
+def card_of(run: RunState, store: Store) -> str:
+    """The run's model card in Markdown, of what the store has."""
+    table, data = None, run.record.data
+    if data.startswith("upload:"):
+        with suppress(NotFound):  # the visitor has deleted it; the card is of the run
+            table = store.upload_table(data.removeprefix("upload:"))
+    return model_card(run, table, store.model(run.id))
+
+
+def archive(run: RunState, store: Store, replay: bytes) -> bytes:
+    """All that can be kept of a run as a ZIP; `scant.load` reads the folder that it unpacks to.
+
+    Args:
+        run: It must be over; without a result, or a table that is deleted, it lacks these files.
+        store: Where it is.
+        replay: The run as one file of HTML.
+    """
+    made: dict[str, str | bytes | None] = {
+        "replay.html": replay,
+        SETTINGS: settings_json(run),
+        "run.ipynb": notebook(run),
+        "run.py": script(run),
+        MODEL: store.model(run.id),
+    }
+    if run.report is not None:
+        card = card_of(run, store)
+        made |= {"metrics.csv": metrics_csv(run), f"{CARD}.md": card, f"{CARD}.html": page(card)}
+    if run.record.data.startswith("upload:"):
+        with suppress(NotFound):
+            frame = store.upload_table(run.record.data.removeprefix("upload:"))
+            made[TABLE] = table_csv(frame)
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in made.items():
+            if content is not None:
+                file.writestr(name, content)
+    return buffer.getvalue()
 
 
 def table_csv(frame: pd.DataFrame) -> bytes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from numpy import ndarray
 from scipy.special import ndtr, ndtri  # scipy.stats takes a worker three quarters of a second
 
@@ -21,9 +21,14 @@ def rmse(y: Rows, mean: Rows) -> float:
     return float(np.sqrt(np.mean((y - mean) ** 2)))
 
 
+def log_density(y: Rows, mean: Rows, variance: Rows) -> Rows:
+    """Log densities of a Gaussian prediction, in nats."""
+    return -0.5 * (y - mean) ** 2 / variance - 0.5 * np.log(2 * np.pi * variance)
+
+
 def mean_log_likelihood(y: Rows, mean: Rows, variance: Rows) -> float:
     """Mean log density of a Gaussian prediction (Almosallam 2017, Table 6.6)."""
-    return float(np.mean(-0.5 * (y - mean) ** 2 / variance - 0.5 * np.log(2 * np.pi * variance)))
+    return float(np.mean(log_density(y, mean, variance)))
 
 
 def fraction_within(y: Rows, mean: Rows, epsilon: float) -> float:
@@ -78,9 +83,9 @@ def redshift_bins(y: Rows, mean: Rows, count: int = 10) -> Float[ndarray, "6 q"]
 
 
 def by_confidence(
-    y: Rows, mean: Rows, variance: Rows, shares: Float[ndarray, " p"]
+    y: Rows, mean: Rows, variance: Rows, density: Rows, shares: Float[ndarray, " p"]
 ) -> Float[ndarray, "6 p"]:
-    """Metrics of the most confident share of rows (Fig. 6.14).
+    """Metrics of the most confident share of rows (Fig. 6.14); `density` is the log density of y.
 
     Rows of the answer: share kept, RMSE, mean log-likelihood, F_0.15, F_0.05, bias.
     """
@@ -88,12 +93,12 @@ def by_confidence(
     found = []
     for share in shares:
         kept = order[: max(1, round(share * len(order)))]
-        a, b, v = y[kept], mean[kept], variance[kept]
+        a, b = y[kept], mean[kept]
         found.append(
             [
                 share,
                 rmse(a, b),
-                mean_log_likelihood(a, b, v),
+                float(density[kept].mean()),
                 fraction_within(a, b, 0.15),
                 fraction_within(a, b, 0.05),
                 float(normalized_error(a, b).mean()),
@@ -126,6 +131,18 @@ def nmse(y: Rows, mean: Rows) -> float:
 def nlpd(y: Rows, mean: Rows, variance: Rows) -> float:
     """Negative log predictive density of Gaussian predictions, nats a row (Ma 2023, 5.44)."""
     return -mean_log_likelihood(y, mean, variance)
+
+
+def concordance(time: Rows, event: Bool[ndarray, " n"], predicted: Rows) -> float:
+    """Harrell's C: of the pairs of rows whose order is known, the share told in that order.
+
+    A pair counts where the earlier time is no bound; equal predictions count half. NaN without one.
+    """
+    sooner = (time[:, None] < time[None]) & event[:, None]
+    gap = predicted[None] - predicted[:, None]
+    right = (gap > 0) + 0.5 * (gap == 0)
+    pairs = int(sooner.sum())
+    return float(right[sooner].sum() / pairs) if pairs else float("nan")
 
 
 def reliability(confidence: Rows, right: Rows, bins: int = 10) -> Float[ndarray, "3 b"]:

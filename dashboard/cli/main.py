@@ -10,6 +10,7 @@ import typer
 from scant import __version__
 from scant.dashboard.cli import data, runs, users
 from scant.dashboard.cli.bench import bench
+from scant.dashboard.cli.export import export
 from scant.dashboard.cli.fit import fit
 from scant.dashboard.cli.predict import predict
 from scant.dashboard.cli.sentences import sentences
@@ -92,5 +93,5 @@ def reproduce(
 app.add_typer(data.app, name="data")
 app.add_typer(users.app, name="user")
 app.add_typer(runs.runs_app, name="runs")
-for command in (serve, studies, fit, predict, reproduce, bench):
+for command in (serve, studies, fit, predict, export, reproduce, bench):
     app.command()(command)

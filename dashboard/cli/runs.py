@@ -41,7 +41,7 @@ def list_runs(
     data_dir: DataDir = None,
 ) -> None:
     """List the runs, newest first."""
-    with sentences(Unavailable), _store(data_dir) as store:
+    with sentences(Unavailable), opened_store(data_dir) as store:
         rows = [_row(store, run) for run in store.runs() if not live or _is_live(run)]
     if as_json:
         typer.echo(json.dumps(rows, indent=2))
@@ -61,7 +61,7 @@ _IDS = {"ignore_unknown_options": True}
 @runs_app.command(context_settings=_IDS)
 def stop(runs: Ids, data_dir: DataDir = None) -> None:
     """Stop runs. If a server is up, each run ends with its best parameters so far as its model."""
-    with sentences(Unavailable), _store(data_dir) as store:
+    with sentences(Unavailable), opened_store(data_dir) as store:
         for run in runs:
             typer.echo(f"{run}: {stop_run(store, run)}", err=True)
 
@@ -78,7 +78,7 @@ def delete(
     data_dir: DataDir = None,
 ) -> None:
     """Delete runs with their curves, models and labels."""
-    with sentences(Unavailable), _store(data_dir) as store:
+    with sentences(Unavailable), opened_store(data_dir) as store:
         if len(runs) > 1 and not yes:
             raise BadInput(f"This would delete {len(runs)} runs for good; add --yes to do so.")
         for run in runs:
@@ -142,7 +142,7 @@ def _row(store: Store, run: RunRecord) -> dict[str, Any]:
 
 
 @contextmanager
-def _store(data_dir: Path | None) -> Iterator[Store]:
+def opened_store(data_dir: Path | None) -> Iterator[Store]:
     """The database of a server, which must be there already."""
     from scant.data_sources.open import data_dir as folder
     from scant.store import Store

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 
 import panel as pn
@@ -17,10 +16,10 @@ from scant.dashboard.frame.template import text
 from scant.dashboard.live.run_state import RunState
 from scant.dashboard.study_page.context import ControlsContext
 from scant.dashboard.study_page.widgets import column
-from scant.errors import NotFound
 from scant.training.model_card import page as as_page
 from scant.training.result_folder import CARD
 
+REPLAY, REPLAY_LABEL = "replay.html", "Replay as one file"
 CARDS = (f"{CARD}.html", f"{CARD}.md")
 
 _BESIDE = """
@@ -46,6 +45,7 @@ class ExportPanel:
         self._files = [
             self._file("Settings", "settings.json", export.settings_json),
             self._file("Metrics", "metrics.csv", export.metrics_csv),
+            download(page, REPLAY_LABEL, REPLAY, self._replay),
             download(page, "Predictions", "predictions.zip", self._predictions),
             download(page, "Table", export.TABLE, self._table, visible=False),
             download(page, "Model card", CARDS[0], partial(self._card, page=True)),
@@ -62,8 +62,9 @@ class ExportPanel:
             text(
                 "<p>Everyone with the link sees this run, live during training. The notebook and "
                 "the script repeat the run with the <code>scant</code> package, without this "
-                "server; if you uploaded a table, put the file “Table” beside them. Each figure's "
-                "own tools save it as PNG or SVG.</p>"
+                "server; if you uploaded a table, put the file “Table” beside them. The replay is "
+                "a page that opens from disk, stands in slides, and prints. Each figure's own "
+                "tools save it as PNG or SVG.</p>"
             ),
             column(self._link, copy, css=_BESIDE),
             pn.FlexBox(*self._files, gap="10px", margin=0, sizing_mode="stretch_width"),
@@ -83,6 +84,7 @@ class ExportPanel:
                 file.visible = run.record.data.startswith("upload:")
             needs_report = file.filename in ("metrics.csv", "predictions.zip", *CARDS)
             off = needs_report and run.report is None
+            off |= file.filename == REPLAY and not run.state.final
             if file.disabled != off:
                 file.disabled = off
 
@@ -95,6 +97,10 @@ class ExportPanel:
         made: bytes = await self._page.service.predictions(self._on_show().id)
         return made
 
+    async def _replay(self) -> bytes:
+        """The run as one file, made by a process beside the server."""
+        return await self._page.visit.site.replays.made(self._on_show().id)
+
     async def _table(self) -> bytes:
         """The visitor's table as the run learned from it, read and written off the event loop."""
         upload = self._on_show().record.data.removeprefix("upload:")
@@ -104,16 +110,8 @@ class ExportPanel:
     async def _card(self, page: bool) -> str:
         """The run's model card, as a page of HTML or as Markdown; read off the event loop."""
         run, store = self._on_show(), self._page.service.store
-
-        def made() -> str:
-            table, data = None, run.record.data
-            if data.startswith("upload:"):
-                with suppress(NotFound):  # the visitor has deleted it; the card is of the run
-                    table = store.upload_table(data.removeprefix("upload:"))
-            card = export.model_card(run, table, store.model(run.id))
-            return as_page(card) if page else card
-
-        return await asyncio.to_thread(made)
+        card = await asyncio.to_thread(export.card_of, run, store)
+        return as_page(card) if page else card
 
     def _file(
         self,

@@ -47,6 +47,10 @@ class GuessFirst(JSComponent):
 
     _esm = assets() / "reveal.js"
 
+    def still(self) -> str:
+        """As markup, for a page without scripts."""
+        return "<label class='first' data-live><input type='checkbox'> Guess first</label>"
+
     def __init__(self, **params: Any) -> None:
         params.setdefault("sizing_mode", "stretch_width")
         params.setdefault("margin", 0)

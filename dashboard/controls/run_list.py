@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from html import escape
 from typing import Any
 
 import param
@@ -24,6 +25,23 @@ class RunTable(JSComponent):
     rows = param.List(default=[])
     chosen = param.List(default=[])
     most = param.Integer(default=MOST)
+
+    def still(self) -> str:
+        """As markup, for a page without scripts, which knows of no visitor's own runs."""
+        rows = "".join(
+            f"<tr><td><label class='check' data-live><input type='checkbox' "
+            f"aria-label='compare {escape(row['name'])}'></label></td>"
+            f"<td><a href='{escape(row['href'])}'>{escape(row['name'])}</a></td>"
+            f"<td>{escape(row['state'])}</td><td>{escape(row['differs'])}</td></tr>"
+            for row in self.rows
+        )
+        heads = ("Compare", "Run", "State", "Settings that differ from the defaults")
+        head = "".join(f"<th scope='col'>{name}</th>" for name in heads)
+        return (
+            f"<div class='scroll'><table><thead><tr>{head}</tr></thead>"
+            f"<tbody>{rows}</tbody></table></div>"
+            "<p class='quiet'><a href='?live=over'>Your own runs</a></p>"
+        )
 
     _esm = """
     export function render({model, el}) {

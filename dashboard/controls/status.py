@@ -51,7 +51,7 @@ class StatusLine(JSComponent):
             f"<div class='line' data-tone='{said.get('tone', 'calm')}'><div class='said'>"
             "<span class='dot' aria-hidden='true'></span>"
             f"<div role='status'>{html.escape(said.get('text', ''))}</div></div>"
-            f"<dl>{facts}</dl><div class='bar' aria-hidden='true'>"
+            f"<dl>{facts}</dl><div class='progress' aria-hidden='true'>"
             f"<i style='width:{100 * float(said.get('fraction', 0)):.0f}%'></i></div></div>"
         )
 
@@ -61,7 +61,7 @@ class StatusLine(JSComponent):
       root.className = 'line'
       root.innerHTML = `<div class="said"><span class="dot" aria-hidden="true"></span>
         <div role="status" aria-live="polite" aria-atomic="true"></div></div>
-        <dl></dl><div class="bar" aria-hidden="true"><i></i></div>`
+        <dl></dl><div class="progress" aria-hidden="true"><i></i></div>`
       el.append(root)
       const status = root.querySelector('[role=status]')
       const facts = root.querySelector('dl')

@@ -1,7 +1,7 @@
 """`python -m scant.dashboard.followers.draw HOURS`: draws the pages of followed runs for a server.
 
 The first line of the standard input is the store's address. Each further one is a request in
-JSON: `{"follow": number, "study", "query", "returning"}` begins a page, `{"drop": number}` ends it,
+JSON: `{"follow": number, "study", "query"}` begins a page, `{"drop": number}` ends it,
 and `{"pace": seconds}` says how long figures stand at least. A line goes out for each look at a
 page that shows something new. What a run does is read from the store, as it is where another
 server trains the run.
@@ -28,7 +28,6 @@ from scant.dashboard.live.run_state import fresh
 from scant.dashboard.server.site import Site
 from scant.dashboard.static_page.frames import STYLES, Frame, Frames
 from scant.dashboard.static_page.make import Shown
-from scant.dashboard.static_page.markup import Markup
 from scant.dashboard.static_page.page import static_page
 from scant.dashboard.study_page.page import StudyPage
 from scant.dashboard.upstream import install_all
@@ -59,24 +58,21 @@ class Drawn:
         hours: That a run may use on this server, which pages say.
         study: Whose page it is.
         query: Of the address.
-        returning: Whether the visitor has used a page before.
     """
 
-    def __init__(
-        self, store: Store, hours: float, study: str, query: Mapping[str, str], returning: bool
-    ) -> None:
-        self._store, self._doc, self._markup = store, Document(), Markup()
+    def __init__(self, store: Store, hours: float, study: str, query: Mapping[str, str]) -> None:
+        self._store, self._doc = store, Document()
         self.due = 0.0  # when it is to be looked at again
         with set_curdoc(self._doc):
             views = import_module(f"scant.dashboard.pages.{study}.page").views
             site = Site(Unasked(store, hours), Path(), "")
-            visit = SessionContext(site, self._doc, "", dict(query), base="./", returning=returning)
+            visit = SessionContext(site, self._doc, "", dict(query), base="./", returning=True)
             self._page = StudyPage(visit, entry(study), views)
             self._page.watcher.up = True
             self._settle()
             title, panel = f"{entry(study).title} · Scant", self._page.panel
-            text = static_page(title, study, panel, self._markup)
-            self._frames = Frames(self._page, self._markup)
+            self._frames = Frames(self._page)
+            text = static_page(title, study, panel, self._frames.markup)
             frame = self._frames.look()
         # What a follower who comes later is to see stands in the places of these two.
         for key, token in ((STYLES, "{{styles}}"), (frame.root, "{{main}}")):

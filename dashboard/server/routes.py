@@ -24,6 +24,7 @@ from scant.dashboard.server.headers import Policy
 from scant.dashboard.server.prefix import GALLERY
 from scant.dashboard.server.ready import Ready
 from scant.dashboard.server.site import Site
+from scant.dashboard.static_page.start import Start
 from scant.dashboard.upstream.server_parts import application
 from scant.data_sources.package_data import package_file
 from scant.studies import STUDIES
@@ -179,6 +180,7 @@ def _pages(
         rules.append((socket, PageSocket, {**bokeh, "own_pages": own_pages}))
         if page != "/":
             rules.append((f"/({page[1:]})/", WithoutSlash, {}))
+            rules.append((f"/({page[1:]})/start", Start, {"site": site}))
     return rules
 
 

@@ -15,6 +15,7 @@ from scant.dashboard.limits.page_handler import PageLimits
 from scant.dashboard.limits.uploads import UploadBudget
 from scant.dashboard.live.hub import Hub
 from scant.dashboard.server.fetches import Fetches
+from scant.dashboard.static_page.apart import Replays
 from scant.dashboard.static_page.published import Published
 from scant.errors import BadInput
 
@@ -33,6 +34,7 @@ class Site:
         key: What signs cookies.
         hub: Fans the runs' events out to the pages.
         fetches: Downloads of data sets that visitors have asked for.
+        replays: Runs as one file each, for who keeps them.
         limits: Page requests in their turns, and the sessions that live.
         uploads: What uploads may take of the server's memory.
         carried: Files on their way from one page to another.
@@ -47,6 +49,7 @@ class Site:
     key: str
     hub: Hub = field(init=False)
     fetches: Fetches = field(init=False)
+    replays: Replays = field(init=False)
     limits: PageLimits = field(default_factory=PageLimits)
     uploads: UploadBudget = field(default_factory=UploadBudget)
     carried: CarriedFiles = field(default_factory=CarriedFiles)
@@ -58,6 +61,7 @@ class Site:
     def __post_init__(self) -> None:
         self.hub = Hub(self.service)
         self.fetches = Fetches(self.data_dir)
+        self.replays = Replays(self.service)
 
     async def open(self) -> None:
         """Start the run service and the hub, on the running event loop.

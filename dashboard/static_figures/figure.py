@@ -37,8 +37,8 @@ def drawn(figure: Any, label: str = "") -> str:
         return ""
     shown = [r for r in figure.renderers if isinstance(r, models.GlyphRenderer) and r.visible]
     glyphs = [(renderer, Glyph(renderer)) for renderer in shown]
-    x = _scale(figure.x_range, figure.x_scale, [g for r, g in glyphs], ACROSS)
-    y = _scale(figure.y_range, figure.y_scale, [g for r, g in glyphs], UP)
+    x = _scale(figure.x_range, figure.x_scale, glyphs, ACROSS)
+    y = _scale(figure.y_range, figure.y_scale, glyphs, UP)
     shapes, labels = list(_annotations(figure, x, y, under=True)), list[Label]()
     for renderer in shown:
         more = marks(renderer, x, y)
@@ -71,11 +71,13 @@ def _sizes_of(figure: Any) -> tuple[str, str]:
     return f" style='height:{figure.height or 300}px'", ""
 
 
-def _scale(span: Any, scale: Any, glyphs: list[Glyph], names: tuple[str, ...]) -> Scale:
+def _scale(span: Any, scale: Any, glyphs: list[tuple[Any, Glyph]], names: tuple[str, ...]) -> Scale:
     """Of a range, with the coordinates that it may have to follow."""
     values: list[Any] = []
     if isinstance(span, models.DataRange1d):
-        for glyph in glyphs:
+        for renderer, glyph in glyphs:
+            if isinstance(span.renderers, list) and renderer not in (span.renderers or [renderer]):
+                continue
             values += [_flat(glyph.column(n)) for n in names if glyph.has(n)]
             values += _sizes(glyph, names)
     return Scale(span, values, isinstance(scale, models.LogScale))
@@ -195,12 +197,12 @@ def _legends(figure: Any) -> Iterator[str]:
         if not legend.visible:
             continue
         entries = "".join(
-            f"<span><i style='{_swatch(item.renderers[0])}'></i>{escape(_named(item))}</span>"
+            f"<span><i style='{_swatch(item.renderers[-1])}'></i>{escape(_named(item))}</span>"
             for item in legend.items
             if item.visible and item.renderers and _named(item)
         )
         if entries:
-            yield f"<div class='legend'>{entries}</div>"
+            yield f"<div class='legend {legend.orientation}'>{entries}</div>"
 
 
 def _named(item: Any) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from panel.viewable import Viewable
+from scant.dashboard.static_figures.drawings import Drawings
 from scant.dashboard.static_page.markup import PLACE, Markup, filled
 
 STYLES = "styles"  # the key of the style sheets, which grow when a part of a new kind comes
@@ -61,23 +62,26 @@ class Frames:
     Numbers hold as long as this object; another one of the same page may number otherwise.
 
     Args:
-        page: A study's page, or anything with a panel.
-        markup: Writes the parts; one that has written the page already keeps its numbers.
+        page: A study's page, or anything with a panel; nobody else has its figures in a document.
+        live: Whether controls are to be touched (`Markup`).
+
+    Attributes:
+        markup: Writes the parts.
     """
 
-    def __init__(self, page: Panelled, markup: Markup | None = None) -> None:
-        self._page, self._markup = page, markup or Markup()
+    def __init__(self, page: Panelled, live: bool = True) -> None:
+        self._page, self.markup = page, Markup(live, Drawings())
         self.last: Frame | None = None
 
     def look(self) -> Frame:
         """The page as it stands now; shells that are as they were are the same strings."""
-        place = PLACE.fullmatch(self._markup.place(self._page.panel))
+        place = PLACE.fullmatch(self.markup.place(self._page.panel))
         assert place is not None, "a part's place is its number"
-        styles = f"<style data-part='{STYLES}'>{self._markup.styles()}</style>"
-        made = Frame(place[1], {**self._markup.shells, STYLES: styles})
+        styles = f"<style data-part='{STYLES}'>{self.markup.styles()}</style>"
+        made = Frame(place[1], {**self.markup.shells, STYLES: styles})
         before = self.last.shells if self.last is not None else {}
         shown = [STYLES, *made.within(made.root)]
-        self._markup.keep(set(shown))
+        self.markup.keep(set(shown))
         new = made.shells
         self.last = Frame(
             made.root, {k: before[k] if before.get(k) == new[k] else new[k] for k in shown}

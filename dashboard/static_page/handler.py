@@ -10,13 +10,14 @@ from scant.dashboard.auth.sessions import login_user
 from scant.dashboard.server.headers import Policy
 from scant.dashboard.server.site import Site
 from scant.dashboard.static_page.page import overlay
-from scant.dashboard.static_page.published import Published
+from scant.dashboard.static_page.published import Look, Published
 from scant.dashboard.upstream.server_parts import application
 from scant.studies import STUDIES
 from tornado.web import authenticated
 
-LIVE = "live"  # in an address: the static page asks for its live one
-PLAIN = {"theme"}  # what else an address may say without needing a session
+LIVE = "live"  # in an address: asks for the live page
+OVER = "over"  # its value where the static page is to lie over that until it is drawn
+PLAIN = {"theme"}  # what an address may say without needing a session
 
 
 class StaticFirst:
@@ -31,19 +32,32 @@ class StaticFirst:
     @authenticated
     async def get(self: Any, *args: Any, **kwargs: Any) -> None:
         """Send the static page, or the live one, over which it lies until that is drawn."""
-        arguments = self.request.arguments
-        live = LIVE in arguments
-        plain = set(arguments) <= {LIVE, *PLAIN}
+        if not self._answered_still():
+            await super().get(*args, **kwargs)  # type: ignore[misc]
+
+    @authenticated
+    async def head(self: Any, *args: Any, **kwargs: Any) -> None:
+        """What GET would answer."""
+        if not self._answered_still():
+            await super().head(*args, **kwargs)  # type: ignore[misc]
+
+    def _answered_still(self: Any) -> bool:
+        """Send the static page where it is what was asked for."""
+        arguments = set(self.request.arguments)
+        over = self.get_query_argument(LIVE, "") == OVER
         user = (login_user(self.request) if self.site.logins else None) or ""
         theme = self.get_query_argument("theme", "") or self.get_cookie("scant_theme", "")
-        shown = (self.study, self.get_cookie("scant_used") is not None, theme == "dark")
-        if not plain or self.published.markup(*shown) is None:
-            await super().get(*args, **kwargs)  # type: ignore[misc]
-        elif live:
-            self._over = overlay(self.published.markup(*shown, user) or "")
-            await super().get(*args, **kwargs)  # type: ignore[misc]
-        else:
-            self._send_static(shown, user)
+        look = Look(self.get_cookie("scant_used") is None, theme == "dark")
+        if not arguments <= (PLAIN | {LIVE, "run"} if over else PLAIN):
+            return False
+        page = self.published.markup(self.study, look, user)
+        if page is None:
+            return False
+        if over:
+            self._over = overlay(page)
+            return False
+        self._send_static(page, None if user else look)
+        return True
 
     def write(self: Any, chunk: Any) -> None:
         """Lay the static page over a live one."""
@@ -53,16 +67,17 @@ class StaticFirst:
             chunk = chunk[:at] + over + chunk[at:]
         super().write(chunk)  # type: ignore[misc]
 
-    def _send_static(self: Any, shown: tuple[str, bool, bool], user: str) -> None:
+    def _send_static(self: Any, page: str, look: Look | None) -> None:
+        """Send a page, compressed where it is kept so."""
         self.set_header("Content-Type", "text/html; charset=utf-8")
         self.set_header("Cache-Control", "private, no-cache")  # asked again, by its ETag
         self.set_header("Vary", "Accept-Encoding, Cookie")
         self.set_header("Content-Security-Policy", self.static_policy.static())
-        body: str | bytes | None = None
-        if not user and "gzip" in self.request.headers.get("Accept-Encoding", ""):
-            body = self.published.packed(*shown)
+        if look is not None and "gzip" in self.request.headers.get("Accept-Encoding", ""):
             self.set_header("Content-Encoding", "gzip")
-        self.finish(body or self.published.markup(*shown, user))
+            self.finish(self.published.packed(self.study, look))
+        else:
+            self.finish(page)
 
 
 def first_static(server: Server, site: Site, policy: Policy) -> None:

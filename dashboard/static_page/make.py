@@ -1,14 +1,15 @@
-"""`python -m scant.dashboard.static_page.make STUDY HOURS FIRST RETURNING`: write a page.
+"""`python -m scant.dashboard.static_page.make FOLDER KEY HOURS STUDY…`: write the pages of studies.
 
-The store's address comes by standard input.
-
-A process of its own: making a page takes a second, in which a server would answer nobody.
+The store's address comes by standard input; each study is named on standard output once its page
+is whole. A process of its own: a page takes a second, in which a server would answer nobody.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -19,18 +20,23 @@ from panel.io.state import set_curdoc
 from scant.dashboard.frame.session import SessionContext
 from scant.dashboard.server.site import Site
 from scant.dashboard.static_page.page import static_page
+from scant.dashboard.static_page.published import file_of
 from scant.dashboard.study_page.page import StudyPage
 from scant.dashboard.upstream import install_all
+from scant.errors import NotFound
 from scant.runs.limits import Limits
 from scant.store import Store
 from scant.studies import entry
+
+PATIENCE = 60.0  # seconds that the model's answers may take; without them a figure stays empty
 
 
 class Shown:
     """As much of a run service as a page needs that nobody touches."""
 
-    def __init__(self, store: Store, hours: float) -> None:
+    def __init__(self, store: Store, hours: float = 1.0) -> None:
         self.store, self.limits = store, Limits(hours=hours)
+        self._models: dict[str, Any] = {}
 
     def subscribe(self, watcher: Any) -> Any:
         """Nothing happens here."""
@@ -41,7 +47,7 @@ class Shown:
         return False
 
     def prefetch_demo(self, study: str) -> None:
-        """Nobody will ask the model."""
+        """Nobody will train."""
 
     def healthy(self) -> bool:
         """All is well."""
@@ -55,35 +61,77 @@ class Shown:
         """No server sees to the recorded run."""
         return False
 
-    async def explore(self, *question: Any) -> dict[str, Any]:
-        """Questions are for live pages; this one is not answered."""
-        await asyncio.Event().wait()
-        return {}
+    async def explore(self, run: str, question: str, query: Any) -> Any:
+        """What the run's model answers."""
+        if run not in self._models:
+            from scant.training.api import restore
+
+            record, model = self.store.run(run), self.store.model(run)
+            if model is None:
+                raise NotFound(f"Run {run} has no fitted model to ask.")
+            self._models[run] = restore(record.study, record.settings, model)
+        return self._models[run].explore(question, **query)
 
 
-async def made(study: str, store: Store, hours: float, returning: bool) -> str:
-    """A study's page."""
-    site = Site(Shown(store, hours), Path(), "")
-    doc = Document()
+class LoneDocument(Document):
+    """A page's document that no server serves: what waits for a turn gets it at once."""
+
+    def add_next_tick_callback(self, callback: Any) -> Any:
+        """Call it on the loop."""
+        return asyncio.get_running_loop().call_soon(callback)
+
+
+@contextmanager
+def opened(study: str, service: Any, query: dict[str, str]) -> Iterator[StudyPage]:
+    """A study's page as it is before anybody touches it; on a running event loop.
+
+    Args:
+        study: Its name.
+        service: Of which the page shows what it shows to a visitor who has no runs.
+        query: Of the page's address.
+    """
+    doc = LoneDocument()
     with set_curdoc(doc):
         views = import_module(f"scant.dashboard.pages.{study}.page").views
-        visit = SessionContext(site, doc, "", {}, returning=returning)
+        # The folded story is unfolded by a style for who has not used a page before.
+        site = Site(service, Path(), "")
+        visit = SessionContext(site, doc, "", query, base="./", returning=True)
         page = StudyPage(visit, entry(study), views)
         page.layout.complete()
         page.watcher.flush()
+        yield page
+
+
+def prepare() -> None:
+    """What Panel needs in a process before the first page."""
+    install_all.install()
+    pn.extension("katex", "filedropper")
+
+
+async def made(study: str, service: Any) -> str:
+    """A study's page with its recorded run, the model's answers in it; see `opened`."""
+    with opened(study, service, {}) as page:
+        await asyncio.wait_for(page.settled(), PATIENCE)
+        page.layout.complete()
+        page.read(at_once=True)
         return static_page(f"{entry(study).title} · Scant", study, page.panel)
 
 
-def main(study: str, hours: str, *files: str) -> None:
-    """Write both forms of a page, whole or not at all."""
-    install_all.install()
-    pn.extension("katex", "filedropper")
-    store = Store.open(sys.stdin.read())
-    for returning, name in enumerate(files):
-        text = asyncio.run(made(study, store, float(hours), bool(returning)))
-        part = Path(name).with_suffix(".part")
-        part.write_text(text, encoding="utf-8")
-        part.replace(name)
+def _write(folder: Path, key: str, service: Any, study: str) -> None:
+    """A page, whole or not at all."""
+    file = file_of(folder, key, study)
+    part = file.with_suffix(".part")
+    part.write_text(asyncio.run(made(study, service)), encoding="utf-8")
+    part.replace(file)
+    print(study, flush=True)
+
+
+def main(folder: str, key: str, hours: str, *studies: str) -> None:
+    """Write the pages of these studies."""
+    prepare()
+    service = Shown(Store.open(sys.stdin.read()), float(hours))
+    for study in studies:
+        _write(Path(folder), key, service, study)
 
 
 if __name__ == "__main__":

@@ -12,26 +12,33 @@ import hashlib
 import logging
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from scant import __version__
+import scant
 from scant.dashboard.frame.template import assets, log_out
-from scant.dashboard.static_page.page import ACCOUNT, DARK_MARK
+from scant.dashboard.static_page.apart import NICE, database
+from scant.dashboard.static_page.page import ACCOUNT, CLASSES, END
+from scant.data_sources.package_data import package_file
 from scant.store.private_files import private_folder
 from scant.studies import STUDIES
 
 FOLDER = "pages"
-NICE = 10  # of the process that makes pages, so that runs and visitors go first
+DATA = Path(str(package_file()))  # with the recordings
 
 log = logging.getLogger(__name__)
 
 
-class Page(NamedTuple):
-    """What is kept of a page: for a first visitor and for one who has used a page before."""
+class Look(NamedTuple):
+    """What of a static page differs between visitors."""
 
-    first: str
-    returning: str
+    first: bool  # whether they have not used a page before; else the story is folded
+    dark: bool
+
+    def classes(self) -> str:
+        """As classes of the page."""
+        return " ".join(name for name, holds in self._asdict().items() if holds)
 
 
 class Published:
@@ -45,8 +52,8 @@ class Published:
 
     def __init__(self, folder: Path, database: str, hours: float) -> None:
         self._folder, self._database, self._hours = folder / FOLDER, database, hours
-        self._pages: dict[str, Page] = {}
-        self._packed: dict[tuple[str, bool, bool], bytes] = {}
+        self._pages: dict[str, str] = {}
+        self._packed: dict[tuple[str, Look], bytes] = {}
         self._maker: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -58,76 +65,80 @@ class Published:
         if self._maker is not None:
             self._maker.cancel()
 
-    def markup(self, study: str, returning: bool, dark: bool, user: str = "") -> str | None:
+    def markup(self, study: str, look: Look, user: str = "") -> str | None:
         """A study's page as HTML; None where it is not made yet.
 
         Args:
             study: Its name.
-            returning: Whether the visitor has used a page before; the story is folded then.
-            dark: Whether the visitor prefers the dark theme.
+            look: How the visitor sees it.
             user: Who is logged in.
         """
         page = self._pages.get(study)
         if page is None:
             return None
-        made = page.returning if returning else page.first
-        return made.replace(DARK_MARK, "dark" if dark else "").replace(ACCOUNT, log_out(user))
+        return page.replace(CLASSES, look.classes(), 1).replace(ACCOUNT, log_out(user), 1)
 
-    def packed(self, study: str, returning: bool, dark: bool) -> bytes | None:
+    def packed(self, study: str, look: Look) -> bytes | None:
         """The same for whom nobody knows by name, compressed by gzip."""
-        key = (study, returning, dark)
-        if key not in self._packed:
-            made = self.markup(*key)
+        if (study, look) not in self._packed:
+            made = self.markup(study, look)
             if made is None:
                 return None
-            self._packed[key] = gzip.compress(made.encode(), 9, mtime=0)
-        return self._packed[key]
+            self._packed[study, look] = gzip.compress(made.encode(), 9, mtime=0)
+        return self._packed[study, look]
 
     async def _make(self) -> None:
         try:
             private_folder(self._folder)
-            key = self._key()
-            for study in STUDIES:
-                files = [self._folder / f"{study}-{kind}-{key}.html" for kind in Page._fields]
-                if not all(file.is_file() for file in files):
-                    await self._made(study, files)
-                self._pages[study] = Page(*(file.read_text(encoding="utf-8") for file in files))
+            key = await asyncio.to_thread(code_key, self._hours)
+            wanted = [study for study in STUDIES if not self.read(key, study)]
+            if wanted:
+                await self._made(key, wanted)
             self._forget(key)
         except Exception:
             log.exception("static pages could not be made; visitors get live ones")
 
-    async def _made(self, study: str, files: list[Path]) -> None:
-        """Have one page written by a process that ends then."""
-        command = [
-            sys.executable, "-m", "scant.dashboard.static_page.make", study, str(self._hours),
-            *map(str, files),
-        ]  # fmt: skip
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
-            stdin=asyncio.subprocess.PIPE,  # the store's address may hold a password
-            stderr=asyncio.subprocess.PIPE,
-            preexec_fn=lambda: os.nice(NICE),
-        )
+    def read(self, key: str, study: str) -> bool:
+        """Take a page from disk; False where there is none, or not the whole of it."""
         try:
-            _, said = await process.communicate(self._database.encode())
-        except asyncio.CancelledError:
-            process.kill()
-            await process.wait()
-            raise
-        if process.returncode:
-            raise RuntimeError(said.decode(errors="replace")[-2000:])
+            page = file_of(self._folder, key, study).read_text(encoding="utf-8")
+        except (FileNotFoundError, UnicodeDecodeError):
+            return False
+        if CLASSES not in page or END not in page:
+            return False
+        self._pages[study] = page
+        return True
 
-    def _key(self) -> str:
-        """What a page is made of: the package's code and recordings, and the server's limits."""
-        code = Path(__file__).parents[1]
-        made = hashlib.sha256(f"{__version__} {self._hours}".encode())
-        for root in (code, code.parent / "data", assets()):
-            for file in sorted(root.rglob("*")):
-                if file.is_file() and file.suffix in (".py", ".md", ".css", ".js", ".scant"):
-                    stat = file.stat()
-                    made.update(f"{file.name} {stat.st_size} {stat.st_mtime_ns}".encode())
-        return made.hexdigest()[:16]
+    async def _made(self, key: str, studies: list[str]) -> None:
+        """Have pages written by a process that ends then; each is shown once it is there."""
+        command = [
+            sys.executable, "-m", "scant.dashboard.static_page.make",
+            str(self._folder), key, str(self._hours), *studies,
+        ]  # fmt: skip
+        with open(self._folder / "log", "w+b") as said:
+            process = await asyncio.create_subprocess_exec(
+                *command,
+                env={**os.environ, "OMP_NUM_THREADS": "1"},
+                stdin=asyncio.subprocess.PIPE,  # the store's address may hold a password
+                stdout=asyncio.subprocess.PIPE,
+                stderr=said,
+                preexec_fn=lambda: os.nice(NICE),
+            )
+            try:
+                assert process.stdin is not None
+                assert process.stdout is not None
+                process.stdin.write(self._database.encode())
+                process.stdin.close()
+                async for line in process.stdout:
+                    self.read(key, line.decode().strip())
+                await process.wait()
+            except asyncio.CancelledError:
+                process.kill()
+                await process.wait()
+                raise
+            if process.returncode:
+                said.seek(0)
+                raise RuntimeError(said.read().decode(errors="replace")[-2000:])
 
     def _forget(self, key: str) -> None:
         for file in self._folder.glob("*.html"):
@@ -135,8 +146,27 @@ class Published:
                 file.unlink(missing_ok=True)
 
 
+def file_of(folder: Path, key: str, study: str) -> Path:
+    """Where a study's page lies."""
+    return folder / f"{study}-{key}.html"
+
+
+def code_key(hours: float) -> str:
+    """What pages are made of: the package's code and recordings, and the server's limits."""
+    made = hashlib.sha256(f"{scant.__version__} {hours}".encode())
+    for file in _sources():
+        stat = file.stat()
+        made.update(f"{file.name} {stat.st_size} {stat.st_mtime_ns}".encode())
+    return made.hexdigest()[:16]
+
+
+def _sources() -> Iterator[Path]:
+    for folder in (Path(scant.__file__).parent, Path(__file__).parents[1], assets(), DATA):
+        for file in sorted(folder.rglob("*")):
+            if file.suffix in (".py", ".md", ".css", ".js", ".scant", ".csv") and file.is_file():
+                yield file
+
+
 def made_by(service: Any, folder: Path) -> Published:
     """The pages of a server with this run service."""
-    return Published(
-        folder, service.store.engine.url.render_as_string(hide_password=False), service.limits.hours
-    )
+    return Published(folder, database(service.store), service.limits.hours)

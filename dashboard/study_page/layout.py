@@ -190,8 +190,8 @@ class Layout:
                 self._later.fill(grid, [self._page.figures[id(v)].panel for v in views])
 
     def complete(self) -> None:
-        """Build what waits for the visitor to come near: the results, at once."""
-        for view in self._page.views.result:
+        """Build at once what waits for the visitor to come near."""
+        for view in self._page.views.every():
             if hasattr(view, "build"):
                 view.build()
         self._later.finish()

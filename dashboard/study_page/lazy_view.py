@@ -26,6 +26,7 @@ class ViewportSentinel(JSComponent):
       }, ahead)
       watch.observe(el)
       const words = document.createElement('p')
+      words.className = 'building'
       words.textContent = 'This figure is being built…'
       words.style = 'margin: 0; font-size: 0.875rem; opacity: 0.75'
       el.replaceChildren(words)

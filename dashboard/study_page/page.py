@@ -98,7 +98,7 @@ class StudyPage:
             self._train, self._pause, self._resume, self._stop,
             beside={} if self.lesson.hides("Data") else beside, page=study.title,
         )  # fmt: skip
-        self.replay = Replay(visit.doc, self._show_recorded)
+        self.replay = Replay(visit.doc, self.show_recorded)
         self.everything = FitEverything(self)
         self.keep = ExportPanel(self)
         self.list = RunList(self)
@@ -209,6 +209,12 @@ class StudyPage:
         self._tasks.add(task)  # the loop itself keeps only a weak reference
         task.add_done_callback(self._tasks.discard)
 
+    async def settled(self) -> None:
+        """Wait until everything that was asked for is there, and what is asked for then."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+            await asyncio.sleep(0)  # the turns that they have asked for
+
     def turn(self, *acts: Callable[[], None]) -> None:
         """Call these on the session's document, as soon as it is free."""
 
@@ -287,7 +293,7 @@ class StudyPage:
             for view in self.views.shown(self.run, self.views.live):
                 view.update(snapshot, self.run.metadata)
 
-    def _show_recorded(self, step: int | None, snapshot: Snapshot | None, first: int) -> None:
+    def show_recorded(self, step: int | None, snapshot: Snapshot | None, first: int) -> None:
         """Show the run as it stood at `step`; None shows its end again."""
         run = self.run
         if run is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from html import escape
 from typing import Any, NamedTuple
 
 import param
@@ -24,6 +25,16 @@ class VariantButtons(JSComponent):
     """A list of variants, each with a button that trains it beside the run on show."""
 
     rows = param.List(default=[])  # of [what the button says, what to expect]
+
+    def still(self) -> str:
+        """As markup, for a page without scripts."""
+        items = "".join(
+            f"<li><button type='button' data-live>Train {escape(train)} and compare</button>"
+            + (f": {escape(expect)}" if expect else "")
+            + "</li>"
+            for train, expect in self.rows
+        )
+        return f"<ul>{items}</ul>" if items else ""
 
     _esm = """
     export function render({model, el}) {

@@ -27,6 +27,9 @@ STACKED = """
 """
 
 
+FOLD = "fold"  # of a button: what comes after it is what it unfolds
+
+
 class DeferredRenderer:
     """Fills places once the page is up, one at a time, so that its first paint need not wait.
 
@@ -120,6 +123,7 @@ def collapsible(label: str, content: Viewable) -> list[Viewable]:
         variant="text",
         size="small",
         margin=0,
+        css_classes=[FOLD],
         sx={"ml": "-5px", "whiteSpace": "nowrap", "width": "auto"},
     )
 
@@ -135,7 +139,7 @@ def folded(content: pn.Column, label: str = "Read on") -> list[Viewable]:
     """`content`, of which the class `folded` shows the beginning, and a button for the rest."""
     content.css_classes = [*content.css_classes, "folded"]
     button = pmui.Button(label=label, variant="text", size="small", margin=0,
-                         sx={"ml": "-5px", "width": "auto"})  # fmt: skip
+                         css_classes=["unfold"], sx={"ml": "-5px", "width": "auto"})  # fmt: skip
 
     def unfold(_: Any) -> None:
         content.css_classes = [name for name in content.css_classes if name != "folded"]

@@ -6,21 +6,52 @@ distributions: the weights under which the left-out rows are most probable.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.optimize import minimize_scalar
 
 STEPS = 200
 PRIOR = 1.0  # rows for which each method counts as the best from the start
+TINY = 1e-300
 LEAST = 0.01  # weight below which a method is left out
 WIDE = 0.5  # deviation of the logarithm of a sharpness, before anything is known of it
 
 
-def weights(log_density: Float[np.ndarray, "n k"]) -> Float[np.ndarray, " k"]:
+@dataclass(frozen=True)
+class Average:
+    """An average of the methods that a subclass names.
+
+    Attributes:
+        weights: In the order of `names`.
+    """
+
+    names: ClassVar[tuple[str, ...]]
+    of: ClassVar[str] = "Predictions"
+
+    weights: tuple[float, ...]
+
+    def sentence(self) -> str:
+        """What was averaged."""
+        parts = [f"{name} {w:.2f}" for name, w in zip(self.names, self.weights) if w]
+        return (
+            f"{self.of} are an average ({', '.join(parts)}), its weights by training rows that "
+            "were left out."
+        )
+
+
+def weights(
+    log_density: Float[np.ndarray, "n k"], trivial: int | None = None, prior: float = PRIOR
+) -> Float[np.ndarray, " k"]:
     """Weights of k methods that add up to one, by expectation maximization of the mixture.
 
     Args:
         log_density: Of each left-out row under each method, in nats.
+        trivial: A method that knows no inputs, which is alone where the mixture gains less on it
+            than the standard error of that gain: the weights of few rows are mostly noise.
+        prior: Rows for which each method counts as the best from the start.
     """
     density = np.exp(log_density - log_density.max(1, keepdims=True))
     n, k = density.shape
@@ -28,9 +59,14 @@ def weights(log_density: Float[np.ndarray, "n k"]) -> Float[np.ndarray, " k"]:
     for _ in range(STEPS):
         share = density * result
         share /= share.sum(1, keepdims=True)
-        result = (share.sum(0) + PRIOR) / (n + k * PRIOR)
+        result = (share.sum(0) + prior) / (n + k * prior)
     result = np.where(result < LEAST, 0.0, result)
-    return np.asarray(result / result.sum())
+    result = result / result.sum()
+    if trivial is not None:
+        gain = np.log(np.maximum(density @ result, TINY) / np.maximum(density[:, trivial], TINY))
+        if gain.mean() <= gain.std() / n**0.5:
+            return np.eye(k)[trivial]
+    return np.asarray(result)
 
 
 def sharpened(p: Float[np.ndarray, "n c"], sharpness: float) -> Float[np.ndarray, "n c"]:
@@ -51,3 +87,14 @@ def sharpness(p: Float[np.ndarray, "n c"], label: Int[np.ndarray, " n"]) -> floa
         return float(log**2 / (2 * WIDE**2) - np.log(np.maximum(own, 1e-300)).sum())
 
     return float(np.exp(minimize_scalar(cost, bounds=(-1.5, 1.5), method="bounded").x))
+
+
+def best_expected_threshold(p: Float[np.ndarray, " n"]) -> float:
+    """Of the rare class's probability: where the F1 that the probabilities expect is best.
+
+    It is half of that F1 (Lipton, Elkan and Naryanaswamy 2014). What the rows are does not matter,
+    so that a few rare ones among them do not decide.
+    """
+    q = np.sort(p)[::-1]
+    f1 = 2 * np.cumsum(q) / (np.arange(1, len(q) + 1) + q.sum())
+    return float(f1.max() / 2)

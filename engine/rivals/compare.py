@@ -13,7 +13,8 @@ from numpy import ndarray
 from scant import verdict
 from scant.errors import BadInput
 from scant.events import Metric, Report
-from scant.rivals.comparison import SCORES, Comparison, Prediction, gaussian, of_classes
+from scant.inference.censored import uncensored
+from scant.rivals.comparison import SCORES, Comparison, Prediction, of_classes
 from scant.rivals.cost import MOST_ROWS, SECONDS
 from scant.rivals.methods import rivals
 from scant.rivals.rival import Rival
@@ -204,7 +205,12 @@ def _answer(rival: Rival, c: Comparison) -> Prediction:
             if not rival.takes(len(y), x.shape[1], present):
                 raise BadInput("there are too many rows, columns or classes for it.")
             if c.classes == 0:
+                unseen = 0.0
+                if c.late is not None:
+                    *_, y, rest = uncensored(y, c.late[mine])
+                    unseen = float(rest.mean())
                 values[asked], spread = rival.ask(x, y, new)
+                spread = None if spread is None else spread + unseen
                 variance = (
                     None if spread is None or variance is None else _set(variance, asked, spread)
                 )
@@ -214,7 +220,7 @@ def _answer(rival: Rival, c: Comparison) -> Prediction:
                 chances[asked] = rival.ask(x, y.astype(int), new, c.classes)
     if c.classes:
         return of_classes(c.y_test.astype(int), chances, c.rare, certain=rival.certain)
-    return gaussian(c.y_test, values, variance)
+    return c.gaussian(values, variance)
 
 
 def _set(target: ndarray, at: Int[ndarray, " q"], values: ndarray) -> ndarray:

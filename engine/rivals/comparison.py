@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray
 from scant import metrics
+from scant.inference import censored
 from sklearn.metrics import average_precision_score, f1_score, recall_score
 
 SURE = 1e-300  # probabilities below are told as this one
@@ -53,6 +55,9 @@ class Comparison:
             kinds; else rivals that bear a baseline's name are not fitted.
         shown: Of the held-out rows, how many are of the run's own split, the first ones, which the
             report's table shows: the others are of further folds. 0: there are none.
+        late: Whether a row's value is only a bound from below (`scant.inference.censored`); None:
+            none is.
+        late_test: Of each held-out row.
         note: What a reader should know of the comparison with rivals.
     """
 
@@ -69,6 +74,8 @@ class Comparison:
     part_test: Int[ndarray, " t"] | None = None
     replaces: bool = False
     shown: int = 0
+    late: Bool[ndarray, " n"] | None = None
+    late_test: Bool[ndarray, " t"] | None = None
     note: str = ""
 
     @property
@@ -80,13 +87,34 @@ class Comparison:
         """What is known without any input: mean and variance, or the shares of the classes."""
         if not self.classes:
             mean, variance = float(np.mean(self.y)), max(float(np.var(self.y)), 1e-24)
-            return gaussian(self.y_test, *np.broadcast_arrays(mean, variance, self.y_test)[:2])
+            if self.late is not None:
+                mean, variance, *_ = censored.uncensored(self.y, self.late)
+            return self.gaussian(*np.broadcast_arrays(mean, variance, self.y_test)[:2])
         share = np.zeros((len(self.y_test), self.classes))
         for part, mine, asked in self.parts():
             del part
             counts = np.bincount(self.y[mine].astype(int), minlength=self.classes)
             share[asked] = counts / counts.sum()
         return of_classes(self.y_test, share, self.rare)
+
+    @cached_property
+    def observation(self) -> tuple[float, Float[ndarray, " t"]]:
+        """Horizon of bounded values, and weights of the held-out rows' errors up to it."""
+        assert self.late is not None
+        assert self.late_test is not None
+        y, late = np.append(self.y, self.y_test), np.append(self.late, self.late_test)
+        horizon, weight = censored.observation(y, late)
+        return horizon, weight[len(self.y) :]
+
+    def gaussian(
+        self, mean: Float[ndarray, " t"], variance: Float[ndarray, " t"] | None
+    ) -> Prediction:
+        """A prediction of the held-out rows, by moments."""
+        if self.late_test is None or variance is None:
+            return gaussian(self.y_test, mean, variance)
+        v = np.maximum(variance, 1e-24)
+        density = censored.log_density(self.y_test, mean, v, self.late_test)
+        return Prediction(censored.restricted_mean(mean, v, self.observation[0]), density)
 
     def parts(self) -> list[tuple[int, Int[ndarray, " m"], Int[ndarray, " q"]]]:
         """Number of each problem, its rows to learn from, its held-out rows."""
@@ -137,6 +165,20 @@ def _density(c: Comparison, p: Prediction, at: Int[ndarray, " b"]) -> float:
     return float("nan") if p.log_density is None else float(np.mean(p.log_density[at]))
 
 
+def _restricted(c: Comparison, p: Prediction, at: Int[ndarray, " b"]) -> float:
+    horizon, weight = c.observation
+    y, w = np.minimum(c.y_test, horizon)[at], weight[at]
+    if not w.any():
+        return float("nan")
+    spread = np.average((y - np.average(y, weights=w)) ** 2, weights=w)
+    return float(np.average((y - p.value[at]) ** 2, weights=w) / max(spread, 1e-300))
+
+
+def _concordance(c: Comparison, p: Prediction, at: Int[ndarray, " b"]) -> float:
+    late = np.zeros(len(c.y_test), dtype=bool) if c.late_test is None else c.late_test
+    return metrics.concordance(c.y_test[at], ~late[at], p.value[at])
+
+
 def _snlp(c: Comparison, p: Prediction, at: Int[ndarray, " b"]) -> float:
     if p.log_density is None:
         return float("nan")
@@ -179,6 +221,9 @@ SCORES: dict[str, Score] = {
     "NLPD": lambda c, p, at: -_density(c, p, at),
     "NMSE by patient (log time)": lambda c, p, at: metrics.nmse(c.y_test[at], p.value[at]),
     "NLPD (log time)": lambda c, p, at: -_density(c, p, at),
+    "restricted NMSE (log time)": _restricted,
+    "censored NLPD (log time)": lambda c, p, at: -_density(c, p, at),
+    "concordance": _concordance,
     "SNLP": _snlp,
     "F1": _f1,
     "recall": _recall,

@@ -113,14 +113,14 @@ class RecordingRepository:
         self._runs.update_run(run_id, **{name: header[name] for name in names})
         return run_id
 
-    def import_shipped(self) -> list[str]:
-        """Put down the recordings that come with the package; returns their ids.
+    def import_shipped(self, studies: Sequence[str] = STUDIES) -> list[str]:
+        """Put down the recordings of studies that come with the package; returns their ids.
 
         One that is damaged is passed over; `run` then says so of its id.
         """
         results, damaged = [], {}
         with exclusive(self.engine):
-            for study in STUDIES:
+            for study in studies:
                 file = package_file("recordings", study + SUFFIX)
                 if not file.is_file():
                     continue

@@ -1,7 +1,7 @@
 """Settings whose default is `auto`: chosen from the data within a time budget, with the reason.
 
-A capacity setting (basis functions, inducing points, latent dimensions, steps) is an `AutoInteger`
-or `AutoNumber`, or a `Selector` with the word `auto`. Its study's catalog entry chooses the values
+A capacity setting (basis functions, inducing points, latent dimensions, steps) is an `AutoInteger`,
+or a `Selector` with the word `auto`. Its study's catalog entry chooses the values
 from the table's size (`Entry.capacity`), so that page, terminal and worker agree on them; what is
 found only while training, the study chooses itself and says in its metadata under `CHOSEN`.
 """
@@ -36,12 +36,9 @@ class AutoInteger(param.Integer):
             super()._validate(val)
 
 
-class AutoNumber(param.Number):
-    """A number, or `auto`."""
-
-    def _validate(self, val: Any) -> None:
-        if val != AUTO:
-            super()._validate(val)
+def set_or(setting: Any, choice: Any) -> Any:
+    """What the user set; where that is `auto`, the choice."""
+    return choice if setting == AUTO else setting
 
 
 def listed(choices: Choices) -> str:

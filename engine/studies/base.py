@@ -14,7 +14,7 @@ import numpy as np
 import param
 from scant.errors import BadInput
 from scant.studies.aliases import ADDED, current_settings
-from scant.studies.auto import AUTO, AutoInteger, AutoNumber, Choice, Choices
+from scant.studies.auto import AUTO, AutoInteger, Choice, Choices
 from scant.tables.schema import TableSchema
 
 LONGEST = 10_000  # characters of a setting, such as a list of hidden replicas
@@ -99,7 +99,7 @@ def _cast(name: str, parameter: param.Parameter, value: Any) -> Any:
             raise BadInput(_explain(name, parameter, value))
         return value
     text = value.strip()
-    if text.lower() == AUTO and isinstance(parameter, AutoInteger | AutoNumber):
+    if text.lower() == AUTO and isinstance(parameter, AutoInteger):
         return AUTO
     try:
         if isinstance(parameter, param.Boolean):
@@ -135,7 +135,7 @@ def _explain(name: str, parameter: param.Parameter, value: Any) -> str:
             if part
         )
         allowed = f"{kind} {bounds}".strip()
-        if isinstance(parameter, AutoInteger | AutoNumber):
+        if isinstance(parameter, AutoInteger):
             allowed += f", or {AUTO}"
     else:
         allowed = type(parameter).__name__.lower()

@@ -78,9 +78,10 @@ def pooled(folds: list[Comparison]) -> Comparison:
     x, y, x_test, y_test = (
         np.concatenate([getattr(c, name) for c in alike]) for name in ("x", "y", "x_test", "y_test")
     )
+    late, late_test = (_joined([getattr(c, n) for c in alike]) for n in ("late", "late_test"))
     return replace(
         first, x=x, y=y, x_test=x_test, y_test=y_test, own=own, part=part, part_test=part_test,
-        shown=len(first.y_test),
+        late=late, late_test=late_test, shown=len(first.y_test),
     )  # fmt: skip
 
 

@@ -81,7 +81,7 @@ def serving(folder: Path, *options: str, **variables: str) -> Iterator[Served]:
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     for name in ("DATABASE_URL", "SCANT_SCHEDULER", "SCANT_DATA_DIR"):
         environment.pop(name, None)
-    environment |= variables
+    environment |= {"SCANT_STATIC_PAGES": "0", **variables}  # but for the tests of these
     folder.mkdir(exist_ok=True)
     command = [
         sys.executable,

@@ -18,6 +18,7 @@ from bokeh.server.server import Server
 from scant.dashboard.app import build
 from scant.dashboard.server.options import ServerOptions
 from scant.dashboard.server.site import Site
+from scant.dashboard.static_page.published import Published
 from scant.store import Store
 from tornado.httpclient import HTTPClientError, HTTPRequest
 from tornado.websocket import WebSocketClientConnection, websocket_connect
@@ -70,16 +71,22 @@ class Reply:
 
 @contextmanager
 def standing(
-    folder: Path, prepare: Callable[[Site], None] = lambda _: None, **options: Any
+    folder: Path,
+    published: Published | None = None,
+    prepare: Callable[[Site], None] = lambda _: None,
+    **options: Any,
 ) -> Iterator[Standing]:
-    """A server; `options` are those of `ServerOptions`, and `prepare` changes what pages share."""
+    """A server, with static pages or without; `options` are those of `ServerOptions`.
+
+    `prepare` changes what its pages share.
+    """
     started = threading.Event()
     results: list[Any] = []
 
     def serve() -> None:
         asyncio.set_event_loop(asyncio.new_event_loop())
         store = Store.open(f"sqlite:///{folder / 'runs.db'}")
-        site = Site(FakeService(store), folder, KEY)
+        site = Site(FakeService(store), folder, KEY, published=published)
         prepare(site)
         server = build(site, ServerOptions(port=0, **options))
         results.extend((server, site))

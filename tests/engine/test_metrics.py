@@ -69,6 +69,8 @@ def test_bins_hold_the_bias_that_was_put_in():
 
 def test_the_most_confident_are_kept_first(truth):
     y, mean, variance = truth
-    kept = metrics.by_confidence(y, mean, variance, np.array([0.2, 1.0]))
+    kept = metrics.by_confidence(
+        y, mean, variance, metrics.log_density(y, mean, variance), np.array([0.2, 1.0])
+    )
     assert kept[1, 0] < kept[1, 1]
     assert kept[1, 1] == pytest.approx(metrics.rmse(y, mean))

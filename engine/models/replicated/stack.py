@@ -17,9 +17,6 @@ from jaxtyping import Float, Int
 from scant.models.replicated.data import ReplicatedPrediction
 from torch import Tensor, nn
 
-ROUNDS = 300  # of EM, which has long settled by then
-PRIOR = 5.0  # rows that every model is counted for beforehand: few rows tell little of weights
-
 
 class Stack(nn.Module):
     """Trained models, each with a weight.
@@ -71,19 +68,3 @@ class Stack(nn.Module):
         mean = torch.tensordot(self.weights, means, 1)
         spread = variances + (means - mean).square()
         return mean, torch.tensordot(self.weights, spread, 1)
-
-
-def stacking_weights(log_density: Float[Tensor, "k n"]) -> Float[Tensor, " k"]:
-    """The weights of the mixture that is the densest on average, by EM; they are unique.
-
-    Their prior is a Dirichlet distribution, which draws them together where rows are few.
-
-    Args:
-        log_density: Of rows that were held out from each model, in nats.
-    """
-    models, rows = log_density.shape
-    weights = log_density.new_full((models,), 1 / models)
-    for _ in range(ROUNDS):
-        responsibility = (weights.log().unsqueeze(1) + log_density).softmax(0)
-        weights = (responsibility.sum(1) + PRIOR) / (rows + PRIOR * models)
-    return weights

@@ -6,7 +6,6 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scant.events import Report
 from scant.rivals.comparison import Comparison, gaussian
-from scant.studies.genes import preprocessing as rows
 from scant.studies.genes.fitted import FittedReplicas
 from scant.studies.genes.table import Replicas
 
@@ -16,7 +15,7 @@ MOST_COLUMNS = 60  # of indicators; of more outputs or replicas their numbers ar
 def comparison(fitted: FittedReplicas, report: Report) -> Comparison:
     """Values in units of their output's mean and deviation, as they are scored."""
     observed, train, test = fitted.observed, fitted.train, fitted.test
-    centre, width = rows.units(observed)
+    centre, width = fitted.units
     d, arrays = observed.output[test], report.arrays
     y = (arrays["test_y"] - centre[d]) / width[d]
     mean = (arrays["test_mean"] - centre[d]) / width[d]

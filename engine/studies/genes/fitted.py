@@ -61,6 +61,11 @@ class FittedReplicas:
         return np.linspace(self.observed.x.min(), self.observed.x.max(), rows.GRID)
 
     @property
+    def units(self) -> tuple[Float[np.ndarray, " d"], Float[np.ndarray, " d"]]:
+        """What scores are told in (`preprocessing.units`)."""
+        return rows.units(self.settings, self.observed, self.train)
+
+    @property
     def shown(self) -> list[int]:
         """Outputs that a snapshot shows."""
         return rows.shown(self.observed, self.test)

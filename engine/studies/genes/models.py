@@ -6,6 +6,8 @@ import math
 from copy import deepcopy
 
 import torch
+from gpytorch.kernels import ConstantKernel
+from gpytorch.priors import LogNormalPrior
 from scant.errors import BadInput
 from scant.models.replicated.baselines import HLMC, LMC, Independent, Pooled
 from scant.models.replicated.data import Data
@@ -22,7 +24,8 @@ from scant.studies.genes.settings import MOST_EXACT as MOST_ROWS
 from scant.studies.genes.settings import GenesSettings
 
 Model = ReplicaGP | HMOGPLV | Stack
-EXACT = ("dhgp", "hgp", "lmc", "hlmc", "independent", "pooled")
+NOISE = (math.log(0.3), 1.0)  # log of its variance, of standardized values: mean and deviation
+EXACT = ("dhgp", "hgp", "lmc", "hlmc", "independent", "pooled", "level")
 
 
 def build(
@@ -51,6 +54,8 @@ def build(
         return Independent.build(data, generator, **shared)
     if name == "pooled":
         return Pooled.build(data, generator, noise=s.noise, **shared)
+    if name == "level":  # of standardized values the same for all outputs
+        return Pooled.build(data, generator, noise=s.noise, kernel_shared=ConstantKernel())
     kind = {"hmogp-lv": HMOGPLV, "lvmogp": LVMOGP}[name]
     return kind.build(
         data,
@@ -62,6 +67,13 @@ def build(
         dense=None if s.optimizer == "lbfgs" else False,
         **both,
     )
+
+
+def steadied(model: ReplicaGP | HMOGPLV) -> ReplicaGP | HMOGPLV:
+    """The model with a prior of its noise, by which few rows of an output are not interpolated."""
+    if isinstance(model, ReplicaGP):
+        model.register_prior("noise_prior", LogNormalPrior(*NOISE), lambda m: m.log_noise.exp())
+    return model
 
 
 def trainer(
@@ -93,7 +105,7 @@ def size(name: str, data: Data) -> float:
     by output.
     """
     rows, places = len(data.y), len(merge(data, outputs=True, replicas=False).y)
-    if name == "pooled":
+    if name in ("pooled", "level"):
         return len(merge(data, outputs=False, replicas=False).y)
     if name == "lmc":
         return places

@@ -100,6 +100,7 @@ def metadata_of(
         "replicas": [list(names) for names in observations.replicas],
         "shown": [observations.outputs[d] for d in chosen],
         "split": s.split,
+        **({"moderated": True} if s.model == "stack" else {}),
         "range": [float(observations.x.min()), float(observations.x.max())],
         "rows": {"training": int(train.sum()), "test": int(test.sum())},
         "observed": {
@@ -127,15 +128,20 @@ def observed(
     }
 
 
-def units(observed: Replicas) -> tuple[Float[np.ndarray, " d"], Float[np.ndarray, " d"]]:
-    """Mean and deviation of each output's known values: the units that scores are told in.
+def units(
+    s: GenesSettings, observed: Replicas, train: Bool[np.ndarray, " n"]
+) -> tuple[Float[np.ndarray, " d"], Float[np.ndarray, " d"]]:
+    """Mean and deviation of each output's values: the units that scores are told in.
 
     The publication standardizes each output over all its values before it splits them; so that
-    outputs count alike, whatever their scales, scores here are of values so standardized.
+    outputs count alike, whatever their scales, scores here are of values so standardized. Those of
+    a stack are standardized by the rows learned from, if there are any: of few rows, the mean of
+    all tells a rival much of those held out.
     """
     results = []
     for d in range(len(observed.outputs)):
-        y = observed.y[(observed.output == d) & np.isfinite(observed.y)]
+        own = (observed.output == d) & np.isfinite(observed.y)
+        y = observed.y[own & train if s.model == "stack" and (own & train).sum() > 1 else own]
         spread = float(y.std()) if len(y) else 0.0
         results.append((float(y.mean()) if len(y) else 0.0, spread if spread > 0 else 1.0))
     centre, width = np.array(results).T

@@ -35,7 +35,7 @@ def write_report(
     most = snapshot["mean"].shape[1]
     result = fitted.on_test_rows()
     metrics = [
-        *scores(observed, test, result, "this run", "run"),
+        *scores(fitted, result, "this run", "run"),
         Metric("this run", EVIDENCE, score),
     ]
     notes = []
@@ -60,7 +60,7 @@ def write_report(
         else:
             model, bound = models.fitted(name, fitted.data, fitted.settings, FIT_STEPS)
         other = replace(fitted, model=model)
-        metrics += scores(observed, test, other.on_test_rows(), label, "baseline")
+        metrics += scores(other, other.on_test_rows(), label, "baseline")
         metrics.append(Metric(label, EVIDENCE, bound, source="baseline"))
         own = other.curves(first)
         curves.append(np.stack([_padded(own[which][0], most) for which in ("mean", "std_y")]))
@@ -98,16 +98,13 @@ def unscored(observed: Replicas, test: Bool[np.ndarray, " n"]) -> list[str]:
 
 
 def scores(
-    observed: Replicas,
-    test: Bool[np.ndarray, " n"],
-    result: Float[np.ndarray, "3 t"],
-    method: str,
-    source: str,
+    fitted: FittedReplicas, result: Float[np.ndarray, "3 t"], method: str, source: str
 ) -> list[Metric]:
     """NMSE, NLPD and coverage, of values in units of their output's mean and deviation."""
+    observed, test = fitted.observed, fitted.test
     if test.sum() < 2:
         return []
-    centre, width = (values[observed.output[test]] for values in rows.units(observed))
+    centre, width = (values[observed.output[test]] for values in fitted.units)
     y, mean = (observed.y[test] - centre) / width, (result[0] - centre) / width
     variance = (result[2] / width) ** 2
     levels = metrics.LEVELS if source == "run" else metrics.LEVELS[-1:]

@@ -21,7 +21,9 @@ MODELS = {
     "independent": "independent GPs",
     "pooled": "pooled GP",
 }
-OTHERS = {"stack": "stack of models", "hlmc": "hierarchical LMC"}  # not of the publication
+OTHERS = {  # not of the publication
+    "stack": "stack of models", "hlmc": "hierarchical LMC", "level": "no curve",
+}  # fmt: skip
 # What the settings that are `auto` were before; demonstrations keep it.
 FIXED: dict[str, Any] = {
     "model": "hmogp-lv",
@@ -47,7 +49,8 @@ class GenesSettings(SplitSettings):
         objects=[AUTO, *MODELS, *OTHERS],
         doc="HMOGP-LV, or a model to compare it with: lvmogp ignores replicas; dhgp and hgp "
         "are exact, hgp-ind is sparse; lmc mixes functions linearly; independent and pooled are "
-        "plain GPs, one per output or one for everything; hlmc is lmc with replicas. stack: "
+        "plain GPs, one per output or one for everything; hlmc is lmc with replicas; level is one "
+        "value for each output. stack: "
         "several, weighted by how well they predict rows held out from them; auto: that, or "
         "hmogp-lv alone of many rows.",
     )

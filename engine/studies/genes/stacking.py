@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import torch
 from jaxtyping import Bool, Float
-from scant.models.replicated.stack import Stack, stacking_weights
+from scant.inference.stacking import weights as weights_of
+from scant.models.replicated.stack import Stack
 from scant.studies.genes import models
 from scant.studies.genes.fitted import FittedReplicas
 from scant.studies.genes.settings import MODELS, OTHERS, GenesSettings
@@ -15,14 +16,23 @@ FOLDS = 4
 FOLD_SHARE = 0.15  # of an output's rows, where no whole replica is held out
 LEAST_ROWS = 8  # that weights are learned from; of fewer all weigh the same
 STEPS = 10  # of L-BFGS, after a fold is taken away
+PRIOR = 5.0  # rows that every model is counted for beforehand: few rows tell little of weights
 
 
-def members(s: GenesSettings, outputs: int, rows: int) -> list[GenesSettings]:
-    """The settings of each model to train, the quickest first; of a single model its restarts."""
+def members(s: GenesSettings, outputs: int, rows: int, level: bool = True) -> list[GenesSettings]:
+    """The settings of each model to train, the quickest first; of a single model its restarts.
+
+    Args:
+        s: Of the run.
+        outputs: How many there are.
+        rows: To learn from.
+        level: Whether a model without curves is among them; runs of before have none.
+    """
     if s.model != "stack":
         return [s] * s.restarts
     many = outputs > 1
     wanted: list[tuple[str, dict[str, int], bool]] = [
+        ("level", {}, level),
         ("independent", {}, True),
         ("hgp", {}, True),
         ("dhgp", {}, many),
@@ -46,7 +56,8 @@ def _changed(s: GenesSettings, **values: object) -> GenesSettings:
 def stacked(fitted: FittedReplicas, trained: list[models.Model]) -> Stack:
     """The models with their weights: from the rows that each fold takes away from training.
 
-    A fold is held out as the test rows are: a replica of each output, or a share of its rows.
+    A fold is held out as the test rows are: a replica of each output, or a share of its rows. The
+    first model is the one without curves, which is alone where the others gain nothing on it.
 
     Args:
         fitted: Whose rows these are.
@@ -66,7 +77,8 @@ def stacked(fitted: FittedReplicas, trained: list[models.Model]) -> Stack:
         found.append(torch.stack(densities))
     weights = torch.full((len(trained),), 1 / len(trained), dtype=torch.float64)
     if sum(part.shape[1] for part in found) >= LEAST_ROWS:
-        weights = stacking_weights(torch.cat(found, 1).double().cpu())
+        density = torch.cat(found, 1).double().cpu().numpy()
+        weights = torch.as_tensor(weights_of(density.T, trivial=0, prior=PRIOR))
     return Stack(trained, weights.to(fitted.data.y.device))
 
 

@@ -15,6 +15,7 @@ import pandas as pd
 import torch
 from scant.events import Report
 from scant.models.replicated.data import Data, Scale
+from scant.models.replicated.moderation import moderated
 from scant.models.replicated.stack import Stack
 from scant.random import restart_generator
 from scant.rivals.comparison import Comparison
@@ -50,9 +51,9 @@ class Study(TrainedStudy):
         table = required("genes", table)
         observed = of(table)
         train, test = rows.split(settings, observed, groups(table, settings.split_by))
-        self._set_data(settings, observed, train, test, device)
         self.roles = roles(len(observed), train=train, test=test)
         self.metadata = rows.metadata_of(settings, observed, train, test)
+        self._set_data(settings, observed, train, test, device)
         self.notes += models.check(settings, self.data)
         bare = [
             name for d, name in enumerate(observed.outputs) if not train[observed.output == d].any()
@@ -75,9 +76,11 @@ class Study(TrainedStudy):
         self.observed, self.train, self.test = observed, train, test
         self.replicas = rows.names(observed)
         raw = rows.data_of(observed, train, self.replicas, device)
-        self.scale = Scale.of(raw)
+        self.scale, modest = Scale.of(raw), self.metadata.get("moderated", False)
+        if modest:
+            self.scale = moderated(self.scale, raw)
         self.data: Data = self.scale.standardize(raw)
-        self.members = stacking.members(settings, self.data.n_outputs, len(self.data.y))
+        self.members = stacking.members(settings, self.data.n_outputs, len(self.data.y), modest)
         self.restarts = len(self.members)
         if settings.model == "stack":  # L-BFGS, whose steps are far
             self.patience = min(self.patience, STACK_PATIENCE)
@@ -87,7 +90,8 @@ class Study(TrainedStudy):
     def start_restart(self, restart: int, stage: int, best: Tensors | None) -> None:
         s = self.members[restart]
         self.generator = restart_generator(s.seed, restart)
-        self.model = models.build(s.model, self.data, s, self.generator)
+        model = models.build(s.model, self.data, s, self.generator)
+        self.model = models.steadied(model) if self.metadata.get("moderated") else model
         self.trainer = models.trainer(self.model, self.data, s, self.generator)
         self.bound, self.n_rows = float("nan"), len(self.data.y)
         self._note([*getattr(self.model, "notes", ()), *self.trainer.notes])

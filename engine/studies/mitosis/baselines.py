@@ -9,9 +9,10 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from jaxtyping import Float, Int
+from scant.inference.stacking import best_expected_threshold
 from scant.random import restart_generator
 from scant.studies.mitosis import models
-from scant.studies.mitosis.classifier import Classifier, best_expected_threshold, doubted
+from scant.studies.mitosis.classifier import Classifier, doubted
 from scant.studies.mitosis.cost import MOST_DGPLVM, MOST_ROWS, STEPS
 from scant.studies.mitosis.entry import OTHERS
 from scant.studies.mitosis.fitted import Prepared, settle

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scant.studies.auto import AUTO, Choice, Choices
+from scant.studies.auto import Choice, Choices, set_or
 from scant.studies.base import Counts
 from scant.studies.mitosis.cost import modeled, n_classes, parts, step_seconds
 from scant.studies.mitosis.settings import FIXED, MitosisSettings
@@ -25,21 +25,21 @@ def capacity(settings: MitosisSettings, rows: int, columns: int, counts: Counts)
     if pixels or inputs > OWN_COLUMNS:
         components = min(COMPONENTS, inputs)
         why = "principal components of pixels" if pixels else f"for {inputs:,} columns"
-    width = _given(s.n_components, components) or inputs
+    width = set_or(s.n_components, components) or inputs
     train, *_ = parts(s, rows, counts)
     train = modeled(s, train)
     rare = min(label.values(), default=train // 12)
     classes = n_classes(counts)
-    shared = _given(s.n_shared_dims, min(FIXED["n_shared_dims"], max(1, width // 2)))
-    private = _given(s.n_private_dims, min(FIXED["n_private_dims"], max(2, width - shared)))
+    shared = set_or(s.n_shared_dims, min(FIXED["n_shared_dims"], max(1, width // 2)))
+    private = set_or(s.n_private_dims, min(FIXED["n_private_dims"], max(2, width - shared)))
     fewest, most = POINTS
     points = max(fewest, min(most, ALL_POINTS // classes, max(rare, train // (2 * classes))))
-    points = _given(s.n_inducing, points)
+    points = set_or(s.n_inducing, points)
     seconds = step_seconds(train, points * classes, shared + private, width)
     least, enough = STEPS
     steps = max(least, min(enough, int(SHARE * s.time_budget / seconds)))
     within = f"within {s.time_budget:g} s"
-    adam = round(FIXED["adam_steps"] / FIXED["max_steps"] * _given(s.max_steps, steps))
+    adam = round(FIXED["adam_steps"] / FIXED["max_steps"] * set_or(s.max_steps, steps))
     return {
         "model": Choice(FIXED["model"], "classes keep dimensions of their own"),
         "n_components": Choice(components, why),
@@ -50,8 +50,3 @@ def capacity(settings: MitosisSettings, rows: int, columns: int, counts: Counts)
         "adam_steps": Choice(adam, "a fifth of all steps"),
         "restarts": Choice(1, "from principal components"),
     }
-
-
-def _given(setting: int | str, choice: int) -> int:
-    """What the user set, else what is chosen."""
-    return choice if setting == AUTO else int(setting)

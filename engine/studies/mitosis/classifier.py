@@ -76,17 +76,6 @@ def weighted(p: Chances, ratio: Float[np.ndarray, " c"]) -> Chances:
     return np.asarray(q / q.sum(1, keepdims=True))
 
 
-def best_expected_threshold(p: Float[np.ndarray, " n"]) -> float:
-    """Of the rare class's probability: where the F1 that the probabilities expect is best.
-
-    It is half of that F1 (Lipton, Elkan and Naryanaswamy 2014). What the rows are does not matter,
-    so that a few rare ones among them do not decide.
-    """
-    q = np.sort(p)[::-1]
-    f1 = 2 * np.cumsum(q) / (np.arange(1, len(q) + 1) + q.sum())
-    return float(f1.max() / 2)
-
-
 def best_share(gp: Float[np.ndarray, " v"], latent: Float[np.ndarray, " v"]) -> float:
     """Of the latent variable model: where rows are likeliest, if they gain their standard error.
 

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 from scant.errors import BadInput
+from scant.inference.stacking import best_expected_threshold
 from scant.models.softmax_gp import SoftmaxMixture
 from scant.studies.auto import AUTO, Choice
 from scant.studies.learned_region import LearnedRegion
@@ -20,7 +21,6 @@ from scant.studies.mitosis import models
 from scant.studies.mitosis import splits as rows
 from scant.studies.mitosis.classifier import (
     Classifier,
-    best_expected_threshold,
     best_share,
     doubted,
     weighted,

@@ -6,7 +6,7 @@ from typing import Any
 
 import param
 from scant.errors import BadInput
-from scant.studies.auto import AUTO, AutoInteger
+from scant.studies.auto import AUTO, AutoInteger, set_or
 from scant.studies.split import SplitSettings
 
 MODELS = {"sclvm": "SCLVM", "bgplvm": "BGPLVM + SVM", "dgplvm": "DGPLVM + SVM"}
@@ -132,7 +132,7 @@ class MitosisSettings(SplitSettings):
 
     def check(self) -> None:
         sizes = (self.n_shared_dims, self.n_private_dims, self.n_components)
-        shared, private, components = (None if size == AUTO else size for size in sizes)
+        shared, private, components = (set_or(size, None) for size in sizes)
         if shared == private == 0:
             raise BadInput(
                 "Settings 'n_shared_dims' and 'n_private_dims' are both 0, and the latent space "

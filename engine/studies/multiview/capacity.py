@@ -96,14 +96,13 @@ def capacity(
     drawn = (
         s.bound == "stochastic" or s.task == "survival" or (s.task == "auto" and "time" in counts)
     )
-    wanted = STEPS[drawn]
+    wanted, steps = STEPS[drawn], s.max_steps
     if s.max_steps == AUTO:
         idle = cost(max_steps=1)
         each = (cost(max_steps=101) - idle) / 100
         steps = min(wanted, max(LEAST_STEPS, math.floor((seconds - idle) / each)))
         found["max_steps"] = Choice(steps, within if steps < wanted else "then the rate is low")
     if s.repeats == AUTO:
-        steps = found["max_steps"].value if s.max_steps == AUTO else s.max_steps
         fits = [r for r in range(2, REPEATS + 1) if cost(max_steps=steps, repeats=r) <= seconds / 2]
         found["repeats"] = Choice(max(fits, default=1), within)
     return found

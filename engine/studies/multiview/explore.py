@@ -159,7 +159,7 @@ def predictions(fitted: FittedMultiview, table: pd.DataFrame) -> pd.DataFrame:
     mean, variance = fitted.ask(x)
     outside = fitted.outside(x)
     if observed.task == "classification":
-        best = (mean >= 0.5).astype(int)
+        best = (mean >= fitted.threshold).astype(int)
         each = {observed.classes[0]: 1 - mean, observed.classes[1]: mean}
         names = [observed.classes[c] for c in best]
         sure = np.where(best == 1, mean, 1 - mean)

@@ -28,6 +28,11 @@ class FittedMultiview:
         told = self.data.ask(self.learner, self.data.transforms, x)
         return told if self.stack is None else self.stack.mixed(x, told)
 
+    @property
+    def threshold(self) -> float:
+        """On the probability of class 1, from which a row is of it."""
+        return 0.5 if self.stack is None else self.stack.threshold
+
     def doubt(
         self, x: Float[np.ndarray, "n f"]
     ) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import torch
@@ -67,13 +67,16 @@ def write_report(fitted: FittedMultiview, snapshot: dict[str, np.ndarray], score
     everyone = {"this run": own}
     for name in methods[1:]:
         everyone[name] = predicted(data, name, data.train, test, data.transforms)
+    cuts = dict.fromkeys(methods, 0.5) | {"this run": fitted.threshold}
+    scores = {name: figures(data, test, *told, cuts[name]) for name, told in everyone.items()}
     metrics = [
         Metric(name, kind, value, source="run" if name == "this run" else "baseline")
-        for name, result in everyone.items()
-        for kind, value in figures(data, test, *result).items()
+        for name, found in scores.items()
+        for kind, value in found.items()
     ]
-    metrics.insert(len(figures(data, test, *own)), Metric("this run", BOUND, score))
-    table = repeated(data, methods, {n: main(data, test, *f) for n, f in everyone.items()})
+    metrics.insert(len(scores["this run"]), Metric("this run", BOUND, score))
+    word = data.metadata["score"]
+    table = repeated(data, cuts, {n: f.get(word, float("nan")) for n, f in scores.items()})
     tests = t_tests(table)
     return Report(
         (*metrics, *spreads(data, methods, table, tests), *published(data)),
@@ -123,10 +126,10 @@ def predicted(
 
 
 def repeated(
-    data: Prepared, methods: list[str], first: dict[str, float]
+    data: Prepared, methods: Mapping[str, float], first: dict[str, float]
 ) -> Float[np.ndarray, "m r"]:
     """Main score of every method on the run's split, and on further random ones where none is
-    marked."""
+    marked; `methods` are names and thresholds."""
     s = data.settings
     several = s.baselines and "marked" not in data.metadata
     table = np.full((len(methods), s.repeats if several else 1), np.nan)
@@ -136,7 +139,7 @@ def repeated(
         transforms = ViewTransforms.at(data.observed, data.transforms.names, train, s.n_components)
         for i, name in enumerate(methods):
             result = predicted(data, name, train, test, transforms)
-            table[i, r] = main(data, test, *result)
+            table[i, r] = main(data, test, *result, methods[name])
     return table
 
 
@@ -180,14 +183,22 @@ def spreads(
 
 
 def main(
-    data: Prepared, test: Int[np.ndarray, " t"], mean: np.ndarray, variance: np.ndarray
+    data: Prepared,
+    test: Int[np.ndarray, " t"],
+    mean: np.ndarray,
+    variance: np.ndarray,
+    threshold: float = 0.5,
 ) -> float:
     """The main score of the task: F1, NMSE, or NMSE by patient on the log scale."""
-    return figures(data, test, mean, variance).get(data.metadata["score"], float("nan"))
+    return figures(data, test, mean, variance, threshold).get(data.metadata["score"], float("nan"))
 
 
 def figures(
-    data: Prepared, test: Int[np.ndarray, " t"], mean: np.ndarray, variance: np.ndarray
+    data: Prepared,
+    test: Int[np.ndarray, " t"],
+    mean: np.ndarray,
+    variance: np.ndarray,
+    threshold: float = 0.5,
 ) -> dict[str, float]:
     """All scores of the task.
 
@@ -196,9 +207,10 @@ def figures(
         test: The rows that are predicted.
         mean: Of the target as learned; of classes, the probability.
         variance: Likewise, noise included.
+        threshold: Of the probability, from which a row is of class 1.
     """
     if data.observed.task == "classification":
-        return of_classes(data.observed.target[test], mean)
+        return of_classes(data.observed.target[test], mean, threshold)
     if data.observed.task == "survival":
         return of_patients(survival.patients(data.observed, test, mean, variance))
     y, train = data.observed.target[test], data.y[test]
@@ -219,9 +231,11 @@ def covered(y: np.ndarray, mean: np.ndarray, variance: np.ndarray) -> dict[str, 
     return {f"coverage of the {100 * n:.0f}% interval": 100 * share for n, share in held.T}
 
 
-def of_classes(y: Float[np.ndarray, " t"], p: Float[np.ndarray, " t"]) -> dict[str, float]:
-    """Scores of probabilities of class 1; the class is predicted from one half on."""
-    best = (p >= 0.5).astype(float)
+def of_classes(
+    y: Float[np.ndarray, " t"], p: Float[np.ndarray, " t"], threshold: float = 0.5
+) -> dict[str, float]:
+    """Scores of probabilities of class 1; the class is predicted from the threshold on."""
+    best = (p >= threshold).astype(float)
     sure = np.clip(np.where(y == 1, p, 1 - p), 1e-300, 1)
     return {
         "F1": float(f1_score(y, best, zero_division=0.0)),
@@ -230,7 +244,9 @@ def of_classes(y: Float[np.ndarray, " t"], p: Float[np.ndarray, " t"]) -> dict[s
         "average precision": float(average_precision_score(y, p)),
         "accuracy": float(accuracy_score(y, best)),
         "mean log probability (nats)": float(np.log(sure).mean()),
-        "ECE": metrics.expected_calibration_error(np.maximum(p, 1 - p), (best == y).astype(float)),
+        "ECE": metrics.expected_calibration_error(
+            np.maximum(p, 1 - p), ((p >= 0.5) == y).astype(float)
+        ),
     }
 
 
@@ -238,7 +254,7 @@ def of_patients(cohort: survival.Patients) -> dict[str, float]:
     """Scores by patient: errors of those who died, order and curve of all."""
     died = cohort.event
     measured = {
-        "concordance": survival.concordance(cohort.time, died, cohort.mean),
+        "concordance": metrics.concordance(cohort.time, died, cohort.mean),
         "p of the log-rank test": survival.log_rank(cohort),
         "p of D-calibration": survival.calibrated(cohort),
     }

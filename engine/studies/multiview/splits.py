@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 from scant.errors import BadInput
-from scant.studies.auto import AUTO
+from scant.studies.auto import set_or
 from scant.studies.multiview.settings import LAYERED, MODELS, MOST_PROCESS, SHOWN, MultiviewSettings
 from scant.studies.multiview.survival import WIDE
 from scant.studies.multiview.table import MultiviewData
@@ -47,8 +47,7 @@ def settled(s: MultiviewSettings, observed: MultiviewData) -> MultiviewSettings:
         )
     values = s.values() | {"task": observed.task}
     for name in ("neurons", "n_inducing", "n_components"):  # of a model made without its table
-        if values[name] == AUTO:
-            values[name] = 0
+        values[name] = set_or(values[name], 0)
     if s.bound == "auto":
         late = observed.task == "survival" and s.model in LAYERED
         values["bound"] = "stochastic" if late else "published"

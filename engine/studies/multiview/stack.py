@@ -16,19 +16,19 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
-from scant.inference import stacking
+from scant.inference import censored, stacking
 from scant.models.left_out import ExactGP, Form, Indicators, chosen
 from scant.studies.multiview.prepared import MeanVariance, Prepared
 from scant.studies.multiview.preprocessing import ViewTransforms
-from scipy.stats import norm
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold
 
 FOLDS = 4
+FEW_ROWS = 300  # up to which kernels are chosen in each fold, and censored values by many turns
+ROUNDS = 8
 MOST_ROWS = 2000  # that an exact GP learns from
 NAMES = ("network", "exact GP", "linear model", "no input")
 COSTS = (0.01, 0.1, 1.0, 10.0)  # of errors, in units of the logistic regression's penalty
-EM_STEPS, TINY = 60, 1e-12
 SURE = 10.0  # rows for which predicted variances count as right from the start
 
 
@@ -57,8 +57,11 @@ class Members:
         views, y = self.seen(train), data.y[train]
         mean, variance, unseen = float(y.mean()), float(y.var()), 0.0
         if data.observed.task == "survival":
-            mean, variance, y, rest = uncensored(y, ~data.observed.event[train])
-            unseen = float(rest.mean())
+            late = ~data.observed.event[train]
+            mean, variance, *start = censored.uncensored(y, late)
+            if late.any():
+                y, rest = behind(views, y, late, *start)
+                unseen = float(rest.mean())
         targets = np.eye(2)[y.astype(int)] if self.classes else y[:, None]
         self.forms = forms or (
             chosen([(views, targets)]),
@@ -121,6 +124,7 @@ class Stack:
         forms: Of the exact GP and, of values, of the straight lines.
         power: To which averaged probabilities of classes are raised; what averaged variances of
             values are multiplied by, so that left-out errors are as large as they say.
+        threshold: On probabilities of class 1, from which a row is of it.
     """
 
     data: Prepared
@@ -129,6 +133,7 @@ class Stack:
     weights: tuple[float, ...]
     forms: tuple[Form, Form]
     power: float
+    threshold: float = 0.5
 
     @cached_property
     def members(self) -> Members:
@@ -149,23 +154,26 @@ class Stack:
             learner.train(data.settings.max_steps)
             x = data.observed.x[train[left]]
             means[0, left], variances[0, left] = data.ask(learner, transforms, x)
-            others = Members(data, train[inner], transforms, forms).ask(x)
+            # Of few rows, kernels chosen by the rows left out too would seem better than they are.
+            own = None if len(train) <= FEW_ROWS else forms
+            others = Members(data, train[inner], transforms, own).ask(x)
             means[1:, left], variances[1:, left] = others[:2]
         late = ~data.observed.event[train] & (data.observed.task == "survival")
-        if data.observed.task == "classification":
+        classes, threshold = data.observed.task == "classification", 0.5
+        if classes:
             density = np.log(np.clip(np.where(y == 1, means, 1 - means), 1e-12, None))
         else:
-            std = np.sqrt(variances)
-            density = np.where(late, norm.logsf(y, means, std), norm.logpdf(y, means, std))
-        weights = stacking.weights(density.T)
+            density = censored.log_density(y, means, variances, late)
+        weights = stacking.weights(density.T, trivial=NAMES.index("no input"))
         mean, variance = moments(weights, means, variances)
-        if data.observed.task == "classification":
-            power = stacking.sharpness(np.stack([1 - mean, mean], 1), y.astype(int))
+        if classes:
+            both = np.stack([1 - mean, mean], 1)
+            power = stacking.sharpness(both, y.astype(int))
+            p = stacking.sharpened(both, power)[:, 1]
+            threshold = stacking.best_expected_threshold(p)
         else:
-            # Of the errors of censored times there is only a bound.
-            error = ((y - mean) ** 2 / variance).sum() if not late.any() else len(y)
-            power = float((error + SURE) / (len(y) + SURE))
-        return cls(data, train, transforms, tuple(weights.tolist()), forms, power)
+            power = censored.scale(y, mean, variance, late, SURE)
+        return cls(data, train, transforms, tuple(weights.tolist()), forms, power, threshold)
 
     def mixed(self, x: Float[np.ndarray, "n f"], told: MeanVariance) -> MeanVariance:
         """The average with what the network says of rows."""
@@ -203,7 +211,8 @@ class Stack:
     def meta(self) -> dict[str, Any]:
         """What `read` needs, ready for JSON."""
         forms = [list(form) for form in self.forms]
-        return {"weights": list(self.weights), "forms": forms, "power": self.power}
+        own = {"power": self.power, "threshold": self.threshold}
+        return {"weights": list(self.weights), "forms": forms, **own}
 
     @classmethod
     def read(cls, data: Prepared, meta: Mapping[str, Any] | None) -> Stack | None:
@@ -211,32 +220,13 @@ class Stack:
         if not meta:
             return None
         exact, line = (Form(*form) for form in meta["forms"])
-        given = tuple(meta["weights"]), (exact, line), float(meta["power"])
+        given = (
+            tuple(meta["weights"]),
+            (exact, line),
+            float(meta["power"]),
+            meta.get("threshold", 0.5),
+        )
         return cls(data, data.train, data.transforms, *given)
-
-
-def uncensored(
-    y: Float[np.ndarray, " n"], late: Bool[np.ndarray, " n"]
-) -> tuple[float, float, Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-    """Values that are known only to be above y, by expectation maximization of a normal one.
-
-    Args:
-        y: Values, or what they are above.
-        late: Which are such bounds.
-
-    Returns:
-        Mean and variance of all; each value, or its expectation; the variance that is left of it.
-    """
-    mean, variance = float(y.mean()), max(float(y.var()), TINY)
-    for _ in range(EM_STEPS):
-        std = variance**0.5
-        z = (y - mean) / std
-        hazard = np.exp(norm.logpdf(z) - norm.logsf(z))
-        value = np.where(late, mean + std * hazard, y)
-        rest = np.where(late, variance * np.maximum(1 + z * hazard - hazard**2, 0.0), 0.0)
-        mean = float(value.mean())
-        variance = max(float(((value - mean) ** 2 + rest).mean()), TINY)
-    return mean, variance, value, rest
 
 
 def moments(
@@ -247,6 +237,33 @@ def moments(
     """Mean and variance of a mixture."""
     mean = weights @ means
     return mean, weights @ (variances + (means - mean) ** 2)
+
+
+def behind(
+    views: list[np.ndarray],
+    y: Float[np.ndarray, " n"],
+    late: Bool[np.ndarray, " n"],
+    value: Float[np.ndarray, " n"],
+    rest: Float[np.ndarray, " n"],
+) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+    """Expectations of censored values given the views, and the variances that are left of them.
+
+    By turns (Buckley and James 1979): straight lines learn from the expectations, and each value is
+    expected beyond its bound by what they say of its row without it.
+
+    Args:
+        views: Of the rows.
+        y: Values, or bounds.
+        late: Which are bounds.
+        value: Expectations to start from.
+        rest: Variances likewise.
+    """
+    for _ in range(ROUNDS if len(y) <= FEW_ROWS else 2):
+        line = ExactGP(chosen([(views, value[:, None])], linear=True), views, value[:, None])
+        mean, variance = line.left_out
+        variance = line.height * variance + rest.mean()
+        value, rest = censored.expected(y, late, mean[:, 0], variance)
+    return value, rest
 
 
 def folds(

@@ -135,20 +135,6 @@ def kaplan_meier(
     return np.stack([np.concatenate([[1.0], row])[at] for row in rows])
 
 
-def concordance(
-    time: Float[np.ndarray, " p"], event: Bool[np.ndarray, " p"], predicted: Float[np.ndarray, " p"]
-) -> float:
-    """Harrell's C: of the pairs of patients whose order is known, the share told in that order.
-
-    A pair counts where the earlier time is a death; equal predictions count half. NaN without one.
-    """
-    sooner = (time[:, None] < time[None]) & event[:, None]
-    gap = predicted[None] - predicted[:, None]
-    right = (gap > 0) + 0.5 * (gap == 0)
-    pairs = int(sooner.sum())
-    return float(right[sooner].sum() / pairs) if pairs else float("nan")
-
-
 def log_rank(cohort: Patients) -> float:
     """p of the log-rank test that predicted times and the true ones, censored, are alike."""
     if not cohort.event.any():

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
 import torch
 from jaxtyping import Float
 from scant.models.gpz.input_density import Mixture, fit_mixture, single_gaussian
 from scant.models.gpz.model import GPz
 from scant.models.gpz.prediction import Components, GPzPrediction
-from scant.models.gpz.weights import positive_moments
 from scant.studies.protocol import Tensors, part
+from scant.studies.redshift.stack import Stack
 from torch import Tensor
 
 # Components of the inputs' density that missing values are filled with. On SDSS galaxies with two
@@ -19,73 +20,22 @@ from torch import Tensor
 DENSITY_COMPONENTS = 8
 
 
-class Located(GPzPrediction):
-    """A prediction that can be moved to the CPU."""
-
-    def cpu(self) -> Located:
-        """The same numbers, where NumPy can read them."""
-        return Located(
-            self.mean.cpu(),
-            self.model_variance.cpu(),
-            self.noise_variance.cpu(),
-            self.input_variance.cpu(),
-        )
-
-
-class Target(NamedTuple):
-    """From the target's own unit to the standardized scale of the model, and back."""
-
-    centre: float
-    scale: float
-    positive: bool
-
-    @classmethod
-    def fit(cls, z: Float[Tensor, " n"], positive: bool) -> Target:
-        """Mean and deviation of the target, or of its logarithm (3.13)."""
-        z = z.log() if positive else z
-        scale = float(z.std())
-        return cls(float(z.mean()), scale if scale > 0 else 1.0, positive)
-
-    def standardize(self, z: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
-        return ((z.log() if self.positive else z) - self.centre) / self.scale
-
-    def restore(self, prediction: GPzPrediction) -> Located:
-        """A prediction in the target's unit; log-normal variances keep their parts' proportions."""
-        mean = prediction.mean * self.scale + self.centre
-        parts = [
-            part * self.scale**2
-            for part in (
-                prediction.model_variance,
-                prediction.noise_variance,
-                prediction.input_variance,
-            )
-        ]
-        if self.positive:
-            whole = parts[0] + parts[1] + parts[2]
-            moments = positive_moments(mean, whole)
-            parts = [part * moments.variance / whole for part in parts]
-            mean = moments.mean
-        return Located(mean, *parts)
-
-    def log_density(self, z: Float[Tensor, " n"], prediction: GPzPrediction) -> Float[Tensor, " n"]:
-        """ln p(z), in nats, of a Gaussian (or log-normal) prediction."""
-        away = (self.standardize(z) - prediction.mean).square() / prediction.variance
-        scale = prediction.variance.log() + 2 * math.log(self.scale) + math.log(2 * math.pi)
-        return -0.5 * (away + scale) - (z.log() if self.positive else 0.0)
-
-
 class Members:
     """Fitted models of the same inputs x, averaged as an equal mixture of their predictions.
 
     Their disagreement counts as model variance: with more data they would agree.
+
+    Args:
+        models: Of the same coordinates.
+        stack: What their average is averaged with.
     """
 
-    def __init__(self, models: list[GPz]) -> None:
-        self.models = models
+    def __init__(self, models: list[GPz], stack: Stack | None = None) -> None:
+        self.models, self.stack = models, stack
 
     @classmethod
     @torch.no_grad()
-    def of(cls, models: list[GPz], x: Float[Tensor, "n d"]) -> Members:
+    def of(cls, models: list[GPz], x: Float[Tensor, "n d"], stack: Stack | None = None) -> Members:
         """Members that share one density of the inputs, fitted by EM to all rows (5.22-5.34)."""
         m = len(models[0].centres)
         whole = single_gaussian(x)
@@ -106,10 +56,15 @@ class Members:
             model.mixture_means = result.means
             model.mixture_precisions = result.precisions
             model.input_mean, model.input_precision = whole.means[0], whole.precisions[0]
-        return cls(models)
+        return cls(models, stack)
 
     def predict(self, x: Float[Tensor, "n d"], noise: Float[Tensor, "n d"] | None) -> GPzPrediction:
         """Moments of the mixture of all members, NaN in x where missing."""
+        told = self.alone(x, noise)
+        return self.stack.mixed(x, told) if self.stack else told
+
+    def alone(self, x: Float[Tensor, "n d"], noise: Float[Tensor, "n d"] | None) -> GPzPrediction:
+        """The same without the models beside them."""
         prediction = [model.predict(x, noise) for model in self.models]
         mean = torch.stack([f.mean for f in prediction])
 
@@ -127,19 +82,31 @@ class Members:
         """All components of all members, their weights shared out equally."""
         results = [model.predict_components(x, noise) for model in self.models]
         columns = [torch.cat(parts, dim=1) for parts in zip(*(vars(f).values() for f in results))]
-        return Components(columns[0] / len(results), *columns[1:])
+        told = Components(columns[0] / len(results), *columns[1:])
+        if self.stack is None:
+            return told
+        return self.stack.components(x, told, self.alone(x, noise).noise_variance)
 
     def tensors(self) -> Tensors:
         """Everything that prediction needs, by member."""
-        return {
+        own = {
             f"{i}.{name}": value
             for i, model in enumerate(self.models)
             for name, value in model.state_dict().items()
         }
+        beside = self.stack.tensors() if self.stack else {}
+        return own | {f"stack.{name}": value for name, value in beside.items()}
 
     @classmethod
-    def restore(cls, tensors: Tensors, count: int, settings: Any, device: torch.device) -> Members:
-        """The inverse of `tensors`."""
+    def restore(
+        cls,
+        tensors: Tensors,
+        count: int,
+        settings: Any,
+        device: torch.device,
+        stack: Mapping[str, Any] | None,
+    ) -> Members:
+        """The inverse of `tensors`; `stack` is what the stack's `meta` gave, if there is one."""
         models = []
         for i in range(count):
             state = part(tensors, f"{i}.")
@@ -149,4 +116,4 @@ class Members:
                 setattr(model, name, torch.empty_like(state[name]))
             model.load_state_dict(state)
             models.append(model.to(device))
-        return cls(models)
+        return cls(models, Stack.read(part(tensors, "stack."), stack))

@@ -4,18 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import torch
 from jaxtyping import Float, Int
+from scant import metrics
 from scant.models.gpz.prediction import Components
 from scant.studies import intervals
 from scant.studies.learned_region import LearnedRegion
-from scant.studies.redshift.ensemble import Located, Members, Target
+from scant.studies.redshift.ensemble import Members
 from scant.studies.redshift.preprocessing import Features
 from scant.studies.redshift.settings import RedshiftSettings
+from scant.studies.redshift.target import Located, Target
+from scipy.special import logsumexp, ndtr
 from torch import Tensor
+
+
+class Judged(NamedTuple):
+    """Predictions beside the truth.
+
+    Attributes:
+        y: The truth.
+        told: Moments.
+        density: Its log density, nats.
+        pit: Its probability integral transform.
+    """
+
+    y: Float[np.ndarray, " n"]
+    told: Located
+    density: Float[np.ndarray, " n"]
+    pit: Float[np.ndarray, " n"]
+
 
 SHOWN = 1000  # test rows that travel to the page and stay with the model, for quick answers
 
@@ -53,6 +74,25 @@ class FittedGPz:
     def ask(self, table: pd.DataFrame, off: Sequence[str] = ()) -> Located:
         """Moments in the target's unit, on the CPU; bands in `off` count as not measured."""
         return self.target.restore(self.members.predict(*self._inputs(table, off))).cpu()
+
+    def judge(self, table: pd.DataFrame, off: Sequence[str] = ()) -> Judged:
+        """Rows whose target is known: by the whole mixture where there is a stack, else by its
+        moments, as published."""
+        y, told = table[self.settings.target].to_numpy(float), self.ask(table, off)
+        mean, variance = told.mean.numpy(), told.variance.numpy()
+        if self.members.stack is None:
+            density = metrics.log_density(y, mean, variance)
+            return Judged(y, told, density, metrics.pit(y, mean, variance))
+        columns = vars(self.components(table, off)).values()
+        weights, means, *variances = (v.cpu().numpy() for v in columns)
+        used = weights > 0
+        std = np.sqrt(np.where(used, sum(variances), 1.0))
+        z = (self.target.standardize(torch.tensor(y)).numpy()[:, None] - means) / std
+        each = -0.5 * (z**2 + np.log(2 * np.pi)) - np.log(std * self.target.scale)
+        density = logsumexp(each, axis=1, b=weights)
+        if self.target.positive:
+            density = density - np.log(y)
+        return Judged(y, told, density, (weights * ndtr(z)).sum(1))
 
     def components(self, table: pd.DataFrame, off: Sequence[str] = ()) -> Components:
         """The mixture with the moments of `ask`, on the model's standardized scale."""

@@ -13,7 +13,7 @@ from scant.models.gpz.model import GPz
 from scant.models.gpz.prediction import GPzPrediction
 from scant.models.gpz.row_sums import LocalRows, Pattern, RowSums
 from scant.models.gpz.training import GPzTrainer
-from scant.studies.redshift.ensemble import Target
+from scant.studies.redshift.target import Target
 from torch import Tensor
 
 Place = Callable[[list[Pattern], int], RowSums]

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import torch
 from scant.inference.expectations import log_kernel
@@ -262,8 +263,9 @@ class Growth:
 
 
 @torch.no_grad()
-def finished(growth: Growth, best: Tensors) -> tuple[list[GPz], list[float]]:
-    """The models with these parameters, their weights learned from all rows, and their scores.
+def finished(growth: Growth, best: Tensors) -> tuple[list[GPz], list[float], list[GPzPrediction]]:
+    """The models with these parameters, their weights learned from all rows, their scores, and what
+    each said of the rows that it had not seen until then.
 
     Means and noise of all are scaled to what the rows show that each had not seen.
 
@@ -287,7 +289,10 @@ def finished(growth: Growth, best: Tensors) -> tuple[list[GPz], list[float]]:
         model.take_posterior(posterior)
         model.weight_mean *= share
         model.b.sub_(math.log(factor))
-    return models, scores
+    told = [
+        replace(u, mean=share * u.mean, noise_variance=factor * u.noise_variance) for u in unseen
+    ]
+    return models, scores, told
 
 
 def signal_share(folds: list[Fold], unseen: list[GPzPrediction]) -> float:

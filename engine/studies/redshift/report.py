@@ -12,6 +12,7 @@ from scant.models.gpz.prediction import GPzPrediction
 from scant.studies.redshift.fitted import SHOWN, FittedGPz
 from scant.studies.redshift.preprocessing import Features
 from scant.studies.redshift.settings import RedshiftSettings
+from scipy.special import ndtri
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression
@@ -40,17 +41,21 @@ def write_report(fitted: FittedGPz, learn: pd.DataFrame) -> Report:
     Args:
         learn: Training and validation rows, which the baselines learn from too.
     """
-    y = fitted.held[fitted.settings.target].to_numpy(float)
-    prediction = fitted.ask(fitted.held)
+    y, prediction, density, pit = fitted.judge(fitted.held)
     mean, variance = prediction.mean.numpy(), prediction.variance.numpy()
+    covered = metrics.coverage(y, mean, variance)
+    if fitted.members.stack is not None:  # of the mixture: its quantiles as those of a normal one
+        covered = metrics.coverage(ndtri(pit), np.zeros_like(pit), np.ones_like(pit))
     forest, line = baselines(fitted.features, learn, fitted.settings)
-    rows = own_metrics(y, mean, variance, fitted.settings.seed)
+    rows = own_metrics(y, mean, density, covered, fitted.settings.seed)
     for name, model in (("random forest", forest), ("linear regression", line)):
         guess = model.predict(table_of(fitted.features, fitted.held))
         spread = float(np.std(y - guess))  # the forest brings no deviation of its own
         rows += [
             Metric(name, n, v, source="baseline")
-            for n, v in zip(NAMES, four(y, guess, np.full_like(y, spread**2)))
+            for n, v in zip(
+                NAMES, four(y, guess, metrics.log_density(y, guess, np.full_like(y, spread**2)))
+            )
         ]
     photometry = is_photometry(fitted.features, fitted.settings)
     if photometry:
@@ -66,14 +71,14 @@ def write_report(fitted: FittedGPz, learn: pd.DataFrame) -> Report:
         "std_model": prediction.model_variance.sqrt().numpy(),
         "std_noise": prediction.noise_variance.sqrt().numpy(),
         "std_input": prediction.input_variance.sqrt().numpy(),
-        "pit": metrics.pit(y, mean, variance),
+        "pit": pit,
         "features": fitted.held[list(fitted.features.bands)].to_numpy(float),
     }
     arrays = {
         **{name: of_row[s] for name, of_row in rows_of.items()},
-        "coverage": metrics.coverage(y, mean, variance),
+        "coverage": covered,
         "bins": metrics.redshift_bins(y, mean),
-        "kept": metrics.by_confidence(y, mean, variance, SHARES),
+        "kept": metrics.by_confidence(y, mean, variance, density, SHARES),
         "missing": with_bands_missing(fitted, forest),
     }
     notes = notes_of(prediction, arrays["coverage"], len(learn), photometry)
@@ -81,27 +86,30 @@ def write_report(fitted: FittedGPz, learn: pd.DataFrame) -> Report:
 
 
 def four(
-    y: Float[ndarray, " n"], mean: Float[ndarray, " n"], variance: Float[ndarray, " n"]
+    y: Float[ndarray, " n"], mean: Float[ndarray, " n"], density: Float[ndarray, " n"]
 ) -> tuple[float, float, float, float]:
-    """The metrics of Table 6.7, in the order of `NAMES`."""
+    """The metrics of Table 6.7, in the order of `NAMES`; `density` is the log density of y."""
     return (
         metrics.rmse(y, mean),
-        metrics.mean_log_likelihood(y, mean, variance),
+        float(density.mean()),
         metrics.fraction_within(y, mean, 0.05),
         metrics.fraction_within(y, mean, 0.15),
     )
 
 
 def own_metrics(
-    y: Float[ndarray, " n"], mean: Float[ndarray, " n"], variance: Float[ndarray, " n"], seed: int
+    y: Float[ndarray, " n"],
+    mean: Float[ndarray, " n"],
+    density: Float[ndarray, " n"],
+    covered: Float[ndarray, "2 c"],
+    seed: int,
 ) -> list[Metric]:
     """This run's metrics; the spread is the standard error over bootstrap samples of test rows."""
     generator = np.random.default_rng(seed)
     draws = generator.integers(len(y), size=(BOOTSTRAPS, len(y)))
-    spread = np.std([four(y[d], mean[d], variance[d]) for d in draws], axis=0)
+    spread = np.std([four(y[d], mean[d], density[d]) for d in draws], axis=0)
     rows = [
-        Metric("this run", n, v, float(e))
-        for n, v, e in zip(NAMES, four(y, mean, variance), spread)
+        Metric("this run", n, v, float(e)) for n, v, e in zip(NAMES, four(y, mean, density), spread)
     ]
     error = metrics.normalized_error(y, mean)
     rows += [
@@ -109,7 +117,6 @@ def own_metrics(
         Metric("this run", "sigma_MAD", metrics.sigma_mad(error)),
         Metric("this run", "outlier rate", metrics.outlier_rate(error)),
     ]
-    covered = metrics.coverage(y, mean, variance)
     rows += [
         Metric("this run", f"coverage of the {100 * level:.0f}% interval", float(100 * share))
         for level, share in covered.T

@@ -19,6 +19,7 @@ FIXED: dict[str, Any] = {
     "features": "colours",
     "restarts": 3,
     "max_steps": 240,
+    "stack": False,
 }
 DEMO = {"training_size": 2000, "validation_size": 500, "test_size": 2000}
 
@@ -104,6 +105,12 @@ class RedshiftSettings(SplitSettings):
         objects=["best", "average"],
         doc="Keep the restart with the best validation score, or average all restarts as a "
         "mixture, each with a different split of training and validation rows.",
+    )
+    stack = param.Boolean(
+        True,
+        doc="Average the predictions with those of plain GPs, a straight line and the mean, "
+        "weighted by training rows that are left out in turn; not with errors as noise nor with "
+        "weights of rows. Not in the publication.",
     )
     start = param.Selector(
         objects=["coarse to fine", "direct"],

@@ -22,6 +22,7 @@ from scant.events import Report
 from scant.models.gpz.change_of_basis import in_coordinates
 from scant.models.gpz.input_density import fill, single_gaussian
 from scant.models.gpz.model import GPz
+from scant.models.gpz.prediction import GPzPrediction
 from scant.models.gpz.row_sums import LocalRows, Pattern, RowSums
 from scant.models.gpz.weights import balanced_weights, normal_weights, normalized_weights
 from scant.random import restart_generator
@@ -32,7 +33,7 @@ from scant.studies.learned_region import LearnedRegion
 from scant.studies.predicted_table import checked, with_columns
 from scant.studies.protocol import Step, Tensors, required, roles
 from scant.studies.redshift.capacity import FREE, SMALL, Room, grows, learned, test_rows
-from scant.studies.redshift.ensemble import Members, Target
+from scant.studies.redshift.ensemble import Members
 from scant.studies.redshift.explore import answer
 from scant.studies.redshift.fitted import FittedGPz
 from scant.studies.redshift.fold import Fold, Rows
@@ -40,6 +41,8 @@ from scant.studies.redshift.growth import Growth, finished, parameters_of, shape
 from scant.studies.redshift.preprocessing import Features, scale_of, taming_of
 from scant.studies.redshift.report import write_report
 from scant.studies.redshift.settings import SHAPES, RedshiftSettings
+from scant.studies.redshift.stack import Stack
+from scant.studies.redshift.target import Target
 from scant.studies.split import EVERYTHING, UNUSED, VALIDATION, divide, groups, marks
 from scant.studies.trained import TrainedStudy
 from torch import Tensor
@@ -316,38 +319,52 @@ class Study(TrainedStudy):
     # --- afterwards -----------------------------------------------------------------------------
 
     def finalize(self, restarts: list[tuple[float, Tensors]]) -> Report:
+        folds: list[Fold]
         if self.grows:
-            models = self._finish(restarts[0][1])
+            models, folds, unseen = self._finish(restarts[0][1])
         else:
             chosen: Sequence[int] = range(len(restarts))
             if self.settings.combine == "best":
                 chosen = [max(chosen, key=lambda r: restarts[r][0])]
-            models = []
+            models, folds, unseen = [], [], []
             for r in chosen:
                 self.start_restart(r, self.stages - 1, restarts[r][1])
+                folds.append(self.fold)
+                unseen.append(self.fold.predict()[0])
                 self.fold.model.take_posterior(self.fold.trainer.log_evidence.posterior())
                 models.append(self.fold.model)
         x = self.features.inputs(self.learn).to(self.device)
-        self.members = Members.of([in_coordinates(m, self.T) for m in models], x)
+        stack = Stack.weighed(folds, models, unseen, self.T) if self._stacks(folds[0]) else None
+        self.members = Members.of([in_coordinates(m, self.T) for m in models], x, stack)
         self.known = x[:: -(-len(x) // KNOWN)].contiguous()
         report = write_report(self.posterior, self.learn)
+        if stack is not None:
+            report = replace(report, notes=(stack.sentence(), *report.notes))
         tried = np.array(self._tried(restarts), dtype=float)
         return replace(report, arrays={**report.arrays, "tried": tried})
 
-    def _finish(self, best: Tensors) -> list[GPz]:
+    def _stacks(self, fold: Fold) -> bool:
+        """Whether other models take part: they know no noisy inputs and no weights of rows."""
+        s = self.settings
+        plain = s.errors != "as noise" and s.weights == "normal"
+        return bool(s.stack and plain and len(fold.unseen.y))
+
+    def _finish(self, best: Tensors) -> tuple[list[GPz], list[Fold], list[GPzPrediction]]:
         """The models that growth came to; what they are is said in the metadata."""
         if self.growth is None:
             self.start_restart(0, 0, None)
         assert self.growth is not None
-        models, scores = finished(self.growth, best)
+        models, scores, unseen = finished(self.growth, best)
+        folds = self.growth.folds
         if self.settings.combine == "best":
-            models = [models[int(np.argmax(scores))]]
+            place = int(np.argmax(scores))
+            models, folds, unseen = [models[place]], [folds[place]], [unseen[place]]
         why = f"unseen rows gained until then, from {self.growth.room.first} on"
         found = {"n_basis": len(models[0].centres), "covariance": shape_of(models[0])}
         for name, value in found.items():
             if getattr(self.settings, name) == AUTO:
                 self.metadata.setdefault(CHOSEN, {})[name] = [value, why]
-        return models
+        return models, folds, unseen
 
     def _tried(self, restarts: list[tuple[float, Tensors]]) -> list[list[float]]:
         """The stages that growth has tried; without it, the restarts."""
@@ -375,7 +392,8 @@ class Study(TrainedStudy):
             "columns": list(shown.columns),
             "words": self.metadata,
         }
-        return tensors, meta
+        stack = posterior.members.stack
+        return tensors, meta | ({"stack": stack.meta()} if stack else {})
 
     @classmethod
     def restore(
@@ -391,7 +409,9 @@ class Study(TrainedStudy):
         study.features = Features.of(meta["features"])
         study.target = Target(**meta["target"])
         study.held = pd.DataFrame(tensors["shown"].cpu().numpy(), columns=meta["columns"])
-        study.members = Members.restore(tensors, meta["members"], settings, device)
+        study.members = Members.restore(
+            tensors, meta["members"], settings, device, meta.get("stack")
+        )
         # Models of before it was kept have rows that were held out of the same table.
         study.known = tensors["known"] if "known" in tensors else study.features.inputs(study.held)
         return study

@@ -20,7 +20,11 @@ from tests.dashboard.standing import Reply, Standing, ask, standing
 FILES = ["/static/js", "/static/extensions/panel", "/static/extensions/panel-material-ui"]
 ROUTES = sorted(
     ["/", "/ws"]
-    + [at for study in STUDIES for at in (f"/{study}", f"/{study}/ws", f"/({study})/")]
+    + [
+        at
+        for study in STUDIES
+        for at in (f"/{study}", f"/{study}/ws", f"/({study})/", f"/({study})/start")
+    ]
     + [f"{at}/(.*)" for at in [*FILES, "/assets"]]
     + ["/events", "/events/", "/follow", "/gallery", "/healthz", "/readyz", "/favicon.ico"]
     + [r"/templates/([a-z]+)\.csv"]

@@ -16,6 +16,7 @@ from scant.dashboard.controls.upload import LIMIT_BYTES
 from scant.dashboard.followers import followers
 from scant.dashboard.limits import gate, messages, sessions, uploads
 from scant.dashboard.server import headers, routes
+from scant.dashboard.static_page import apart
 from scant.runs import backlog, leases, limited, limits, store_writer
 from scant.runs.dispatch import lifecycle
 from scant.store import UPLOAD_DAYS, logins, quota
@@ -72,6 +73,7 @@ def test_the_headers_are_those_of_every_answer(monkeypatch: pytest.MonkeyPatch) 
         **{f"`{name}`": [value] for name, value in headers.ALWAYS.items()},
         **{f"`{name}` (https only)": [value] for name, value in headers.ENCRYPTED.items()},
         "`Content-Security-Policy` of pages": [page],
+        "`Content-Security-Policy` of static pages": [policy.static()],
         "`Content-Security-Policy` of all else": [policy.plain()],
     }
 
@@ -132,6 +134,7 @@ def test_variables_that_the_pages_name_are_read_and_the_other_way_round() -> Non
 MIB, MB, GB = 2**20, 10**6, 10**9
 ARCHIVE = ArchiveLimits()
 NUMBERS = [
+    f"{apart.WAITING} that wait",
     f"{gate.PER_VISITOR} per cookie, {gate.PER_ADDRESS} per address, {gate.OVERALL} in all",
     f"{sessions.PER_VISITOR} per cookie, {sessions.PER_ADDRESS} per address, "
     f"{sessions.OVERALL} in all",

@@ -10,7 +10,7 @@ import panel as pn
 import panel_material_ui as pmui
 import pytest
 from bokeh.plotting import figure
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scant.dashboard.static_page.frames import Frames, topmost
 
@@ -90,6 +90,7 @@ acts = st.lists(
 )
 
 
+@settings(deadline=None, max_examples=30)
 @given(st.lists(acts, min_size=1, max_size=5))
 def test_changes_one_after_another_make_the_page_of_now(rounds: list[list[Any]]) -> None:
     toy = Toy()

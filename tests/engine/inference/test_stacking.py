@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from scant.inference.stacking import sharpened, sharpness, weights
+import pytest
+from scant.inference.stacking import best_expected_threshold, sharpened, sharpness, weights
 from scipy.stats import norm
 
 
@@ -18,6 +19,28 @@ def test_the_method_that_is_right_gets_the_weight_and_a_useless_one_none() -> No
 
 def test_of_few_rows_equal_methods_share() -> None:
     np.testing.assert_allclose(weights(np.full((3, 4), -1.0)), 0.25)
+
+
+def test_methods_that_gain_nothing_on_the_trivial_one_are_left_out() -> None:
+    rng = np.random.default_rng(2)
+    y, x = rng.normal(size=(2, 60))
+    guesses = np.stack([norm.logpdf(y), norm.logpdf(y, 0.3 * x, 1), norm.logpdf(y, 0.2, 0.9)], 1)
+    assert weights(guesses).tolist() != [1, 0, 0]
+    assert weights(guesses, trivial=0).tolist() == [1, 0, 0]
+    known = np.stack([norm.logpdf(y + x, 0, 2**0.5), norm.logpdf(y + x, x)], 1)
+    assert weights(known, trivial=0)[1] > 0.8
+
+
+def test_weights_are_of_the_densest_mixture() -> None:
+    y = np.random.default_rng(1).normal(size=4000)
+    y[:1000] += 6
+    made = weights(np.stack([norm.logpdf(y, mean) for mean in (6, 0, -9)], 1), prior=5.0)
+    assert made.tolist() == pytest.approx([0.25, 0.75, 0], abs=0.01)
+
+
+def test_a_threshold_is_half_the_expected_f1() -> None:
+    assert best_expected_threshold(np.full(50, 0.4)) == pytest.approx(0.4 / 1.4)
+    assert best_expected_threshold(np.array([1.0, 1.0, 0.0])) == pytest.approx(0.5)
 
 
 def test_probabilities_that_are_not_sure_enough_are_sharpened() -> None:

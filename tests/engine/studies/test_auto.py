@@ -19,7 +19,6 @@ from scant.studies.auto import (
     AUTO,
     CHOSEN,
     AutoInteger,
-    AutoNumber,
     Choice,
     listed,
     read,
@@ -33,7 +32,7 @@ from scant.training.loop import train
 
 class Sized(SplitSettings):
     n_basis = AutoInteger(AUTO, bounds=(1, 50), doc="Size.")
-    noise = AutoNumber(AUTO, bounds=(0, 1), doc="Level.")
+    noise = AutoInteger(AUTO, bounds=(0, 1), doc="Level.")
     max_steps = AutoInteger(AUTO, bounds=(1, 100), doc="Steps.")
     kind = param.Selector(default=AUTO, objects=[AUTO, "a", "b"])
 
@@ -54,7 +53,7 @@ SPEC = replace(entry("redshift"), settings=Sized, capacity=choose)
 
 def test_words_and_numbers_are_taken() -> None:
     assert Sized.parse({"n_basis": "auto"}).n_basis == AUTO
-    assert Sized.parse({"n_basis": "7", "noise": "0.5"}).values()["n_basis"] == 7
+    assert Sized.parse({"n_basis": "7", "noise": "1"}).values()["n_basis"] == 7
     assert Sized().changed() == {}
     assert Sized(n_basis=3).changed() == {"n_basis": 3}
 

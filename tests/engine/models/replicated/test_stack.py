@@ -7,7 +7,7 @@ import torch
 from gpytorch.distributions import MultivariateNormal
 from scant.models.replicated.baselines import HLMC, Independent, Pooled
 from scant.models.replicated.data import NEW
-from scant.models.replicated.stack import Stack, stacking_weights
+from scant.models.replicated.stack import Stack
 
 from tests.engine.models.replicated.test_hgp import asked, measured
 
@@ -57,16 +57,3 @@ def test_a_stack_tells_the_moments_of_the_mixture() -> None:
         assert torch.allclose(own, of_member)
     assert torch.allclose(alone.levels(output), members[0].levels(output))
     assert alone.latent() is None
-
-
-def test_weights_are_of_the_densest_mixture() -> None:
-    generator = torch.Generator().manual_seed(1)
-    y = torch.randn(4000, generator=generator, dtype=torch.float64)
-    y[:1000] += 6
-    normal = torch.distributions.Normal
-    density = torch.stack([normal(6.0, 1.0).log_prob(y), normal(0.0, 1.0).log_prob(y)])
-    bad = normal(-9.0, 1.0).log_prob(y)
-    weights = stacking_weights(torch.stack([*density, bad]))
-    assert weights.tolist() == pytest.approx([0.25, 0.75, 0], abs=0.01)
-    assert weights.sum().item() == pytest.approx(1)
-    assert (weights > 0).all()

@@ -12,11 +12,12 @@ from hypothesis import given
 from hypothesis import settings as limited
 from hypothesis import strategies as st
 from scant.events import Finished, Fitted
+from scant.inference.censored import uncensored
 from scant.studies.auto import CHOSEN
 from scant.studies.multiview.capacity import LEAST_STEPS, SHARE
 from scant.studies.multiview.entry import ENTRY
 from scant.studies.multiview.settings import MultiviewSettings
-from scant.studies.multiview.stack import FOLDS, folds, uncensored
+from scant.studies.multiview.stack import FOLDS, folds
 from scant.studies.multiview.study import Study
 from scant.training.api import restore
 

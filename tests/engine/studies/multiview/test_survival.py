@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scant.metrics import concordance
 from scant.studies.multiview.survival import (
     Patients,
-    concordance,
     curves,
     kaplan_meier,
     log_rank,

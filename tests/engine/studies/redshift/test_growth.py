@@ -19,11 +19,11 @@ from scant.models.gpz.training import GPzTrainer
 from scant.studies import entry
 from scant.studies.auto import CHOSEN
 from scant.studies.redshift.capacity import FREE, NOISY, TIED, Room, Stage, capacity
-from scant.studies.redshift.ensemble import Target
 from scant.studies.redshift.fold import Fold, Rows
 from scant.studies.redshift.growth import noise_factor, shape_of, tie
 from scant.studies.redshift.preprocessing import alike, scale_of, taming_of
 from scant.studies.redshift.settings import SHAPES, RedshiftSettings
+from scant.studies.redshift.target import Target
 from scant.training.api import Fit, restore
 from scant.training.control import Control
 

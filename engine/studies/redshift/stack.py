@@ -1,0 +1,212 @@
+"""An average of GPz with plain GPs, a straight line and the mean of all targets.
+
+Many basis functions need many rows. Of few, a GP with a lengthscale of each input may know more;
+of many, one that takes over the noise that GPz has found; a line is better where all is straight,
+and the mean where the inputs tell nothing. Rows that were left out choose the weights
+(`scant.inference.stacking`). A row with missing values is asked of GPz alone, which integrates over
+them. No mean leaves the targets' range by more than a tenth of it: far from all rows, lines and
+linear means of basis functions go anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from scant.inference import stacking
+from scant.models.anchored_gp import SEARCH_ROWS, AnchoredGP
+from scant.models.gpz.model import GPz
+from scant.models.gpz.prediction import Components, GPzPrediction
+from scant.studies.protocol import Tensors, part
+from scant.studies.redshift.fold import Fold, Rows
+from scipy.stats import norm
+from torch import Tensor
+
+MOST_ROWS = 20_000  # that a GP is conditioned on
+MOST_ASKED = 5000  # left-out rows of a fold that choose weights
+PRIOR = 0.3  # rows for which each member counts as the best from the start
+BEYOND = 0.1  # of the targets' range
+
+
+class Partner(NamedTuple):
+    """A model beside GPz: its name, its kernel, and whether its noise is that of GPz."""
+
+    name: str
+    shape: str
+    noisy: bool
+
+
+PARTNERS = (
+    Partner("GP", "rbf", False),
+    Partner("GP with this noise", "rbf", True),
+    Partner("rough GP with this noise", "rough", True),
+    Partner("straight line", "linear", False),
+    Partner("no input", "constant", False),
+)
+
+
+@dataclass(frozen=True)
+class Stack(stacking.Average):
+    """Partners of GPz and the weights of all.
+
+    Attributes:
+        weights: Of GPz, then of the partners.
+        gps: The partners, of all learned rows; None where one has no weight.
+        T: From the inputs x to the coordinates that they were trained in.
+        low: Least mean that is believed, on the scale of training.
+        high: Greatest.
+    """
+
+    names = ("GPz", *(partner.name for partner in PARTNERS))
+
+    gps: tuple[AnchoredGP | None, ...]
+    T: Float[Tensor, "d d"]
+    low: float
+    high: float
+
+    @classmethod
+    @torch.no_grad()
+    def weighed(
+        cls,
+        folds: Sequence[Fold],
+        models: Sequence[GPz],
+        unseen: Sequence[GPzPrediction],
+        T: Float[Tensor, "d d"],
+    ) -> Stack:
+        """By the rows that each fold has left out.
+
+        Args:
+            folds: Divisions of the same rows.
+            models: Of each fold, for its noise.
+            unseen: What each fold's model says of the rows that it was not trained on.
+            T: From the inputs x to the coordinates of the rows.
+        """
+        rows = folds[0].rows
+        beyond = BEYOND * float(rows.y.max() - rows.y.min())
+        ends = float(rows.y.min()) - beyond, float(rows.y.max()) + beyond
+        density = []
+        theta: list[Any] = [None] * len(PARTNERS)
+        for fold, model, told in zip(folds, models, unseen):
+            gps = _learned(fold, fold.train, [model], theta)
+            if len(fold.train.y) > SEARCH_ROWS:  # then they say little of any one row
+                theta = [gp.theta for gp in gps]
+            asked = fold.asked[:MOST_ASKED].cpu().numpy()
+            parts = [(told.mean.cpu().numpy(), told.variance.cpu().numpy())]
+            for partner, gp in zip(PARTNERS, gps):
+                mean, variance = gp.ask(asked)
+                noise = told.noise_variance.cpu().numpy()[:MOST_ASKED] if partner.noisy else 0.0
+                parts.append((mean, variance + gp.noise + noise))
+            truth = fold.unseen.y.cpu().numpy()[:MOST_ASKED]
+            means, variances = (
+                np.stack([p[:MOST_ASKED] for p in column]) for column in zip(*parts)
+            )
+            density.append(norm.logpdf(truth, np.clip(means, *ends), variances**0.5))
+        weights = stacking.weights(np.concatenate(density, axis=1).T, prior=PRIOR)
+        wanted = [w > 0 for w in weights[1:].tolist()]
+        gps = _learned(folds[0], rows, models, theta, wanted)
+        return cls(tuple(weights.tolist()), tuple(gps), T, *ends)
+
+    def mixed(self, x: Float[Tensor, "n d"], told: GPzPrediction) -> GPzPrediction:
+        """The average with what GPz says of rows; its members' disagreement is model variance."""
+        whole = x.isfinite().all(1)
+        parts = self._parts(x[whole], told.noise_variance[whole])
+        own = told.mean.clamp(self.low, self.high)
+        known, noise = told.model_variance.clone(), told.noise_variance.clone()
+        weights = self._used.to(own)
+        means = torch.stack([own[whole], *(p[0] for p in parts)])
+        model = torch.stack([known[whole], *(p[1] for p in parts)])
+        mean = weights @ means
+        own[whole] = mean
+        known[whole] = weights @ (model + (means - mean).square())
+        noise[whole] = weights @ torch.stack([noise[whole], *(p[2] for p in parts)])
+        return GPzPrediction(own, known, noise, told.input_variance)  # zero where all is there
+
+    def components(self, x: Float[Tensor, "n d"], told: Components, noise: Tensor) -> Components:
+        """Those of GPz and one for each partner.
+
+        Args:
+            x: Rows.
+            told: Of GPz.
+            noise: Its noise variance of each row.
+        """
+        whole = x.isfinite().all(1)
+        weights = self._used.to(noise)
+        share = torch.where(whole, weights[0], 1.0).unsqueeze(1)
+        own = replace(told, weights=told.weights * share, mean=told.mean.clamp(self.low, self.high))
+        others = noise.new_zeros(5, len(x), len(weights) - 1)
+        for k, numbers in enumerate(self._parts(x[whole], noise[whole])):
+            others[0, whole, k] = weights[k + 1]
+            others[1:4, whole, k] = torch.stack(numbers)
+        return Components(*(torch.cat(pair, dim=1) for pair in zip(vars(own).values(), others)))
+
+    @property
+    def _used(self) -> Float[Tensor, " k"]:
+        """The weights above zero, that of GPz first in any case."""
+        own, *others = self.weights
+        return torch.tensor([own, *(w for w in others if w)], dtype=torch.float64)
+
+    def _parts(
+        self, x: Float[Tensor, "n d"], noise: Float[Tensor, " n"]
+    ) -> list[tuple[Float[Tensor, " n"], ...]]:
+        """Mean, model variance and noise variance of rows by each partner that has a weight."""
+        z = (x @ self.T.T).cpu().numpy()
+        parts = list[tuple[Tensor, ...]]()
+        for partner, gp in zip(PARTNERS, self.gps):
+            if gp is None:
+                continue
+            mean, variance = (torch.as_tensor(v).to(x) for v in gp.ask(z))
+            of_row = gp.noise + (noise if partner.noisy else torch.zeros_like(noise))
+            parts.append((mean.clamp(self.low, self.high), variance, of_row))
+        return parts
+
+    def tensors(self) -> Tensors:
+        """What `read` needs beside `meta`."""
+        found = {"T": self.T}
+        for k, gp in enumerate(self.gps):
+            found |= {f"{k}.{n}": v for n, v in gp.tensors().items()} if gp else {}
+        return found
+
+    def meta(self) -> dict[str, Any]:
+        """What `read` needs, ready for JSON."""
+        return {"weights": list(self.weights), "low": self.low, "high": self.high}
+
+    @classmethod
+    def read(cls, tensors: Tensors, meta: Mapping[str, Any] | None) -> Stack | None:
+        """The inverse of `tensors` and `meta`; None of a run without an average."""
+        if not meta:
+            return None
+        weights = tuple(meta["weights"])
+        gps = [
+            AnchoredGP.read(partner.shape, part(tensors, f"{k}.")) if weight else None
+            for k, (partner, weight) in enumerate(zip(PARTNERS, weights[1:]))
+        ]
+        return cls(weights, tuple(gps), tensors["T"], meta["low"], meta["high"])
+
+
+def _learned(
+    fold: Fold,
+    rows: Rows,
+    models: Sequence[GPz],
+    theta: Sequence[Any],
+    wanted: Sequence[bool] = (True,) * len(PARTNERS),
+) -> list[Any]:
+    """The partners, of these rows; None where one is not wanted.
+
+    Args:
+        fold: Which says how missing values are filled.
+        rows: To learn from.
+        models: Whose noise is taken over.
+        theta: Hyperparameters of each partner; None: they are found.
+        wanted: Which of them.
+    """
+    X = fold.filled(rows.X[:MOST_ROWS])
+    noise = torch.stack([m.predict(X).noise_variance for m in models]).mean(0).cpu().numpy()
+    x, y = X.cpu().numpy(), rows.y[:MOST_ROWS].cpu().numpy()
+    return [
+        AnchoredGP.of(p.shape, x, y, noise if p.noisy else None, h) if use else None
+        for p, h, use in zip(PARTNERS, theta, wanted)
+    ]

@@ -1,0 +1,91 @@
+"""A run as one file, opened from the disk of somebody who has no server."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """As the command writes it, where there is no server and no database."""
+    folder = tmp_path_factory.mktemp("replay")
+    made = folder / "replay.html"
+    code = "from scant.dashboard.cli.main import app; app()"
+    without = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
+    subprocess.run(
+        [sys.executable, "-c", code, "export", "demo-clamp", "--out", str(made)],
+        env=without | {"SCANT_DATA_DIR": str(folder)}, check=True,
+    )  # fmt: skip
+    (folder / "slide.html").write_text("<iframe src='replay.html' height=700></iframe>")
+    return made
+
+
+def curve(page: Page) -> Locator:
+    return page.locator(".figure").filter(has=page.get_by_role("heading", name="Objective"))
+
+
+def test_a_file_replays_its_run_from_disk_and_asks_nobody(page: Page, file: Path) -> None:
+    said: list[str] = []
+    asked: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(file.as_uri())
+    player = page.get_by_role("group", name="Replay")
+    slider = player.get_by_role("slider", name="Step of the recording")
+    expect(player).to_contain_text("end of training")
+    whole = curve(page).locator("svg").inner_html()
+    slider.focus()
+    page.keyboard.press("Home")
+    expect(slider).to_have_attribute("aria-valuetext", re.compile(r"^step \d+ of \d+$"))
+    expect(page.get_by_role("status").first).to_contain_text("replaying a recording")
+    first = curve(page).locator("svg").inner_html()
+    assert len(first) < len(whole)
+    page.keyboard.press("ArrowRight")
+    assert curve(page).locator("svg").inner_html() != first
+    player.get_by_role("button", name="Play").press("Enter")
+    expect(player.get_by_role("button", name="Pause")).to_be_focused()
+    expect(player).to_contain_text("end of training")
+    expect(player.get_by_role("button", name="Play")).to_be_focused()
+    assert curve(page).locator("svg").inner_html() == whole
+    page.keyboard.press("Enter")  # from the beginning
+    player.get_by_role("button", name="Pause").click()
+    expect(page.get_by_role("status").first).to_contain_text("replaying a recording")
+    page.emulate_media(media="print")
+    expect(player).to_be_hidden()
+    assert said == []
+    assert asked == [file.as_uri()]
+
+
+def test_who_wants_no_motion_takes_each_step(page: Page, file: Path) -> None:
+    page.emulate_media(reduced_motion="reduce")
+    page.goto(file.as_uri())
+    slider = page.get_by_role("slider")
+    on = page.get_by_role("button", name="Next step")
+    for moment in ("0", "1"):
+        on.click()
+        expect(slider).to_have_value(moment)
+    page.wait_for_timeout(700)
+    expect(slider).to_have_value("1")
+
+
+def test_a_file_stands_in_a_frame_and_is_read_without_scripts(browser: Browser, file: Path) -> None:
+    page = browser.new_page(java_script_enabled=False)
+    page.goto(file.as_uri())
+    expect(page.get_by_role("heading", name="Result")).to_be_visible()
+    expect(page.get_by_role("img").first).to_be_visible()
+    expect(page.get_by_role("slider")).to_have_count(0)
+    page.close()
+    page = browser.new_page()
+    page.goto((file.parent / "slide.html").as_uri())
+    frame = page.frame_locator("iframe")
+    frame.get_by_role("button", name="Play").click()
+    expect(frame.get_by_role("status").first).to_contain_text("replaying a recording")
+    page.close()

@@ -1,0 +1,149 @@
+"""The average of GPz with plain GPs: moments, mixture, missing values, storage."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import scant
+import torch
+from scant.events import Finished, Fitted
+from scant.models.anchored_gp import AnchoredGP
+from scant.training.api import Fit, restore
+from scipy.stats import norm
+from sklearn.gaussian_process import GaussianProcessRegressor
+
+
+def table(n: int = 80, seed: int = 0, noise: float = 0.3) -> pd.DataFrame:
+    """A straight line, and an input that tells nothing."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, 2)) * [1, 20]
+    return pd.DataFrame(x, columns=["a", "b"]).assign(y=3 + x[:, 0] + rng.normal(0, noise, n))
+
+
+def fitted(frame: pd.DataFrame, **values: object) -> tuple[Fit, list[object]]:
+    run = scant.fit(
+        "redshift", frame, device="cpu", target="y", own=False, restarts=2, patience=4, **values
+    )
+    return run, list(run)
+
+
+@pytest.fixture(scope="module")
+def straight() -> tuple[Fit, list[object]]:
+    return fitted(table())
+
+
+def test_predictions_are_an_average_whose_weights_add_up_to_one(
+    straight: tuple[Fit, list[object]],
+) -> None:
+    run, events = straight
+    stack = run.study.members.stack
+    assert sum(stack.weights) == pytest.approx(1)
+    assert all((gp is None) == (weight == 0) for gp, weight in zip(stack.gps, stack.weights[1:]))
+    end = events[-1]
+    assert isinstance(end, Finished)
+    assert stack.sentence() in end.report.notes
+
+
+def test_parts_of_the_deviation_add_up_and_the_mixture_has_these_moments(
+    straight: tuple[Fit, list[object]],
+) -> None:
+    run, _ = straight
+    frame = table(30, seed=1)
+    frame.loc[::4, "b"] = np.nan
+    posterior = run.study.posterior
+    told, parts = posterior.ask(frame), posterior.components(frame)
+    whole = parts.collapse()
+    scale, centre = posterior.target.scale, posterior.target.centre
+    assert torch.allclose(parts.weights.sum(1), torch.ones(30).double())
+    assert torch.allclose(whole.mean * scale + centre, told.mean)
+    assert torch.allclose(whole.variance * scale**2, told.variance)
+    out = run.study.predict(frame)
+    each = out["std_model"] ** 2 + out["std_noise"] ** 2 + out["std_input"] ** 2
+    assert np.allclose(out["std"] ** 2, each)
+    missing = frame["b"].isna()
+    assert (out.loc[missing, "std_input"] > 0).all()
+    assert (out.loc[~missing, "std_input"] == 0).all()
+
+
+def test_rows_with_missing_values_are_asked_of_gpz_alone(
+    straight: tuple[Fit, list[object]],
+) -> None:
+    run, _ = straight
+    frame = table(5, seed=2).assign(b=np.nan)
+    posterior = run.study.posterior
+    alone = posterior.target.restore(posterior.members.alone(*posterior._inputs(frame, ())))
+    assert torch.allclose(posterior.ask(frame).variance, alone.variance)
+
+
+def test_scores_are_of_the_mixture(straight: tuple[Fit, list[object]]) -> None:
+    run, events = straight
+    posterior = run.study.posterior
+    judged, parts = posterior.judge(run.study.held), posterior.components(run.study.held)
+    std = (parts.model_variance + parts.noise_variance + parts.input_variance).sqrt().numpy()
+    y = posterior.target.standardize(torch.tensor(judged.y)).numpy()[:, None]
+    used = parts.weights.numpy() > 0
+    std, weights = np.where(used, std, 1.0), parts.weights.numpy()
+    density = (weights * norm.pdf(y, parts.mean.numpy(), std)).sum(1) / posterior.target.scale
+    assert np.allclose(np.exp(judged.density), density)
+    assert np.allclose(judged.pit, (weights * norm.cdf(y, parts.mean.numpy(), std)).sum(1))
+    metrics = {m.name: m.value for m in events[-1].report.metrics if m.method == "this run"}  # type: ignore[attr-defined]
+    assert metrics["mean log-likelihood"] == pytest.approx(np.log(density).mean())
+
+
+def test_far_from_all_rows_no_mean_leaves_the_range_of_the_targets(
+    straight: tuple[Fit, list[object]],
+) -> None:
+    run, _ = straight
+    learned = run.study.learn["y"]
+    beyond = 0.11 * (learned.max() - learned.min())
+    out = run.study.predict(pd.DataFrame({"a": [-1e3, 1e3], "b": [0.0, 0.0]}))
+    assert out["mean"].between(learned.min() - beyond, learned.max() + beyond).all()
+
+
+def test_a_restored_stack_predicts_the_same(straight: tuple[Fit, list[object]]) -> None:
+    run, events = straight
+    blob = next(e.blob for e in events if isinstance(e, Fitted))
+    again = restore("redshift", run.study.settings.values(), blob, "cpu")
+    frame = table(20, seed=3)
+    frame.loc[::5, "a"] = np.nan
+    pd.testing.assert_frame_equal(run.study.predict(frame), again.predict(frame))
+
+
+@pytest.mark.parametrize(
+    "values", [{"stack": False}, {"weights": "balanced"}, {"errors": "as noise", "n_basis": 3}]
+)
+def test_without_a_stack_gpz_is_alone(values: dict[str, object]) -> None:
+    run, _ = fitted(table(40).assign(a_err=0.1), max_steps=4, **values)
+    assert run.study.members.stack is None
+
+
+def test_targets_that_are_noise_are_predicted_by_their_mean() -> None:
+    rng = np.random.default_rng(5)
+    run, _ = fitted(table(90).assign(y=rng.normal(7, 2, 90)))
+    asked = table(200, seed=9)
+    error = run.study.predict(asked)["mean"] - rng.normal(7, 2, 200)
+    assert (error**2).mean() < 1.15 * 2**2
+
+
+def test_logarithms_are_stacked_as_targets_are() -> None:
+    frame = table(60).assign(y=lambda t: np.exp(2 * t["y"]))
+    run, _ = fitted(frame, log_target="yes", n_basis=5, covariance="GL", max_steps=10)
+    posterior = run.study.posterior
+    judged, held = posterior.judge(run.study.held), run.study.held
+    low, high = (posterior.ends(held)[k] for k in (4, 5))
+    inside = (judged.y >= low) & (judged.y <= high)
+    assert np.array_equal(inside, np.abs(judged.pit - 0.5) <= 0.475)
+
+
+@pytest.mark.parametrize("shape", ["rbf", "rough", "linear", "constant"])
+def test_up_to_so_many_rows_the_posterior_is_exact(shape: str) -> None:
+    rng = np.random.default_rng(1)
+    x, noise = rng.normal(size=(60, 3)), rng.uniform(0.01, 0.2, 60)
+    y = np.sin(x[:, 0]) + rng.normal(0, np.sqrt(noise))
+    made = AnchoredGP.of(shape, x, y, noise)
+    exact = GaussianProcessRegressor(made.signal, alpha=noise + made.noise, optimizer=None)
+    mean, std = exact.fit(x, y).predict(asked := rng.normal(size=(9, 3)), return_std=True)
+    ours, variance = made.ask(asked)
+    assert ours == pytest.approx(mean, abs=1e-4)
+    assert variance == pytest.approx(std**2, abs=1e-4)
