@@ -59,7 +59,8 @@
   // Train starts the run at once; the live page then opens on it.
   const train = async (button) => {
     remember('scant_used=1')
-    if (over || state.todo.length) { say('starting…'); wants(button, 'button'); return }
+    const followed = new URLSearchParams(location.search).has('run') // of which the server's start knows nothing
+    if (over || state.todo.length || followed) { say('starting…'); wants(button, 'button'); return }
     say('starting…')
     try {
       const answer = await fetch(`./${location.pathname.split('/').at(-1)}/start`, {method: 'POST'})
@@ -158,8 +159,8 @@
     if (kind === 'field') input.setSelectionRange(from, to)
   }
   over.scrollTop = state.y
-  if (plain.searchParams.has('run')) say('starting…')
-  else if (state.todo.length || state.file) say('opening the controls…')
+  if (state.todo.length || state.file) say('opening the controls…')
+  else if (plain.searchParams.has('run')) say('starting…')
 
   const deep = function* (node = document.body) {
     for (const one of node.querySelectorAll('*')) {

@@ -16,6 +16,7 @@ from scant.dashboard.followers.wanted import Wanted
 from scant.dashboard.frame.template import log_out
 from scant.dashboard.static_page.frames import STYLES, Frame, topmost
 from scant.dashboard.static_page.page import ACCOUNT, CLASSES
+from scant.dashboard.static_page.published import Look
 
 # What is told is packed once for all. Its pieces, each packed by itself and without an end, are
 # one stream after this header, in whichever order a follower gets them.
@@ -71,7 +72,7 @@ class Channel:
         self._text = message.get("page", self._text)
         self._title, self.stamp = message["title"], message["stamp"]
         self.over = message["final"]
-        self._packed = {k: v for k, v in self._packed.items() if isinstance(k, bool)}
+        self._packed = {k: v for k, v in self._packed.items() if isinstance(k, Look)}
         if not self.ready.done():
             self.ready.set_result(True)
         self._wake()
@@ -83,7 +84,7 @@ class Channel:
             self.ready.set_result(False)
         self._wake()
 
-    def page(self, dark: bool, user: str = "") -> str:
+    def page(self, look: Look, user: str = "") -> str:
         """The page as it stands now, or did a moment ago."""
         now = time.monotonic()
         made, turn, text = self._made
@@ -94,12 +95,12 @@ class Channel:
             script = f"<script src='./assets/follow.js' {'' if self.over else told} defer></script>"
             text = text.replace("</body>", f"{script}</body>")
             self._made, self._packed = (now, self._turn, text), {}
-        return text.replace(CLASSES, "dark" if dark else "", 1).replace(ACCOUNT, log_out(user), 1)
+        return text.replace(CLASSES, look.classes(), 1).replace(ACCOUNT, log_out(user), 1)
 
-    def packed_page(self, dark: bool) -> bytes:
+    def packed_page(self, look: Look) -> bytes:
         """The same for whom nobody knows by name, compressed by gzip."""
-        text = self.page(dark)
-        return self._once(dark, lambda: gzip.compress(text.encode(), 6, mtime=0))
+        text = self.page(look)
+        return self._once(look, lambda: gzip.compress(text.encode(), 6, mtime=0))
 
     def since(self, turn: str, packed: bool) -> bytes:
         """What has changed since a turn, as one event; of a turn of no such name, all."""

@@ -1,7 +1,7 @@
 """`python -m scant.dashboard.followers.draw HOURS`: draws the pages of followed runs for a server.
 
 The first line of the standard input is the store's address. Each further one is a request in
-JSON: `{"follow": number, "study", "query", "returning"}` begins a page, `{"drop": number}` ends it,
+JSON: `{"follow": number, "study", "query"}` begins a page, `{"drop": number}` ends it,
 and `{"pace": seconds}` says how long figures stand at least. A line goes out for each look at a
 page that shows something new. What a run does is read from the store, as it is where another
 server trains the run.
@@ -58,18 +58,15 @@ class Drawn:
         hours: That a run may use on this server, which pages say.
         study: Whose page it is.
         query: Of the address.
-        returning: Whether the visitor has used a page before.
     """
 
-    def __init__(
-        self, store: Store, hours: float, study: str, query: Mapping[str, str], returning: bool
-    ) -> None:
+    def __init__(self, store: Store, hours: float, study: str, query: Mapping[str, str]) -> None:
         self._store, self._doc = store, Document()
         self.due = 0.0  # when it is to be looked at again
         with set_curdoc(self._doc):
             views = import_module(f"scant.dashboard.pages.{study}.page").views
             site = Site(Unasked(store, hours), Path(), "")
-            visit = SessionContext(site, self._doc, "", dict(query), base="./", returning=returning)
+            visit = SessionContext(site, self._doc, "", dict(query), base="./", returning=True)
             self._page = StudyPage(visit, entry(study), views)
             self._page.watcher.up = True
             self._settle()

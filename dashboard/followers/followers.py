@@ -109,9 +109,7 @@ class Followers:
         number = next(self._next)
         made = self._channels[wanted] = self._numbers[number] = Channel(wanted)
         self._ready()
-        self.renderer.ask(
-            follow=number, study=wanted.study, query=wanted.query, returning=wanted.returning
-        )
+        self.renderer.ask(follow=number, study=wanted.study, query=wanted.query)
         return made
 
     def _ready(self) -> None:

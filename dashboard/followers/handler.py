@@ -18,8 +18,9 @@ from scant.dashboard.followers.wanted import Wanted
 from scant.dashboard.limits.client import Busy, Client
 from scant.dashboard.server.answers import Answer
 from scant.dashboard.server.site import Site
-from scant.dashboard.static_page.handler import LIVE
+from scant.dashboard.static_page.handler import LIVE, OVER
 from scant.dashboard.static_page.page import overlay
+from scant.dashboard.static_page.published import Look
 from scant.dashboard.upstream.server_parts import application
 from scant.studies import STUDIES
 from tornado.iostream import StreamClosedError
@@ -47,7 +48,8 @@ class FollowFirst:
             await super().get(*args, **kwargs)  # type: ignore[misc]
             return
         theme = self.get_query_argument("theme", "") or self.get_cookie("scant_theme", "")
-        page = channel.page(theme == "dark", self._user)
+        look = Look(self.get_cookie("scant_used") is None, theme == "dark")
+        page = channel.page(look, self._user)
         if LIVE in self.request.arguments:
             self._laid = overlay(page)
             for given in (self.request.arguments, self.request.query_arguments):
@@ -62,7 +64,7 @@ class FollowFirst:
             self.finish(page)
             return
         self.set_header("Content-Encoding", "gzip")
-        self.finish(channel.packed_page(theme == "dark"))
+        self.finish(channel.packed_page(look))
 
     def write(self: Any, chunk: Any) -> None:
         """Lay the static page over a live one."""
@@ -79,7 +81,9 @@ class FollowFirst:
     async def _followed(self: Any) -> Channel | None:
         """What is followed; nothing by who may pause the run, and needs the buttons for that."""
         query = _query(self.request.arguments)
-        wanted = Wanted.of(self.study, query, self.get_cookie("scant_used") is not None)
+        if query.get(LIVE, OVER) != OVER:
+            return None
+        wanted = Wanted.of(self.study, query)
         record = wanted and self.followers.record(wanted)
         if not record:
             return None
@@ -147,7 +151,7 @@ class Stream(AuthRequestHandler, Answer):
     async def _tell(self) -> None:
         await self._send(f"retry: {AGAIN}\n\n")
         followers, query = self.site.followers, _query(self.request.arguments)
-        wanted = Wanted.of(query.get("study", ""), query, "returning" in query)
+        wanted = Wanted.of(query.get("study", ""), query)
         record = followers.record(wanted) if followers and wanted else None
         if followers is None or wanted is None or record is None:
             await self._send(event("refused", GONE))

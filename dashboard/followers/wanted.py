@@ -23,16 +23,14 @@ class Wanted:
         study: Whose page it is.
         run: The run's id.
         lesson: The parameters of the lesson that the link is of.
-        returning: Whether the visitor has used a page before; the story is folded then.
     """
 
     study: str
     run: str
     lesson: tuple[tuple[str, str], ...] = ()
-    returning: bool = False
 
     @classmethod
-    def of(cls, study: str, query: Mapping[str, str], returning: bool) -> Wanted | None:
+    def of(cls, study: str, query: Mapping[str, str]) -> Wanted | None:
         """What the address of a study's page asks for; None where that needs a session."""
         parts = tuple((name, query[name]) for name in SHARED if query.get(name))
         known = study in STUDIES and not LIVE_ONLY & set(query)
@@ -43,7 +41,7 @@ class Wanted:
             or any(len(word) > LONGEST for word in (run, *dict(parts).values()))
         ):
             return None
-        return cls(study, run, parts, returning)
+        return cls(study, run, parts)
 
     @property
     def query(self) -> dict[str, str]:
@@ -52,5 +50,4 @@ class Wanted:
 
     def address(self) -> str:
         """The query of the stream; `of` reads it again."""
-        returning = {"returning": "1"} if self.returning else {}
-        return urlencode({"study": self.study, **self.query, **returning})
+        return urlencode({"study": self.study, **self.query})

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import Served
+from tests.browser.conftest import Served, serving
 from tests.browser.visiting import LONG, PATIENCE, press, status, train, until
 
 BOKEH = "() => typeof Bokeh !== 'undefined'"
 CURVE = "() => document.querySelector('.figure svg').outerHTML"
 
 
+@pytest.fixture
+def still(tmp_path: Path) -> Iterator[Served]:
+    """A server with pages that need no session."""
+    with serving(tmp_path, SCANT_STATIC_PAGES="1") as server:
+        yield server
+
+
 def test_two_follow_a_run_without_a_session_and_one_takes_over(
-    browser: Browser, page: Page, served: Served, nothing_complains: None
+    browser: Browser, page: Page, still: Served
 ) -> None:
-    train(page, f"{served.url}/redshift?{LONG}")
+    train(page, f"{still.url}/redshift?{LONG}")
     until(page, "running")
     run = page.url
     followers = [_stranger(browser) for _ in range(2)]

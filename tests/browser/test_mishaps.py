@@ -103,7 +103,7 @@ def test_a_second_visitor_follows_a_run_while_it_trains(
     other = browser.new_context()
     try:
         watcher = other.new_page()
-        watcher.goto(f"{app_url}/redshift?run={run}&live=1")  # as who touches a control has it
+        watcher.goto(f"{app_url}/redshift?run={run}")
         until(watcher, "running")
         expect(watcher.get_by_role("button", name="Stop", exact=True)).to_be_hidden()
         until_step(watcher, 1)

@@ -72,8 +72,8 @@ class Reply:
 @contextmanager
 def standing(
     folder: Path,
-    prepare: Callable[[Site], None] = lambda _: None,
     published: Published | None = None,
+    prepare: Callable[[Site], None] = lambda _: None,
     **options: Any,
 ) -> Iterator[Standing]:
     """A server, with static pages or without; `options` are those of `ServerOptions`.

@@ -100,7 +100,11 @@ def test_the_engine_knows_nothing_of_the_web(module: str) -> None:
 
 @pytest.mark.parametrize("module", [m for m in MODULES if web(m)])
 def test_a_page_reaches_a_study_only_through_runs_and_catalog(module: str) -> None:
-    own = ("scant.dashboard.cli", "scant.dashboard.static_page.make")  # processes of their own
+    own = (
+        "scant.dashboard.cli",
+        "scant.dashboard.static_page.make",
+        "scant.dashboard.followers.draw",
+    )  # processes of their own
     if not module.startswith(own):
         assert not [n for n in imported(module) if scientific(n) or n.startswith("torch")]
 

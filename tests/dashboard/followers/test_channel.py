@@ -12,8 +12,10 @@ import pytest
 from scant.dashboard.followers.channel import GZIP_BEGINS, Channel, piece
 from scant.dashboard.followers.wanted import Wanted
 from scant.dashboard.static_page.page import BEGIN, CLASSES, END
+from scant.dashboard.static_page.published import Look
 
 WANTED = Wanted("redshift", "abc")
+LOOK = Look(first=True, dark=False)
 BODY = f"<body>{BEGIN}{{{{styles}}}}<main>{{{{main}}}}</main>{END}</body>"
 PAGE = f"<html lang='en' class='{CLASSES}'>{BODY}</html>"
 
@@ -104,15 +106,15 @@ def test_a_page_is_sent_as_it_stands_with_its_stream_until_the_run_is_over(
         assert not channel.ready.done()
         channel.take(drawing("queued", page=PAGE))
         assert channel.ready.result()
-        page = channel.page(dark=True)
+        page = channel.page(Look(first=False, dark=True))
         assert "queued" in page
         assert "class='dark'" in page
         assert f"data-at='{channel.turn}'" in page
         channel.take(drawing("converged", final=True))
-        page = channel.page(dark=False)
+        page = channel.page(LOOK)
         assert "converged" in page
         assert "data-at" not in page
-        assert zlib.decompress(channel.packed_page(False), zlib.MAX_WBITS | 16).decode() == page
+        assert zlib.decompress(channel.packed_page(LOOK), zlib.MAX_WBITS | 16).decode() == page
 
     on_loop(story)
 
@@ -137,12 +139,12 @@ def test_a_follower_waits_for_what_is_new() -> None:
 
 def test_an_address_names_what_is_shared() -> None:
     query = {"run": "abc", "hide": "data", "text": "Look & see", "n_basis": "40", "theme": "dark"}
-    wanted = Wanted.of("redshift", query, returning=True)
+    wanted = Wanted.of("redshift", query)
     assert wanted is not None
     assert wanted.query == {"run": "abc", "hide": "data", "text": "Look & see"}
     stream = dict(parse_qsl(wanted.address()))
-    assert Wanted.of(stream["study"], stream, "returning" in stream) == wanted
+    assert Wanted.of(stream["study"], stream) == wanted
     for alone in ({"present": ""}, {"guess": "1"}, {"compare": "x"}, {"text": "long" * 300}):
-        assert Wanted.of("redshift", {**query, **alone}, returning=True) is None
-    assert Wanted.of("redshift", {"hide": "data"}, returning=True) is None
-    assert Wanted.of("nothing", query, returning=True) is None
+        assert Wanted.of("redshift", {**query, **alone}) is None
+    assert Wanted.of("redshift", {"hide": "data"}) is None
+    assert Wanted.of("nothing", query) is None

@@ -30,7 +30,7 @@ def test_a_run_is_drawn_as_it_goes_on_to_its_end(tmp_path: Path) -> None:
         return lines
 
     async def story() -> None:
-        request = {"study": "redshift", "query": {"run": run}, "returning": True}
+        request = {"study": "redshift", "query": {"run": run}}
         drawing.hear({"follow": 7, **request, "pace": 0.0})
         (first,) = said()
         assert first["of"] == 7
@@ -62,7 +62,7 @@ def test_a_run_that_is_deleted_is_drawn_no_more(tmp_path: Path) -> None:
     drawing = Drawing(store, 2.0, out)
 
     async def story() -> None:
-        drawing.hear({"follow": 0, "study": "redshift", "query": {"run": run}, "returning": True})
+        drawing.hear({"follow": 0, "study": "redshift", "query": {"run": run}})
         store.delete_run(run)
         out.seek(0)
         out.truncate()

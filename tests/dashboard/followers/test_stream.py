@@ -91,7 +91,7 @@ def following(folder: Path, monkeypatch: pytest.MonkeyPatch, **options: Any) -> 
         site.followers = Followers(site.service)
         artists.append(site.followers.renderer)
 
-    with standing(folder, prepare, **options) as server:
+    with standing(folder, prepare=prepare, **options) as server:
         yield Followed(server, artists[0])
 
 
@@ -218,7 +218,7 @@ def test_who_may_steer_a_run_or_asks_for_more_gets_a_page_of_their_own(followed:
     assert ask(f"{followed.server.url}/redshift?run={own}", Cookie=stranger).body == LIVE
     labeled = store.add_run("clamp", {"expert": "you"}, "demo", "me")
     assert ask(f"{followed.server.url}/clamp?run={labeled}", Cookie=stranger).body == LIVE
-    touched = ask(f"{followed.page}&live=1", Cookie=stranger).body
+    touched = ask(f"{followed.page}&live=over", Cookie=stranger).body
     assert touched.startswith(b"<body><div id='still'")  # lies over it until it is drawn
     assert touched.endswith(b"a page of one's own</body>")
 
