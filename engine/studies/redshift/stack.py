@@ -154,7 +154,7 @@ class Stack(stacking.Average):
     ) -> list[tuple[Float[Tensor, " n"], ...]]:
         """Mean, model variance and noise variance of rows by each partner that has a weight."""
         z = (x @ self.T.T).cpu().numpy()
-        parts = []
+        parts = list[tuple[Tensor, ...]]()
         for partner, gp in zip(PARTNERS, self.gps):
             if gp is None:
                 continue
