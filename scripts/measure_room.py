@@ -87,6 +87,7 @@ async def ask(page: Page, base: str) -> str:
     page.set_default_timeout(60_000)
     await page.goto(base + PAGE)
     await page.get_by_role("button", name="Ask the room").click()
+    await page.get_by_role("dialog").wait_for()
     address = await page.locator("dialog .address").inner_text()
     await page.get_by_role("dialog").get_by_role("button", name="Close").click()
     await page.get_by_role("heading", name=FIGURE).scroll_into_view_if_needed()
