@@ -15,7 +15,6 @@ from typing import Any
 
 import panel as pn
 import panel_material_ui as pmui
-import param
 from panel.layout.base import ListLike
 from scant.dashboard.plots.theme import models
 from scant.dashboard.static_figures.figure import all_drawn, drawn
@@ -50,12 +49,11 @@ class Markup:
         after = iter([*parts][1:])
         for part in parts:
             folded = next(after, None)
-            if FOLD in getattr(part, "css_classes", ()) and folded:
+            if FOLD in getattr(part, "css_classes", ()) and folded is not None:
                 name = _named(part).removesuffix(" +")
-                with param.parameterized.discard_events(folded):
-                    folded.visible = True
-                    inner = self.of(folded)
-                    folded.visible = False
+                part.clicks += 1
+                inner = self.of(folded)
+                part.clicks += 1
                 yield f"<details class='fold'><summary>{name}</summary>{inner}</details>"
             else:
                 yield self.of(part)
@@ -138,9 +136,8 @@ class Markup:
 
     def _field(self, part: Any) -> str:
         value, choice = part.value, hasattr(part, "options")
-        if isinstance(getattr(part, "options", None), dict):
-            names = {v: k for k, v in part.options.items()} if not isinstance(value, list) else {}
-            value = names.get(value, value)
+        if isinstance(getattr(part, "options", None), dict) and not isinstance(value, list):
+            value = {v: k for k, v in part.options.items()}.get(value, value)
         value = ", ".join(map(str, value)) if isinstance(value, list) else value
         text = escape("" if value is None else str(value), quote=True)
         kind = f"field {getattr(part, 'size', '') or ''} {'choice' if choice else ''}".strip()
