@@ -35,6 +35,9 @@
   const alike = (kind, text) => [...root.querySelectorAll(KINDS[kind])].filter((one) => named(one) === text)
   const wants = (node, kind, more) => {
     const text = named(node), at = alike(kind, text).indexOf(node)
+    const fold = node.closest('details.fold')
+    const opens = fold && {kind: 'button', text: `${words(fold.querySelector('summary'))} +`, at: 0, opens: true}
+    if (opens && !state.todo.some((one) => one.text === opens.text)) state.todo.unshift(opens)
     if (kind !== 'button') state.todo = state.todo.filter((one) => one.kind !== kind || one.text !== text || one.at !== at)
     state.todo.push({kind, text, at, ...more})
     goLive()
@@ -153,6 +156,7 @@
   for (const {kind, text, at, value, checked, from, to} of state.todo) {
     const input = alike(kind, text)[at]?.querySelector('input')
     if (!input) continue
+    if (input.closest('details')) input.closest('details').open = true
     if (value !== undefined) input.value = value
     if (checked !== undefined) input.checked = checked
     input.focus({preventScroll: true})
@@ -207,6 +211,12 @@
     const main = nodes.find((one) => one.classList.contains('main-content'))
     if (!main || !nodes.some((one) => one.tagName === 'H1')) return late && leave([])
     // What the visitor looks at stays where it is: the control last touched, else a heading in view.
+    for (const one of state.todo.filter(({opens}) => opens)) {
+      const button = nodes.find((node) => fits(node, one))
+      if (!button) continue
+      button.click()
+      state.todo = state.todo.filter((other) => other !== one)
+    }
     const last = state.todo.at(-1), mine = last && alike(last.kind, last.text)[last.at]
     const heads = [...root.querySelectorAll('h1, h2, h3')], head = heads.find(seen)
     const found = state.todo.map((one) => nodes.filter((node) => fits(node, one))[one.at])

@@ -49,6 +49,10 @@ class Shown:
     def prefetch_demo(self, study: str) -> None:
         """Nobody will train."""
 
+    def presenter(self, visitor: str) -> str:
+        """Nobody presents."""
+        return ""
+
     def healthy(self) -> bool:
         """All is well."""
         return True

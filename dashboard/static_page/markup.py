@@ -16,7 +16,6 @@ from typing import Any
 
 import panel as pn
 import panel_material_ui as pmui
-import param
 from panel.layout.base import ListLike
 from scant.dashboard.plots.theme import models
 from scant.dashboard.static_figures.figure import all_drawn, drawn
@@ -84,8 +83,11 @@ class Markup:
         after = iter([*parts][1:])
         for part in parts:
             folded = next(after, None)
-            if FOLD in getattr(part, "css_classes", ()) and folded and self._live:
+            if FOLD in getattr(part, "css_classes", ()) and folded is not None and self._live:
                 name = _named(part).removesuffix(" +")
+                if not folded.objects:  # what is folded comes to the page when it is unfolded
+                    part.clicks += 1
+                    part.clicks += 1
                 with param.parameterized.discard_events(folded):
                     folded.visible = True
                     inner = self.place(folded)
@@ -181,9 +183,8 @@ class Markup:
 
     def _field(self, part: Any) -> str:
         value, choice = part.value, hasattr(part, "options")
-        if isinstance(getattr(part, "options", None), dict):
-            names = {v: k for k, v in part.options.items()} if not isinstance(value, list) else {}
-            value = names.get(value, value)
+        if isinstance(getattr(part, "options", None), dict) and not isinstance(value, list):
+            value = {v: k for k, v in part.options.items()}.get(value, value)
         value = ", ".join(map(str, value)) if isinstance(value, list) else value
         if not self._live:
             return _set(part, "" if value is None else str(value))

@@ -192,7 +192,9 @@ class Layout:
             part.visible = shown and bool(views) and not self._page.lesson.hides(name)
             if part.visible and name not in self._placed:
                 self._placed.add(name)
-                self._later.fill(grid, [self._page.figures[id(v)].panel for v in views])
+                self._later.fill(
+                    grid, lambda views=views: [self._page.figures[id(v)].panel for v in views]
+                )  # fmt: skip
 
     def complete(self) -> None:
         """Build at once what waits for the visitor to come near."""
@@ -267,12 +269,15 @@ class Layout:
         )
         figures = self._grid([page.views.trace, *page.views.live])
         training = self._sections(("Training", [figures, self._notes]))
+        keep = column()
+        if not page.present and not page.lesson.hides("Keep"):
+            self._later.fill(keep, lambda: [page.keep.panel])
         after = (
             []
             if page.present
             else self._sections(
                 (TITLE, [text(measured)] if (measured := whole_table(page.entry.name)) else []),
-                ("Keep", [page.keep.panel]),
+                ("Keep", [keep]),
                 ("Runs", [page.list.panel]),
                 ("Limits and sources", [text(_sources(page.entry))]),
             )

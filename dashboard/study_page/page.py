@@ -16,7 +16,7 @@ import logging
 import time
 from collections.abc import Callable, Coroutine, Mapping
 from contextvars import Context
-from functools import partial
+from functools import cached_property, partial
 from importlib import import_module
 from itertools import count
 from typing import Any
@@ -104,7 +104,6 @@ class StudyPage:
         )  # fmt: skip
         self.replay = Replay(visit.doc, self.show_recorded)
         self.everything = FitEverything(self)
-        self.keep = ExportPanel(self)
         self.list = RunList(self)
         self.trouble = HealthBanner(visit.site, visit.doc)
         self.watcher = self.hub.watch(visit.doc, self._show)
@@ -213,6 +212,19 @@ class StudyPage:
         self._tasks.add(task)  # the loop itself keeps only a weak reference
         task.add_done_callback(self._tasks.discard)
 
+    @cached_property
+    def keep(self) -> ExportPanel:
+        """Downloads and links, built once the page is up."""
+        made = ExportPanel(self)
+        if self.run is not None:
+            made.open(self.run)
+        return made
+
+    def _keep_run(self) -> None:
+        """Offer what the run on show has come to."""
+        if "keep" in self.__dict__ and self.run is not None:
+            self.keep.open(self.run)
+
     async def settled(self) -> None:
         """Wait until everything that was asked for is there, and what is asked for then."""
         while self._tasks:
@@ -252,7 +264,7 @@ class StudyPage:
             view.clear(history)
         self.data.show(history.record.data)
         self.form.fill(history.record.settings)
-        self.keep.open(history)
+        self._keep_run()
         self.replay.close()
         self.layout.reveal(False)
         self.watcher.follow(run)
@@ -286,7 +298,7 @@ class StudyPage:
         self.everything.show(run)
         if run.state.final:
             self.replay.offer(run, partial(self.service.store.snapshots, run.id))
-            self.keep.open(run)
+            self._keep_run()
         self.layout.note(run.notes)
         # With the bar's figures, so that one step is named all over the page.
         if fresh or update.finished or run.state.still:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -38,12 +38,12 @@ class DeferredRenderer:
 
     def __init__(self, doc: Document) -> None:
         self._doc = doc
-        self._waiting: list[tuple[pn.Column, Sequence[Viewable]]] = []
+        self._waiting: list[tuple[pn.Column, Callable[[], Sequence[Viewable]]]] = []
         self._up = self._busy = False
         pn.state.onload(self._begin)
 
-    def fill(self, place: pn.Column, parts: Sequence[Viewable]) -> None:
-        """Have `place` hold `parts`, after all that already waits."""
+    def fill(self, place: pn.Column, parts: Callable[[], Sequence[Viewable]]) -> None:
+        """Have `place` hold what `parts()` makes, after all that already waits."""
         self._waiting.append((place, parts))
         self._go_on()
 
@@ -51,7 +51,7 @@ class DeferredRenderer:
         """Fill all places that wait."""
         while self._waiting:
             place, parts = self._waiting.pop(0)
-            place.objects = list(parts)
+            place.objects = list(parts())
 
     def _begin(self) -> None:
         self._up = True
@@ -65,7 +65,7 @@ class DeferredRenderer:
     def _next(self) -> None:
         self._busy = False
         place, parts = self._waiting.pop(0)
-        place.objects = list(parts)
+        place.objects = list(parts())
         self._go_on()
 
 
@@ -115,9 +115,11 @@ def _inline(paragraph: str) -> str:
     return paragraph if paragraph.startswith("$$") else re.sub(r"\*(\w+)\*", r"$\1$", paragraph)
 
 
-def collapsible(label: str, content: Viewable) -> list[Viewable]:
-    """A button that unfolds `content`."""
+def collapsible(label: str, content: pn.Column) -> list[Viewable]:
+    """A button that unfolds `content`, whose parts come to the page when that is first done."""
     content.visible = False
+    parts = list(content.objects)
+    content.objects = []
     button = pmui.Button(
         label=f"{label} +",
         variant="text",
@@ -128,6 +130,9 @@ def collapsible(label: str, content: Viewable) -> list[Viewable]:
     )
 
     def toggle(_: Any) -> None:
+        nonlocal parts
+        if parts:
+            content.objects, parts = parts, []
         content.visible = not content.visible
         button.label = f"{label} {'−' if content.visible else '+'}"
 
