@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 import panel as pn
@@ -192,9 +193,10 @@ class Layout:
             part.visible = shown and bool(views) and not self._page.lesson.hides(name)
             if part.visible and name not in self._placed:
                 self._placed.add(name)
-                self._later.fill(
-                    grid, lambda views=views: [self._page.figures[id(v)].panel for v in views]
-                )  # fmt: skip
+                self._later.fill(grid, partial(self._panels, views))
+
+    def _panels(self, views: Iterable[Any]) -> list[Viewable]:
+        return [self._page.figures[id(v)].panel for v in views]
 
     def complete(self) -> None:
         """Build at once what waits for the visitor to come near."""
@@ -212,7 +214,7 @@ class Layout:
         self._asking.visible = busy
 
     def _grid(self, views: Iterable[Any]) -> Viewable:
-        return column(*(self._page.figures[id(v)].panel for v in views), css=style("figures"))
+        return column(*self._panels(views), css=style("figures"))
 
     def _head(self) -> Viewable:
         study, views = self._page.entry, self._page.views
