@@ -16,6 +16,7 @@ from typing import Any
 
 import panel as pn
 import panel_material_ui as pmui
+import param
 from panel.layout.base import ListLike
 from scant.dashboard.plots.theme import models
 from scant.dashboard.static_figures.figure import all_drawn, drawn
