@@ -72,7 +72,8 @@ def build(
 def steadied(model: ReplicaGP | HMOGPLV) -> ReplicaGP | HMOGPLV:
     """The model with a prior of its noise, by which few rows of an output are not interpolated."""
     if isinstance(model, ReplicaGP):
-        model.register_prior("noise_prior", LogNormalPrior(*NOISE), lambda m: m.log_noise.exp())
+        prior = LogNormalPrior(*NOISE).to(model.log_noise.device)
+        model.register_prior("noise_prior", prior, lambda m: m.log_noise.exp())
     return model
 
 

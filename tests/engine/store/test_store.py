@@ -73,7 +73,8 @@ def test_a_run_comes_back_as_it_was_put_down(store: Store) -> None:
     run = add(store)
     record = store.run(run)
     assert (record.study, record.data, record.owner) == ("redshift", "demo", "ada")
-    assert record.settings == {"data_seed": 1, "seed": 1, "target": "z"}  # of a former version
+    former = {"data_seed": 1, "seed": 1, "target": "z", "stack": False}
+    assert record.settings == former  # of a former version
     assert record.state is State.QUEUED
     assert record.started is record.finished is None
     store.write(run, [Started("cuda", 70, 0, {"bands": ["u", "g"]})], "abc")
