@@ -34,15 +34,17 @@ def test_errors_and_scores_are_compared_each_in_its_sense(script: ModuleType) ->
             line("behind", "RMSE", 1.021, 1.0, **likelihood | {"density_ours": 1.2}),
             line("ahead", "F1", 0.9, 0.5, **calibration),
             line("below", "F1", 0.9, 0.95),
+            line("iris", "F1", 0.9, 0.95),  # one table in two forms
+            line("no header", "F1", 0.95, 0.95),
             {"case": "refused", "state": "refused"},
         ],
         columns=script.COLUMNS,
     )
     assert script.summary(table).splitlines() == [
-        "within 2% of the best rival's point score or better: 50% (2 of 4)",
-        "first in density: 50% (1 of 2)",
-        "first in density or calibration: 33% (1 of 3)",
-        "behind: behind, below",
+        "within 2% of the best rival's point score or better: 50% (2.5 of 5)",
+        "first in density: 50% (1.0 of 2)",
+        "first in density or calibration: 33% (1.0 of 3)",
+        "behind: behind, below, iris",
         "no comparison: refused",
     ]
 
