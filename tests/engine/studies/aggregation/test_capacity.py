@@ -33,7 +33,7 @@ def test_sizes_fit_the_table_and_the_time(
     settings = AggregationSettings(time_budget=seconds)
     table = sum(tasks), 2 + 2 * dimensions, counts
     made, chosen = SPEC.settled(settings, *table)
-    assert set(chosen) == set(FIXED) - {"kernel"}
+    assert set(chosen) == set(FIXED) - {"kernel", "stack"}
     assert made.n_latent == min(-(-len(tasks) // 2), 8)
     assert 16 <= made.n_inducing <= 400
     assert made.batch_size * len(tasks) <= 4000
