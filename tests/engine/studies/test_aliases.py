@@ -61,13 +61,13 @@ def test_a_link_fills_the_form(former: str) -> None:
 def test_what_is_older_than_a_setting_is_as_it_was(store: Store) -> None:
     """A run or link of before exact inference is variational; one of today says what it is."""
     run = store.add_run("aggregation", {"n_inducing": 30}, "demo", "owner")
-    assert store.run(run).settings == {"n_inducing": 30, "inference": "variational"}
+    assert store.run(run).settings == {"n_inducing": 30, "inference": "variational", "stack": False}
     result = entry("aggregation")
     form = SettingsForm(result.settings, result.presets)
     form.fill_from_query({"n_inducing": "30"})
     assert form.read()["inference"] == "variational"
     today = result.settings.parse({"n_inducing": 30})
-    assert today.changed() == {"inference": "auto", "n_inducing": 30}
+    assert today.changed() == {"inference": "auto", "stack": True, "n_inducing": 30}
     form.fill_from_query({name: str(value) for name, value in today.changed().items()})
     assert form.read() == today.values()
 
