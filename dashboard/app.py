@@ -106,7 +106,7 @@ def build(site: Site, options: ServerOptions) -> Server:
     site.rooms.beyond = not same_origin.on_this_machine(address)
     routes.put_up(server, site, policy, own_pages=site.rooms.beyond)
     bound_pages(server, site.limits, site.key)
-    first_static(server, site, policy)
+    first_static(server, site)
     follow_first(server, site)
     bound_connections(server, Connections(proxies))
     prefix.show_under(server, under, proxies)

@@ -14,6 +14,7 @@ from scant.dashboard.followers.channel import Channel
 from scant.dashboard.followers.renderer import Renderer
 from scant.dashboard.followers.wanted import Wanted
 from scant.dashboard.limits.sessions import LiveSessions
+from scant.dashboard.static_page.apart import database
 from scant.errors import NotFound
 from scant.store import RunRecord
 from scant.store.trouble import StoreTrouble
@@ -46,8 +47,9 @@ class Followers:
         self._channels: dict[Wanted, Channel] = {}
         self._numbers: dict[int, Channel] = {}  # as the drawing process calls them
         self._next = count()
-        database = service.store.engine.url.render_as_string(hide_password=False)
-        self.renderer = Renderer(database, service.limits.hours, self._heard, self._lost)
+        self.renderer = Renderer(
+            database(service.store), service.limits.hours, self._heard, self._lost
+        )
         self._pace = PACES[0]
         self._busy = 0.0  # when there was last something to draw
         self._sweeping: asyncio.Task[None] | None = None

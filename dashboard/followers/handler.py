@@ -10,7 +10,7 @@ from typing import Any
 from bokeh.server.server import Server
 from bokeh.server.views.auth_request_handler import AuthRequestHandler
 from panel.io.server import DocHandler
-from scant.dashboard.auth.sessions import login_of, login_user
+from scant.dashboard.auth.sessions import login_of
 from scant.dashboard.auth.visitor_cookie import COOKIE, verify
 from scant.dashboard.followers.channel import GZIP_BEGINS, Channel, event, piece
 from scant.dashboard.followers.followers import Followers
@@ -19,8 +19,7 @@ from scant.dashboard.limits.client import Busy, Client
 from scant.dashboard.server.answers import Answer
 from scant.dashboard.server.site import Site
 from scant.dashboard.static_page.handler import LIVE, OVER
-from scant.dashboard.static_page.page import overlay
-from scant.dashboard.static_page.published import Look
+from scant.dashboard.static_page.still import Still
 from scant.dashboard.upstream.server_parts import application
 from scant.studies import STUDIES
 from tornado.iostream import StreamClosedError
@@ -32,13 +31,11 @@ ALONE = "Press a control to open a page of your own, or load this one again."
 GONE = "This run cannot be followed any more; it may have been deleted."
 
 
-class FollowFirst:
+class FollowFirst(Still):
     """Mixed into a handler of a study's page: whoever only follows a run needs no session."""
 
-    site: Site  # these are set on the class that `follow_first` makes
-    followers: Followers
+    followers: Followers  # these are set on the class that `follow_first` makes
     study: str
-    _laid = ""  # what lies over the live page at first
 
     @authenticated
     async def get(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -47,36 +44,15 @@ class FollowFirst:
         if channel is None:
             await super().get(*args, **kwargs)  # type: ignore[misc]
             return
-        theme = self.get_query_argument("theme", "") or self.get_cookie("scant_theme", "")
-        look = Look(self.get_cookie("scant_used") is None, theme == "dark")
-        page = channel.page(look, self._user)
+        look = self.look
+        page = channel.page(look, self.user)
         if LIVE in self.request.arguments:
-            self._laid = overlay(page)
+            self.lay_over(page)
             for given in (self.request.arguments, self.request.query_arguments):
                 given.pop(LIVE, None)  # lest the recorded run's page is laid over it as well
             await super().get(*args, **kwargs)  # type: ignore[misc]
             return
-        self.set_header("Content-Type", "text/html; charset=utf-8")
-        self.set_header("Cache-Control", "private, no-cache")  # asked again, by its ETag
-        self.set_header("Vary", "Accept-Encoding, Cookie")
-        self.set_header("Content-Security-Policy", self.policy.static())
-        if self._user or "gzip" not in self.request.headers.get("Accept-Encoding", ""):
-            self.finish(page)
-            return
-        self.set_header("Content-Encoding", "gzip")
-        self.finish(channel.packed_page(look))
-
-    def write(self: Any, chunk: Any) -> None:
-        """Lay the static page over a live one."""
-        if self._laid and isinstance(chunk, str) and "<body" in chunk:
-            at = chunk.index(">", chunk.index("<body")) + 1
-            chunk = chunk[:at] + self._laid + chunk[at:]
-        super().write(chunk)  # type: ignore[misc]
-
-    @property
-    def _user(self: Any) -> str:
-        """The name under which the visitor is logged in; "" where nobody logs in."""
-        return (login_user(self.request) if self.site.logins else None) or ""
+        self.send_still(page, lambda: channel.packed_page(look))
 
     async def _followed(self: Any) -> Channel | None:
         """What is followed; nothing by who may pause the run, and needs the buttons for that."""
@@ -89,7 +65,7 @@ class FollowFirst:
             return None
         cookie = self.request.cookies.get(COOKIE)
         visitor = verify(cookie and cookie.value, self.site.key)
-        owner = f"user:{self._user}" if self._user else visitor
+        owner = f"user:{self.user}" if self.user else visitor
         if owner and self.site.service.may_steer(record, owner):
             return None
         try:
