@@ -92,12 +92,13 @@ class Similarity:
 
 
 def chosen(
-    problems: Sequence[tuple[Views, Float[np.ndarray, "n c"]]], linear: bool = False
+    problems: Sequence[tuple[Sequence[np.ndarray], np.ndarray]], linear: bool = False
 ) -> Form:
     """The kernel whose left-out errors are the least, over all problems together.
 
     Args:
-        problems: Views of rows, and their targets.
+        problems: Views of rows, and their targets, `"n c"`; n and c differ from one to the next,
+            so that no shape holds for all.
         linear: Of the straight lines alone.
     """
     several = len(problems[0][0]) > 1
