@@ -8,7 +8,8 @@
 A server of its own is started for it, by `--python`: that of an environment in which another
 version of Scant is installed measures that one. Run it where nothing else runs: the load is
 said above the table. Parts: `gets` (many open a page at once), `paint` (first paint in Chromium),
-`click` (Train), `follow` (many follow a run), `visits` (memory), `start` (to /healthz).
+`click` (Train), `film` (what stands on the screen at set times, as pictures under `--film`),
+`follow` (many follow a run), `visits` (memory), `start` (to /healthz).
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ import sys
 import tempfile
 from pathlib import Path
 
-from measuring import browser, followers, gets, visits
+from measuring import browser, film, followers, gets, visits
 from measuring.server import Server, serving, starts
 from measuring.table import Row, show
 from scant.studies import STUDIES
 from tornado.httpclient import AsyncHTTPClient
 
-PARTS = ("start", "gets", "paint", "click", "follow", "visits")
+PARTS = ("start", "gets", "paint", "film", "click", "follow", "visits")
 LONG = {"max_steps": 5000, "patience": 0, "restarts": 20}  # a run that outlasts the measurement
 
 
@@ -42,6 +43,7 @@ def main() -> None:
     options.add_argument("--seconds", type=float, default=20, help="of a span of training")
     options.add_argument("--times", type=int, default=5, help="that a figure is taken")
     options.add_argument("--visits", type=int, default=500)
+    options.add_argument("--film", type=Path, default=Path("film"), help="a folder for pictures")
     options.add_argument("--python", default=sys.executable)
     options.add_argument("--port", type=int, default=7290)
     given = options.parse_args()
@@ -68,6 +70,8 @@ def _measured(part: str, server: Server, given: argparse.Namespace) -> list[Row]
         return asyncio.run(gets.rows(server.url, given.pages, given.crowds))
     if part == "paint":
         return browser.paints(server.url, given.pages, given.times)
+    if part == "film":
+        return film.strips(server.url, given.pages, given.film)
     if part == "click":
         return browser.clicks(server.url, studies, given.times)
     if part == "visits":
