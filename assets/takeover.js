@@ -33,6 +33,18 @@
   }
   const KINDS = {button: 'button[data-live], .theme', check: 'label.check, label.first', slider: 'label.slider', choice: 'label.choice', field: 'label.field:not(.choice)'}
   const alike = (kind, text) => [...root.querySelectorAll(KINDS[kind])].filter((one) => named(one) === text)
+  // Figures that can be clicked or drawn in go by the heading above them, and their order under it.
+  const figures = (nodes, is) => {
+    let text = '', at = 0
+    const found = []
+    for (const node of nodes) {
+      if (/^H[1-3]$/.test(node.tagName)) { text = words(node); at = 0 }
+      else if (is(node)) found.push({node, text, at: at++})
+    }
+    return found
+  }
+  const pictures = () => figures(root.querySelectorAll('h1, h2, h3, .plot'), (node) => node.matches('.plot'))
+  const mineOf = ({kind, text, at}) => kind === 'figure' ? pictures().find((one) => one.text === text && one.at === at)?.node : alike(kind, text)[at]
   const wants = (node, kind, more) => {
     const text = named(node), at = alike(kind, text).indexOf(node)
     const fold = node.closest('details.fold')
@@ -92,6 +104,28 @@
     if (button) press(button)
     else if (choice) wants(choice, 'choice')
   })
+  let gesture = null // of a pointer in a figure, in shares of its frame
+  const follow = (event) => {
+    const {left, top, width, height} = gesture.frame.getBoundingClientRect()
+    gesture.path.push([(event.clientX - left) / width, (event.clientY - top) / height])
+  }
+  root.addEventListener('pointerdown', (event) => {
+    const frame = event.button ? null : event.target.closest?.('.plot[data-acts] .frame')
+    gesture = frame && {frame, path: []}
+    if (gesture) { event.preventDefault(); follow(event) }
+  })
+  addEventListener('pointermove', (event) => { if (gesture) follow(event) }, true)
+  addEventListener('pointercancel', () => { gesture = null }, true) // a finger scrolls
+  addEventListener('pointerup', (event) => {
+    if (!gesture) return
+    follow(event)
+    const {frame, path} = gesture
+    gesture = null
+    const {text, at} = pictures().find(({node}) => node.contains(frame))
+    state.todo.push({kind: 'figure', text, at, path})
+    say('opening the controls…')
+    goLive()
+  }, true)
   const changed = (event) => {
     const input = event.target, label = input.closest?.('label')
     if (!label || input.type === 'file') return
@@ -154,7 +188,7 @@
   plain.searchParams.delete('live')
   history.replaceState(history.state, '', plain)
   for (const {kind, text, at, value, checked, from, to} of state.todo) {
-    const input = alike(kind, text)[at]?.querySelector('input')
+    const input = mineOf({kind, text, at})?.querySelector('input')
     if (!input) continue
     if (input.closest('details')) input.closest('details').open = true
     if (value !== undefined) input.value = value
@@ -185,7 +219,25 @@
     Object.getOwnPropertyDescriptor(Object.getPrototypeOf(node), property).set.call(node, value)
     node.dispatchEvent(new Event(event, {bubbles: true}))
   }
-  const repeat = (node, {kind, value, checked, from, to}) => {
+  const drawings = (nodes) => { // a live figure's element, with what Bokeh knows of it
+    const views = new Map([...Bokeh.index.query((view) => view.model.type === 'Figure')].map((view) => [view.el, view]))
+    return figures(nodes, (node) => views.has(node) && node.getClientRects().length > 0).map((one) => ({...one, view: views.get(one.node)}))
+  }
+  const draw = (view, path) => {
+    const canvas = view.canvas_view.events_el, origin = canvas.getBoundingClientRect(), frame = view.frame.bbox
+    const point = (name, [across, down]) => canvas.dispatchEvent(new PointerEvent(name, {
+      bubbles: true, composed: true, isPrimary: true, pointerId: 1, pointerType: 'mouse', buttons: name === 'pointerup' ? 0 : 1,
+      clientX: origin.left + frame.left + across * frame.width, clientY: origin.top + frame.top + down * frame.height,
+    }))
+    canvas.setPointerCapture = canvas.releasePointerCapture = () => {} // there is no such pointer
+    point('pointerdown', path[0])
+    for (const one of path.slice(1, -1)) point('pointermove', one)
+    point('pointerup', path.at(-1))
+    delete canvas.setPointerCapture
+    delete canvas.releasePointerCapture
+  }
+  const repeat = (node, {kind, value, checked, from, to, path}) => {
+    if (kind === 'figure') { draw(drawings([node])[0].view, path); return }
     node.focus({preventScroll: true})
     if (kind === 'button') node.click()
     else if (kind === 'check') { if (node.checked !== checked) node.click() }
@@ -217,9 +269,12 @@
       button.click()
       state.todo = state.todo.filter((other) => other !== one)
     }
-    const last = state.todo.at(-1), mine = last && alike(last.kind, last.text)[last.at]
+    const last = state.todo.at(-1), mine = last && mineOf(last)
     const heads = [...root.querySelectorAll('h1, h2, h3')], head = heads.find(seen)
-    const found = state.todo.map((one) => nodes.filter((node) => fits(node, one))[one.at])
+    const plots = state.todo.some(({kind}) => kind === 'figure') ? drawings(nodes) : []
+    const found = state.todo.map((one) => one.kind === 'figure'
+      ? plots.find(({text, at, view}) => text === one.text && at === one.at && view.frame.bbox.width > 0)?.node
+      : nodes.filter((node) => fits(node, one))[one.at])
     const [here, there] = mine && seen(mine) && found.at(-1) ? [mine, found.at(-1).closest('.MuiFormControl-root') ?? found.at(-1)]
       : [head, head && nodes.find((one) => one.tagName === head.tagName && words(one) === words(head))]
     if (here && there) main.scrollTo({top: over.scrollTop < 8 ? 0 : main.scrollTop + place(there).top - place(here).top, behavior: 'instant'})

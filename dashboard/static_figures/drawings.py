@@ -19,21 +19,20 @@ class Drawings:
     def __init__(self) -> None:
         self._doc = Document()
         self._doc.on_change(self._heard)
-        self._kept: dict[str, tuple[str, str]] = {}  # of a figure's id, its label and drawing
+        self._kept: dict[str, str] = {}  # by a figure's id
         self._owners: defaultdict[str, set[str]] = defaultdict(set)  # of a model's id, its figures
 
-    def __call__(self, figure: Any, label: str = "") -> str:
+    def __call__(self, figure: Any) -> str:
         """The figure as HTML; see `drawn`."""
         if figure.document is None:
             self._doc.add_root(figure)
         if figure.document is not self._doc:
-            return drawn(figure, label)
-        said, html = self._kept.get(figure.id, ("", ""))
-        if not html or said != label:
+            return drawn(figure)
+        html = self._kept.get(figure.id, "")
+        if not html:
             for model in figure.references():
                 self._owners[model.id].add(figure.id)
-            html = drawn(figure, label)
-            self._kept[figure.id] = (label, html)
+            html = self._kept[figure.id] = drawn(figure)
         return html
 
     def _heard(self, event: Any) -> None:

@@ -26,12 +26,10 @@ RAISED = {"top": "0", "middle": "-50%", "bottom": "-100%"}
 ALIGNED = {"left": "0", "center": "-50%", "right": "-100%"}
 
 
-def drawn(figure: Any, label: str = "") -> str:
-    """The figure as HTML; the styles are those of `assets/static_figures.css`.
+def drawn(figure: Any) -> str:
+    """A Bokeh figure with its data, and its label for screen readers, as HTML.
 
-    Args:
-        figure: A Bokeh figure with its data.
-        label: What a screen reader says of it.
+    The styles are those of `assets/static_figures.css`.
     """
     if not figure.visible:
         return ""
@@ -45,6 +43,7 @@ def drawn(figure: Any, label: str = "") -> str:
         shapes += more.shapes
         labels += more.labels
     shapes += _annotations(figure, x, y, under=False)
+    label = (figure.html_attributes or {}).get("aria-label", "")
     alt = f" role='img' aria-label='{escape(label, quote=True)}'" if label else ""
     svg = (
         f"<svg viewBox='0 0 {UNITS} {UNITS}' preserveAspectRatio='none' aria-hidden='true'>"
@@ -54,11 +53,18 @@ def drawn(figure: Any, label: str = "") -> str:
         aspect = abs((x.high - x.low) / ((y.high - y.low) or 1.0))
         svg = f"<div class='even' style='aspect-ratio:{aspect:.4g}'>{svg}</div>"
     whole, frame = _sizes_of(figure)
+    acts = " data-acts" if _acts(figure) else ""
     return (
-        f"<div class='plot'{whole}{alt}>{''.join(_legends(figure))}<div class='body'>"
+        f"<div class='plot'{whole}{alt}{acts}>{''.join(_legends(figure))}<div class='body'>"
         f"{_axis(figure.yaxis, y, 'y')}<div class='frame'{frame}>{svg}</div>"
         f"{_bars(figure, 'right')}{_axis(figure.xaxis, x, 'x')}{_bars(figure, 'below')}</div></div>"
     )
+
+
+def _acts(figure: Any) -> bool:
+    """Whether a click or a drag in the figure asks something, which the live page answers."""
+    tools = figure.select({"type": models.TapTool}), figure.select({"type": models.BoxSelectTool})
+    return any(map(list, tools)) or "tap" in figure.js_event_callbacks
 
 
 def _sizes_of(figure: Any) -> tuple[str, str]:
@@ -254,7 +260,7 @@ def _short(value: float) -> str:
     return f"{float(value):.3g}"
 
 
-def all_drawn(figures: Iterable[Any], label: str = "") -> str:
+def all_drawn(figures: Iterable[Any]) -> str:
     """Several figures of one plot, beside each other where there is room."""
-    made = [html for html in (drawn(figure, label) for figure in figures) if html]
+    made = [html for html in map(drawn, figures) if html]
     return made[0] if len(made) == 1 else f"<div class='plots'>{''.join(made)}</div>"

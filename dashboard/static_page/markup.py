@@ -128,8 +128,7 @@ class Markup:
         return self._box(part, f"<div>{markdown(part.object or '')}</div>", "text")
 
     def _figure(self, part: Any) -> str:
-        label = (part.object.html_attributes or {}).get("aria-label", "")
-        return self._box(part, self._draw(part.object, label), "parts")
+        return self._box(part, self._draw(part.object), "parts")
 
     def _linked(self, part: Any) -> str:
         """A figure that HoloViews makes."""

@@ -81,7 +81,7 @@ def serving(folder: Path, *options: str, **variables: str) -> Iterator[Served]:
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     for name in ("DATABASE_URL", "SCANT_SCHEDULER", "SCANT_DATA_DIR"):
         environment.pop(name, None)
-    environment |= {"SCANT_STATIC_PAGES": "0", **variables}  # but for the tests of these
+    environment |= {"SCANT_STATIC_PAGES": os.environ.get("SCANT_STATIC_PAGES", "0"), **variables}
     folder.mkdir(exist_ok=True)
     command = [
         sys.executable,
@@ -113,6 +113,8 @@ def served(tmp_path_factory: pytest.TempPathFactory, line_port: int) -> Iterator
     """The one server that these tests share."""
     folder = tmp_path_factory.mktemp("served")
     with serving(folder, "--allow-origin", f"127.0.0.1:{line_port}") as server:
+        while os.environ.get("SCANT_STATIC_PAGES") and len([*folder.rglob("*-*.html")]) < 7:
+            time.sleep(1)
         yield server
 
 

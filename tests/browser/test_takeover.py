@@ -97,3 +97,20 @@ def test_train_answers_at_once_and_opens_its_run(page: Page, still: Served) -> N
     assert [answer.status for answer in told] == [200]
     page.reload()
     expect(status(page)).to_contain_text(re.compile("running|converged|finished"), timeout=PATIENCE)
+
+
+def test_a_box_drawn_in_a_figure_is_drawn_on_the_live_page(page: Page, still: Served) -> None:
+    page.goto(f"{still.url}/redshift")
+    page.get_by_role("heading", name="Select rows").scroll_into_view_if_needed()
+    figure = page.locator(".figure").filter(has=page.get_by_role("heading", name="Select rows"))
+    frame = figure.locator(".plot .frame").first
+    frame.scroll_into_view_if_needed()
+    box = frame.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 0.1 * box["width"], box["y"] + 0.1 * box["height"])
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 0.9 * box["height"], steps=5)
+    page.mouse.up()
+    taken_over(page)
+    fewer = re.compile(r"^[1-9]\d\d? of 1,000 rows selected")
+    expect(page.get_by_text(fewer)).to_be_visible(timeout=PATIENCE)

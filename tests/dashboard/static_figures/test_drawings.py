@@ -56,13 +56,13 @@ def add(of: Any) -> None:
 )
 def test_a_figure_that_changed_is_drawn_again(change: Callable[[Any], None]) -> None:
     drawings, one, other = Drawings(), plot(), plot()
-    before, unchanged = drawings(one, "a"), drawings(other)
-    assert before == drawn(one, "a")
+    before, unchanged = drawings(one), drawings(other)
+    assert before == drawn(one)
     change(one)
-    after = drawings(one, "a")
-    assert after == drawn(one, "a") != before
+    after = drawings(one)
+    assert after == drawn(one) != before
     assert drawings(other) is unchanged
-    assert drawings(one, "a") is after
+    assert drawings(one) is after
 
 
 def test_what_is_added_is_heard_of_too() -> None:
@@ -76,8 +76,10 @@ def test_what_is_added_is_heard_of_too() -> None:
 
 def test_a_new_label_is_in_the_drawing() -> None:
     drawings, one = Drawings(), plot()
-    drawings(one, "a rising line")
-    assert "a line of two points" in drawings(one, "a line of two points")
+    one.html_attributes = {"aria-label": "a rising line"}
+    drawings(one)
+    one.html_attributes = {"aria-label": "a line of two points"}
+    assert "a line of two points" in drawings(one)
 
 
 def test_the_figure_of_another_document_is_drawn_each_time() -> None:

@@ -99,10 +99,20 @@ def test_words_from_data_are_escaped() -> None:
     plot = figure(y_range=["<b>", "c"], x_range=(0, 1), x_axis_label="<i>")
     plot.text([0.5], ["c"], text=["<script>"])
     plot.scatter([0.5], ["c"], legend_label="<u>")
-    markup = drawn(plot, "a 'label'")
+    plot.html_attributes = {"aria-label": "a 'label'"}
+    markup = drawn(plot)
     for raw in ("<b>", "<i>", "<script>", "<u>", "'label'"):
         assert raw not in markup
     assert "&lt;script&gt;" in markup
+
+
+def test_a_figure_that_answers_a_click_or_a_drag_says_so() -> None:
+    followed = plain()
+    followed.js_on_event("tap", models.CustomJS(code=""))
+    tapped, boxed = figure(tools="tap"), figure(tools="box_select")
+    assert ["data-acts" in drawn(each) for each in (plain(), tapped, boxed, followed)] == [
+        False, True, True, True,
+    ]  # fmt: skip
 
 
 def test_what_is_hidden_is_not_drawn() -> None:
