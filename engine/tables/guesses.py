@@ -124,7 +124,7 @@ def other_targets(columns: Columns, chosen: str) -> list[str]:
     parts, named = set(words(chosen)), set(named_target(columns))
     result = []
     for name, column in columns.items():
-        if name == chosen or column.kind != "number":
+        if name == chosen or not (column.kind == "number" or is_class(column)):
             continue
         same = stem in _TARGETS and re.sub(r"[\d_\s.]+$", "", name.lower()) == stem
         transformed = set(words(name)) - parts and set(words(name)) - parts <= _TRANSFORMED
