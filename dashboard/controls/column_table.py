@@ -10,6 +10,7 @@ from panel.custom import JSComponent
 from scant.dashboard.frame.template import assets, style
 from scant.tables.choices import OUT
 from scant.tables.column_matching import schema_names
+from scant.tables.levels import names
 from scant.tables.schema import ColumnPreview, Preview, Question, TableSchema
 
 OFFERED = 200  # columns shown at once; the rest are found by their names
@@ -66,10 +67,7 @@ class ColumnTable(JSComponent):
         places = self._places()
         offered = [*options(schema), *special([*mapping.values()], schema)]
         self.param.update(
-            columns=[
-                _head(preview.columns[i], mapping, schema, offered, preview.features)
-                for i in places
-            ],
+            columns=[_head(preview.columns[i], mapping, schema, offered, preview) for i in places],
             rows=[[row[i] for i in places] for row in preview.head],
             options=offered,
             questions=[_asked(question, taken) for question, taken in asked],
@@ -175,7 +173,7 @@ def _head(
     mapping: Mapping[str, str],
     schema: TableSchema,
     offered: Sequence[Mapping[str, str]],
-    features: Sequence[str],
+    preview: Preview,
 ) -> dict[str, Any]:
     """A column's name, what it holds, and its role."""
     name, own = column.name, schema_names(schema)
@@ -185,8 +183,12 @@ def _head(
     values = {option["value"] for option in offered}
     if role in (name, f"{name}{AGAIN}") and role not in own | values:
         # Text, and what is the same everywhere, teaches nothing.
-        role = AS_IS if role in features or not schema.features else OUT
-    head = {"name": name, "holds": holds(column), "number": column.kind == "number", "role": role}
+        learned = role in preview.features or role in preview.levels
+        role = AS_IS if learned or not schema.features else OUT
+    made = names(name, preview.levels.get(mapping.get(name, name), ()))
+    inputs = f" → {len(made)} input{'s' * (len(made) > 1)}" if made else ""
+    what, number = f"{holds(column)}{inputs}", column.kind == "number"
+    head = {"name": name, "holds": what, "number": number, "role": role}
     if role not in values:
         head["own"] = [{"value": role, "label": f"as {role}"}]
     return head

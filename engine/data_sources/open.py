@@ -16,6 +16,7 @@ from scant.tables.assembly import noted
 from scant.tables.encoding import regular
 from scant.tables.formats import files
 from scant.tables.images.image_table import SIDE, is_archive, read_image_table
+from scant.tables.levels import LEVELS, names
 from scant.tables.read import Answers, read_frame, read_table
 from scant.tables.schema import READING, Table, TableSchema
 
@@ -196,7 +197,8 @@ def _read_again(data: pd.DataFrame, table: Table) -> Table:
     same = data.attrs.get("sha256") == table.sha256
     notes = (*earlier, *(() if same else table.notes))
     # What came from a file has its own names by now, by which it is read again.
-    return noted(replace(table, notes=notes, reading=data.attrs.get(READING, table.reading)))
+    reading = data.attrs.get(READING, table.reading)
+    return noted(replace(table, notes=notes, reading=reading))
 
 
 def _generator(source: Source) -> Any:
@@ -235,4 +237,11 @@ def _with_groups(table: Table, settings: Any) -> pd.DataFrame:
     """The frame, with the texts by which `split_by` divides it and which are no features."""
     named = {word.strip() for word in getattr(settings, "split_by", "").split(",")}
     texts = {str(name): table.ignored[name] for name in table.ignored if name in named}
-    return table.frame.assign(**texts) if texts else table.frame
+    if not texts:
+        return table.frame
+    known = table.reading.get(LEVELS, {})
+    made = [new for name in texts for new in names(name, known.get(name, ()))]
+    frame = table.frame.drop(columns=made).assign(**texts)
+    left = {name: levels for name, levels in known.items() if name not in texts}
+    frame.attrs[READING] = {**table.reading, LEVELS: left}
+    return frame

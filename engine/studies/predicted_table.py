@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -14,8 +15,11 @@ from scant.studies.predicted_columns import added_names
 from scant.tables.cells import from_series
 from scant.tables.checks import Diagnostics
 from scant.tables.checks import numbers as check_numbers
+from scant.tables.levels import LEVELS, UNSEEN, encoded_frame
+from scant.tables.schema import READING
 
 Rows = TypeVar("Rows")
+Predict = Callable[[Any, pd.DataFrame], pd.DataFrame]
 Shape = tuple[int, int]  # height and width
 FILE = (
     "file"  # in a frame's `attrs`: the file that it is a part of; its index has the rows' numbers
@@ -69,6 +73,27 @@ def checked(
     if findings.problems:
         raise BadInput(findings.problems[0])
     return table.assign(**mended) if mended else table
+
+
+def by_levels(predict: Predict) -> Predict:
+    """`predict` of a study that takes text columns as they were learned (`scant.tables.levels`).
+
+    A row with a level that was not learned is flagged as outside.
+    """
+
+    @wraps(predict)
+    def told(study: Any, table: pd.DataFrame) -> pd.DataFrame:
+        levels = study.metadata.get(READING, {}).get(LEVELS, {})
+        query = encoded_frame(table, levels) if isinstance(table, pd.DataFrame) else table
+        made = predict(study, query)
+        if query is table and not query.attrs.get(UNSEEN):
+            return made
+        added = made.iloc[:, query.shape[1] :].copy()
+        flag = next(name for name in added if str(name).endswith("outside"))
+        added.iloc[query.attrs[UNSEEN], list(added).index(flag)] = 1
+        return with_columns(table, {str(name): added[name].to_numpy() for name in added})
+
+    return told
 
 
 def place(table: pd.DataFrame) -> tuple[str, np.ndarray]:

@@ -90,7 +90,7 @@ def suits(columns: Sequence[ColumnPreview], rows: int) -> list[Suit]:
     words = [n for n, c in free.items() if c.kind == "text"]
     if not sure and len(words) == len(textual) == 1 and textual[0] in ends and not dims:
         name = textual[0]
-    others = [n for n in numbers if n not in dims and n != name]
+    others = [n for n in [*numbers, *textual] if n not in dims and n != name]
     mapped = dims and (name not in classes or free[name].kind == "number") and not sure
     if mapped and 0 < len([n for n in numbers if n not in dims]) <= _MOST_MAPPED:
         value = name if name not in dims else numbers[-1]

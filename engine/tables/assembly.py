@@ -14,6 +14,7 @@ from scant.tables.cells import Cells
 from scant.tables.checks import Diagnostics
 from scant.tables.dates import are_dates, as_numbers
 from scant.tables.guesses import Guesses, guess, views
+from scant.tables.levels import LEVELS, UNSEEN, Levels, encoded, levels_of, names, origin, same
 from scant.tables.profile import profile
 from scant.tables.schema import READING, ColumnPreview, Table, TableSchema
 from scant.tables.wide import tasks
@@ -30,11 +31,13 @@ def assemble(
     purpose: str = "fit",
     features: Sequence[str] | None = None,
     missing_codes: Sequence[float] | Mapping[str, Sequence[float]] = (),
+    levels: Levels | None = None,
     suggestion: tuple[dict[str, str], Guesses] | None = None,
 ) -> Table:
     """The table, as far as it goes; what is wrong with it stands in the findings.
 
-    Arguments are those of `read_table`; `suggestion` is that of `suggested`, where it is known.
+    Arguments are those of `read_table`; `suggestion` is that of `suggested`, where it is known, and
+    `levels`, to predict, are those of the text columns that were learned from.
     """
     if purpose not in ("fit", "predict"):
         raise ValueError(f"purpose must be 'fit' or 'predict', got {purpose!r}")
@@ -53,6 +56,13 @@ def assemble(
     made: dict[str, np.ndarray] = dict(checks.named(columns, schema, findings, predict=predict))
     own = {c.name for c in schema.columns}
     rest = {n: c for n, c in columns.items() if n not in own}
+    if not predict:
+        levels = _levels(rest, columns, schema, findings)
+    levels = levels or {}
+    rest, unseen, strange = encoded(rest, levels)
+    for name, note in strange.items():
+        findings.note(name, note)
+    ignored += [columns[name] for name in levels if name in columns]
     if predict and features is not None:
         rest, extra = _as_trained(rest, features, schema, findings)
         ignored += extra
@@ -63,7 +73,7 @@ def assemble(
         used, left_out = checks.features(
             rest, schema, findings, predict=predict, trained=features is not None
         )
-        ignored += [columns[n] for n in left_out]
+        ignored += [rest[n] for n in left_out]
         if not used and not findings.problems:
             findings.problems.append(
                 f"{findings.file} has no feature column with numbers beside "
@@ -77,21 +87,56 @@ def assemble(
             )
     made.update(used)
     index = pd.RangeIndex(len(findings.rows))
-    taken = {n: made[n] for n in [*columns, *made] if n in made}
+    inside = [new for n in columns for new in (names(n, levels[n]) if n in levels else [n])]
+    taken = {n: made[n] for n in [*inside, *made] if n in made}
     frame = _frame(taken, index)
     aside = pd.DataFrame({c.name: c.labels() for c in ignored}, index=index)
     inputs = tuple(n for n in used if not (schema.errors and _is_error(n, used)))
-    read = _reading(findings.headers, missing_codes)
+    if unseen.any():
+        frame.attrs[UNSEEN] = np.flatnonzero(unseen).tolist()
+    read = _reading(findings.headers, missing_codes, levels)
     return _finish(frame, aside, inputs, schema, findings, read, predict=predict)
 
 
+def _levels(
+    rest: Mapping[str, Cells],
+    columns: Mapping[str, Cells],
+    schema: TableSchema,
+    findings: Diagnostics,
+) -> dict[str, tuple[str, ...]]:
+    """Levels of the text columns that are inputs; none of those that repeat what is learned.
+
+    A text column of a table of boxes names tasks, and is no dimension.
+    """
+    if not schema.features or schema.boxes:
+        return {}
+    goals = [columns[c.name] for c in schema.columns if c.target and c.name in columns]
+    found: dict[str, tuple[str, ...]] = {}
+    for name, cells in rest.items():
+        known = levels_of(cells, schema.missing)[0] if cells.is_text else ()
+        if not known:
+            continue
+        if goal := next((g.name for g in goals if same(cells, g)), ""):
+            goal = findings.headers.get(goal, goal)
+            findings.note(name, f"it says the same as {goal!r}, which is learned")
+            continue
+        found[name] = known
+        count = len(names(name, known))
+        became = f"{count} inputs of 0 and 1" if count > 1 else "one input of 0 and 1"
+        findings.note(name, f"its {len(known)} levels became {became}")
+    return found
+
+
 def _reading(
-    headers: Mapping[str, str], missing_codes: Mapping[str, Sequence[float]]
+    headers: Mapping[str, str],
+    missing_codes: Mapping[str, Sequence[float]],
+    levels: Levels,
 ) -> dict[str, Any]:
-    """The headers that have another name in the table, and what means "not measured"."""
+    """The headers that have another name, what means "not measured", and levels of text columns."""
     mapping = {header: to for to, header in headers.items() if header != to}
     codes = {name: list(own) for name, own in missing_codes.items() if len(own)}
-    made = {"mapping": mapping, "missing_codes": codes}
+    own_levels = {name: list(known) for name, known in levels.items()}
+    made = {"mapping": mapping, "missing_codes": codes, LEVELS: own_levels}
     return {word: values for word, values in made.items() if values}
 
 
@@ -239,14 +284,14 @@ def _as_trained(
     inputs = [f for f in features if not _is_error(f, features)]
     if absent and (not schema.missing or all(f in absent for f in inputs)):
         findings.problems.append(
-            f"{findings.file} lacks the column {absent[0]!r} that the model was trained on; "
-            f"it has {column_matching.listed(list(rest))}: rename or add it."
+            f"{findings.file} lacks the column {origin(absent[0])!r} that the model was trained "
+            f"on; it has {column_matching.listed(list(rest))}: rename or add it."
         )
         return {}, []
     if absent:
+        lost = list(dict.fromkeys(map(origin, absent)))
         findings.notes.append(
-            f"{findings.file} lacks {column_matching.listed(absent)}; "
-            "every cell is taken as missing."
+            f"{findings.file} lacks {column_matching.listed(lost)}; every cell is taken as missing."
         )
     nothing = np.full(n, np.nan)
     chosen = {

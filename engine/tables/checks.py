@@ -11,7 +11,7 @@ import pandas as pd
 from jaxtyping import Bool, Int
 from scant.tables.cells import Cells
 from scant.tables.column_matching import listed
-from scant.tables.dates import are_dates
+from scant.tables.levels import TEXT, levels_of
 from scant.tables.schema import Column, TableSchema
 from scant.tables.sentinels import sentinels
 
@@ -261,7 +261,7 @@ def features(
             left_out.append(name)
             continue
         if predict and not trained and cells.is_text:  # a comment or a date beside the features
-            _useless(cells, schema, findings, is_error=False)
+            findings.note(name, TEXT)
             left_out.append(name)
             continue
         may_be_empty = schema.missing and not name.endswith(("_lo", "_hi") if schema.boxes else ())
@@ -288,11 +288,8 @@ def _useless(cells: Cells, schema: TableSchema, findings: Diagnostics, *, is_err
         findings.note(cells.name, "every cell is empty; it was left out")
         return True
     if cells.is_text:
-        if are_dates(cells):
-            message = "it holds dates and was left out of the features"
-        else:
-            message = "it holds text; it was left out of the features"
-        findings.note(cells.name, message)
+        why = "" if schema.boxes else levels_of(cells, schema.missing)[1]
+        findings.note(cells.name, why or TEXT)
         return True
     observed = cells.values[~np.isnan(cells.values)]
     constant = not cells.bad.any() and len(observed) > 1 and bool((observed == observed[0]).all())

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 
 import pandas as pd
+from scant.tables.levels import is_made
 from scant.tables.schema import Column, ColumnPreview, Table, TableSchema
 
 _REMEMBERED = 50_000  # headers; a wide table asks for each of them many times
@@ -193,7 +194,12 @@ def unit(name: str) -> str:
 
 @lru_cache(_REMEMBERED)
 def words(name: str) -> tuple[str, ...]:
-    """The words of a header in lower case, without its unit: "PatientID" has two."""
+    """The words of a header in lower case, without its unit: "PatientID" has two.
+
+    An input that was made of a level has none: `state = ID` is no identifier.
+    """
+    if is_made(name):
+        return ()
     apart = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", bare(name))
     return tuple(re.findall(r"[^\W_]+", apart.lower()))
 

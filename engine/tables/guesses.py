@@ -33,10 +33,15 @@ _LIKELY |= {"type", "kind", "status", "result", "grade", "quality", "disease", "
 _LIKELY |= {"price", "medv", "value", "mpg", "strength", "yield", "progression", "rating", "score"}
 _LIKELY |= {"wage", "salary", "sales", "rate", "demand", "load", "power", "rings"}
 _LIKELY |= {"concentration", "redshift", "cost", "expenditure", "consumption", "loss", "category"}
+_LIKELY |= {"deaths", "cases", "visits", "accidents", "claims", "crimes", "mortality", "incidence"}
+_LIKELY |= {"duration", "choice", "vote", "votes", "turnout", "admissions", "failures", "defects"}
+# What is known of people and places before anything is measured.
+_COVARIATES = {"population", "pop", "sex", "gender", "race", "ethnicity", "urban", "rural"}
 _TIME = {"time", "date", "year", "month", "day", "hour", "week", "minute", "quarter", "timestamp"}
 _TIME |= {"datetime", "t", "yr", "hours", "days", "weeks", "months", "years"}
 _SPACE = {"lat", "latitude", "lon", "long", "lng", "longitude", "easting", "northing", "x1", "x2"}
 _SPACE |= {"x", "coordx", "coordy"}
+_GLUED = tuple(word for word in _LIKELY if len(word) > 3)  # where a header ends in one
 _TRANSFORMED = {"log", "ln", "log10", "log2", "sqrt", "scaled", "binned", "cat"}
 _EVENTS = {"event", "e", "died", "dead", "death", "status", "observed", "fustat", "arrest", "cens"}
 _EVENTS |= {"relapse", "censor", "censors", "vitalstatus", "osevent", "deathevent", "dpd"}
@@ -87,7 +92,11 @@ def is_class(column: ColumnPreview) -> bool:
     if column.kind == "text":
         return 2 <= column.levels <= CLASSES and not column.distinct
     few = column.kind == "number" and column.whole and 2 <= column.levels <= _WHOLE_CLASSES
-    return few and (column.levels == 2 or column.minimum in (0, 1)) and not column.distinct
+    if not few or column.distinct:
+        return False
+    # Codes of classes are counted through; numbers of things leave some out.
+    top = column.levels - 1 + (column.minimum or 0)
+    return column.levels == 2 or (column.minimum in (0, 1) and column.maximum == top)
 
 
 def is_value(column: ColumnPreview) -> bool:
@@ -104,7 +113,9 @@ def named_target(columns: Columns) -> list[str]:
 def target(columns: Columns, candidates: Sequence[str]) -> tuple[str, bool]:
     """The target among candidates, and whether that is sure; "" where there are none.
 
-    Named ones come first, then the last column, the first one, and what is nearest to the end.
+    Named ones come first, then the last and the first whose names end in a likely word
+    ("STACKLOSS"), then the last column, the first one, and what is nearest to the end;
+    where that one is made of others, or known beforehand, the first candidate that is not.
     """
     ends = [list(columns)[-1], next(iter(columns))] if columns else []
     candidates = [n for n in candidates if not is_dimension(n)] or candidates
@@ -112,10 +123,39 @@ def target(columns: Columns, candidates: Sequence[str]) -> tuple[str, bool]:
         ([n for n in named_target(columns) if n in candidates], True),
         ([n for n in candidates if key(n) in _LIKELY], False),
         ([n for n in candidates if n in ends[:1] and _LIKELY & set(words(n))], False),
+        ([n for n in candidates[-1:] if key(n).endswith(_GLUED)], False),
+        ([n for n in candidates[:1] if key(n).endswith(_GLUED)], False),
     ):
         if names:
             return names[-1], sure and len(names) == 1
-    return next((n for n in ends if n in candidates), candidates[-1] if candidates else ""), False
+    found = next((n for n in ends if n in candidates), candidates[-1] if candidates else "")
+    if found and _is_input(found, columns):
+        found = next((n for n in candidates if not _is_input(n, columns)), found)
+    return found, False
+
+
+def _is_input(name: str, columns: Columns) -> bool:
+    """Is a column a covariate by its name, made of others, an earlier value, or one of a factor?
+
+    Made of others: `COUTAX_FEMALEUNEMP` beside `COUTAX`, `INCOMESQ` beside `INCOME`. An earlier
+    value: `BILLS103` beside `BILLS104`. Of a factor: one of several columns of 0 and 1 whose names
+    differ by the last letter.
+    """
+    own, column = key(name), columns[name]
+    stem, number = _numbered(own)
+    for other in (key(n) for n in columns if n != name):
+        made = len(other) > 2 and own.startswith(other) and own != other
+        base, later = _numbered(other)
+        if made or (stem and base == stem and 0 <= number < later):
+            return True
+    alike = [n for n, c in columns.items() if c.levels == 2 and key(n)[:-1] == own[:-1]]
+    return own in _COVARIATES or (column.levels == 2 and len(own) > 3 and len(alike) > 2)
+
+
+def _numbered(word: str) -> tuple[str, int]:
+    """A word that ends in a number, and the number; -1 where it has none."""
+    match = re.fullmatch(r"(.*?)(\d+)", word)
+    return (match[1], int(match[2])) if match else (word, -1)
 
 
 def other_targets(columns: Columns, chosen: str) -> list[str]:
@@ -124,7 +164,7 @@ def other_targets(columns: Columns, chosen: str) -> list[str]:
     parts, named = set(words(chosen)), set(named_target(columns))
     result = []
     for name, column in columns.items():
-        if name == chosen or column.kind != "number":
+        if name == chosen or not (column.kind == "number" or is_class(column)):
             continue
         same = stem in _TARGETS and re.sub(r"[\d_\s.]+$", "", name.lower()) == stem
         transformed = set(words(name)) - parts and set(words(name)) - parts <= _TRANSFORMED

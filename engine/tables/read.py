@@ -18,6 +18,7 @@ from scant.tables.checks import Diagnostics
 from scant.tables.csv_parser import parse
 from scant.tables.encoding import LIMIT_BYTES
 from scant.tables.formats import files
+from scant.tables.levels import LEVELS
 from scant.tables.number_style import number_style
 from scant.tables.profile import profile
 from scant.tables.questions import decimal_question, missing_question, part_question
@@ -157,6 +158,7 @@ def inspect_table(
         warnings=tuple(findings.notes),
         absent=tuple(findings.absent),
         features=table.features,
+        levels=table.reading.get(LEVELS, {}),
         counts=counts(table.frame, aimed),
         questions=tuple(questions),
     )

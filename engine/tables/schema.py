@@ -127,7 +127,8 @@ class Table:
         notes: What was inferred, dropped or looks suspicious, a sentence each.
         sha256: Hash of names and values, the same for the same data in another file.
         reading: What else a file with the same headers is to be read with: keywords of `Reading`,
-            ready for JSON. `frame.attrs` has it, too.
+            and the levels of text columns that became inputs; ready for JSON. `frame.attrs` has
+            it, too.
     """
 
     frame: pd.DataFrame
@@ -205,6 +206,7 @@ class Preview:
         warnings: Sentences on what was inferred or looks suspicious.
         absent: Names that the table must have and lacks; the first problem then says so.
         features: Columns that would be learned from, by their names in the schema.
+        levels: Text columns of which inputs would be made, by their names in the schema.
         counts: What `counts` says of the table, as far as it could be read.
         questions: What is unsure, at most one question each on the part of the file, the style of
             its numbers, codes for missing values, and columns.
@@ -219,6 +221,7 @@ class Preview:
     warnings: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
+    levels: Mapping[str, Sequence[str]] = field(default_factory=dict)
     counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     questions: tuple[Question, ...] = ()
 

@@ -20,6 +20,7 @@ import pandas as pd
 from scant import verdict
 from scant.events import Metric, Report
 from scant.studies import Entry, auto
+from scant.tables.levels import LEVELS, names
 from scant.tables.schema import READING
 
 COLUMNS = 60  # of the table that are listed one by one
@@ -122,7 +123,8 @@ def _data(card: Card) -> list[str]:
         "are missing."
     )
     lines.append("")
-    mapping = card.metadata.get(READING, {}).get("mapping", {})
+    reading = card.metadata.get(READING, {})
+    mapping = reading.get("mapping", {})
     headers = {to: f"{to} (in the file: {header})" for header, to in mapping.items()}
     lines += _rows(
         ("column", "type", "values", "missing", "range or levels"),
@@ -130,6 +132,9 @@ def _data(card: Card) -> list[str]:
     )
     if frame.shape[1] > COLUMNS:
         lines += ["", f"{frame.shape[1] - COLUMNS:,} more columns are not listed."]
+    for column, levels in reading.get(LEVELS, {}).items():
+        inputs = ", ".join(names(column, levels))
+        lines += ["", f"The text column {_plain(column)} is learned as {_plain(inputs)} (0 or 1)."]
     return lines
 
 

@@ -28,6 +28,7 @@ from scant.tables.column_matching import as_before, suggest
 from scant.tables.csv_safety import safe_for_spreadsheet
 from scant.tables.encoding import regular
 from scant.tables.images.image_table import SIDE, is_archive, read_image_table
+from scant.tables.levels import LEVELS, NOT_LEARNED, UNSEEN, decoded
 from scant.tables.pieces import Piece, Style, ending, pieces, write
 from scant.tables.schema import READING
 
@@ -189,6 +190,7 @@ def _query(
         mapping=mapping,
         target=_target(spec, settings),
         missing_codes=known.get("missing_codes", {}),
+        levels=known.get(LEVELS),
         purpose="predict",
         features=reads if spec.table.features else None,
     )
@@ -196,10 +198,10 @@ def _query(
         more = len(findings.problems) - 1
         also = f" ({more} more problem{'s' * (more > 1)} in this table.)" if more else ""
         raise BadInput(findings.problems[0] + also)
-    if not notes:
-        notes += [*piece.notes, *table.notes]
+    late = [note for note in table.notes if NOT_LEARNED in note]
+    notes += late if notes else [*piece.notes, *table.notes]
     query = table.frame.set_axis(piece.frame.index)
-    query.attrs = {FILE: file}
+    query.attrs = {FILE: file, UNSEEN: table.frame.attrs.get(UNSEEN, [])}
     return query
 
 
@@ -316,8 +318,9 @@ def predict_own(study: FittedStudy, data: str, table: bytes | None) -> bytes:
     given = plain(spec.table, [str(c) for c in frame])
     added = told.iloc[:, frame.shape[1] :]
     columns = {ROLE: roles, **{str(name): added[name].to_numpy() for name in added}}
-    mapping = study.metadata.get(READING, {}).get("mapping", {})
-    mine = frame[given].rename(columns={to: header for header, to in mapping.items()})
+    known = study.metadata.get(READING, {})
+    mine = decoded(frame[given], known.get(LEVELS, {}))
+    mine = mine.rename(columns={to: header for header, to in known.get("mapping", {}).items()})
     mine = mine.assign(**{str(n): beside[n] for n in beside if n not in mine})
     whole = with_columns(mine, columns)
     files = {"predictions.csv": _csv(whole)}

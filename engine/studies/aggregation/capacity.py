@@ -12,7 +12,7 @@ from scant.studies.aggregation.settings import (
 )
 from scant.studies.aggregation.table import TABLE
 from scant.studies.auto import AUTO, TRAINING_SHARE, Choice, training_seconds
-from scant.studies.base import Counts, until_rest
+from scant.studies.base import Counts, partner_seconds, until_rest
 from scant.studies.split import SplitCounts
 
 SIZES = range(16, 401, 4)
@@ -114,9 +114,12 @@ def estimate(
     ):
         return sparse
     held = 490e6 + 96.0 * n**2
+    scarce = min(counts.get("task", {}).values(), default=n)
+    beside = partner_seconds(scarce, dimensions, wide=2, narrow=2) if s.stack else 0.0
     n = MOST_LEARNED if n > MOST_EXACT and s.kernel == AUTO else n
     each = 0.002 + functions * 2.5e-8 * n**2 + 4.5e-11 * n**3
-    exact = 0.8 + 1.3 * kernels * (14 + 1.2 * min(s.max_steps, 35)) * each, held
+    seconds = 0.8 + 1.3 * kernels * (14 + 1.2 * min(s.max_steps, 35)) * each
+    exact = seconds + beside, held
     if s.inference == "exact" or s.likelihood == "gaussian":
         return exact
     return max(sparse[0], exact[0]), max(sparse[1], exact[1])

@@ -23,6 +23,7 @@ from scant.studies.clamp.entry import COMPARED, METHODS, QUEUE, ROLES, ClampSett
 from scant.studies.clamp.fitted import TOLERANCE, FittedClamp, Prepared
 from scant.studies.clamp.splits import Rows
 from scant.studies.clamp.table import PatchPool, pixels
+from scant.studies.predicted_table import by_levels
 from scant.studies.protocol import Step, Tensors, arrays, part, required, roles
 from scant.studies.split import marks
 
@@ -269,6 +270,7 @@ class Study:
     def inputs(self) -> list[str]:
         return list(self.data.rows.pool.features) if self.data.rows.given == "columns" else []
 
+    @by_levels
     def predict(self, table: pd.DataFrame) -> pd.DataFrame:
         """The table with the class that each row is taken for, and its probability.
 

@@ -29,6 +29,7 @@ from scant.studies.mitosis.preprocessing import Columns
 from scant.studies.mitosis.settings import LATENT, MODELS, OURS, MitosisSettings
 from scant.studies.mitosis.splits import Split
 from scant.studies.mitosis.table import LabeledImages
+from scant.studies.predicted_table import by_levels
 from scant.studies.protocol import Tensors, arrays, part, required, roles
 from scant.studies.split import groups, marks
 from scant.studies.trained import TrainedStudy
@@ -250,6 +251,7 @@ class Study(TrainedStudy):
     def inputs(self) -> list[str]:
         return [] if self.data.image else list(self.metadata["features"])
 
+    @by_levels
     def predict(self, table: pd.DataFrame) -> pd.DataFrame:
         """The table with the class that each row is taken for, its probability, and all others'.
 

@@ -9,6 +9,7 @@ from scant.studies.auto import AUTO, Choice
 from scant.studies.base import Counts
 from scant.studies.multiview.settings import MOST_PROCESS, PROCESS_STEPS, MultiviewSettings
 from scant.studies.split import TEST, SplitCounts
+from scant.tables.levels import origin
 
 SHARE = 0.5  # of a time budget, for all that is fitted but the rivals
 INDUCING = {True: 50, False: 10}  # at most, of classes and of values, which more overfit
@@ -61,7 +62,7 @@ def _classes(s: MultiviewSettings, counts: Counts) -> bool:
 
 def _step(s: Any, n: int, classes: bool, counts: Counts) -> tuple[int, int, float]:
     """Inducing points, neurons, and seconds of a step."""
-    views = {name.partition(".")[0] for name in counts if "." in name}
+    views = {origin(name).partition(".")[0] for name in counts if "." in origin(name)}
     wanted = len([v for v in s.views.split(",") if v.strip()])
     observed = wanted or len(views) or (1 if counts else 6)
     m = s.n_inducing or (50 if classes else 10)
@@ -112,7 +113,7 @@ def _widths(counts: Counts, columns: int) -> list[int]:
     """Columns of each view, as far as their names tell."""
     views: dict[str, int] = {}
     for name in counts:
-        before, dot, _ = name.partition(".")
+        before, dot, _ = origin(name).partition(".")
         if dot:
             views[before] = views.get(before, 0) + 1
     rest = columns - sum(views.values())

@@ -25,6 +25,7 @@ from scant.studies.multiview.preprocessing import ViewTransforms
 from scant.studies.multiview.settings import MultiviewSettings
 from scant.studies.multiview.stack import Stack
 from scant.studies.multiview.table import MultiviewData, of
+from scant.studies.predicted_table import by_levels
 from scant.studies.protocol import Tensors, required, roles
 from scant.studies.split import TEST, groups, marks
 from scant.studies.trained import TrainedStudy
@@ -187,6 +188,7 @@ class Study(TrainedStudy):
         """A patient's rows are averaged."""
         return "patient" if self.data.observed.task == "survival" else ""
 
+    @by_levels
     def predict(self, table: pd.DataFrame) -> pd.DataFrame:
         """The table with predictions (see `explore.predictions`).
 

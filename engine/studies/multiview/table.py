@@ -21,6 +21,7 @@ from scant.errors import BadInput
 from scant.studies.split import SPLIT
 from scant.tables.as_finite import finite
 from scant.tables.column_matching import listed
+from scant.tables.levels import origin
 from scant.tables.schema import Column, RowNumbers, TableSchema
 
 ALONE = "features"  # the view of columns without a dot
@@ -257,7 +258,7 @@ def _views(
     columns = list(features or [c for c in map(str, frame.columns) if c not in own])
     if not columns:
         raise BadInput(f"{name} has no feature column; name some <view>.<feature>.")
-    pieces = [c.partition(".") for c in columns]
+    pieces = [origin(c).partition(".") for c in columns]
     before = [b for b, _, after in pieces if b and after]
     # One column such as pm2.5 has a decimal point in its name, and is no view.
     observed = [

@@ -27,6 +27,7 @@ from scant.studies.omniglot.prepared import Prepared
 from scant.studies.omniglot.settings import OmniglotSettings
 from scant.studies.omniglot.stack import Stack
 from scant.studies.omniglot.table import Characters, of
+from scant.studies.predicted_table import by_levels
 from scant.studies.protocol import Tensors, arrays, part, required, roles
 from scant.studies.split import groups, marks
 from scant.studies.trained import WHOLE_EVERY, TrainedStudy
@@ -249,6 +250,7 @@ class Study(TrainedStudy):
     def inputs(self) -> list[str]:
         return [] if self.data.image else list(self.data.observed.features)
 
+    @by_levels
     def predict(self, table: pd.DataFrame) -> pd.DataFrame:
         """The table with the class that each row is taken for, its probability, and all others'.
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from scant.studies.auto import AUTO, TRAINING_SHARE, Choice
-from scant.studies.base import Counts, until_rest
+from scant.studies.base import Counts, partner_seconds, until_rest
 from scant.studies.redshift.settings import RedshiftSettings
 from scant.studies.split import TEST, VALIDATION, SplitCounts
 
@@ -219,7 +219,8 @@ def estimate(s: RedshiftSettings, rows: int, columns: int, counts: Counts) -> tu
     covariance: a step of 2,000 rows, ten inputs and 25 basis functions 6 ms, with 100 functions
     16 ms; with noisy inputs (5.71) 0.3 s of 2,000. Training on 1,000,000 rows of ten inputs with
     100 functions peaks at 2.0 GB; the table and the report come on top. Models that grow take the
-    time that they are given, or what their stages would take if all gained.
+    time that they are given, or what their stages would take if all gained. GPs of the average
+    are searched for in each fold, of many rows once.
     """
     split = parts(s, rows, counts)
     n, m = split.train, s.n_basis
@@ -236,4 +237,7 @@ def estimate(s: RedshiftSettings, rows: int, columns: int, counts: Counts) -> tu
         if s.errors == "as noise":
             step *= 110
         training = until_rest(s.max_steps, s.patience, 0.4) * s.restarts * (0.004 + step)
+    if s.stack and s.errors != "as noise" and s.weights == "normal":  # of each fold, and of all
+        sets = 1 + models_of(s, n + split.validation) if n <= 300 else 1
+        training += sets * partner_seconds(n, max(columns - 1, 1), wide=3, narrow=2)
     return 1.0 + 4e-4 * n + training, 500e6 + min(450 * size, 1e8 + n * (25 * m + 1000))

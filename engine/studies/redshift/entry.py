@@ -34,7 +34,7 @@ ENTRY = Entry(
         features=True,
         errors=True,
         missing=True,
-        minimum_rows=17,
+        minimum_rows=10,
         target_setting="target",
     ),
     sources=(

@@ -30,7 +30,7 @@ from scant.rivals.comparison import Comparison
 from scant.studies import intervals
 from scant.studies.auto import AUTO, CHOSEN, TRAINING_SHARE, Choice
 from scant.studies.learned_region import LearnedRegion
-from scant.studies.predicted_table import checked, with_columns
+from scant.studies.predicted_table import by_levels, checked, with_columns
 from scant.studies.protocol import Step, Tensors, required, roles
 from scant.studies.redshift.capacity import FREE, SMALL, Room, grows, learned, test_rows
 from scant.studies.redshift.ensemble import Members
@@ -50,7 +50,7 @@ from torch import Tensor
 if TYPE_CHECKING:
     from scant.models.gpz.distributed import Processes
 
-LEAST = 12  # rows to learn from
+LEAST = 6  # rows to learn from: of ten, what each fold of three or four leaves
 KNOWN = 1000  # learned rows that stay with the model, to tell rows that lie outside
 SHOWN_LIVE = 600  # test rows in a snapshot: enough to see, cheap to send
 WEIGHTS = {
@@ -438,6 +438,7 @@ class Study(TrainedStudy):
     def inputs(self) -> list[str]:
         return [*self.features.bands, *(f"{b}_err" for b in self.features.errors)]
 
+    @by_levels
     def predict(self, table: pd.DataFrame) -> pd.DataFrame:
         """The table with the columns of the catalog added.
 

@@ -107,6 +107,20 @@ def test_what_is_fitted_beside_the_run_is_counted(study: str) -> None:
     assert estimate(study, baselines=False)[0] < estimate(study)[0]
 
 
+@pytest.mark.parametrize(
+    ("study", "values"),
+    [
+        ("aggregation", {"inference": "exact"}),
+        ("multiview", {}),
+        ("omniglot", {}),
+        ("redshift", {}),
+    ],
+)
+def test_models_that_are_averaged_with_are_counted(study: str, values: dict[str, Any]) -> None:
+    alone, more = (estimate(study, stack=stack, **values)[0] for stack in (False, True))
+    assert alone < more
+
+
 @pytest.mark.parametrize("study", [s for s in STUDIES if s != "clamp"])
 def test_more_rows_take_longer(study: str) -> None:
     few = {c: {k: n // 6 for k, n in own.items()} for c, own in LABELS[study].items()}

@@ -111,6 +111,12 @@ def _statsmodels() -> Iterator[Case]:
         ("anes96", "anes96.csv", "mitosis", "vote", ()),
         ("interest_inflation", "E6.csv", "aggregation", "R", ()),
         ("star98", "star98.csv", "redshift", "NABOVE", ()),
+        ("cancer", "cancer.csv", "redshift", "cancer", ()),
+        ("committee", "committee.csv", "redshift", "BILLS104", ()),
+        ("scotland", "scotvote.csv", "redshift", "YES", ()),
+        ("strikes", "strikes.csv", "redshift", "duration", ()),
+        ("grunfeld", "grunfeld.csv", "redshift", "invest", ()),
+        ("copper", "copper.csv", "redshift", "WORLDCONSUMPTION", ()),
         ("fair", "fair.csv", "redshift", "affairs", ()),
         ("co2", "co2.csv", "aggregation", "co2", ()),
     ):

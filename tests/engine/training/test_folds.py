@@ -47,6 +47,13 @@ def test_every_row_is_held_out_once() -> None:
     assert all((study.roles == "validation").any() for study in folds)
 
 
+@pytest.mark.parametrize("rows", range(10, 17))
+def test_of_ten_rows_each_is_held_out_once(rows: int) -> None:
+    folds = folds_of("redshift", galaxies()[:rows])
+    assert len(folds) > 2
+    assert (np.array([study.roles == "test" for study in folds]).sum(0) == 1).all()
+
+
 def test_classes_have_their_share_of_every_fold() -> None:
     label = np.where(np.arange(100) % 5, "other", "rare")
     folds = folds_of("mitosis", galaxies(label=label).drop(columns="z"), baselines=False)
