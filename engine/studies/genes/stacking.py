@@ -99,7 +99,7 @@ def folds(
             elif not whole:
                 size = int(FOLD_SHARE * len(mine))
                 fold[mine[f * size : (f + 1) * size]] = True
-    return [fold for fold in out if fold.any()]
+    return [fold for fold in np.unique(out, axis=0) if fold.any()]  # of two replicas there are two
 
 
 def _whole_replicas(observed: Replicas, test: Bool[np.ndarray, " n"]) -> bool:
