@@ -70,6 +70,8 @@ def compared(
             budget = limit or max(seconds, SECONDS)
             report, found, times = _with_rivals(report, comparison, budget, halted)
             result = replace(result, seconds={**result.seconds, **times})
+    if comparison is not None and comparison.shown and found:
+        found = {**comparison.others, **found}
     order = comparison.scores if comparison is not None else ()
     contests: list[Contest | None] = []
     for scores in (verdict.POINT, verdict.DENSITY):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -58,6 +58,8 @@ class Comparison:
         late: Whether a row's value is only a bound from below (`scant.inference.censored`); None:
             none is.
         late_test: Of each held-out row.
+        others: What models of the study's own say of the held-out rows, by name; they are
+            judged too where there are further folds.
         note: What a reader should know of the comparison with rivals.
     """
 
@@ -76,6 +78,7 @@ class Comparison:
     shown: int = 0
     late: Bool[ndarray, " n"] | None = None
     late_test: Bool[ndarray, " t"] | None = None
+    others: Mapping[str, Prediction] = field(default_factory=dict)
     note: str = ""
 
     @property

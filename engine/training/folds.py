@@ -21,7 +21,7 @@ from scant.training.everything import QUIET, changed
 from scant.verdict import FEW
 from sklearn.model_selection import KFold, StratifiedKFold
 
-STUDIES = ("aggregation", "mitosis", "multiview", "redshift")  # that hold rows out one by one
+STUDIES = ("aggregation", "genes", "mitosis", "multiview", "redshift")
 
 Folds = Callable[[], Iterator[Study]]
 
@@ -48,13 +48,14 @@ def further_folds(
         return
     words = table["label"].astype(str).to_numpy()[rest] if "label" in table else None
     kind = KFold if words is None or np.unique(words).size < 2 else StratifiedKFold
-    parts = [np.arange(len(rest))]
+    parts = [rest]
     if count > 1:
         cut = kind(count, shuffle=True, random_state=settings.seed).split(rest, words)
-        parts = [part for _, part in cut]
-    for part in parts:
+        parts = [rest[part] for _, part in cut]
+    own = getattr(study, "parts", None)  # of a study that holds out what belongs together
+    for part in parts if own is None else own:
         split = np.full(len(table), TRAIN, dtype=object)
-        split[rest[part]] = TEST
+        split[part] = TEST
         try:
             yield make(changed(settings, **QUIET), table.assign(**{SPLIT.name: split}))
         except BadInput:  # a class with too few rows beside this fold
@@ -68,9 +69,8 @@ def pooled(folds: list[Comparison]) -> Comparison:
     """
     first = folds[0]
     alike = [c for c in folds if c.x.shape[1] == first.x.shape[1] and c.classes == first.classes]
-    value, *rest = (_joined([getattr(c.own, n) for c in alike]) for n in Prediction._fields)
-    assert value is not None, "every method has a mean, or names a class"
-    own = Prediction(value, *rest)
+    everywhere = [n for n in first.others if all(n in c.others for c in alike)]
+    others = {n: _together([c.others[n] for c in alike]) for n in everywhere}
     part, part_test = (
         np.repeat(np.arange(len(alike)), [len(getattr(c, name)) for c in alike])
         for name in ("y", "y_test")
@@ -80,9 +80,17 @@ def pooled(folds: list[Comparison]) -> Comparison:
     )
     late, late_test = (_joined([getattr(c, n) for c in alike]) for n in ("late", "late_test"))
     return replace(
-        first, x=x, y=y, x_test=x_test, y_test=y_test, own=own, part=part, part_test=part_test,
+        first, x=x, y=y, x_test=x_test, y_test=y_test, part=part, part_test=part_test,
+        own=_together([c.own for c in alike]), others=others,
         late=late, late_test=late_test, shown=len(first.y_test),
     )  # fmt: skip
+
+
+def _together(folds: Sequence[Prediction]) -> Prediction:
+    """A method's answers in all folds."""
+    value, *rest = (_joined([getattr(p, name) for p in folds]) for name in Prediction._fields)
+    assert value is not None, "every method has a mean, or names a class"
+    return Prediction(value, *rest)
 
 
 def _joined(values: Sequence[np.ndarray | None]) -> np.ndarray | None:

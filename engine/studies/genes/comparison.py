@@ -2,30 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 import numpy as np
 from jaxtyping import Bool, Float
 from scant.events import Report
-from scant.rivals.comparison import Comparison, gaussian
+from scant.rivals.comparison import Comparison, Prediction, gaussian
 from scant.studies.genes.fitted import FittedReplicas
+from scant.studies.genes.models import Model
 from scant.studies.genes.table import Replicas
 
+Values = Float[np.ndarray, " t"]
 MOST_COLUMNS = 60  # of indicators; of more outputs or replicas their numbers are given
 
 
-def comparison(fitted: FittedReplicas, report: Report) -> Comparison:
-    """Values in units of their output's mean and deviation, as they are scored."""
+def comparison(fitted: FittedReplicas, report: Report, members: Mapping[str, Model]) -> Comparison:
+    """Values in units of their output's mean and deviation, as they are scored.
+
+    Args:
+        fitted: The run's model.
+        report: What it came to.
+        members: Models that a stack is made of, by name.
+    """
     observed, train, test = fitted.observed, fitted.train, fitted.test
     centre, width = fitted.units
     d, arrays = observed.output[test], report.arrays
     y = (arrays["test_y"] - centre[d]) / width[d]
-    mean = (arrays["test_mean"] - centre[d]) / width[d]
+
+    def prediction(mean: Values, std: Values) -> Prediction:
+        return gaussian(y, (mean - centre[d]) / width[d], (std / width[d]) ** 2)
+
+    told = {name: replace(fitted, model=m).on_test_rows() for name, m in members.items()}
     return Comparison(
         x=_columns(observed, train),
         y=((observed.y - centre[observed.output]) / width[observed.output])[train],
         x_test=_columns(observed, test),
         y_test=y,
-        own=gaussian(y, mean, (arrays["test_std_y"] / width[d]) ** 2),
+        own=prediction(arrays["test_mean"], arrays["test_std_y"]),
         scores=("NMSE", "NLPD"),
+        others={name: prediction(mean, std_y) for name, (mean, _, std_y) in told.items()},
     )
 
 

@@ -52,6 +52,33 @@ def split(
     return train, test & known
 
 
+def parts(
+    s: GenesSettings, observed: Replicas, test: Bool[np.ndarray, " n"]
+) -> list[Int[np.ndarray, " _"]] | None:
+    """Rows that further fits hold out: of each output another replica; none where somebody chose.
+
+    Args:
+        s: Settings.
+        observed: The table.
+        test: Rows held out in this fit.
+
+    Returns:
+        None where rows are held out one by one.
+    """
+    if observed.test.any() or s.hidden or s.split != SPLITS[0]:
+        return []
+    if min(map(len, observed.replicas)) <= 2:
+        return None
+    order = np.random.default_rng([s.seed, 10]).permutation(len(observed.samples))
+    found: list[list[int]] = [[] for _ in range(max(map(len, observed.replicas)) - 1)]
+    for d in range(len(observed.outputs)):
+        mine = np.flatnonzero((observed.output == d) & ~test)
+        place = np.unique(order[observed.sample[mine]], return_inverse=True)[1]
+        for row, part in zip(mine.tolist(), place.tolist()):
+            found[part].append(row)
+    return [np.array(part) for part in found if part]
+
+
 def names(observed: Replicas) -> list[list[str]]:
     """The replicas that each output may be asked for: its own, then those of other outputs.
 

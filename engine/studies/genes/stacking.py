@@ -15,8 +15,9 @@ from scant.studies.genes.table import Replicas
 FOLDS = 4
 FOLD_SHARE = 0.15  # of an output's rows, where no whole replica is held out
 LEAST_ROWS = 8  # that weights are learned from; of fewer all weigh the same
-LEVEL = 1  # place of the model without curves
-STEPS = 10  # of L-BFGS, after a fold is taken away
+STEPS = 40  # of L-BFGS, after a fold is taken away: fewer leave what the models knew of it
+LEAST_STEPS = 10
+FEW_ROWS = 400  # of which so many steps are taken; of more, fewer
 
 
 def members(s: GenesSettings, outputs: int, rows: int, level: bool = True) -> list[GenesSettings]:
@@ -56,21 +57,21 @@ def _changed(s: GenesSettings, **values: object) -> GenesSettings:
 def stacked(fitted: FittedReplicas, trained: list[models.Model]) -> Stack:
     """The models with their weights: from the rows that each fold takes away from training.
 
-    A fold is held out as the test rows are: a replica of each output, or a share of its rows. The
-    model without curves is alone where the others gain nothing on it.
+    A fold is held out as the test rows are: a replica of each output, or a share of its rows.
 
     Args:
         fitted: Whose rows these are.
         trained: On all of them; each is refitted warm to what a fold leaves.
     """
     found: list[torch.Tensor] = []
+    steps = max(LEAST_STEPS, min(STEPS, STEPS * FEW_ROWS // len(fitted.data.y)))
     for fold in folds(fitted.observed, fitted.train, fitted.test, fitted.settings.seed):
         inside = torch.as_tensor(fold[fitted.train]).to(fitted.data.y.device)
         rest, asked = fitted.data.at(~inside), fitted.data.at(inside)
         generator = torch.Generator().manual_seed(fitted.settings.seed)
         densities = []
         for model in trained:
-            other = models.without(model, rest, fitted.settings, generator, STEPS)
+            other = models.without(model, rest, fitted.settings, generator, steps)
             told = other.predict(asked.output, asked.replica, asked.x)
             spread = (told.variance + told.noise).sqrt()
             densities.append(torch.distributions.Normal(told.mean, spread).log_prob(asked.y))
@@ -78,9 +79,7 @@ def stacked(fitted: FittedReplicas, trained: list[models.Model]) -> Stack:
     weights = torch.full((len(trained),), 1 / len(trained), dtype=torch.float64)
     if sum(part.shape[1] for part in found) >= LEAST_ROWS:
         density = torch.cat(found, 1).double().cpu().numpy()
-        weights = torch.as_tensor(
-            weights_of(density.T, trivial=LEVEL if len(trained) > LEVEL else None)
-        )
+        weights = torch.as_tensor(weights_of(density.T))
     return Stack(trained, weights.to(fitted.data.y.device))
 
 
@@ -100,7 +99,7 @@ def folds(
             elif not whole:
                 size = int(FOLD_SHARE * len(mine))
                 fold[mine[f * size : (f + 1) * size]] = True
-    return [fold for fold in out if fold.any()]
+    return [fold for fold in np.unique(out, axis=0) if fold.any()]  # of two replicas there are two
 
 
 def _whole_replicas(observed: Replicas, test: Bool[np.ndarray, " n"]) -> bool:

@@ -26,7 +26,7 @@ from scant.studies.genes.explore import answer
 from scant.studies.genes.fitted import FittedReplicas
 from scant.studies.genes.models import Model
 from scant.studies.genes.report import write_report
-from scant.studies.genes.settings import GenesSettings
+from scant.studies.genes.settings import MODELS, GenesSettings
 from scant.studies.genes.table import Replicas, of
 from scant.studies.learned_region import LearnedRegion
 from scant.studies.predicted_table import checked, with_columns, words
@@ -52,6 +52,7 @@ class Study(TrainedStudy):
         observed = of(table)
         train, test = rows.split(settings, observed, groups(table, settings.split_by))
         self.roles = roles(len(observed), train=train, test=test)
+        self.parts = rows.parts(settings, observed, test)
         self.metadata = rows.metadata_of(settings, observed, train, test)
         self._set_data(settings, observed, train, test, device)
         self.notes += models.check(settings, self.data)
@@ -133,7 +134,10 @@ class Study(TrainedStudy):
         """The problem as a matrix (see `comparison.py` beside this file)."""
         from scant.studies.genes.comparison import comparison
 
-        return comparison(self.posterior, report)
+        members = getattr(self.model, "members", ())
+        known = {MODELS.get(s.model, ""): model for s, model in zip(self.members, members)}
+        known.pop("", None)
+        return comparison(self.posterior, report, known)
 
     def fitted(self) -> tuple[Tensors, dict[str, Any]]:
         tensors = {f"model.{k}": v for k, v in self.model.state_dict().items()}

@@ -281,10 +281,11 @@ def _values(frame: pd.DataFrame) -> Float[np.ndarray, " n"]:
 
 
 def _marked(frame: pd.DataFrame, name: str, at: np.ndarray) -> Rows:
+    split = np.asarray(marks(frame) == TEST, dtype=bool)
     if "test" not in frame:
-        return np.asarray(marks(frame) == TEST, dtype=bool)
+        return split
     cells = ["0" if pd.isna(v) else str(v) for v in frame["test"]]
     for row, word in zip(at, cells):
         if word not in ("0", "1", "0.0", "1.0", "False", "True"):
             raise BadInput(f"{name}, column 'test', row {row}: got {word!r}; write 0 or 1.")
-    return np.array([word in ("1", "1.0", "True") for word in cells], dtype=bool)
+    return split | np.isin(cells, ("1", "1.0", "True"))

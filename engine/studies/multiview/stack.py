@@ -164,7 +164,7 @@ class Stack(stacking.Average):
             density = np.log(np.clip(np.where(y == 1, means, 1 - means), 1e-12, None))
         else:
             density = censored.log_density(y, means, variances, late)
-        weights = stacking.weights(density.T, trivial=NAMES.index("no input"))
+        weights = stacking.weights(density.T)
         mean, variance = moments(weights, means, variances)
         if classes:
             both = np.stack([1 - mean, mean], 1)

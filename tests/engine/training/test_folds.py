@@ -146,3 +146,28 @@ def test_few_held_out_rows_are_told() -> None:
     few = verdict.Verdict(contest, tested=12, trained=50)
     assert few.sentences()[-1] == "Only 12 rows were held out: another split may say otherwise."
     assert "Only" not in verdict.Verdict(contest, tested=300).sentences()[-1]
+
+
+def replicas(each: int) -> pd.DataFrame:
+    """Three outputs, the last with one replica fewer."""
+    index = pd.MultiIndex.from_product([["a", "b", "c"], range(each), range(4)])
+    frame = index.to_frame(index=False).set_axis(["output", "replica", "x"], axis=1)
+    frame = frame[(frame["output"] != "c") | (frame["replica"] > 0)].astype({"x": float})
+    return frame.assign(y=RNG.normal(size=len(frame)), replica=frame["replica"].astype(str))
+
+
+def test_replicas_are_held_out_whole() -> None:
+    table = replicas(4)
+    folds = folds_of("genes", table, model="independent")
+    held = np.array([study.roles == "test" for study in folds])
+    assert len(held) == 4
+    assert (held.sum(0) == 1).all()
+    for row in held:
+        pairs = table.assign(held=row).groupby(["output", "replica"])["held"].mean()
+        assert set(pairs) <= {0.0, 1.0}
+        assert (pairs.groupby("output").sum() <= 1).all()
+    assert len(folds_of("genes", replicas(2), model="independent")) > 2
+    for chosen in ({"hidden": "a/1"}, {"split": "half of the points"}):
+        assert len(folds_of("genes", table, model="independent", **chosen)) == 1
+    marked = table.assign(test=(table["replica"] == "1").astype(int))
+    assert len(folds_of("genes", marked, model="independent")) == 1
