@@ -57,7 +57,7 @@ def stacked(fitted: FittedReplicas, trained: list[models.Model]) -> Stack:
     """The models with their weights: from the rows that each fold takes away from training.
 
     A fold is held out as the test rows are: a replica of each output, or a share of its rows. The
-    model without curves is alone where the others gain nothing on it.
+    model without curves takes a part of the weights, or all, where the others gain little on it.
 
     Args:
         fitted: Whose rows these are.
