@@ -12,11 +12,13 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.optimize import minimize_scalar
+from scipy.special import ndtr
 
 STEPS = 200
 PRIOR = 1.0  # rows for which each method counts as the best from the start
 TINY = 1e-300
 LEAST = 0.01  # weight below which a method is left out
+DOUBT = 0.5  # standard errors that are taken off a gain
 WIDE = 0.5  # deviation of the logarithm of a sharpness, before anything is known of it
 
 
@@ -49,8 +51,9 @@ def weights(
 
     Args:
         log_density: Of each left-out row under each method, in nats.
-        trivial: A method that knows no inputs, which is alone where the mixture gains less on it
-            than the standard error of that gain: the weights of few rows are mostly noise.
+        trivial: A method that knows no inputs. The weights of few rows are mostly noise: it takes
+            a part of them that is the larger the less the mixture gains on it, in standard errors
+            of that gain.
         prior: Rows for which each method counts as the best from the start.
     """
     density = np.exp(log_density - log_density.max(1, keepdims=True))
@@ -60,13 +63,18 @@ def weights(
         share = density * result
         share /= share.sum(1, keepdims=True)
         result = (share.sum(0) + prior) / (n + k * prior)
-    result = np.where(result < LEAST, 0.0, result)
-    result = result / result.sum()
+    result = _used(result)
     if trivial is not None:
         gain = np.log(np.maximum(density @ result, TINY) / np.maximum(density[:, trivial], TINY))
-        if gain.mean() <= gain.std() / n**0.5:
-            return np.eye(k)[trivial]
-    return np.asarray(result)
+        sure = ndtr(gain.mean() / max(gain.std() / n**0.5, TINY) - DOUBT)
+        result = _used(sure * result + (1 - sure) * np.eye(k)[trivial])
+    return result
+
+
+def _used(w: Float[np.ndarray, " k"]) -> Float[np.ndarray, " k"]:
+    """Weights without those that are too small to be worth a method's work."""
+    kept = np.where(w < LEAST, 0.0, w)
+    return np.asarray(kept / kept.sum())
 
 
 def sharpened(p: Float[np.ndarray, "n c"], sharpness: float) -> Float[np.ndarray, "n c"]:
