@@ -7,6 +7,7 @@ from scant.dashboard.upstream import (
     busy_cleanup,
     closed_sockets,
     event_lock,
+    known_defaults,
     message_names,
     one_log_line,
     page_address,
@@ -21,6 +22,7 @@ def install() -> None:
     busy_cleanup.install()
     closed_sockets.install()
     event_lock.install()
+    known_defaults.install()
     message_names.install()
     one_log_line.install()
     page_address.install()
