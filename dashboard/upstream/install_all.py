@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bokeh.settings import settings
 from scant.dashboard.upstream import (
     bounded_messages,
     busy_cleanup,
@@ -18,6 +19,8 @@ from scant.dashboard.upstream import (
 
 def install() -> None:
     """Patch the libraries in this process; a second call changes nothing."""
+    # Bokeh looks at the signature of every callback of every model: a tenth of a page's cost.
+    settings.perform_error_diagnostics.set_value(False)
     bounded_messages.install()
     busy_cleanup.install()
     closed_sockets.install()
