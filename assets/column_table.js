@@ -2,12 +2,6 @@
 // in the head of each column a choice of what it is used as. A choice goes to the server, which
 // answers with heads.
 export function render({model, el}) {
-  const make = (tag, name = '', words = '') => {
-    const made = document.createElement(tag)
-    made.className = name
-    made.textContent = words
-    return made
-  }
   const find = make('input'), named = make('label', 'find', 'Find a column ')
   const out = make('button', '', 'Leave these out'), more = make('p', 'quiet')
   const frame = make('div', 'scroll'), bar = make('div', 'bar'), asked = make('div')

@@ -4,12 +4,6 @@
 const KEPT = 200  // cards held; the server counts on 150
 
 export function render({model, el}) {
-  const make = (tag, name = '', words = '') => {
-    const made = document.createElement(tag)
-    made.className = name
-    made.textContent = words
-    return made
-  }
   const keyed = (key, words, name) => {
     const button = make('button', name)
     button.type = 'button'

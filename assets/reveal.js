@@ -3,18 +3,6 @@
 // does the answer.
 
 export function render({model, el}) {
-  const make = (tag, name = '', words = '') => {
-    const made = document.createElement(tag)
-    made.className = name
-    made.textContent = words
-    return made
-  }
-  const pressed = (words, act) => {
-    const button = make('button', '', words)
-    button.type = 'button'
-    button.addEventListener('click', act)
-    return button
-  }
   const root = make('div', 'reveal'), first = make('label', 'first'), box = make('input')
   box.type = 'checkbox'
   box.setAttribute('role', 'switch')

@@ -6,18 +6,6 @@ export function render({model, el}) {
     follow(model.follows)
     return
   }
-  const make = (tag, name = '', words = '') => {
-    const made = document.createElement(tag)
-    made.className = name
-    made.textContent = words
-    return made
-  }
-  const pressed = (words, act) => {
-    const button = make('button', '', words)
-    button.type = 'button'
-    button.addEventListener('click', act)
-    return button
-  }
   const root = make('div', 'row'), dialog = make('dialog')
   const ask = pressed('Ask the room', () => { wanted = true; model.pressed += 1 })
   const way = pressed('', () => open())

@@ -18,7 +18,7 @@ from scant.dashboard.auth.accounts import Accounts
 from scant.dashboard.auth.login import LoginProvider, show_log
 from scant.dashboard.auth.sessions import LoginSessions
 from scant.dashboard.followers.followers import Followers
-from scant.dashboard.followers.handler import follow_first
+from scant.dashboard.followers.handler import FollowFirst
 from scant.dashboard.frame.session import page
 from scant.dashboard.frame.template import assets
 from scant.dashboard.limits.connections import (
@@ -36,8 +36,9 @@ from scant.dashboard.server import headers, prefix, routes
 from scant.dashboard.server.listening import check_address, keeping, listening
 from scant.dashboard.server.options import ServerOptions
 from scant.dashboard.server.site import Site
-from scant.dashboard.static_page.handler import first_static
+from scant.dashboard.static_page.handler import StaticFirst
 from scant.dashboard.static_page.published import made_by
+from scant.dashboard.static_page.still import put_before
 from scant.dashboard.study_page.page import study_page
 from scant.dashboard.upstream import install_all, server_parts
 from scant.errors import BadInput
@@ -46,7 +47,7 @@ from scant.studies import STUDIES
 from tornado.ioloop import IOLoop
 
 FORM_LIMIT = 64 * 2**10  # bytes of a request's body; the login's form is the only one
-JOINING = 60_000  # ms until a page must have loaded its scripts and opened its websocket
+JOINING = 27_000  # ms until a page must have loaded its scripts and opened its websocket
 
 
 def pages(site: Site) -> dict[str, Callable[[], pmui.Page]]:
@@ -106,8 +107,10 @@ def build(site: Site, options: ServerOptions) -> Server:
     site.rooms.beyond = not same_origin.on_this_machine(address)
     routes.put_up(server, site, policy, own_pages=site.rooms.beyond)
     bound_pages(server, site.limits, site.key)
-    first_static(server, site)
-    follow_first(server, site)
+    if site.published is not None:
+        put_before(server, site, StaticFirst)
+    if site.followers is not None:
+        put_before(server, site, FollowFirst)
     bound_connections(server, Connections(proxies))
     prefix.show_under(server, under, proxies)
     # In this order: cookies and headers depend on the scheme that a proxy reports.

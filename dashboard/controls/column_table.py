@@ -7,7 +7,7 @@ from typing import Any
 
 import param
 from panel.custom import JSComponent
-from scant.dashboard.frame.template import assets, style
+from scant.dashboard.frame.template import component, style
 from scant.tables.choices import OUT
 from scant.tables.column_matching import schema_names
 from scant.tables.levels import names
@@ -37,7 +37,7 @@ class ColumnTable(JSComponent):
     more = param.String("")
     version = param.Integer(0)  # grows with every change of the others, which is then drawn
 
-    _esm = assets() / "column_table.js"
+    _esm = component("column_table")
 
     def __init__(
         self,

@@ -15,7 +15,7 @@ import numpy as np
 import param
 from jaxtyping import UInt8
 from panel.custom import JSComponent
-from scant.dashboard.frame.template import assets, style
+from scant.dashboard.frame.template import component, style
 from scant.dashboard.room.question import Question, Vote, jpeg
 from scant.dashboard.study_page.widgets import column
 
@@ -67,7 +67,7 @@ class GuessFirst(JSComponent):
     guesses = param.List(default=[])
     seen = param.Boolean(default=False)
 
-    _esm = assets() / "reveal.js"
+    _esm = component("reveal")
 
     def still(self) -> str:
         """As markup, for a page without scripts."""

@@ -17,7 +17,7 @@ import param
 from jaxtyping import Float, UInt8
 from panel.custom import JSComponent
 from PIL import Image
-from scant.dashboard.frame.template import assets, style
+from scant.dashboard.frame.template import component, style
 
 QUALITY = 88  # of JPEG
 SHOWN = 14  # features of a patch without an image
@@ -46,7 +46,7 @@ class LabelingWidget(JSComponent):
     idle = param.String("")
     session = param.Integer(0)
 
-    _esm = assets() / "labeling.js"
+    _esm = component("labeling")
 
     def __init__(self, hear: Callable[[Mapping[str, Any]], None], **params: Any) -> None:
         """Make the widget.

@@ -98,8 +98,10 @@ class Drawn:
 
     def _settle(self) -> None:
         """Show what is new; of a run that is over, all that is otherwise built on the way."""
+        run, views = self._page.run, self._page.views
+        self._page.layout.build(views.live if run is None else views.shown(run, views.live))
         self._page.watcher.flush()
-        if self._page.run is not None and self._page.run.state.final:
+        if run is not None and run.state.final:
             self._page.layout.complete()
             self._page.layout.asking(False)
 

@@ -7,21 +7,16 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from bokeh.server.server import Server
 from bokeh.server.views.auth_request_handler import AuthRequestHandler
-from panel.io.server import DocHandler
 from scant.dashboard.auth.sessions import login_of
 from scant.dashboard.auth.visitor_cookie import COOKIE, verify
 from scant.dashboard.followers.channel import GZIP_BEGINS, Channel, event, piece
-from scant.dashboard.followers.followers import Followers
 from scant.dashboard.followers.wanted import Wanted
 from scant.dashboard.limits.client import Busy, Client
 from scant.dashboard.server.answers import Answer
 from scant.dashboard.server.site import Site
 from scant.dashboard.static_page.handler import LIVE, OVER
 from scant.dashboard.static_page.still import Still
-from scant.dashboard.upstream.server_parts import application
-from scant.studies import STUDIES
 from tornado.iostream import StreamClosedError
 from tornado.web import authenticated
 
@@ -32,10 +27,7 @@ GONE = "This run cannot be followed any more; it may have been deleted."
 
 
 class FollowFirst(Still):
-    """Mixed into a handler of a study's page: whoever only follows a run needs no session."""
-
-    followers: Followers  # these are set on the class that `follow_first` makes
-    study: str
+    """Mixed into a handler of a page: whoever only follows a run needs no session."""
 
     @authenticated
     async def get(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -59,8 +51,8 @@ class FollowFirst(Still):
         query = _query(self.request.arguments)
         if query.get(LIVE, OVER) != OVER:
             return None
-        wanted = Wanted.of(self.study, query)
-        record = wanted and self.followers.record(wanted)
+        wanted = Wanted.of(self.page, query)
+        record = wanted and self.site.followers.record(wanted)
         if not record:
             return None
         cookie = self.request.cookies.get(COOKIE)
@@ -69,10 +61,10 @@ class FollowFirst(Still):
         if owner and self.site.service.may_steer(record, owner):
             return None
         try:
-            self.followers.limits.check(Client.of(self.request, self.site.key))
+            self.site.followers.limits.check(Client.of(self.request, self.site.key))
         except Busy:
             return None
-        channel: Channel | None = await self.followers.channel(wanted, record)
+        channel: Channel | None = await self.site.followers.channel(wanted, record)
         return channel
 
 
@@ -174,21 +166,6 @@ class Stream(AuthRequestHandler, Answer):
         self.set_header("Vary", "Accept-Encoding, Cookie")
         if self._packed:
             self.set_header("Content-Encoding", "gzip")
-
-
-def follow_first(server: Server, site: Site) -> None:
-    """Put pages of followed runs before the others of a server, if somebody draws them.
-
-    Args:
-        server: With its addresses put up and bounded.
-        site: What its pages share.
-    """
-    app: Any = application(server)
-    for rule in app.wildcard_router.rules if site.followers else ():
-        study = rule.matcher.regex.pattern.strip("/$")
-        if study in STUDIES and issubclass(rule.target, DocHandler):
-            shared = {"site": site, "followers": site.followers, "study": study}
-            rule.target = type("FollowFirstPage", (FollowFirst, rule.target), shared)
 
 
 def _query(arguments: Mapping[str, list[bytes]]) -> dict[str, str]:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import sys
 from collections.abc import Callable
 from typing import Any
 
-from scant.dashboard.static_page.apart import NICE
+from scant.dashboard.static_page.apart import begun
 
 LONGEST = 2**26  # bytes of a drawing
 
@@ -55,14 +53,7 @@ class Renderer:
         self._requests = asyncio.Queue()
 
     async def _run(self) -> None:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "scant.dashboard.followers.draw", str(self._hours),
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            limit=LONGEST,
-            preexec_fn=lambda: os.nice(NICE),
-        )  # fmt: skip
+        process = await begun("scant.dashboard.followers.draw", str(self._hours), limit=LONGEST)
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write(f"{self._database}\n".encode())  # which may hold a password

@@ -61,6 +61,11 @@ def style(name: str) -> str:
     return sheet + html_table.STYLE if name == "text" else sheet
 
 
+def component(name: str) -> str:
+    """The script of a component, after what several of them build their elements with."""
+    return "".join((assets() / f"{n}.js").read_text(encoding="utf-8") for n in ("elements", name))
+
+
 @cache
 def assets() -> Path:
     """The folder of styles, fonts and icons: in the installed package, else the checkout's."""

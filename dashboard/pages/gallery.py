@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 
+from panel.viewable import Viewable
 from scant.dashboard.frame.session import SessionContext
 from scant.dashboard.frame.template import PageContent, text
 from scant.studies import STUDIES, Entry, entry
@@ -28,24 +29,23 @@ PICTURES = {
 
 def gallery(visit: SessionContext) -> PageContent:
     """The first page: one sentence on what this is, and a card for every study."""
-    cards = "".join(_card(entry(name), visit) for name in STUDIES)
-    return PageContent(
-        "Scant",
-        [
-            text(
-                "<div class='sheet'><h1>Gaussian processes for scarce data</h1>"
-                "<p class='lede'>Watch a model learn from few data, live in this window: its "
-                "predictions, its uncertainty, and the value of more data.</p>"
-                f"<div class='cards'>{cards}</div></div>"
-            )
-        ],
+    return PageContent("Scant", [cards("?present" if visit.present else "")])
+
+
+def cards(query: str = "") -> Viewable:
+    """A card for every study, whose links have this query."""
+    every = "".join(_card(entry(name), query) for name in STUDIES)
+    return text(
+        "<div class='sheet'><h1>Gaussian processes for scarce data</h1>"
+        "<p class='lede'>Watch a model learn from few data, live in this window: its "
+        "predictions, its uncertainty, and the value of more data.</p>"
+        f"<div class='cards'>{every}</div></div>"
     )
 
 
-def _card(study: Entry, visit: SessionContext) -> str:
-    present = "?present" if visit.present else ""
+def _card(study: Entry, query: str) -> str:
     return (
-        f"<a class='card' href='./{study.name}{present}'>{_picture(study.name)}"
+        f"<a class='card' href='./{study.name}{query}'>{_picture(study.name)}"
         f"<h2>{html.escape(study.title)}</h2>"
         f"<p>{html.escape(study.question)}</p><span class='go'>Open the finished run</span></a>"
     )

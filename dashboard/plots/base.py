@@ -248,7 +248,7 @@ def _follows_data(axis: Any) -> bool:
 
 def _plain(plot: Figure) -> None:
     """Leave out the looks of glyphs for states they never take: every model costs each session."""
-    pickable = bool(plot.select(type=models.TapTool))
+    pickable = any(isinstance(tool, models.TapTool) for tool in plot.tools)
     for renderer in plot.renderers:
         if isinstance(renderer, models.GlyphRenderer):
             renderer.muted_glyph = None  # our legends hide

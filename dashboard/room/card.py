@@ -6,7 +6,7 @@ from typing import Any
 
 import param
 from panel.custom import JSComponent
-from scant.dashboard.frame.template import assets, style
+from scant.dashboard.frame.template import component, style
 
 
 class RoomCard(JSComponent):
@@ -40,7 +40,7 @@ class RoomCard(JSComponent):
     step = param.Integer(default=-1)
     pressed = param.Integer(default=0)
 
-    _esm = assets() / "room.js"
+    _esm = component("room")
 
     def __init__(self, **params: Any) -> None:
         super().__init__(

@@ -18,6 +18,26 @@ REFUSED = 2  # the status of a process that says in a sentence why it did nothin
 log = logging.getLogger(__name__)
 
 
+async def begun(module: str, *arguments: str, **given: Any) -> asyncio.subprocess.Process:
+    """`python -m module`, begun behind runs and visitors; for its input and output there are pipes.
+
+    The store's address goes by the input: it may hold a password, which a command line would show.
+
+    Args:
+        module: Its name.
+        arguments: Of its command line.
+        given: Further ones of `asyncio.create_subprocess_exec`.
+    """
+    return await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", module, *arguments),
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        preexec_fn=lambda: os.nice(NICE),
+        **given,
+    )
+
+
 async def apart(module: str, database: str, *arguments: str) -> bytes:
     """What `python -m module` prints; it is told the store's address by standard input.
 
@@ -25,14 +45,7 @@ async def apart(module: str, database: str, *arguments: str) -> bytes:
         BadInput: It ended with status 2; the last line that it said.
         RuntimeError: It failed.
     """
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", module, *arguments),
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        stdin=asyncio.subprocess.PIPE,  # the store's address may hold a password
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        preexec_fn=lambda: os.nice(NICE),
-    )
+    process = await begun(module, *arguments, stderr=asyncio.subprocess.PIPE)
     try:
         made, said = await process.communicate(database.encode())
     except asyncio.CancelledError:

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bokeh.server.server import Server
-from panel.io.server import DocHandler
-from scant.dashboard.server.site import Site
-from scant.dashboard.static_page.published import Published
 from scant.dashboard.static_page.still import Still
-from scant.dashboard.upstream.server_parts import application
-from scant.studies import STUDIES
 from tornado.web import authenticated
 
 LIVE = "live"  # in an address: asks for the live page
@@ -19,11 +13,7 @@ PLAIN = {"theme"}  # what an address may say without needing a session
 
 
 class StaticFirst(Still):
-    """Mixed into a handler of a study's page: whoever asks for nothing in particular needs no
-    session."""
-
-    published: Published  # these are set on the class that `first_static` makes
-    study: str
+    """Mixed into a handler of a page: whoever asks for nothing in particular needs no session."""
 
     @authenticated
     async def get(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -43,30 +33,12 @@ class StaticFirst(Still):
         over = self.get_query_argument(LIVE, "") == OVER
         if not arguments <= (PLAIN | {LIVE, "run"} if over else PLAIN):
             return False
-        look = self.look
-        page = self.published.markup(self.study, look, self.user)
+        look, published = self.look, self.site.published
+        page = published.markup(self.page, look, self.user)
         if page is None:
             return False
         if over:
             self.lay_over(page)
             return False
-        self.send_still(page, lambda: self.published.packed(self.study, look))
+        self.send_still(page, lambda: published.packed(self.page, look))
         return True
-
-
-def first_static(server: Server, site: Site) -> None:
-    """Put static pages before the live ones of a server.
-
-    Args:
-        server: With its addresses put up and bounded.
-        site: What its pages share; without static pages nothing changes.
-    """
-    if site.published is None:
-        return
-    for rule in application(server).wildcard_router.rules:
-        target: Any = rule.target
-        matcher: Any = rule.matcher
-        study = matcher.regex.pattern.strip("/$")
-        if study in STUDIES and isinstance(target, type) and issubclass(target, DocHandler):
-            shared: dict[str, Any] = {"published": site.published, "site": site, "study": study}
-            rule.target = type("StaticFirstPage", (StaticFirst, target), shared)

@@ -1,6 +1,6 @@
-"""`python -m scant.dashboard.static_page.make FOLDER KEY HOURS STUDY…`: write the pages of studies.
+"""`python -m scant.dashboard.static_page.make FOLDER KEY HOURS PAGE…`: write static pages.
 
-The store's address comes by standard input; each study is named on standard output once its page
+The store's address comes by standard input; each page is named on standard output once its page
 is whole. A process of its own: a page takes a second, in which a server would answer nobody.
 """
 
@@ -18,9 +18,10 @@ import panel as pn
 from bokeh.document import Document
 from panel.io.state import set_curdoc
 from scant.dashboard.frame.session import SessionContext
+from scant.dashboard.pages.gallery import cards
 from scant.dashboard.server.site import Site
 from scant.dashboard.static_page.page import static_page
-from scant.dashboard.static_page.published import file_of
+from scant.dashboard.static_page.published import GALLERY, file_of
 from scant.dashboard.study_page.page import StudyPage
 from scant.dashboard.upstream import install_all
 from scant.errors import NotFound
@@ -113,7 +114,9 @@ def prepare() -> None:
 
 
 async def made(study: str, service: Any) -> str:
-    """A study's page with its recorded run, the model's answers in it; see `opened`."""
+    """The gallery, or a study's page with its recorded run, the model's answers in it."""
+    if study == GALLERY:
+        return static_page("Scant", "", cards())
     with opened(study, service, {}) as page:
         await asyncio.wait_for(page.settled(), PATIENCE)
         page.layout.complete()

@@ -1,7 +1,7 @@
-"""The static pages of a server: one a study, made at start by a process of its own, kept on disk.
+"""The static pages of a server: the gallery and one a study, kept on disk.
 
-A page is made again when its recording, the package or the server's limits change, which its key
-tells. Until it is there, visitors get the live page.
+A process of its own makes them at start. A page is made again when its recording, the package or
+the server's limits change, which its key tells. Until it is there, visitors get the live page.
 """
 
 from __future__ import annotations
@@ -10,21 +10,21 @@ import asyncio
 import gzip
 import hashlib
 import logging
-import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import scant
 from scant.dashboard.frame.template import assets, log_out
-from scant.dashboard.static_page.apart import NICE, database
+from scant.dashboard.static_page.apart import begun, database
 from scant.dashboard.static_page.page import ACCOUNT, CLASSES, END
 from scant.data_sources.package_data import package_file
 from scant.store.private_files import private_folder
 from scant.studies import STUDIES
 
 FOLDER = "pages"
+GALLERY = "gallery"
+PAGES = (GALLERY, *STUDIES)
 DATA = Path(str(package_file()))  # with the recordings
 
 log = logging.getLogger(__name__)
@@ -69,7 +69,7 @@ class Published:
         """A study's page as HTML; None where it is not made yet.
 
         Args:
-            study: Its name.
+            study: Its name, or the gallery's.
             look: How the visitor sees it.
             user: Who is logged in.
         """
@@ -91,7 +91,7 @@ class Published:
         try:
             private_folder(self._folder)
             key = await asyncio.to_thread(code_key, self._hours)
-            wanted = [study for study in STUDIES if not self.read(key, study)]
+            wanted = [page for page in PAGES if not self.read(key, page)]
             if wanted:
                 await self._made(key, wanted)
             self._forget(key)
@@ -111,19 +111,9 @@ class Published:
 
     async def _made(self, key: str, studies: list[str]) -> None:
         """Have pages written by a process that ends then; each is shown once it is there."""
-        command = [
-            sys.executable, "-m", "scant.dashboard.static_page.make",
-            str(self._folder), key, str(self._hours), *studies,
-        ]  # fmt: skip
+        arguments = (str(self._folder), key, str(self._hours), *studies)
         with open(self._folder / "log", "w+b") as said:
-            process = await asyncio.create_subprocess_exec(
-                *command,
-                env={**os.environ, "OMP_NUM_THREADS": "1"},
-                stdin=asyncio.subprocess.PIPE,  # the store's address may hold a password
-                stdout=asyncio.subprocess.PIPE,
-                stderr=said,
-                preexec_fn=lambda: os.nice(NICE),
-            )
+            process = await begun("scant.dashboard.static_page.make", *arguments, stderr=said)
             try:
                 assert process.stdin is not None
                 assert process.stdout is not None

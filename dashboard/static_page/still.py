@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from bokeh.server.server import Server
+from panel.io.server import DocHandler
 from scant.dashboard.auth.sessions import login_user
 from scant.dashboard.server.headers import Policy
 from scant.dashboard.server.site import Site
 from scant.dashboard.static_page.page import overlay
-from scant.dashboard.static_page.published import Look
+from scant.dashboard.static_page.published import GALLERY, Look
+from scant.dashboard.upstream.server_parts import application
 
 
 class Still:
-    """Mixed into a handler of a study's page."""
+    """Mixed into a handler of a page."""
 
-    site: Site  # set on the class that is made of this one and a handler
+    site: Site  # these two are set on the class that `put_before` makes
+    page: str  # a study, or the gallery
     policy: Policy  # the handler's
     _over = ""  # what lies over the live page at first
 
@@ -57,3 +61,19 @@ class Still:
             return
         self.set_header("Content-Encoding", "gzip")
         self.finish(packed())
+
+
+def put_before(server: Server, site: Site, kind: type[Still]) -> None:
+    """Have a kind of handler answer first at the address of every page.
+
+    Args:
+        server: With its addresses put up and bounded.
+        site: What its pages share.
+        kind: Passes on what it does not answer.
+    """
+    for rule in application(server).wildcard_router.rules:
+        target: Any = rule.target
+        matcher: Any = rule.matcher
+        if isinstance(target, type) and issubclass(target, DocHandler):
+            shared = {"site": site, "page": matcher.regex.pattern.strip("/$") or GALLERY}
+            rule.target = type(kind.__name__, (kind, target), shared)

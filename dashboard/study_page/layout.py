@@ -198,11 +198,15 @@ class Layout:
     def _panels(self, views: Iterable[Any]) -> list[Viewable]:
         return [self._page.figures[id(v)].panel for v in views]
 
-    def complete(self) -> None:
-        """Build at once what waits for the visitor to come near."""
-        for view in self._page.views.every():
+    def build(self, views: Iterable[Any]) -> None:
+        """Build at once those that wait for the visitor to come near."""
+        for view in views:
             if hasattr(view, "build"):
                 view.build()
+
+    def complete(self) -> None:
+        """Build at once all that waits."""
+        self.build(self._page.views.every())
         self._later.finish()
 
     def judge(self, markup: str) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from bokeh.settings import settings
 from scant.dashboard.upstream import (
     bounded_messages,
     busy_cleanup,
     closed_sockets,
     event_lock,
+    known_defaults,
     message_names,
     one_log_line,
     page_address,
@@ -17,10 +19,13 @@ from scant.dashboard.upstream import (
 
 def install() -> None:
     """Patch the libraries in this process; a second call changes nothing."""
+    # Bokeh looks at the signature of every callback of every model: a tenth of a page's cost.
+    settings.perform_error_diagnostics.set_value(False)
     bounded_messages.install()
     busy_cleanup.install()
     closed_sockets.install()
     event_lock.install()
+    known_defaults.install()
     message_names.install()
     one_log_line.install()
     page_address.install()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from playwright.sync_api import Page, expect
-from scant.dashboard.frame.template import assets
+from scant.dashboard.frame.template import component
 
 from tests.browser.conftest import Served
 
@@ -36,14 +36,14 @@ def test_cards_that_come_right_behind_others_replace_none(
 ) -> None:
     """Panel may put the first cards of a session before the word that it begins."""
     page.goto(f"{served.url}/healthz")
-    page.evaluate(DESK, (assets() / "labeling.js").read_text())
+    page.evaluate(DESK, component("labeling"))
     page.evaluate(f"() => {{ {told}; tell('queue', [{{row: {row}, why: 'asked'}}]) }}")
     expect(page.locator(".bench")).to_have_attribute("data-row", str(row))
 
 
 def test_a_new_session_forgets_the_cards_of_the_one_before(page: Page, served: Served) -> None:
     page.goto(f"{served.url}/healthz")
-    page.evaluate(DESK, (assets() / "labeling.js").read_text())
+    page.evaluate(DESK, component("labeling"))
     page.evaluate("() => { cards([1]); tell('queue', [{row: 1, why: 'asked'}]) }")
     expect(page.locator(".bench")).to_have_attribute("data-row", "1")
     page.evaluate("() => { cards([]); tell('session', 1) }")

@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 from scant.dashboard.static_page.published import FOLDER
 
+from tests.browser.accessible import assert_accessible
 from tests.browser.conftest import Served, serving
 from tests.browser.visiting import PATIENCE, button, status
 
@@ -62,6 +63,20 @@ def test_without_scripts_the_recorded_run_can_be_read(browser: Browser, still: S
     expect(page.locator("details[open]")).to_be_visible()
     assert not [url for url in requests if "/static/" in url]
     context.close()
+
+
+def test_the_gallery_is_dark_and_leads_on_without_a_session(page: Page, still: Served) -> None:
+    sockets: list[Any] = []
+    page.on("websocket", lambda socket: sockets.append(socket))
+    page.goto(still.url)
+    assert_accessible(page, "Redshift")
+    light = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    button(page, "Toggle theme").click()
+    expect(page.locator("body")).not_to_have_css("background-color", light)
+    page.get_by_role("link", name=re.compile("Redshift.*Open the finished run")).click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Redshift")
+    expect(page.locator("body")).not_to_have_css("background-color", light)
+    assert not sockets
 
 
 def test_slider_and_keys_are_on_the_live_page_and_nothing_jumps(page: Page, still: Served) -> None:

@@ -28,6 +28,7 @@ from scant.dashboard.study_page.views import PageViews
 from scant.events import Report
 
 STORY, EQUATIONS = read_prose(__package__)
+TOGETHER = "How the tasks go together"
 PICTURE = "Posterior mean and deviation"
 CHECK = "Aggregate check"
 WORTH = "What is each task worth?"
@@ -50,7 +51,7 @@ def views(page: PageContext) -> PageViews:
         steps=(
             (PICTURE, "The data are averages over boxes and a few single values."),
             (
-                "How the tasks go together",
+                TOGETHER,
                 "A large square means that two tasks are strongly correlated.",
             ),
             (CHECK, "Does each posterior average agree with its observation?"),
@@ -61,11 +62,11 @@ def views(page: PageContext) -> PageViews:
 
 
 def _live() -> tuple[Any, ...]:
-    hinton = HintonPlot("How the tasks go together", "task", "task", "covariances")
-    return (
-        shown(hinton, "B", labels=("tasks",)),
-        Field(PICTURE),
-    )
+    def together() -> DataView:
+        hinton = HintonPlot(TOGETHER, "task", "task", "covariances")
+        return shown(hinton, "B", labels=("tasks",))
+
+    return LazyView(TOGETHER, together), LazyView(PICTURE, lambda: Field(PICTURE), height=480)
 
 
 def _result(page: PageContext) -> tuple[Any, ...]:

@@ -86,13 +86,19 @@ def views(page: PageContext) -> PageViews:
 
 
 def _live() -> tuple[Any, ...]:
-    hinton = HintonPlot(TOGETHER, "output", "output", "correlations")
-    hinton.panel.stylesheets = [SIDEWAYS]
+    def together() -> DataView:
+        hinton = HintonPlot(TOGETHER, "output", "output", "correlations")
+        hinton.panel.stylesheets = [SIDEWAYS]
+        return shown(hinton, "K", labels=("outputs",))
+
+    def latent() -> DataView:
+        return shown(LatentPlot(LATENT), "latent", "latent_std", labels=("outputs",))
+
     return (
-        shown(LatentPlot(LATENT), "latent", "latent_std", labels=("outputs",)),
-        Grid(PICTURE),
-        shown(hinton, "K", labels=("outputs",)),
-        shown(LevelsPlot(LEVELS), "share", labels=("shown",)),
+        LazyView(LATENT, latent),
+        LazyView(PICTURE, lambda: Grid(PICTURE), height=480),
+        LazyView(TOGETHER, together),
+        LazyView(LEVELS, lambda: shown(LevelsPlot(LEVELS), "share", labels=("shown",))),
     )
 
 

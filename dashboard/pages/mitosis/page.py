@@ -86,11 +86,14 @@ def hidden(run: RunState) -> set[str]:
 
 def _live() -> tuple[Any, ...]:
     return (
-        Space(),
-        Private(),
-        shown(DimensionsPlot(RELEVANCE), "relevance", labels=("n_shared",)),
-        Strips(),
-        Covariances(),
+        LazyView(Space.title, Space),
+        LazyView(Private.title, Private),
+        LazyView(
+            RELEVANCE,
+            lambda: shown(DimensionsPlot(RELEVANCE), "relevance", labels=("n_shared",)),
+        ),
+        LazyView(Strips.title, Strips),
+        LazyView(Covariances.title, Covariances),
     )
 
 

@@ -115,16 +115,23 @@ def hides(run: RunState) -> set[str]:
 
 
 def _live() -> tuple[Any, ...]:
-    truth = ScatterPlot("value", outlier=None, title=TRUTH)
     known = [f"km_{name}" for name in ("time", "true", "predicted", "expected")]
     lived = [f"patient_{name}" for name in ("time", "event", "pred", "low", "high")]
+
+    def separation() -> DataView:
+        return shown(SeparationPlot(PROBABILITIES), "predicted", "truth", labels=("classes",))
+
+    def truth() -> DataView:
+        plot = ScatterPlot("value", outlier=None, title=TRUTH)
+        return shown(plot, "truth", "predicted", "predicted_std")
+
     return (
-        shown(SeparationPlot(PROBABILITIES), "predicted", "truth", labels=("classes",)),
-        shown(truth, "truth", "predicted", "predicted_std"),
-        shown(SurvivalPlot(CURVES), *known),
-        shown(CohortPlot(PATIENTS), *lived),
-        _neurons(),
-        shown(InfluencePlot(SHARES), "influence", labels=("neurons",)),
+        LazyView(PROBABILITIES, separation),
+        LazyView(TRUTH, truth),
+        LazyView(CURVES, lambda: shown(SurvivalPlot(CURVES), *known)),
+        LazyView(PATIENTS, lambda: shown(CohortPlot(PATIENTS), *lived)),
+        LazyView(NEURONS, _neurons),
+        LazyView(SHARES, lambda: shown(InfluencePlot(SHARES), "influence", labels=("neurons",))),
     )
 
 

@@ -42,7 +42,7 @@ SIDEWAYS = ":host { overflow-x: auto !important; min-width: 0; }"  # alphabets w
 
 def views(page: PageContext) -> PageViews:
     """The views of one browser session."""
-    recall = _recall(RECALL)
+    recall = LazyView(RECALL, lambda: _recall(RECALL))
     draw = LazyView(Draw.title, lambda: Draw(page), height=760)
     shots = LazyView(Shots.title, lambda: Shots(page), height=480)
     zoom = LazyView(Zoom.title, lambda: Zoom(page), height=760)
@@ -70,15 +70,18 @@ def views(page: PageContext) -> PageViews:
     )
 
 
-def _live(recall: DataView) -> tuple[Any, ...]:
-    between = _between(GLOBAL, "alphabet", "alphabet", "mean absolute covariances")
+def _live(recall: LazyView) -> tuple[Any, ...]:
+    def together() -> DataView:
+        plot = _between(GLOBAL, "alphabet", "alphabet", "mean absolute covariances")
+        return shown(plot, "global", labels=("outputs",))
+
     return (
         recall,
-        Matrices(ALIKE, "correlation", single=True),
-        shown(between, "global", labels=("outputs",)),
-        Matrices(DIAGRAMS, "shown_B"),
-        Examples(),
-        Patches(),
+        LazyView(ALIKE, lambda: Matrices(ALIKE, "correlation", single=True)),
+        LazyView(GLOBAL, together),
+        LazyView(DIAGRAMS, lambda: Matrices(DIAGRAMS, "shown_B")),
+        LazyView(Examples.title, Examples),
+        LazyView(Patches.title, Patches),
     )
 
 
@@ -106,7 +109,7 @@ def _recall(title: str, beside: bool = False) -> DataView:
     return DataView(plot, feed)
 
 
-def _result(recall: DataView) -> tuple[Any, ...]:
+def _result(recall: LazyView) -> tuple[Any, ...]:
     table = MetricsTable()
 
     def figures(data: Report, metadata: Mapping[str, Any]) -> None:

@@ -76,20 +76,31 @@ def views(page: PageContext) -> PageViews:
 
 
 def _live() -> tuple[Any, ...]:
-    scatter, features = ScatterPlot("redshift z"), FeaturePlot()
+    def scatter() -> DataView:
+        plot = ScatterPlot("redshift z")
 
-    def show_scatter(data: Snapshot, metadata: Mapping[str, Any]) -> None:
-        a = data.arrays
-        scatter.show(a["z_true"], a["z_mean"], np.hypot(a["std_model"], a["std_noise"]))
+        def feed(data: Snapshot, metadata: Mapping[str, Any]) -> None:
+            a = data.arrays
+            plot.show(a["z_true"], a["z_mean"], np.hypot(a["std_model"], a["std_noise"]))
 
-    def show_features(data: Snapshot, metadata: Mapping[str, Any]) -> None:
-        features.show(data.arrays["feature_relevance"], metadata.get("features", ()))
+        return DataView(plot, feed)
+
+    def features() -> DataView:
+        plot = FeaturePlot()
+
+        def feed(data: Snapshot, metadata: Mapping[str, Any]) -> None:
+            plot.show(data.arrays["feature_relevance"], metadata.get("features", ()))
+
+        return DataView(plot, feed)
 
     return (
-        DataView(scatter, show_scatter),
-        shown(VariancePlot("z"), "z_true", "std_model", "std_noise"),
-        shown(BasisPlot(), "relevance"),
-        DataView(features, show_features),
+        LazyView("Prediction against truth", scatter),
+        LazyView(
+            "Where the uncertainty comes from",
+            lambda: shown(VariancePlot("z"), "z_true", "std_model", "std_noise"),
+        ),
+        LazyView("Basis functions at work", lambda: shown(BasisPlot(), "relevance")),
+        LazyView("Features that matter", features),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 import re
@@ -11,8 +12,16 @@ from pathlib import Path
 import pytest
 from scant.dashboard.auth.accounts import hash_password, write_users
 from scant.dashboard.auth.visitor_cookie import verify
+from scant.dashboard.static_page.make import made
 from scant.dashboard.static_page.page import ACCOUNT, CLASSES, END
-from scant.dashboard.static_page.published import FOLDER, Published, code_key, file_of
+from scant.dashboard.static_page.published import (
+    FOLDER,
+    GALLERY,
+    PAGES,
+    Published,
+    code_key,
+    file_of,
+)
 from scant.studies import STUDIES
 
 from tests.dashboard.auth.login_server import Visitor
@@ -28,10 +37,10 @@ def published(folder: Path, study: str = "redshift", text: str = PAGE) -> Publis
     """Pages of a server whose folder holds one of this study."""
     (folder / FOLDER).mkdir(exist_ok=True)
     file_of(folder / FOLDER, "k", study).write_text(text, encoding="utf-8")
-    made = Published(folder, "sqlite://", 2.0)
-    for name in STUDIES:
-        made.read("k", name)
-    return made
+    pages = Published(folder, "sqlite://", 2.0)
+    for name in PAGES:
+        pages.read("k", name)
+    return pages
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +70,17 @@ def test_a_page_comes_without_a_session_compressed_and_is_asked_for_once(served:
         assert (again.status, again.body) == (304, b"")
     head = ask(f"{served.url}/redshift", "HEAD")
     assert (head.status, head.body, head.headers["ETag"]) == (200, b"", plain.headers["ETag"])
+
+
+def test_the_gallery_needs_no_session(tmp_path: Path) -> None:
+    pages = published(tmp_path, GALLERY, asyncio.run(made(GALLERY, service=None)))
+    with standing(tmp_path, published=pages) as server:
+        page = ask(f"{server.url}/", Cookie="scant_theme=dark")
+        assert server.sessions() == set()
+        assert "dark" in classes(page.body)
+        for study in STUDIES:
+            assert f"href='./{study}'" in page.body.decode()
+        assert ask(f"{server.url}/?present").token
 
 
 def classes(page: bytes) -> set[str]:
@@ -122,9 +142,9 @@ def test_a_login_is_asked_for_and_named(tmp_path: Path) -> None:
 
 
 def test_a_page_that_is_not_whole_is_not_shown(tmp_path: Path) -> None:
-    made = published(tmp_path, "clamp", PAGE[:80])
+    pages = published(tmp_path, "clamp", PAGE[:80])
     file_of(tmp_path / FOLDER, "k", "genes").write_bytes(b"\xff\xfe" + PAGE.encode())
-    assert not any(made.read("k", study) for study in STUDIES)
+    assert not any(pages.read("k", study) for study in STUDIES)
 
 
 def test_a_page_is_made_again_when_what_it_says_of_the_server_changes() -> None:

@@ -1,0 +1,13 @@
+// Stands before each component that is a file (`component` in dashboard/frame/template.py).
+const make = (tag, name = '', words = '') => {
+  const made = document.createElement(tag)
+  made.className = name
+  made.textContent = words
+  return made
+}
+const pressed = (words, act) => {
+  const button = make('button', '', words)
+  button.type = 'button'
+  button.addEventListener('click', act)
+  return button
+}
