@@ -100,9 +100,9 @@ def open_table(
                 f"The data set {source.name!r} is not on this machine; "
                 f"fetch it with: scant data fetch {source.name}"
             )
-        return _read_file(path, "", entry, settings, target, reading)
-    frame = _generator(source)(settings)
-    return read_frame(frame, entry.table, name=f"the data set {source.name!r}", target=target).frame
+        return _read_file(path, "", entry, settings, target, {**reading, "levels": {}})
+    frame, name = _generator(source)(settings), f"the data set {source.name!r}"
+    return read_frame(frame, entry.table, name=name, target=target, levels={}).frame
 
 
 def reopen_table(

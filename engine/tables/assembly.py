@@ -37,7 +37,7 @@ def assemble(
     """The table, as far as it goes; what is wrong with it stands in the findings.
 
     Arguments are those of `read_table`; `suggestion` is that of `suggested`, where it is known, and
-    `levels`, to predict, are those of the text columns that were learned from.
+    `levels` are those of the text columns that are inputs; to fit, None finds them.
     """
     if purpose not in ("fit", "predict"):
         raise ValueError(f"purpose must be 'fit' or 'predict', got {purpose!r}")
@@ -56,7 +56,7 @@ def assemble(
     made: dict[str, np.ndarray] = dict(checks.named(columns, schema, findings, predict=predict))
     own = {c.name for c in schema.columns}
     rest = {n: c for n, c in columns.items() if n not in own}
-    if not predict:
+    if not predict and levels is None:
         levels = _levels(rest, columns, schema, findings)
     levels = levels or {}
     rest, unseen, strange = encoded(rest, levels)

@@ -18,7 +18,7 @@ from scant.tables.checks import Diagnostics
 from scant.tables.csv_parser import parse
 from scant.tables.encoding import LIMIT_BYTES
 from scant.tables.formats import files
-from scant.tables.levels import LEVELS
+from scant.tables.levels import LEVELS, Levels
 from scant.tables.number_style import number_style
 from scant.tables.profile import profile
 from scant.tables.questions import decimal_question, missing_question, part_question
@@ -35,10 +35,12 @@ class Answers(TypedDict, total=False):
     Attributes:
         missing_codes: Numbers that mean "not measured", such as -99; in all columns, or by header.
         decimal: "." or ",": the decimal mark of numbers in text; None: as the file shows.
+        levels: Text columns that are inputs, with their levels; None: those of few levels.
     """
 
     missing_codes: Sequence[float] | Mapping[str, Sequence[float]]
     decimal: str | None
+    levels: Levels | None
 
 
 class Reading(Answers, total=False):
