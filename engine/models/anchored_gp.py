@@ -21,6 +21,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern, WhiteKernel
 
 MOST_ANCHORS = 500
+AT_ONCE = 2000  # rows asked, whose covariances with the anchors a cache still holds
 SEARCH_ROWS = 300  # that choose the hyperparameters
 ARD = 20  # inputs up to which each has its own lengthscale
 BOUNDS = (1e-2, 1e4)  # of lengthscales, in standard deviations of an input
@@ -53,7 +54,7 @@ class AnchoredGP:
     Args:
         shape: See `kernel_of`.
         theta: Logarithms of the hyperparameters, as scikit-learn numbers them.
-        anchors: Rows that the posterior goes through.
+        anchors: Rows, or other inputs, that the posterior goes through.
         factor: Cholesky factor of 1 + V V', where V are the rows seen from the anchors.
         whitened: The targets, seen likewise.
     """
@@ -99,7 +100,10 @@ class AnchoredGP:
             with warnings.catch_warnings():  # a lengthscale at its bound is an input of no use
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 theta = search.fit(x[few], y[few]).kernel_.theta
-        made = cls(shape, theta, x[order[:MOST_ANCHORS]])
+        anchors = x[order[: 1 if shape == "constant" else MOST_ANCHORS]]
+        if shape == "linear" and x.shape[1] < len(anchors):  # the origin and a unit along each
+            anchors = np.eye(x.shape[1] + 1, x.shape[1], -1)  # input tell all of a line
+        made = cls(shape, theta, anchors)
         spread = np.sqrt(made.noise + told)
         seen = solve_triangular(made._lower, made.signal(made.anchors, x), lower=True) / spread
         made.factor = cholesky(seen @ seen.T + np.eye(len(seen)), lower=True)
@@ -114,6 +118,10 @@ class AnchoredGP:
 
     def ask(self, x: X) -> tuple[Values, Values]:
         """Means of rows asked, and variances without noise."""
+        if len(x) > AT_ONCE:
+            blocks = (self.ask(x[i : i + AT_ONCE]) for i in range(0, len(x), AT_ONCE))
+            means, variances = zip(*blocks)
+            return np.concatenate(means), np.concatenate(variances)
         near = solve_triangular(self._lower, self.signal(self.anchors, x), lower=True)
         far = solve_triangular(self.factor, near, lower=True)
         variance = self.signal.diag(x) - (near**2).sum(0) + (far**2).sum(0)

@@ -19,8 +19,6 @@ from jaxtyping import Float
 from numpy import ndarray
 from scant.studies.auto import AUTO, Choice
 from scant.studies.redshift.settings import RedshiftSettings
-from sklearn.linear_model import RidgeCV
-from sklearn.model_selection import cross_val_predict
 from torch import Tensor
 
 # Beyond this many robust deviations a value grows only logarithmically: it stays the most extreme
@@ -29,7 +27,6 @@ TAME = 4.0
 # An error larger than the band's own spread says no more than that the band is unknown.
 LARGEST_NOISE = 3.0
 ALIKE_ROWS = 5000
-LEAST_GAIN = 0.02  # nats a row that a choice must bring
 SPREADS, TOGETHER = 5.0, 0.6  # ratio of spreads at most, and rank correlation at least
 
 
@@ -215,56 +212,6 @@ def alike(bands: pd.DataFrame) -> bool:
     quarter = some.quantile(0.75) - some.quantile(0.25)
     together = [some[a].corr(some[b], "spearman") for a, b in pairwise(some.columns)]
     return bool(quarter.max() < SPREADS * quarter.min() and np.nanmedian(together) > TOGETHER)
-
-
-def scale_of(x: Float[ndarray, "n d"], y: Float[ndarray, " n"]) -> Choice:
-    """Whether a straight line predicts the logarithm of the target better than the target.
-
-    By the density of rows left out; the error must not be larger, either.
-    """
-    if not y.min() > 0:
-        return Choice("no", "values of zero or below")
-    (plain, error), (log, log_error) = (straight(x, y, is_log) for is_log in (False, True))
-    if _gains(log - plain, 2.0) and log_error < 1.05 * error:
-        return Choice("yes", "a line predicts the logarithm better")
-    return Choice("no", "a line predicts the logarithm no better")
-
-
-def taming_of(
-    tamed: Float[ndarray, "n d"], x: Float[ndarray, "n d"], y: Float[ndarray, " n"], log: bool
-) -> Choice:
-    """Whether wild values of the inputs are better limited: unless a line says no."""
-    if np.allclose(tamed, x, equal_nan=True):
-        return Choice("yes", "no value is wild")
-    if _gains(straight(x, y, log)[0] - straight(tamed, y, log)[0], 1.0):
-        return Choice("no", "a line predicts better from all values as they are")
-    return Choice("yes", "a line predicts no worse")
-
-
-def straight(
-    x: Float[ndarray, "n d"], y: Float[ndarray, " n"], log: bool
-) -> tuple[Float[ndarray, " k"], float]:
-    """Log densities of rows that a straight line has not seen, and its mean squared error.
-
-    Args:
-        x: Inputs, NaN where missing; of many rows some are taken.
-        y: Targets.
-        log: Whether the line is of their logarithm.
-    """
-    some = np.random.default_rng(0).permutation(len(y))[:ALIKE_ROWS]
-    x, y = np.where(np.isnan(x), np.nanmean(x, axis=0), x)[some], y[some]
-    values = np.log(y) if log else y
-    mean = cross_val_predict(RidgeCV(alphas=np.logspace(-3, 5, 9)), x, values, cv=5)
-    square = (values - mean) ** 2
-    variance = float(square.mean()) + 1e-300
-    guess = np.exp(np.minimum(mean, values.max()) + variance / 2) if log else mean
-    density = -0.5 * (square / variance + np.log(variance)) - (values if log else 0)
-    return density, float(np.mean((y - guess) ** 2))
-
-
-def _gains(gain: Float[ndarray, " k"], errors: float) -> bool:
-    """Whether densities have risen beyond so many standard errors."""
-    return bool(gain.mean() > max(LEAST_GAIN, errors * gain.std() / len(gain) ** 0.5))
 
 
 def color_matrix(b: int) -> Float[ndarray, "b b"]:

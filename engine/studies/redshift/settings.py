@@ -70,7 +70,7 @@ class RedshiftSettings(SplitSettings):
         default=AUTO,
         objects=[AUTO, "yes", "no"],
         doc="Model log(target), for strictly positive targets (3.13). auto: where a straight line "
-        "predicts the logarithm better.",
+        "or a GP, whichever is better, predicts the logarithm better.",
     )
     features = param.Selector(
         default=AUTO,
@@ -88,7 +88,7 @@ class RedshiftSettings(SplitSettings):
         default=AUTO,
         objects=[AUTO, "yes", "no"],
         doc="Limit outliers: scale by median and quartiles, then asinh. auto: unless a straight "
-        "line predicts better without.",
+        "line or a GP, whichever is better, predicts better without.",
     )
     weights = param.Selector(
         objects=["normal", "normalised", "balanced"],

@@ -4,8 +4,8 @@ Many basis functions need many rows. Of few, a GP with a lengthscale of each inp
 of many, one that takes over the noise that GPz has found; a line is better where all is straight,
 and the mean where the inputs tell nothing. Rows that were left out choose the weights
 (`scant.inference.stacking`). A row with missing values is asked of GPz alone, which integrates over
-them. No mean leaves the targets' range by more than a tenth of it: far from all rows, lines and
-linear means of basis functions go anywhere.
+them. No mean of GPz or of a line leaves the targets' range by more than a tenth of it: far from all
+rows they go anywhere. A GP falls back to the mean there, and is believed a whole range beyond.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ MOST_ROWS = 20_000  # that a GP is conditioned on
 MOST_ASKED = 5000  # left-out rows of a fold that choose weights
 PRIOR = 0.3  # rows for which each member counts as the best from the start
 BEYOND = 0.1  # of the targets' range
+FARTHER = 0.75  # of the distance of the ends of that: where GPs are stopped
 
 
 class Partner(NamedTuple):
@@ -38,6 +39,11 @@ class Partner(NamedTuple):
     name: str
     shape: str
     noisy: bool
+
+    def ends(self, low: float, high: float) -> tuple[float, float]:
+        """Of its mean, by those of GPz."""
+        more = FARTHER * (high - low) if self.shape in ("rbf", "rough") else 0.0
+        return low - more, high + more
 
 
 PARTNERS = (
@@ -95,16 +101,17 @@ class Stack(stacking.Average):
             if len(fold.train.y) > SEARCH_ROWS:  # then they say little of any one row
                 theta = [gp.theta for gp in gps]
             asked = fold.asked[:MOST_ASKED].cpu().numpy()
-            parts = [(told.mean.cpu().numpy(), told.variance.cpu().numpy())]
+            parts = [(np.clip(told.mean.cpu().numpy(), *ends), told.variance.cpu().numpy())]
             for partner, gp in zip(PARTNERS, gps):
                 mean, variance = gp.ask(asked)
                 noise = told.noise_variance.cpu().numpy()[:MOST_ASKED] if partner.noisy else 0.0
+                mean = np.clip(mean, *partner.ends(*ends))
                 parts.append((mean, variance + gp.noise + noise))
             truth = fold.unseen.y.cpu().numpy()[:MOST_ASKED]
             means, variances = (
                 np.stack([p[:MOST_ASKED] for p in column]) for column in zip(*parts)
             )
-            density.append(norm.logpdf(truth, np.clip(means, *ends), variances**0.5))
+            density.append(norm.logpdf(truth, means, variances**0.5))
         weights = stacking.weights(
             np.concatenate(density, axis=1).T, cls.names.index("no input"), PRIOR
         )
@@ -162,7 +169,7 @@ class Stack(stacking.Average):
                 continue
             mean, variance = (torch.as_tensor(v).to(x) for v in gp.ask(z))
             of_row = gp.noise + (noise if partner.noisy else torch.zeros_like(noise))
-            parts.append((mean.clamp(self.low, self.high), variance, of_row))
+            parts.append((mean.clamp(*partner.ends(self.low, self.high)), variance, of_row))
         return parts
 
     def tensors(self) -> Tensors:

@@ -38,8 +38,9 @@ from scant.studies.redshift.explore import answer
 from scant.studies.redshift.fitted import FittedGPz
 from scant.studies.redshift.fold import Fold, Rows
 from scant.studies.redshift.growth import Growth, finished, parameters_of, shape_of, take
-from scant.studies.redshift.preprocessing import Features, scale_of, taming_of
+from scant.studies.redshift.preprocessing import Features
 from scant.studies.redshift.report import write_report
+from scant.studies.redshift.scales import scale_of, taming_of
 from scant.studies.redshift.settings import SHAPES, RedshiftSettings
 from scant.studies.redshift.stack import Stack
 from scant.studies.redshift.target import Target

@@ -21,7 +21,8 @@ from scant.studies.auto import CHOSEN
 from scant.studies.redshift.capacity import FREE, NOISY, TIED, Room, Stage, capacity
 from scant.studies.redshift.fold import Fold, Rows
 from scant.studies.redshift.growth import noise_factor, shape_of, tie
-from scant.studies.redshift.preprocessing import alike, scale_of, taming_of
+from scant.studies.redshift.preprocessing import alike
+from scant.studies.redshift.scales import scale_of, taming_of
 from scant.studies.redshift.settings import SHAPES, RedshiftSettings
 from scant.studies.redshift.target import Target
 from scant.training.api import Fit, restore
@@ -234,6 +235,14 @@ def test_wild_values_are_limited_unless_a_line_follows_them() -> None:
     assert taming_of(tamed, x, follows, log=False).value == "no"
     assert taming_of(tamed, x, ignores, log=False).value == "yes"
     assert taming_of(x, x, follows, log=False).value == "yes"
+
+
+def test_of_products_a_gp_decides_on_logarithm_and_limits() -> None:
+    x = np.exp(0.4 * np.random.default_rng(0).normal(size=(80, 2)))
+    y = x[:, 0] * x[:, 1]
+    inputs = (x - x.mean(0)) / x.std(0)
+    assert scale_of(inputs, y).value == "no"
+    assert taming_of(np.minimum(inputs, 1.0), inputs, y, log=False).value == "no"
 
 
 def test_colors_are_of_columns_that_rise_and_fall_together() -> None:

@@ -9,6 +9,7 @@ import scant
 import torch
 from scant.events import Finished, Fitted
 from scant.models.anchored_gp import AnchoredGP
+from scant.studies.redshift.stack import PARTNERS
 from scant.training.api import Fit, restore
 from scipy.stats import norm
 from sklearn.gaussian_process import GaussianProcessRegressor
@@ -89,6 +90,12 @@ def test_scores_are_of_the_mixture(straight: tuple[Fit, list[object]]) -> None:
     assert np.allclose(judged.pit, (weights * norm.cdf(y, parts.mean.numpy(), std)).sum(1))
     metrics = {m.name: m.value for m in events[-1].report.metrics if m.method == "this run"}  # type: ignore[attr-defined]
     assert metrics["mean log-likelihood"] == pytest.approx(np.log(density).mean())
+
+
+def test_gps_are_believed_beyond_the_targets_and_lines_are_not() -> None:
+    ends = {p.shape: p.ends(-1.0, 11.0) for p in PARTNERS}
+    assert ends["linear"] == (-1, 11)
+    assert ends["rbf"] == ends["rough"] == (-10, 20)
 
 
 def test_far_from_all_rows_no_mean_leaves_the_range_of_the_targets(
