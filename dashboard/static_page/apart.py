@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import sys
+from contextlib import suppress
 from typing import Any
 
 from scant.errors import BadInput, Unavailable
@@ -28,14 +29,18 @@ async def begun(module: str, *arguments: str, **given: Any) -> asyncio.subproces
         arguments: Of its command line.
         given: Further ones of `asyncio.create_subprocess_exec`.
     """
-    return await asyncio.create_subprocess_exec(
+    process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", module, *arguments),
         env={**os.environ, "OMP_NUM_THREADS": "1"},
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
-        preexec_fn=lambda: os.nice(NICE),
         **given,
     )
+    # Not by `preexec_fn`: the server stands still until the new program is there, for which the
+    # copy of the server, nice already, would wait behind everybody else.
+    with suppress(ProcessLookupError):
+        os.setpriority(os.PRIO_PROCESS, process.pid, NICE)
+    return process
 
 
 async def apart(module: str, database: str, *arguments: str) -> bytes:
