@@ -42,7 +42,7 @@ class Markup:
         shells: The HTML of each part by its number, with a `PLACE` for each part in it.
     """
 
-    def __init__(self, live: bool = True, draw: Callable[[Any, str], str] = drawn) -> None:
+    def __init__(self, live: bool = True, draw: Callable[[Any], str] = drawn) -> None:
         self._live, self._draw = live, draw
         self.shells: dict[str, str] = {}
         self._numbers: dict[int, tuple[str, Any]] = {}  # with the part, whose id stays its own
