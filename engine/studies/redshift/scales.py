@@ -19,7 +19,8 @@ MOST_ROWS = 5000  # that a line is tried on
 GP_ROWS = 200
 LEAST_GAIN = 0.02  # nats a row that a choice must bring
 
-Tried = tuple[Float[ndarray, " k"], float]  # densities of rows not seen, mean squared error
+# Densities of as many unseen rows as were tried, and the mean squared error.
+Tried = tuple[Float[ndarray, " _"], float]
 
 
 def scale_of(x: Float[ndarray, "n d"], y: Float[ndarray, " n"]) -> Choice:
