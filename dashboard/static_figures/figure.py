@@ -54,8 +54,9 @@ def drawn(figure: Any) -> str:
         svg = f"<div class='even' style='aspect-ratio:{aspect:.4g}'>{svg}</div>"
     whole, frame = _sizes_of(figure)
     acts = " data-acts" if _acts(figure) else ""
+    body = "body fixed" if figure.frame_width else "body"
     return (
-        f"<div class='plot'{whole}{alt}{acts}>{''.join(_legends(figure))}<div class='body'>"
+        f"<div class='plot'{whole}{alt}{acts}>{''.join(_legends(figure))}<div class='{body}'>"
         f"{_axis(figure.yaxis, y, 'y')}<div class='frame'{frame}>{svg}</div>"
         f"{_bars(figure, 'right')}{_axis(figure.xaxis, x, 'x')}{_bars(figure, 'below')}</div></div>"
     )
@@ -223,8 +224,10 @@ def _swatch(renderer: Any) -> str:
     kind = type(renderer.glyph).__name__
 
     def first(name: str, other: Any) -> Any:
-        column = glyph.column(name) if glyph.has(name) and len(glyph.kept) else []
-        return column[0] if len(column) else other
+        if not glyph.has(name):
+            return other
+        value = glyph.column(name)[0] if len(glyph.kept) else glyph.constant(name)
+        return other if value is None else value
 
     fill, line = first("fill_color", None), first("line_color", None)
     if kind in ("Line", "Step", "Segment", "MultiLine"):

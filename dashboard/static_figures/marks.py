@@ -68,6 +68,11 @@ class Glyph:
             return colored(transform, values)
         return values
 
+    def constant(self, name: str) -> Any:
+        """A property that is the same for all rows, also where there are none; else None."""
+        spec = type(self.glyph).lookup(name).get_value(self.glyph)
+        return None if isinstance(spec, Field) else spec.value if isinstance(spec, Value) else spec
+
     def has(self, name: str) -> bool:
         """Whether the glyph has such a property."""
         return type(self.glyph).lookup(name, raises=False) is not None

@@ -115,6 +115,18 @@ def test_a_figure_that_answers_a_click_or_a_drag_says_so() -> None:
     ]  # fmt: skip
 
 
+def test_a_legend_has_its_color_before_there_are_rows() -> None:
+    plot = plain()
+    plot.line([], [], line_color="#123456", legend_label="later")
+    assert "2px solid #123456" in drawn(plot)
+
+
+def test_names_stand_under_a_frame_of_fixed_width() -> None:
+    wide, fixed = plain(), plain()
+    fixed.frame_width = 200
+    assert ["body fixed" in drawn(each) for each in (wide, fixed)] == [False, True]
+
+
 def test_what_is_hidden_is_not_drawn() -> None:
     plot = plain()
     plot.line([0, 1], [0, 1]).visible = False
