@@ -64,8 +64,8 @@ def drawn(figure: Any) -> str:
 
 def _acts(figure: Any) -> bool:
     """Whether a click or a drag in the figure asks something, which the live page answers."""
-    tools = figure.select({"type": models.TapTool}), figure.select({"type": models.BoxSelectTool})
-    return any(map(list, tools)) or "tap" in figure.js_event_callbacks
+    asks = any(isinstance(tool, models.TapTool | models.BoxSelectTool) for tool in figure.tools)
+    return asks or "tap" in figure.js_event_callbacks
 
 
 def _sizes_of(figure: Any) -> tuple[str, str]:

@@ -57,12 +57,11 @@ class Glyph:
 
     def column(self, name: str) -> Any:
         """A property of each row, transforms carried out."""
-        spec = type(self.glyph).lookup(name).get_value(self.glyph)
+        spec = self._spec(name)
         if isinstance(spec, Field):
             values = [self.data[spec.field][i] for i in self.kept]
         else:
-            given = spec.value if isinstance(spec, Value) else spec
-            values = [given] * len(self.kept)
+            values = [self.constant(name)] * len(self.kept)
         transform = getattr(spec, "transform", None)
         if isinstance(transform, models.ColorMapper):
             return colored(transform, values)
@@ -70,8 +69,11 @@ class Glyph:
 
     def constant(self, name: str) -> Any:
         """A property that is the same for all rows, also where there are none; else None."""
-        spec = type(self.glyph).lookup(name).get_value(self.glyph)
+        spec = self._spec(name)
         return None if isinstance(spec, Field) else spec.value if isinstance(spec, Value) else spec
+
+    def _spec(self, name: str) -> Any:
+        return type(self.glyph).lookup(name).get_value(self.glyph)
 
     def has(self, name: str) -> bool:
         """Whether the glyph has such a property."""

@@ -52,7 +52,8 @@ def _filmed(context: BrowserContext, address: str) -> tuple[list[Frame], float]:
         wire.send("Page.screencastFrameAck", {"sessionId": event["sessionId"]})
 
     wire.on("Page.screencastFrame", keep)
-    wire.send("Page.startScreencast", {"format": "png", **_limits()})
+    limits = {"maxWidth": SIZE["width"], "maxHeight": SIZE["height"]}
+    wire.send("Page.startScreencast", {"format": "png", **limits})
     page.wait_for_timeout(300)  # a picture of the empty tab
     began = page.evaluate("() => Date.now()") / 1000
     page.goto(address, timeout=PATIENCE)
@@ -61,10 +62,6 @@ def _filmed(context: BrowserContext, address: str) -> tuple[list[Frame], float]:
     shift = float(page.evaluate("() => noted.shift"))
     page.close()
     return [(at - began, picture) for at, picture in frames], shift
-
-
-def _limits() -> dict[str, int]:
-    return {"maxWidth": SIZE["width"], "maxHeight": SIZE["height"]}
 
 
 def _at(frames: Sequence[Frame], seconds: float) -> Image.Image:
