@@ -45,7 +45,9 @@ class Average:
 
 
 def weights(
-    log_density: Float[np.ndarray, "n k"], trivial: int | None = None, prior: float = PRIOR
+    log_density: Float[np.ndarray, "n k"],
+    trivial: int | None = None,
+    prior: float | Float[np.ndarray, " k"] = PRIOR,
 ) -> Float[np.ndarray, " k"]:
     """Weights of k methods that add up to one, by expectation maximization of the mixture.
 
@@ -54,15 +56,17 @@ def weights(
         trivial: A method that knows no inputs. The weights of few rows are mostly noise: it takes
             a part of them that is the larger the less the mixture gains on it, in standard errors
             of that gain.
-        prior: Rows for which each method counts as the best from the start.
+        prior: Rows for which each method, or one by one, counts as the best from the start; a
+            method with none has no weight.
     """
     density = np.exp(log_density - log_density.max(1, keepdims=True))
     n, k = density.shape
-    result = np.full(k, 1 / k)
+    prior = np.broadcast_to(prior, k)
+    result = prior / prior.sum()
     for _ in range(STEPS):
         share = density * result
         share /= share.sum(1, keepdims=True)
-        result = (share.sum(0) + prior) / (n + k * prior)
+        result = (share.sum(0) + prior) / (n + prior.sum())
     result = _used(result)
     if trivial is not None:
         gain = np.log(np.maximum(density @ result, TINY) / np.maximum(density[:, trivial], TINY))

@@ -3,9 +3,11 @@
 Many basis functions need many rows. Of few, a GP with a lengthscale of each input may know more;
 of many, one that takes over the noise that GPz has found; a line is better where all is straight,
 and the mean where the inputs tell nothing. Rows that were left out choose the weights
-(`scant.inference.stacking`). A row with missing values is asked of GPz alone, which integrates over
-them. No mean of GPz or of a line leaves the targets' range by more than a tenth of it: far from all
-rows they go anywhere. A GP falls back to the mean there, and is believed a whole range beyond.
+(`scant.inference.stacking`). Of a few dozen rows, a GP that is averaged over its hyperparameters is
+trusted beforehand, because so few say little of which member is best. A row with missing values is
+asked of GPz alone, which integrates over them. No mean of GPz or of a line leaves the targets'
+range by more than a tenth of it: far from all rows they go anywhere, as does a GP with a line in
+its kernel. Any other falls back to the mean there, and is believed a whole range beyond.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from scant.inference import stacking
 from scant.models.anchored_gp import SEARCH_ROWS, AnchoredGP
 from scant.models.gpz.model import GPz
 from scant.models.gpz.prediction import Components, GPzPrediction
+from scant.models.marginal_gp import MarginalGP
 from scant.studies.protocol import Tensors, part
 from scant.studies.redshift.fold import Fold, Rows
 from scipy.stats import norm
@@ -29,8 +32,13 @@ from torch import Tensor
 MOST_ROWS = 20_000  # that a GP is conditioned on
 MOST_ASKED = 5000  # left-out rows of a fold that choose weights
 PRIOR = 0.3  # rows for which each member counts as the best from the start
+FEW = 64  # rows, up to which a GP is averaged over its hyperparameters
+TRUST = 10.0  # rows for which that one counts as the best from the start
 BEYOND = 0.1  # of the targets' range
 FARTHER = 0.75  # of the distance of the ends of that: where GPs are stopped
+
+
+MARGINAL = "averaged over hyperparameters"
 
 
 class Partner(NamedTuple):
@@ -45,6 +53,14 @@ class Partner(NamedTuple):
         more = FARTHER * (high - low) if self.shape in ("rbf", "rough") else 0.0
         return low - more, high + more
 
+    def read(self, tensors: Tensors) -> AnchoredGP | MarginalGP:
+        """The model, from its tensors."""
+        return (
+            MarginalGP.read(tensors)
+            if self.shape == MARGINAL
+            else AnchoredGP.read(self.shape, tensors)
+        )
+
 
 PARTNERS = (
     Partner("GP", "rbf", False),
@@ -52,6 +68,7 @@ PARTNERS = (
     Partner("rough GP with this noise", "rough", True),
     Partner("straight line", "linear", False),
     Partner("no input", "constant", False),
+    Partner("GP with uncertain hyperparameters", MARGINAL, False),
 )
 
 
@@ -69,7 +86,7 @@ class Stack(stacking.Average):
 
     names = ("GPz", *(partner.name for partner in PARTNERS))
 
-    gps: tuple[AnchoredGP | None, ...]
+    gps: tuple[AnchoredGP | MarginalGP | None, ...]
     T: Float[Tensor, "d d"]
     low: float
     high: float
@@ -94,15 +111,20 @@ class Stack(stacking.Average):
         rows = folds[0].rows
         beyond = BEYOND * float(rows.y.max() - rows.y.min())
         ends = float(rows.y.min()) - beyond, float(rows.y.max()) + beyond
+        few = len(rows.y) <= FEW
+        able = [few or partner.shape != MARGINAL for partner in PARTNERS]
         density = []
         theta: list[Any] = [None] * len(PARTNERS)
         for fold, model, told in zip(folds, models, unseen):
-            gps = _learned(fold, fold.train, [model], theta)
+            gps = _learned(fold, fold.train, [model], theta, able)
             if len(fold.train.y) > SEARCH_ROWS:  # then they say little of any one row
-                theta = [gp.theta for gp in gps]
+                theta = [gp and gp.theta for gp in gps]
             asked = fold.asked[:MOST_ASKED].cpu().numpy()
             parts = [(np.clip(told.mean.cpu().numpy(), *ends), told.variance.cpu().numpy())]
             for partner, gp in zip(PARTNERS, gps):
+                if gp is None:
+                    parts.append((np.zeros(len(asked)), np.full(len(asked), np.inf)))
+                    continue
                 mean, variance = gp.ask(asked)
                 noise = told.noise_variance.cpu().numpy()[:MOST_ASKED] if partner.noisy else 0.0
                 mean = np.clip(mean, *partner.ends(*ends))
@@ -112,9 +134,9 @@ class Stack(stacking.Average):
                 np.stack([p[:MOST_ASKED] for p in column]) for column in zip(*parts)
             )
             density.append(norm.logpdf(truth, means, variances**0.5))
-        weights = stacking.weights(
-            np.concatenate(density, axis=1).T, cls.names.index("no input"), PRIOR
-        )
+        prior = [PRIOR, *(PRIOR if p.shape != MARGINAL else TRUST * few for p in PARTNERS)]
+        trivial = None if few else cls.names.index("no input")
+        weights = stacking.weights(np.concatenate(density, axis=1).T, trivial, np.array(prior))
         wanted = [w > 0 for w in weights[1:].tolist()]
         gps = _learned(folds[0], rows, models, theta, wanted)
         return cls(tuple(weights.tolist()), tuple(gps), T, *ends)
@@ -190,7 +212,7 @@ class Stack(stacking.Average):
             return None
         weights = tuple(meta["weights"])
         gps = [
-            AnchoredGP.read(partner.shape, part(tensors, f"{k}.")) if weight else None
+            partner.read(part(tensors, f"{k}.")) if weight else None
             for k, (partner, weight) in enumerate(zip(PARTNERS, weights[1:]))
         ]
         return cls(weights, tuple(gps), tensors["T"], meta["low"], meta["high"])
@@ -201,7 +223,7 @@ def _learned(
     rows: Rows,
     models: Sequence[GPz],
     theta: Sequence[Any],
-    wanted: Sequence[bool] = (True,) * len(PARTNERS),
+    wanted: Sequence[bool],
 ) -> list[Any]:
     """The partners, of these rows; None where one is not wanted.
 
@@ -215,7 +237,13 @@ def _learned(
     X = fold.filled(rows.X[:MOST_ROWS])
     noise = torch.stack([m.predict(X).noise_variance for m in models]).mean(0).cpu().numpy()
     x, y = X.cpu().numpy(), rows.y[:MOST_ROWS].cpu().numpy()
-    return [
-        AnchoredGP.of(p.shape, x, y, noise if p.noisy else None, h) if use else None
-        for p, h, use in zip(PARTNERS, theta, wanted)
-    ]
+    found = list[Any]()
+    for partner, known, use in zip(PARTNERS, theta, wanted):
+        if not use:
+            found.append(None)
+        elif partner.shape == MARGINAL:
+            found.append(MarginalGP.of(x, y))
+        else:
+            told = noise if partner.noisy else None
+            found.append(AnchoredGP.of(partner.shape, x, y, told, known))
+    return found
