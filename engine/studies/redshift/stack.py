@@ -6,8 +6,8 @@ and the mean where the inputs tell nothing. Rows that were left out choose the w
 (`scant.inference.stacking`). Of a few dozen rows, a GP that is averaged over its hyperparameters is
 trusted beforehand, because so few say little of which member is best. A row with missing values is
 asked of GPz alone, which integrates over them. No mean of GPz or of a line leaves the targets'
-range by more than a tenth of it: far from all rows they go anywhere, as does a GP with a line in
-its kernel. Any other falls back to the mean there, and is believed a whole range beyond.
+range by more than a tenth of it: far from all rows they go anywhere. A GP is believed a whole range
+beyond: it falls back to the mean there, or on few rows to a line with an honest deviation.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Partner(NamedTuple):
 
     def ends(self, low: float, high: float) -> tuple[float, float]:
         """Of its mean, by those of GPz."""
-        more = FARTHER * (high - low) if self.shape in ("rbf", "rough") else 0.0
+        more = FARTHER * (high - low) if self.shape in ("rbf", "rough", MARGINAL) else 0.0
         return low - more, high + more
 
     def read(self, tensors: Tensors) -> AnchoredGP | MarginalGP:
