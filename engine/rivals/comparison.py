@@ -174,7 +174,9 @@ def _restricted(c: Comparison, p: Prediction, at: Int[ndarray, " b"]) -> float:
     if not w.any():
         return float("nan")
     spread = np.average((y - np.average(y, weights=w)) ** 2, weights=w)
-    return float(np.average((y - p.value[at]) ** 2, weights=w) / max(spread, 1e-300))
+    if spread == 0:  # all outlived the horizon
+        return float("nan")
+    return float(np.average((y - p.value[at]) ** 2, weights=w) / spread)
 
 
 def _concordance(c: Comparison, p: Prediction, at: Int[ndarray, " b"]) -> float:

@@ -8,7 +8,8 @@ from scant.studies.aggregation.table import TABLE
 from scant.studies.base import Citation, Entry, Source, array_specs
 from scant.studies.predicted_columns import of_values
 
-DEMO = {**FIXED, "inference": "variational", "fine_rows": 80}
+# A draw of about the median error (see `limits`); 0 is the hardest of ten.
+DEMO = {**FIXED, "data_seed": 5, "inference": "variational", "fine_rows": 80}
 
 _FIELD = array_specs("""
     mean (g) [y] posterior means of the cells' averages, of one task
@@ -131,8 +132,8 @@ ENTRY = Entry(
         "A count's rate is the exponential of an average, not the average of an exponential.",
         "The mean of each task is constant; predictions return to it far from the data.",
         "On ten draws of the demonstration (data seeds 0 to 9), SMSE was 0.0036 to 0.0124, "
-        "median 0.0063, and SNLP -2.80 to -2.22, median -2.56; the recorded draw is the hardest"
-        " of the ten.",
+        "median 0.0063, and SNLP -2.80 to -2.22, median -2.56; the recorded draw has 0.0067 and "
+        "-2.54.",
     ),
     objective="ELBO (nats a row)",
     score="ELBO of all rows (nats a row)",

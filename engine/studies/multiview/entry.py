@@ -58,6 +58,9 @@ _TEST = array_specs("""
         splits; NaN where there are fewer than three, or for itself
 """)
 
+# A draw of about the median scores (see `limits`); 0 has the best log probability of ten.
+DEMO = FIXED | {"data_seed": 6, "training_share": 0.5}
+
 ENTRY = Entry(
     name="multiview",
     title="Many views",
@@ -146,9 +149,9 @@ ENTRY = Entry(
         """),
     },
     presets={
-        "demo": FIXED | {"training_share": 0.5},
-        "quick": FIXED | {"training_share": 0.5, "max_steps": 40, "baselines": False},
-        "as published": FIXED
+        "demo": DEMO,
+        "quick": DEMO | {"max_steps": 40, "baselines": False},
+        "as published": DEMO
         | {
             "training_share": 0.0,
             "bound": "published",
@@ -203,7 +206,7 @@ ENTRY = Entry(
         "Histograms of oriented gradients replace the publication's SIFT features.",
         "On ten draws of the demonstration (data seeds 0 to 9), F1 was 0.74 to 0.87, median "
         "0.82, and the mean log probability -0.37 to -0.21 nats, median -0.32; the recorded "
-        "draw has 0.84, and its log probability is the best of the ten.",
+        "draw has 0.84 and -0.31.",
     ),
     objective="bound (nats a row)",
     score="bound (nats a row)",

@@ -175,6 +175,19 @@ def test_classes_that_compete_in_parts_are_learned_part_by_part() -> None:
     assert np.all(answer.value // 2 == part[100:])
 
 
+def test_where_all_outlive_the_horizon_there_is_no_restricted_error() -> None:
+    time = np.linspace(1, 4, len(X))
+    late = np.ones(len(X), dtype=bool)  # all are lost from sight before they die
+    c = Comparison(
+        X, time, X[-5:], time[-5:] + 1, Prediction(time[-5:]), ("F1",),
+        late=late, late_test=np.zeros(5, dtype=bool),
+    )  # fmt: skip
+    horizon, weight = c.observation
+    assert horizon <= c.y_test.min()
+    assert weight.all()
+    assert np.isnan(SCORES["restricted NMSE (log time)"](c, c.own, np.arange(5)))
+
+
 def test_a_verdict_travels_and_old_reports_have_none() -> None:
     made = Verdict(Contest("RMSE", 1.0, "ridge", 0.9, -0.2, -0.05), None, {"this run": 3.0}, 10, 5)
     end = Finished(State.CONVERGED, "It converged.", Report(verdict=made))
