@@ -48,6 +48,7 @@ def weights(
     log_density: Float[np.ndarray, "n k"],
     trivial: int | None = None,
     prior: float | Float[np.ndarray, " k"] = PRIOR,
+    least: float = LEAST,
 ) -> Float[np.ndarray, " k"]:
     """Weights of k methods that add up to one, by expectation maximization of the mixture.
 
@@ -56,28 +57,28 @@ def weights(
         trivial: A method that knows no inputs. The weights of few rows are mostly noise: it takes
             a part of them that is the larger the less the mixture gains on it, in standard errors
             of that gain.
-        prior: Rows for which each method, or one by one, counts as the best from the start; a
-            method with none has no weight.
+        prior: Rows for which each method, or one by one, counts as the best from the start.
+        least: Weight below which a method is left out.
     """
     density = np.exp(log_density - log_density.max(1, keepdims=True))
     n, k = density.shape
     prior = np.broadcast_to(prior, k)
-    result = prior / prior.sum()
+    result = np.full(k, 1 / k)
     for _ in range(STEPS):
         share = density * result
         share /= share.sum(1, keepdims=True)
         result = (share.sum(0) + prior) / (n + prior.sum())
-    result = _used(result)
+    result = _used(result, least)
     if trivial is not None:
         gain = np.log(np.maximum(density @ result, TINY) / np.maximum(density[:, trivial], TINY))
         sure = ndtr(gain.mean() / max(gain.std() / n**0.5, TINY) - DOUBT)
-        result = _used(sure * result + (1 - sure) * np.eye(k)[trivial])
+        result = _used(sure * result + (1 - sure) * np.eye(k)[trivial], least)
     return result
 
 
-def _used(w: Float[np.ndarray, " k"]) -> Float[np.ndarray, " k"]:
+def _used(w: Float[np.ndarray, " k"], least: float) -> Float[np.ndarray, " k"]:
     """Weights without those that are too small to be worth a method's work."""
-    kept = np.where(w < LEAST, 0.0, w)
+    kept = np.where(w < least, 0.0, w)
     return np.asarray(kept / kept.sum())
 
 

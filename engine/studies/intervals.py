@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
+from scipy.optimize.elementwise import find_root
 from scipy.special import ndtr, ndtri
 
 ENDS = ("lo50", "hi50", "lo80", "hi80", "lo95", "hi95")
 PROBABILITIES = np.array([0.25, 0.75, 0.1, 0.9, 0.025, 0.975])  # of the ends
-_HALVINGS = 40  # of a bracket: 1e-12 of its width
+_MARGIN = 1e-6  # of a deviation
+_CLOSE = {"xrtol": 0.0, "xatol": 0.0, "fatol": 1e-12}  # in probability
 
 Ends = Float[np.ndarray, "6 n"]
 
@@ -24,7 +26,7 @@ def mixture(
     mean: Float[np.ndarray, "n k"],
     std: Float[np.ndarray, "n k"],
 ) -> Ends:
-    """Of mixtures of Gaussians, a row each, by bisection of the distribution function.
+    """Of mixtures of Gaussians, a row each, where the distribution function has them.
 
     Args:
         weights: Of the components; a row sums to one, and what has no weight is not looked at.
@@ -38,13 +40,18 @@ def mixture(
     std = np.where(weights > 0, std, 1.0)
     z = ndtri(PROBABILITIES)[:, None, None]
     own = np.where(weights > 0, mean + z * std, np.nan)
-    low, high = np.nanmin(own, axis=2), np.nanmax(own, axis=2)  # the quantile lies between theirs
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        below = (weights * ndtr((middle[..., None] - mean) / std)).sum(2)
-        less = below < PROBABILITIES[:, None]
-        low, high = np.where(less, middle, low), np.where(less, high, middle)
-    return (low + high) / 2
+    margin = _MARGIN * std.max(1)  # the quantile lies between theirs, but for rounding
+    bracket = np.nanmin(own, axis=2) - margin, np.nanmax(own, axis=2) + margin
+
+    def excess(
+        y: Float[np.ndarray, "*q"], p: Float[np.ndarray, "*#q"], row: Int[np.ndarray, "*#q"]
+    ) -> Float[np.ndarray, "*q"]:
+        below = weights[row] * ndtr((y[..., None] - mean[row]) / std[row])
+        return np.asarray(below.sum(-1) - p)
+
+    rows = np.arange(len(mean))
+    found = find_root(excess, bracket, args=(PROBABILITIES[:, None], rows), tolerances=_CLOSE)
+    return np.asarray(found.x)
 
 
 def columns(ends: Ends) -> dict[str, Float[np.ndarray, " n"]]:

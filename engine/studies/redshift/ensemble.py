@@ -60,23 +60,31 @@ class Members:
 
     def predict(self, x: Float[Tensor, "n d"], noise: Float[Tensor, "n d"] | None) -> GPzPrediction:
         """Moments of the mixture of all members, NaN in x where missing."""
-        told = self.alone(x, noise)
-        return self.stack.mixed(x, told) if self.stack else told
+        told, apart = self._alone(x, noise)
+        return self.stack.mixed(x, told, apart) if self.stack else told
 
     def alone(self, x: Float[Tensor, "n d"], noise: Float[Tensor, "n d"] | None) -> GPzPrediction:
         """The same without the models beside them."""
+        return self._alone(x, noise)[0]
+
+    def _alone(
+        self, x: Float[Tensor, "n d"], noise: Float[Tensor, "n d"] | None
+    ) -> tuple[GPzPrediction, Float[Tensor, " n"]]:
+        """Moments, and the part of the model variance that is the members' disagreement."""
         prediction = [model.predict(x, noise) for model in self.models]
         mean = torch.stack([f.mean for f in prediction])
 
         def average(part: str) -> Tensor:
             return torch.stack([getattr(f, part) for f in prediction]).mean(0)
 
-        return GPzPrediction(
+        apart = mean.var(0, correction=0)
+        told = GPzPrediction(
             mean.mean(0),
-            average("model_variance") + mean.var(0, correction=0),
+            average("model_variance") + apart,
             average("noise_variance"),
             average("input_variance"),
         )
+        return told, apart
 
     def components(self, x: Float[Tensor, "n d"], noise: Float[Tensor, "n d"] | None) -> Components:
         """All components of all members, their weights shared out equally."""

@@ -4,7 +4,9 @@ Many basis functions need many rows. Of few, a GP with a lengthscale of each inp
 of many, one that takes over the noise that GPz has found; a line is better where all is straight,
 and the mean where the inputs tell nothing. Rows that were left out choose the weights
 (`scant.inference.stacking`). Of a few dozen rows, a GP that is averaged over its hyperparameters is
-trusted beforehand, because so few say little of which member is best. A row with missing values is
+trusted beforehand, because so few say little of which member is best. Errors have heavier tails
+and a sharper middle than any member says: each Gaussian is then a mixture of narrower and wider
+ones, by the same left-out rows. A row with missing values is
 asked of GPz alone, which integrates over them. No mean of GPz or of a line leaves the targets'
 range by more than a tenth of it: far from all rows they go anywhere. A GP is believed a whole range
 beyond: it falls back to the mean there, or on few rows to a line with an honest deviation.
@@ -18,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from scant.inference import stacking
 from scant.models.anchored_gp import SEARCH_ROWS, AnchoredGP
 from scant.models.gpz.model import GPz
@@ -26,12 +28,17 @@ from scant.models.gpz.prediction import Components, GPzPrediction
 from scant.models.marginal_gp import MarginalGP
 from scant.studies.protocol import Tensors, part
 from scant.studies.redshift.fold import Fold, Rows
+from scipy.special import logsumexp
 from scipy.stats import norm
 from torch import Tensor
 
 MOST_ROWS = 20_000  # that a GP is conditioned on
 MOST_ASKED = 5000  # left-out rows of a fold that choose weights
 PRIOR = 0.3  # rows for which each member counts as the best from the start
+SCALES = (0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0)  # of the deviations of a whole row's mixture
+AS_SAID = SCALES.index(1.0)
+GAUSSIAN = 10.0  # rows for which the deviations count as right from the start
+RARE = 0.001  # weight below which a scale is left out
 FEW = 64  # rows, up to which a GP is averaged over its hyperparameters
 TRUST = 10.0  # rows for which that one counts as the best from the start
 BEYOND = 0.1  # of the targets' range
@@ -78,6 +85,7 @@ class Stack(stacking.Average):
 
     Attributes:
         weights: Of GPz, then of the partners.
+        shape: Weights of `SCALES`.
         gps: The partners, of all learned rows; None where one has no weight.
         T: From the inputs x to the coordinates that they were trained in.
         low: Least mean that is believed, on the scale of training.
@@ -86,6 +94,7 @@ class Stack(stacking.Average):
 
     names = ("GPz", *(partner.name for partner in PARTNERS))
 
+    shape: tuple[float, ...]
     gps: tuple[AnchoredGP | MarginalGP | None, ...]
     T: Float[Tensor, "d d"]
     low: float
@@ -113,7 +122,7 @@ class Stack(stacking.Average):
         ends = float(rows.y.min()) - beyond, float(rows.y.max()) + beyond
         few = len(rows.y) <= FEW
         able = [few or partner.shape != MARGINAL for partner in PARTNERS]
-        density = []
+        errors, deviations = list[Any](), list[Any]()
         theta: list[Any] = [None] * len(PARTNERS)
         for fold, model, told in zip(folds, models, unseen):
             gps = _learned(fold, fold.train, [model], theta, able)
@@ -133,27 +142,41 @@ class Stack(stacking.Average):
             means, variances = (
                 np.stack([p[:MOST_ASKED] for p in column]) for column in zip(*parts)
             )
-            density.append(norm.logpdf(truth, means, variances**0.5))
+            errors.append(truth - means)
+            deviations.append(variances**0.5)
         prior = [PRIOR, *(PRIOR if p.shape != MARGINAL else TRUST * few for p in PARTNERS)]
         trivial = None if few else cls.names.index("no input")
-        weights = stacking.weights(np.concatenate(density, axis=1).T, trivial, np.array(prior))
+        error, deviation = np.concatenate(errors, 1).T, np.concatenate(deviations, 1).T
+        density = norm.logpdf(error, scale=deviation)
+        weights = stacking.weights(density, trivial, np.array(prior))
+        shape = _shape(error, deviation, weights)
         wanted = [w > 0 for w in weights[1:].tolist()]
         gps = _learned(folds[0], rows, models, theta, wanted)
-        return cls(tuple(weights.tolist()), tuple(gps), T, *ends)
+        return cls(tuple(weights.tolist()), shape, tuple(gps), T, *ends)
 
-    def mixed(self, x: Float[Tensor, "n d"], told: GPzPrediction) -> GPzPrediction:
-        """The average with what GPz says of rows; its members' disagreement is model variance."""
+    def mixed(
+        self, x: Float[Tensor, "n d"], told: GPzPrediction, apart: Float[Tensor, " n"]
+    ) -> GPzPrediction:
+        """The average with what GPz says of rows; all disagreement is model variance.
+
+        Args:
+            x: Rows.
+            told: Of GPz.
+            apart: The part of its model variance that is disagreement already.
+        """
         whole = x.isfinite().all(1)
         parts = self._parts(x[whole], told.noise_variance[whole])
         own = told.mean.clamp(self.low, self.high)
         known, noise = told.model_variance.clone(), told.noise_variance.clone()
         weights = self._used.to(own)
         means = torch.stack([own[whole], *(p[0] for p in parts)])
-        model = torch.stack([known[whole], *(p[1] for p in parts)])
+        model = torch.stack([(known - apart)[whole], *(p[1] for p in parts)])
         mean = weights @ means
+        wider = sum(w * s**2 for w, s in zip(self.shape, SCALES))
         own[whole] = mean
-        known[whole] = weights @ (model + (means - mean).square())
-        noise[whole] = weights @ torch.stack([noise[whole], *(p[2] for p in parts)])
+        between = weights @ (means - mean).square() + weights[0] * apart[whole]
+        known[whole] = wider * weights @ model + between
+        noise[whole] = wider * weights @ torch.stack([noise[whole], *(p[2] for p in parts)])
         return GPzPrediction(own, known, noise, told.input_variance)  # zero where all is there
 
     def components(self, x: Float[Tensor, "n d"], told: Components, noise: Tensor) -> Components:
@@ -172,7 +195,29 @@ class Stack(stacking.Average):
         for k, numbers in enumerate(self._parts(x[whole], noise[whole])):
             others[0, whole, k] = weights[k + 1]
             others[1:4, whole, k] = torch.stack(numbers)
-        return Components(*(torch.cat(pair, dim=1) for pair in zip(vars(own).values(), others)))
+        pairs = zip(vars(own).values(), others)
+        return self._shaped(*(torch.cat(pair, dim=1) for pair in pairs), whole=whole)
+
+    def _shaped(
+        self,
+        weights: Float[Tensor, "n k"],
+        mean: Float[Tensor, "n k"],
+        *variances: Float[Tensor, "n k"],
+        whole: Bool[Tensor, " n"],
+    ) -> Components:
+        """Each component at all scales in use; rows that are not whole keep their deviations."""
+        there = (weights > 0).any(0)
+        used = [k for k, w in enumerate(self.shape) if w or k == AS_SAID]
+        share = mean.new_tensor([self.shape[k] for k in used])
+        square = mean.new_tensor([SCALES[k] for k in used]).square()
+        of_row = mean.new_zeros(len(mean), len(used))
+        of_row[:, used.index(AS_SAID)] = 1
+        of_row[whole] = share
+        return Components(
+            torch.einsum("nk,ns->nks", weights[:, there], of_row).flatten(1),
+            mean[:, there].repeat_interleave(len(used), dim=1),
+            *(torch.einsum("nk,s->nks", v[:, there], square).flatten(1) for v in variances),
+        )
 
     @property
     def _used(self) -> Float[Tensor, " k"]:
@@ -203,7 +248,12 @@ class Stack(stacking.Average):
 
     def meta(self) -> dict[str, Any]:
         """What `read` needs, ready for JSON."""
-        return {"weights": list(self.weights), "low": self.low, "high": self.high}
+        return {
+            "weights": list(self.weights),
+            "shape": list(self.shape),
+            "low": self.low,
+            "high": self.high,
+        }
 
     @classmethod
     def read(cls, tensors: Tensors, meta: Mapping[str, Any] | None) -> Stack | None:
@@ -211,11 +261,26 @@ class Stack(stacking.Average):
         if not meta:
             return None
         weights = tuple(meta["weights"])
+        shape = tuple(meta.get("shape", np.eye(len(SCALES))[AS_SAID].tolist()))  # none before 0.2
         gps = [
             partner.read(part(tensors, f"{k}.")) if weight else None
             for k, (partner, weight) in enumerate(zip(PARTNERS, weights[1:]))
         ]
-        return cls(weights, tuple(gps), tensors["T"], meta["low"], meta["high"])
+        return cls(weights, shape, tuple(gps), tensors["T"], meta["low"], meta["high"])
+
+
+def _shape(
+    error: Float[np.ndarray, "n k"],
+    deviation: Float[np.ndarray, "n k"],
+    weights: Float[np.ndarray, " k"],
+) -> tuple[float, ...]:
+    """Weights of `SCALES` by the errors of left-out rows under members of these weights."""
+    used = weights > 0
+    scaled = deviation[:, used, None] * SCALES
+    each = norm.logpdf(error[:, used, None], scale=scaled) + np.log(weights[used])[:, None]
+    prior = GAUSSIAN * np.eye(len(SCALES))[AS_SAID]
+    found = stacking.weights(logsumexp(each, axis=1), prior=prior, least=RARE)
+    return tuple(found.tolist())
 
 
 def _learned(

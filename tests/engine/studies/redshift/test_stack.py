@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +11,8 @@ import scant
 import torch
 from scant.events import Finished, Fitted
 from scant.models.anchored_gp import AnchoredGP
-from scant.studies.redshift.stack import MARGINAL, PARTNERS
+from scant.studies.redshift.ensemble import Members
+from scant.studies.redshift.stack import MARGINAL, PARTNERS, SCALES, Stack, _shape
 from scant.training.api import Fit, restore
 from scipy.stats import norm
 from sklearn.gaussian_process import GaussianProcessRegressor
@@ -154,3 +157,50 @@ def test_up_to_so_many_rows_the_posterior_is_exact(shape: str) -> None:
     ours, variance = made.ask(asked)
     assert ours == pytest.approx(mean, abs=1e-4)
     assert variance == pytest.approx(std**2, abs=1e-4)
+
+
+def test_the_shape_of_heavy_tails_is_found_and_a_few_rows_stay_gaussian() -> None:
+    rng = np.random.default_rng(0)
+    weights = np.array([0.6, 0.4])
+
+    def mean_density(error: np.ndarray, shape: tuple[float, ...]) -> float:
+        spread = np.array(SCALES)[:, None]
+        return float(np.log(shape @ norm.pdf(error, scale=spread)).mean())
+
+    heavy = rng.standard_t(4, size=4000)
+    learned, unseen = heavy[:2000], heavy[2000:]
+    ones = np.ones((2000, 2))
+    shape = _shape(learned[:, None] * ones, ones, weights)
+    plain = tuple(float(s == 1) for s in SCALES)
+    assert sum(shape) == pytest.approx(1)
+    assert mean_density(unseen, shape) > mean_density(unseen, plain) + 0.1
+
+    normal = rng.normal(size=20)[:, None] * np.ones((20, 2))
+    few = _shape(normal, ones[:20], weights)
+    assert few[SCALES.index(1.0)] > 0.5
+
+
+def test_a_shape_changes_deviations_alike_in_moments_and_mixture(
+    straight: tuple[Fit, list[object]],
+) -> None:
+    run, _ = straight
+    x = torch.randn(40, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    x = x / 3  # where no mean is cut
+    x[::4, 1] = torch.nan
+    stack = replace(run.study.members.stack, shape=(0.2, 0.0, 0.5, 0.0, 0.0, 0.3, 0.0))
+    members = Members(run.study.members.models, stack)
+    told, whole = members.predict(x, None), members.components(x, None).collapse()
+    assert torch.allclose(told.mean, whole.mean)
+    assert torch.allclose(told.variance, whole.variance)
+    assert torch.allclose(told.noise_variance, whole.noise_variance)
+
+
+def test_a_stack_of_an_older_version_has_gaussian_members(
+    straight: tuple[Fit, list[object]],
+) -> None:
+    run, _ = straight
+    stack = run.study.members.stack
+    meta = {name: value for name, value in stack.meta().items() if name != "shape"}
+    read = Stack.read(stack.tensors(), meta)
+    assert read is not None
+    assert read.shape == tuple(float(s == 1) for s in SCALES)
