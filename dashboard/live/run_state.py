@@ -60,7 +60,25 @@ class TraceBuffer:
         kept = longer.upto(self.step[-1]) if self._n else longer
         same = len(kept) == self._n and np.array_equal(kept.elbo, self.elbo, equal_nan=True)
         self.epoch += not (same or self._n == 0)
-        self.fill({name: getattr(longer, name) for name in self.COLUMNS})
+        self.fill(longer.columns())
+
+    def followed_by(self, later: TraceBuffer) -> TraceBuffer | None:
+        """A copy with the points of a later stretch, which begins with this one's last.
+
+        None where it does not: then the run has gone on from an earlier point.
+        """
+        if not (self._n and len(later)):
+            return None
+        ends = [[float(v[at]) for v in t.columns().values()] for t, at in ((self, -1), (later, 0))]
+        if not np.array_equal(*ends, equal_nan=True):
+            return None
+        whole = TraceBuffer()
+        whole.fill({k: np.append(v, later.columns()[k][1:]) for k, v in self.columns().items()})
+        return whole
+
+    def columns(self) -> dict[str, np.ndarray]:
+        """All columns by name."""
+        return {name: getattr(self, name) for name in self.COLUMNS}
 
     def cut(self, step: int) -> None:
         """Take back every point after `step`."""
@@ -180,11 +198,16 @@ class RunState:
 def fresh(store: Any, history: RunState) -> RunState | None:
     """The history anew where the store has more of the run than `history` shows, else None."""
     record = store.run(history.id)
-    return None if record == history.record else load(store, history.id)
+    return None if record == history.record else load(store, history.id, history.trace)
 
 
-def load(store: Any, run: str) -> RunState:
+def load(store: Any, run: str, known: TraceBuffer | None = None) -> RunState:
     """The history of a run as the store has it.
+
+    Args:
+        store: Where it lies.
+        run: Its id.
+        known: What has been read of its curve, which is not read again.
 
     Raises:
         NotFound: There is no such run.
@@ -195,8 +218,7 @@ def load(store: Any, run: str) -> RunState:
     history.device, history.total_steps = record.device, record.total_steps
     history.metadata = record.metadata
     history.recorded = record.demonstration
-    trace = store.trace(run)
-    history.trace.fill({name: getattr(trace, name) for name in TraceBuffer.COLUMNS})
+    history.trace = _curve(store, run, known)
     history.snapshot = store.latest_snapshot(run)
     history.notes = store.notes(run)
     try:
@@ -204,3 +226,16 @@ def load(store: Any, run: str) -> RunState:
     except Damaged as error:  # the curve is shown still
         history.notes = [*history.notes, str(error)]
     return history
+
+
+def _curve(store: Any, run: str, known: TraceBuffer | None) -> TraceBuffer:
+    def read(first: int) -> TraceBuffer:
+        rows, made = store.trace(run, first), TraceBuffer()
+        made.fill({name: getattr(rows, name) for name in TraceBuffer.COLUMNS})
+        return made
+
+    if known:
+        whole = known.followed_by(read(int(known.step[-1])))
+        if whole is not None:
+            return whole
+    return read(0)

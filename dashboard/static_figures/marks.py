@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from html import escape
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ UNITS = 1000  # of the square in each direction
 DASHES = {"dashed": "6", "dotted": "2 4", "dotdash": "2 4 6 4", "dashdot": "6 4 2 4", "solid": ""}
 # Lines and marks keep their widths when the square is stretched.
 STEADY = "vector-effect='non-scaling-stroke'"
+STYLED = ("fill_color", "fill_alpha", "line_color", "line_alpha", "line_width", "line_dash")
 
 
 Points = list[tuple[float, float]]
@@ -81,23 +83,11 @@ class Glyph:
 
     def styles(self) -> list[str]:
         """The SVG style of each row."""
-        parts: list[list[str]] = []
-        filled = self.has("fill_color")
-        if filled:
-            pairs = zip(self.column("fill_color"), self.column("fill_alpha"), strict=True)
-            parts.append([_paint("fill", c, a) for c, a in pairs])
-        if self.has("line_color"):
-            rows = zip(
-                self.column("line_color"),
-                self.column("line_alpha"),
-                self.column("line_width"),
-                self.column("line_dash") if self.has("line_dash") else [[]] * len(self.kept),
-                strict=True,
-            )
-            parts.append([_stroke(*row) for row in rows])
-        if not filled:
-            parts.append(["fill:none"] * len(self.kept))
-        return [";".join(filter(None, row)) for row in zip(*parts, strict=True)]
+        names = [name for name in STYLED if self.has(name)]
+        if not any(isinstance(self._spec(name), Field) for name in names):
+            return [_style({name: self.constant(name) for name in names})] * len(self.kept)
+        rows = zip(*map(self.column, names), strict=True)
+        return [_style(dict(zip(names, row, strict=True))) for row in rows]
 
 
 def marks(renderer: Any, x: Scale, y: Scale) -> Marks:
@@ -142,6 +132,15 @@ def _kept(view: Any, data: Any, rows: int) -> ndarray:
     return every
 
 
+def _style(of: Mapping[str, Any]) -> str:
+    filled = "fill_color" in of
+    parts = [_paint("fill", of["fill_color"], of["fill_alpha"])] if filled else []
+    if "line_color" in of:
+        dash = of.get("line_dash", [])
+        parts.append(_stroke(of["line_color"], of["line_alpha"], of["line_width"], dash))
+    return ";".join(filter(None, parts if filled else [*parts, "fill:none"]))
+
+
 def _paint(what: str, color: Any, alpha: Any) -> str:
     if color is None or alpha == 0:
         return f"{what}:none"
@@ -167,15 +166,10 @@ def _runs(
     px: Float[ndarray, " n"], py: Float[ndarray, " n"]
 ) -> Iterator[list[tuple[float, float]]]:
     """Stretches of points between gaps."""
-    run: Points = []
-    for a, b in zip(px, py, strict=True):
-        if np.isfinite(a) and np.isfinite(b):
-            run.append((float(a), float(b)))
-        elif run:
-            yield run
-            run = []
-    if run:
-        yield run
+    fine = np.isfinite(px) & np.isfinite(py)
+    ends = np.flatnonzero(np.diff(fine, prepend=False, append=False))
+    for first, last in zip(ends[::2], ends[1::2], strict=True):
+        yield list(zip(px[first:last].tolist(), py[first:last].tolist(), strict=True))
 
 
 def _path(points: Points, closed: bool = False) -> str:
@@ -294,6 +288,7 @@ def _scatter(glyph: Glyph, x: Scale, y: Scale) -> Iterator[str]:
     lines = zip(glyph.column("line_color"), glyph.column("line_alpha"), strict=True)
     forms = glyph.column("marker") if glyph.has("marker") else ["circle"] * len(px)
     paths: dict[str, list[str]] = {}
+    stroke = cache(_stroke)
     rows = zip(px, py, fills, lines, glyph.column("size"), forms, strict=True)
     for a, b, (fill, alpha), (line, line_alpha), size, form in rows:
         if not (np.isfinite(a) and np.isfinite(b) and np.isfinite(float(size))):
@@ -302,7 +297,7 @@ def _scatter(glyph: Glyph, x: Scale, y: Scale) -> Iterator[str]:
         if color is None or not opacity:
             continue
         cap = "round" if form in ("circle", "dot", None) else "square"
-        style = f"{_stroke(color, opacity, size, [])};stroke-linecap:{cap}"
+        style = f"{stroke(color, opacity, size, ())};stroke-linecap:{cap}"
         paths.setdefault(style, []).append(f"M{_at(a, b)}h0")
     for style, points in paths.items():
         yield _shape("".join(points), style)

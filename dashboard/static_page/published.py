@@ -11,6 +11,7 @@ import gzip
 import hashlib
 import logging
 from collections.abc import Iterator
+from itertools import product, starmap
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -91,12 +92,20 @@ class Published:
         try:
             private_folder(self._folder)
             key = await asyncio.to_thread(code_key, self._hours)
-            wanted = [page for page in PAGES if not self.read(key, page)]
+            wanted = [page for page in PAGES if not await self._read(key, page)]
             if wanted:
                 await self._made(key, wanted)
             self._forget(key)
         except Exception:
             log.exception("static pages could not be made; visitors get live ones")
+
+    async def _read(self, key: str, study: str) -> bool:
+        """Take a page from disk and pack it for every look, before visitors wait for that."""
+        if not await asyncio.to_thread(self.read, key, study):
+            return False
+        for look in starmap(Look, product((True, False), repeat=2)):
+            await asyncio.to_thread(self.packed, study, look)
+        return True
 
     def read(self, key: str, study: str) -> bool:
         """Take a page from disk; False where there is none, or not the whole of it."""
@@ -120,7 +129,7 @@ class Published:
                 process.stdin.write(self._database.encode())
                 process.stdin.close()
                 async for line in process.stdout:
-                    self.read(key, line.decode().strip())
+                    await self._read(key, line.decode().strip())
                 await process.wait()
             except asyncio.CancelledError:
                 process.kill()

@@ -12,6 +12,7 @@ from scant.dashboard.upstream import (
     message_names,
     one_log_line,
     page_address,
+    parameter_copies,
     patched_curdoc,
     unsent_messages,
 )
@@ -29,5 +30,6 @@ def install() -> None:
     message_names.install()
     one_log_line.install()
     page_address.install()
+    parameter_copies.install()
     patched_curdoc.install()
     unsent_messages.install()

@@ -79,10 +79,11 @@ class EventRepository:
                 written += _write(db, run_id, group)
         return written
 
-    def trace(self, run_id: str) -> Trace:
-        """A run's whole curve, empty before its first step."""
+    def trace(self, run_id: str, first: int = 0) -> Trace:
+        """A run's curve from step `first` on, empty where it has no such step yet."""
         columns = [c for c in TRACE.c if c.name != "run"]
-        query = select(*columns).where(TRACE.c.run == run_id).order_by(TRACE.c.step)
+        query = select(*columns).where(TRACE.c.run == run_id, TRACE.c.step >= first)
+        query = query.order_by(TRACE.c.step)
         with self.engine.connect() as db:
             return Trace.of([tuple(row) for row in db.execute(query)])
 
