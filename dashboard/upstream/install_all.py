@@ -14,6 +14,7 @@ from scant.dashboard.upstream import (
     page_address,
     parameter_copies,
     patched_curdoc,
+    synced_params,
     unsent_messages,
 )
 
@@ -32,4 +33,5 @@ def install() -> None:
     page_address.install()
     parameter_copies.install()
     patched_curdoc.install()
+    synced_params.install()
     unsent_messages.install()
