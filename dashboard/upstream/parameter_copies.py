@@ -54,9 +54,9 @@ def _copied(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _flag_set(original: Callable[..., None]) -> Callable[..., None]:
-    def __setattr__(self: Any, attribute: str, value: Any) -> None:
+    def set_attribute(self: Any, attribute: str, value: Any) -> None:
         if attribute in FLAGS and getattr(self, attribute, None) is value:
             return
         original(self, attribute, value)
 
-    return __setattr__
+    return set_attribute

@@ -47,6 +47,34 @@ def test_a_history_catches_up_with_the_store_point_by_point(service: FakeService
     assert (history.trace.step.tolist(), history.trace.epoch) == ([1, 2], 1)  # drawn anew
 
 
+def test_a_curve_is_read_on_from_where_it_was_unless_it_went_on_from_before(
+    service: FakeService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = service.store
+    run = store.add_run("redshift", {}, "demo", "me")
+    store.write(run, [Started("cpu", 10), *(point(i) for i in range(1, 6))])
+    history = load(store, run)
+    asked: list[int] = []
+    read = store.trace
+    monkeypatch.setattr(
+        store, "trace", lambda run, first: (asked.append(first), read(run, first))[1]
+    )
+    store.write(run, [point(6), point(7)])
+    result = fresh(store, history)
+    assert result is not None
+    assert asked == [5]
+    assert result.trace.step.tolist() == list(range(1, 8))
+    assert result.trace.elbo.tolist() == read(run).elbo.tolist()
+    history.catch_up(result)
+    store.write(
+        run, [Started("cpu", 10, 3), *(Progress(i, -9.0, 0.2, -9.0, -9.0) for i in range(4, 9))]
+    )
+    result = fresh(store, history)
+    assert result is not None
+    assert asked == [5, 7, 0]
+    assert result.trace.elbo.tolist() == read(run).elbo.tolist()
+
+
 def test_watchers_see_what_another_server_puts_down_to_the_end(service: FakeService) -> None:
     async def story() -> None:
         store = service.store

@@ -114,6 +114,8 @@ def test_a_run_that_goes_on_voids_what_was_said_of_later_steps(store: Store) -> 
     store.write(run, [Started("cpu", 50), *steps(1, 8), *shots])
     store.write(run, [Started("cpu", 50, step=5), *steps(6, 10), Snapshot(9, {"a": np.ones(1)})])
     assert store.trace(run).step.tolist() == list(range(1, 11))
+    assert store.trace(run, first=9).step.tolist() == [9, 10]
+    assert store.trace(run, first=11).step.tolist() == []
     assert [s.step for s in store.snapshots(run)] == [1, 4, 9]
 
 
