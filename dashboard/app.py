@@ -1,4 +1,4 @@
-"""The server: routes, options, start and stop. `serve` is what `scant serve` calls."""
+"""The server: routes, options, start and stop. `scant.dashboard.launch` imports it and serves."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import socket
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import panel as pn
@@ -33,7 +34,7 @@ from scant.dashboard.limits.page_handler import PageLimits, bound_pages
 from scant.dashboard.limits.sessions import LiveSessions
 from scant.dashboard.pages.gallery import gallery
 from scant.dashboard.server import headers, prefix, routes
-from scant.dashboard.server.listening import check_address, keeping, listening
+from scant.dashboard.server.listening import listening
 from scant.dashboard.server.options import ServerOptions
 from scant.dashboard.server.site import Site
 from scant.dashboard.static_page.handler import StaticFirst
@@ -42,7 +43,7 @@ from scant.dashboard.static_page.still import put_before
 from scant.dashboard.study_page.page import study_page
 from scant.dashboard.upstream import install_all, server_parts
 from scant.errors import BadInput
-from scant.store.private_files import private_folder
+from scant.runs import RunService
 from scant.studies import STUDIES
 from tornado.ioloop import IOLoop
 
@@ -121,38 +122,20 @@ def build(site: Site, options: ServerOptions) -> Server:
     return server
 
 
-def serve(options: ServerOptions) -> None:
+def serve(service: RunService, folder: Path, key: str, options: ServerOptions) -> None:
     """Serve the dashboard until SIGINT or SIGTERM.
+
+    Args:
+        service: Started or starting.
+        folder: The server's data directory.
+        key: Signs its cookies.
+        options: What the operator asks for.
 
     Raises:
         BadInput: The port is taken, the user file cannot be used, a proxy or a site that may frame
             our pages is not named as one, or no Dask scheduler answers.
     """
-    from scant.data_sources.open import data_dir as default_data_dir
-    from scant.runs import RunService
-    from scant.store import Store
-    from scant.store.quota import disk_reserve as check_reserve
-
-    if options.data_dir is not None:
-        os.environ["SCANT_DATA_DIR"] = str(options.data_dir)
-    if options.disk_reserve is not None:
-        os.environ["SCANT_DISK_RESERVE"] = str(options.disk_reserve)
-    check_reserve()
-    folder = default_data_dir()
-    check_address(options.port, options.address)
     raise_descriptor_limit()
-    with keeping(folder):
-        private_folder(folder)  # here lies the key that signs cookies, wherever the database is
-        key = visitor_cookie.secret(folder)
-    service = RunService(
-        Store.open(),
-        workers=options.workers,
-        scheduler=options.scheduler,
-        limit_per_owner=options.limit_per_owner,
-        limit_per_address=options.limit_per_address,
-        hours_per_run=options.hours_per_run,
-        key=key,
-    )
     limits = PageLimits(sessions=LiveSessions(per_address=options.sessions_per_address))
     published = followers = None
     if os.environ.get("SCANT_STATIC_PAGES") != "0":
@@ -161,7 +144,12 @@ def serve(options: ServerOptions) -> None:
     site = Site(service, folder, key, limits=limits, published=published, followers=followers)
     if options.auth is not None:
         show_log()
-    run(site, build(site, options), options.open_browser, prefix.checked(options.prefix))
+    try:
+        server = build(site, options)
+    except BadInput:
+        IOLoop.current().run_sync(service.close)
+        raise
+    run(site, server, options.open_browser, prefix.checked(options.prefix))
 
 
 def run(site: Site, server: Server, open_browser: bool = False, under: str = "") -> None:

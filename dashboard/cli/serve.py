@@ -88,7 +88,7 @@ def serve(
     SECURITY.md lists the routes, the limits and who may do what.
     """
     given = {name: value for name, value in locals().items() if value is not None}
-    from scant.dashboard.app import serve as serve_pages
+    from scant.dashboard.launch import serve as serve_pages
     from scant.dashboard.server.options import ServerOptions
 
     with sentences():

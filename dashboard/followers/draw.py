@@ -163,7 +163,9 @@ class Drawing:
                 self._say({"of": number, **told})
                 if told.get("final") or told.get("gone"):
                     del self._pages[number]
-            page.due = began + max(self._pace, REST * (time.process_time() - used))
+            rest = max(self._pace, REST * (time.process_time() - used))
+            # A look that found nothing is soon made up for, lest each costs a whole pace.
+            page.due = began + TICK / 2 if told is None else max(page.due + rest, began)
 
     def _say(self, message: Mapping[str, Any]) -> None:
         self._out.write(json.dumps(message) + "\n")

@@ -95,11 +95,16 @@ class RunService:
         self.leases = LeaseManager(self.care, self.steering.acts)
         self.questions = Questions(self.care, self.dispatcher)
         self._key = key
+        self._starting: asyncio.Task[None] | None = None
 
     @property
     def limits(self) -> Limits:
         """What this server allows."""
         return self.policy.limits
+
+    def begin(self) -> None:
+        """Begin to start, on the running event loop; `start` waits for the rest of it."""
+        self._starting = asyncio.get_running_loop().create_task(self._start())
 
     async def start(self) -> None:
         """Bring the workers up, and take up the runs that an earlier server left.
@@ -107,6 +112,12 @@ class RunService:
         Raises:
             BadInput: Nothing answers at the given scheduler's address.
         """
+        if self._starting is None:
+            self.begin()
+        assert self._starting is not None
+        await asyncio.shield(self._starting)
+
+    async def _start(self) -> None:
         await self.leases.sign_in()
         await self.dispatcher.start()
         await self.policy.start()
@@ -114,6 +125,9 @@ class RunService:
 
     async def close(self, patience: float = 3.0) -> None:
         """Checkpoint what runs, so that it goes on at the next start, and let the workers go."""
+        if self._starting is not None:
+            await asyncio.wait([self._starting])
+            self._starting = None
         await self.policy.close()
         await self.dispatcher.close(patience)
         await self.leases.sign_out()

@@ -129,3 +129,48 @@ def test_a_box_drawn_in_a_figure_is_drawn_on_the_live_page(page: Page, still: Se
     taken_over(page)
     fewer = re.compile(r"^[1-9]\d\d? of 1,000 rows selected")
     expect(page.get_by_text(fewer)).to_be_visible(timeout=PATIENCE)
+
+
+def test_a_list_opens_on_the_live_page_and_takes_a_choice(page: Page, still: Served) -> None:
+    page.goto(f"{still.url}/redshift")
+    page.get_by_role("combobox", name="Covariance").click()
+    taken_over(page)
+    page.get_by_role("option", name="GC", exact=True).click(timeout=PATIENCE)
+    expect(page.get_by_role("combobox", name="Covariance")).to_contain_text("GC")
+
+
+def test_a_box_that_is_unticked_stays_so(page: Page, still: Served) -> None:
+    page.goto(f"{still.url}/redshift")
+    page.get_by_role("checkbox", name="mag_z").uncheck()
+    taken_over(page)
+    expect(page.get_by_role("checkbox", name="mag_z")).not_to_be_checked(timeout=PATIENCE)
+    expect(page.get_by_role("checkbox", name="mag_u")).to_be_checked()
+
+
+def test_a_file_that_is_dropped_is_read_on_the_live_page(page: Page, still: Served) -> None:
+    page.goto(f"{still.url}/redshift")
+    rows = "\n".join(f"{k},{k % 7},{k / 9}" for k in range(40))
+    page.evaluate(
+        """(text) => {
+          const carrier = new DataTransfer()
+          carrier.items.add(new File([text], 'mine.csv', {type: 'text/csv'}))
+          const main = document.querySelector('main')
+          for (const kind of ['dragover', 'drop'])
+            main.dispatchEvent(new DragEvent(kind, {dataTransfer: carrier, bubbles: true,
+              cancelable: true, composed: true}))
+        }""",
+        f"one,other,z\n{rows}\n",
+    )
+    taken_over(page)
+    expect(page.get_by_role("dialog")).to_contain_text("mine.csv", timeout=PATIENCE)
+
+
+def test_back_leads_to_the_page_before(page: Page, still: Served) -> None:
+    page.goto(still.url)
+    page.get_by_role("link", name=re.compile("Redshift.*Open the finished run")).click()
+    page.get_by_label(re.compile("^Scarcity")).focus()
+    page.keyboard.press("ArrowLeft")
+    taken_over(page)
+    page.go_back()
+    expect(page).to_have_url(f"{still.url}/")
+    expect(page.get_by_role("link", name=re.compile("Redshift"))).not_to_have_count(0)

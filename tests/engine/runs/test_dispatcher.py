@@ -158,3 +158,28 @@ def test_a_run_that_ended_in_its_last_second_is_not_given_up(tmp_path: Path) -> 
         await server.close(0.1)
 
     lived(tmp_path, story)
+
+
+def test_a_server_that_closes_while_it_starts_lets_that_end_first(tmp_path: Path) -> None:
+    async def story(url: str) -> None:
+        server, client = service(url)
+        connecting, goes = 0, asyncio.Event()
+
+        async def connect() -> None:
+            nonlocal connecting
+            connecting += 1
+            await goes.wait()
+
+        client.connect = connect  # type: ignore[method-assign]
+        server.begin()
+        started = asyncio.create_task(server.start())
+        await until(lambda: connecting)
+        closed = asyncio.create_task(server.close())
+        await asyncio.sleep(0.05)
+        assert not closed.done()
+        assert not started.done()
+        goes.set()
+        await asyncio.gather(started, closed)
+        assert connecting == 1
+
+    lived(tmp_path, story)
