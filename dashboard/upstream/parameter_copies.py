@@ -33,13 +33,13 @@ def _copied(original: Callable[..., Any]) -> Callable[..., Any]:
     read, write = object.__getattribute__, object.__setattr__
 
     @cache
-    def mutable(kind: type) -> bool:
+    def mutable(kind: Any) -> bool:
         return issubclass(kind, MUTABLE_TYPES)
 
     def _instantiate_param_obj(paramobj: Any, owner: Any = None) -> Any:
         if paramobj.name is None:
             return original(paramobj, owner)
-        kind = type(paramobj)
+        kind: Any = type(paramobj)
         made = kind.__new__(kind)
         for slot in kind._all_slots_:
             value = read(paramobj, slot)
