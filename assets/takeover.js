@@ -242,7 +242,7 @@
     if (kind === 'button') node.click()
     else if (kind === 'check') { if (node.checked !== checked) node.click() }
     else if (kind === 'slider') native(node, 'value', value, 'change')
-    else if (kind === 'choice') node.dispatchEvent(new MouseEvent('mousedown', {bubbles: true, button: 0}))
+    else if (kind === 'choice') node.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowDown', bubbles: true}))
     else {
       if (node.value !== value) native(node, 'value', value, 'input')
       node.setSelectionRange?.(from, to)

@@ -69,8 +69,9 @@ class TraceBuffer:
         """
         if not (self._n and len(later)):
             return None
-        ends = [[float(v[at]) for v in t.columns().values()] for t, at in ((self, -1), (later, 0))]
-        if not np.array_equal(*ends, equal_nan=True):
+        last = [float(column[-1]) for column in self.columns().values()]
+        first = [float(column[0]) for column in later.columns().values()]
+        if not np.array_equal(last, first, equal_nan=True):
             return None
         whole = TraceBuffer()
         whole.fill({k: np.append(v, later.columns()[k][1:]) for k, v in self.columns().items()})

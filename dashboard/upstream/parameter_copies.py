@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from functools import cache
 from typing import Any
 
 from param import parameterized
@@ -32,14 +31,17 @@ def install() -> None:
 def _copied(original: Callable[..., Any]) -> Callable[..., Any]:
     read, write = object.__getattribute__, object.__setattr__
 
-    @cache
-    def mutable(kind: Any) -> bool:
-        return issubclass(kind, MUTABLE_TYPES)
+    known: dict[type, bool] = {}
+
+    def mutable(kind: type) -> bool:
+        if kind not in known:
+            known[kind] = issubclass(kind, MUTABLE_TYPES)
+        return known[kind]
 
     def _instantiate_param_obj(paramobj: Any, owner: Any = None) -> Any:
         if paramobj.name is None:
             return original(paramobj, owner)
-        kind: Any = type(paramobj)
+        kind = type(paramobj)
         made = kind.__new__(kind)
         for slot in kind._all_slots_:
             value = read(paramobj, slot)
