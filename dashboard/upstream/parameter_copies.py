@@ -41,7 +41,7 @@ def _copied(original: Callable[..., Any]) -> Callable[..., Any]:
     def _instantiate_param_obj(paramobj: Any, owner: Any = None) -> Any:
         if paramobj.name is None:
             return original(paramobj, owner)
-        kind = type(paramobj)
+        kind: Any = type(paramobj)
         made = kind.__new__(kind)
         for slot in kind._all_slots_:
             value = read(paramobj, slot)
