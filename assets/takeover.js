@@ -239,10 +239,9 @@
   const repeat = (node, {kind, value, checked, from, to, path}) => {
     if (kind === 'figure') { draw(drawings([node])[0].view, path); return }
     node.focus({preventScroll: true})
-    if (kind === 'button') node.click()
+    if (kind === 'button' || kind === 'choice') node.click()
     else if (kind === 'check') { if (node.checked !== checked) node.click() }
     else if (kind === 'slider') native(node, 'value', value, 'change')
-    else if (kind === 'choice') node.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowDown', bubbles: true}))
     else {
       if (node.value !== value) native(node, 'value', value, 'input')
       node.setSelectionRange?.(from, to)

@@ -135,7 +135,7 @@ def test_a_list_opens_on_the_live_page_and_takes_a_choice(page: Page, still: Ser
     page.goto(f"{still.url}/redshift")
     page.get_by_role("combobox", name="Covariance").click()
     taken_over(page)
-    page.get_by_role("option", name="GC", exact=True).click(timeout=PATIENCE)
+    page.get_by_role("menuitem", name="GC", exact=True).click(timeout=PATIENCE)
     expect(page.get_by_role("combobox", name="Covariance")).to_contain_text("GC")
 
 
