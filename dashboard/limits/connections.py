@@ -14,7 +14,7 @@ from weakref import WeakSet
 
 from bokeh.server.server import Server
 from scant.dashboard.auth.proxy import Proxies
-from scant.dashboard.upstream.server_parts import http_server
+from scant.dashboard.upstream.server_parts import http_server, sockets
 from scant.runs.addresses import network
 from tornado.iostream import IOStream
 
@@ -26,6 +26,9 @@ except ImportError:  # Windows, which has no such number
 PER_ADDRESS = 1_000  # thirty people with four tabs and up to seven connections per tab
 SPARE = 200  # descriptors for files, the database and the workers
 WANTED = 16_384  # descriptors
+# Connections that wait to be taken. Tornado's 128 are too few for 300 who come at once: whoever is
+# dropped tries again after a second.
+BACKLOG = 1024
 IDLE_SECONDS = 75.0  # without a request, or with half of one; longer than proxies keep theirs
 BODY_SECONDS = 30.0  # for a request's body, which is a login's form
 
@@ -82,7 +85,9 @@ class Connections:
 
 
 def bound_connections(server: Server, connections: Connections) -> None:
-    """Have a server close at once what is too many."""
+    """Have a server close at once what is too many, and keep no crowd from knocking."""
+    for one in sockets(server):
+        one.listen(BACKLOG)
     http: Any = http_server(server)
     handle = http.handle_stream
 

@@ -1,4 +1,4 @@
-"""Bokeh has no public way to a server's Tornado application, nor to its HTTP server.
+"""Bokeh has no public way to a server's Tornado application, HTTP server and sockets.
 
 The routes and the transforms of answers are the application's; connections come to the HTTP server.
 
@@ -6,6 +6,8 @@ Private API of Bokeh 3.9, pinned in pyproject.toml.
 """
 
 from __future__ import annotations
+
+from socket import socket
 
 from bokeh.server.server import Server
 from bokeh.server.tornado import BokehTornado
@@ -20,3 +22,8 @@ def application(server: Server) -> BokehTornado:
 def http_server(server: Server) -> HTTPServer:
     """What takes a server's connections."""
     return server._http
+
+
+def sockets(server: Server) -> list[socket]:
+    """Where a server listens."""
+    return list(server._http._sockets.values())

@@ -23,6 +23,7 @@ def server() -> Iterator[Server]:
 def test_the_parts_are_found(server: Server) -> None:
     assert isinstance(server_parts.application(server), BokehTornado)
     assert isinstance(server_parts.http_server(server), HTTPServer)
+    assert server.port in [one.getsockname()[1] for one in server_parts.sockets(server)]
 
 
 def test_bokeh_has_no_public_way_still(server: Server) -> None:
