@@ -105,9 +105,13 @@ def is_value(column: ColumnPreview) -> bool:
 
 
 def named_target(columns: Columns) -> list[str]:
-    """Columns whose name says that they are learned; a y beside an x is a coordinate."""
+    """Columns whose name says that they are learned.
+
+    A y beside an x is a coordinate, and beside g, r and i a band of light.
+    """
     keys = {key(n) for n in columns}
-    return [n for n in columns if key(n) in _TARGETS - ({"y"} if "x" in keys else set())]
+    other = "x" in keys or {"g", "r", "i"} <= keys
+    return [n for n in columns if key(n) in _TARGETS - ({"y"} if other else set())]
 
 
 def target(columns: Columns, candidates: Sequence[str]) -> tuple[str, bool]:

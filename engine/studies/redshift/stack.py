@@ -26,6 +26,7 @@ from scant.models.anchored_gp import SEARCH_ROWS, AnchoredGP
 from scant.models.gpz.model import GPz
 from scant.models.gpz.prediction import Components, GPzPrediction
 from scant.models.marginal_gp import MarginalGP
+from scant.models.nearest_gp import NearestGP
 from scant.studies.protocol import Tensors, part
 from scant.studies.redshift.fold import Fold, Rows
 from scipy.special import logsumexp
@@ -45,7 +46,12 @@ BEYOND = 0.1  # of the targets' range
 FARTHER = 0.75  # of the distance of the ends of that: where GPs are stopped
 
 
-MARGINAL = "averaged over hyperparameters"
+MARGINAL, NEAREST = "averaged over hyperparameters", "of the nearest rows"
+MANY = 300  # rows, from which on those nearest to a row are enough of them
+
+
+Model = AnchoredGP | MarginalGP | NearestGP
+Inputs, Values = Float[np.ndarray, "n d"], Float[np.ndarray, " n"]
 
 
 class Partner(NamedTuple):
@@ -57,16 +63,36 @@ class Partner(NamedTuple):
 
     def ends(self, low: float, high: float) -> tuple[float, float]:
         """Of its mean, by those of GPz."""
-        more = FARTHER * (high - low) if self.shape in ("rbf", "rough", MARGINAL) else 0.0
+        more = FARTHER * (high - low) if self.shape in ("rbf", "rough", MARGINAL, NEAREST) else 0.0
         return low - more, high + more
 
-    def read(self, tensors: Tensors) -> AnchoredGP | MarginalGP:
+    def able(self, rows: int) -> bool:
+        """Whether it is for so many rows."""
+        return {MARGINAL: rows <= FEW, NEAREST: rows > MANY}.get(self.shape, True)
+
+    def of(self, x: Inputs, y: Values, told: Values, theta: Any) -> Model:
+        """Of rows; `told` is the noise that GPz has found, `theta` what is known already."""
+        noise = told if self.noisy else None
+        if self.shape == MARGINAL:
+            return MarginalGP.of(x, y)
+        if self.shape == NEAREST:
+            return NearestGP.of(x, y, noise, theta)
+        return AnchoredGP.of(self.shape, x, y, noise, theta)
+
+    def read(self, tensors: Tensors) -> Model:
         """The model, from its tensors."""
-        return (
-            MarginalGP.read(tensors)
-            if self.shape == MARGINAL
-            else AnchoredGP.read(self.shape, tensors)
-        )
+        if self.shape == MARGINAL:
+            return MarginalGP.read(tensors)
+        if self.shape == NEAREST:
+            return NearestGP.read(tensors)
+        return AnchoredGP.read(self.shape, tensors)
+
+    def ask(self, model: Model, x: Inputs, told: Values) -> tuple[Values, Values, Values]:
+        """Means, model variances and noise variances of rows of which GPz has told its noise."""
+        noise = told if self.noisy else np.zeros_like(told)
+        if isinstance(model, NearestGP):
+            return model.ask(x, noise)
+        return *model.ask(x), model.noise + noise
 
 
 PARTNERS = (
@@ -76,6 +102,7 @@ PARTNERS = (
     Partner("straight line", "linear", False),
     Partner("no input", "constant", False),
     Partner("GP with uncertain hyperparameters", MARGINAL, False),
+    Partner("GP of the nearest rows", NEAREST, True),
 )
 
 
@@ -95,7 +122,7 @@ class Stack(stacking.Average):
     names = ("GPz", *(partner.name for partner in PARTNERS))
 
     shape: tuple[float, ...]
-    gps: tuple[AnchoredGP | MarginalGP | None, ...]
+    gps: tuple[Model | None, ...]
     T: Float[Tensor, "d d"]
     low: float
     high: float
@@ -121,23 +148,22 @@ class Stack(stacking.Average):
         beyond = BEYOND * float(rows.y.max() - rows.y.min())
         ends = float(rows.y.min()) - beyond, float(rows.y.max()) + beyond
         few = len(rows.y) <= FEW
-        able = [few or partner.shape != MARGINAL for partner in PARTNERS]
+        able = [partner.able(len(rows.y)) for partner in PARTNERS]
         errors, deviations = list[Any](), list[Any]()
         theta: list[Any] = [None] * len(PARTNERS)
         for fold, model, told in zip(folds, models, unseen):
             gps = _learned(fold, fold.train, [model], theta, able)
             if len(fold.train.y) > SEARCH_ROWS:  # then they say little of any one row
-                theta = [gp and gp.theta for gp in gps]
+                theta = [None if gp is None else gp.theta for gp in gps]
             asked = fold.asked[:MOST_ASKED].cpu().numpy()
             parts = [(np.clip(told.mean.cpu().numpy(), *ends), told.variance.cpu().numpy())]
             for partner, gp in zip(PARTNERS, gps):
                 if gp is None:
                     parts.append((np.zeros(len(asked)), np.full(len(asked), np.inf)))
                     continue
-                mean, variance = gp.ask(asked)
-                noise = told.noise_variance.cpu().numpy()[:MOST_ASKED] if partner.noisy else 0.0
-                mean = np.clip(mean, *partner.ends(*ends))
-                parts.append((mean, variance + gp.noise + noise))
+                known = told.noise_variance.cpu().numpy()[:MOST_ASKED]
+                mean, variance, noise = partner.ask(gp, asked, known)
+                parts.append((np.clip(mean, *partner.ends(*ends)), variance + noise))
             truth = fold.unseen.y.cpu().numpy()[:MOST_ASKED]
             means, variances = (
                 np.stack([p[:MOST_ASKED] for p in column]) for column in zip(*parts)
@@ -229,14 +255,14 @@ class Stack(stacking.Average):
         self, x: Float[Tensor, "n d"], noise: Float[Tensor, " n"]
     ) -> list[tuple[Float[Tensor, " n"], ...]]:
         """Mean, model variance and noise variance of rows by each partner that has a weight."""
-        z = (x @ self.T.T).cpu().numpy()
+        z, known = (x @ self.T.T).cpu().numpy(), noise.cpu().numpy()
         parts = list[tuple[Tensor, ...]]()
         for partner, gp in zip(PARTNERS, self.gps):
             if gp is None:
                 continue
-            mean, variance = (torch.as_tensor(v).to(x) for v in gp.ask(z))
-            of_row = gp.noise + (noise if partner.noisy else torch.zeros_like(noise))
-            parts.append((mean.clamp(*partner.ends(self.low, self.high)), variance, of_row))
+            told = partner.ask(gp, z, known)
+            mean, *variances = (torch.as_tensor(v).to(x) for v in told)
+            parts.append((mean.clamp(*partner.ends(self.low, self.high)), *variances))
         return parts
 
     def tensors(self) -> Tensors:
@@ -304,11 +330,5 @@ def _learned(
     x, y = X.cpu().numpy(), rows.y[:MOST_ROWS].cpu().numpy()
     found = list[Any]()
     for partner, known, use in zip(PARTNERS, theta, wanted):
-        if not use:
-            found.append(None)
-        elif partner.shape == MARGINAL:
-            found.append(MarginalGP.of(x, y))
-        else:
-            told = noise if partner.noisy else None
-            found.append(AnchoredGP.of(partner.shape, x, y, told, known))
+        found.append(partner.of(x, y, noise, known) if use else None)
     return found
