@@ -20,7 +20,7 @@ from torch import Tensor
 
 NEIGHBORS = 64
 SEARCH_ROWS = 2000  # that choose the hyperparameters
-FEWER = 32  # neighbors while they are chosen
+FEWER = 32  # neighbors while they are chosen, and of rows that are predicted without themselves
 ROUNDS, ITERATIONS = 4, 12  # of L-BFGS, which chooses them
 PENALTY = 1e-3  # on squared logarithms: an input of no use has a lengthscale that is only long
 ARD = 20  # inputs up to which each has its own lengthscale
@@ -70,6 +70,7 @@ class NearestGP:
         y: Values,
         told: Values | None = None,
         theta: Float[Tensor, " p"] | None = None,
+        search: int = SEARCH_ROWS,
     ) -> NearestGP:
         """Of some rows.
 
@@ -78,11 +79,12 @@ class NearestGP:
             y: Targets.
             told: Of each row, the variance of the noise that is known beforehand.
             theta: Hyperparameters; None: they are found.
+            search: How many of the rows choose them.
         """
         rows, targets = torch.from_numpy(x), torch.from_numpy(y)
         known = torch.zeros_like(targets) if told is None else torch.from_numpy(told)
         if theta is None:
-            theta = _found(rows, targets, known)
+            theta = _found(rows, targets, known, search)
         noise, share = theta[-2:].exp()
         return cls(theta, rows, targets, noise + LEAST + share * known)
 
@@ -120,7 +122,7 @@ class NearestGP:
         parts = list[Tensor]()
         for start in range(0, len(self.y), AT_ONCE):
             some = torch.arange(start, min(start + AT_ONCE, len(self.y)))
-            near = _others(self.tree, some, NEIGHBORS).numpy()
+            near = _others(self.tree, some, FEWER).numpy()
             mean, variance = self._given(near, self.x[some])
             error = (self.y[some] - mean).square() / (variance + self.spread[some])
             parts.append(error.clamp(max=WORST))
@@ -162,15 +164,15 @@ def _conditional(
 
 
 def _found(
-    x: Float[Tensor, "n d"], y: Float[Tensor, " n"], told: Float[Tensor, " n"]
+    x: Float[Tensor, "n d"], y: Float[Tensor, " n"], told: Float[Tensor, " n"], search: int
 ) -> Float[Tensor, " p"]:
-    """The hyperparameters under which rows are most probable given their neighbors.
+    """The hyperparameters under which so many rows are most probable given their neighbors.
 
     Neighbors are those under the lengthscales so far, and are looked up anew now and then.
     """
     d = x.shape[1] if x.shape[1] <= ARD else 1
     theta = torch.cat([x.new_full((d,), WIDTH), x.new_tensor([SIGNAL, NOISE, TOLD])])
-    some = torch.from_numpy(np.random.default_rng(0).permutation(len(y))[:SEARCH_ROWS])
+    some = torch.from_numpy(np.random.default_rng(0).permutation(len(y))[:search])
     for _ in range(ROUNDS):
         near = _others(KDTree((x / theta[:-3].exp()).numpy()), some, FEWER)
         theta = _ascended(theta, x, y, told, some, near)

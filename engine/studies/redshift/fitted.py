@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from scant import metrics
-from scant.models.gpz.prediction import Components
+from scant.models.gpz.prediction import Components, GPzPrediction
 from scant.studies import intervals
 from scant.studies.learned_region import LearnedRegion
 from scant.studies.redshift.ensemble import Members
+from scant.studies.redshift.gaps import Gaps
 from scant.studies.redshift.preprocessing import Features
 from scant.studies.redshift.settings import RedshiftSettings
 from scant.studies.redshift.target import Located, Target
@@ -53,6 +54,7 @@ class FittedGPz:
         features: From a table's columns to the coordinates x.
         target: From the target's unit to the model's, and back.
         members: The models, in coordinates x.
+        gaps: Models of rows that lack something.
         held: Test rows; of a restored study those that were kept with the model.
         region: Where rows were learned from, in coordinates x.
         device: Where the models are.
@@ -62,6 +64,7 @@ class FittedGPz:
     features: Features
     target: Target
     members: Members
+    gaps: Gaps
     held: pd.DataFrame
     region: LearnedRegion
     device: torch.device
@@ -73,7 +76,15 @@ class FittedGPz:
 
     def ask(self, table: pd.DataFrame, off: Sequence[str] = ()) -> Located:
         """Moments in the target's unit, on the CPU; bands in `off` count as not measured."""
-        return self.target.restore(self.members.predict(*self._inputs(table, off))).cpu()
+        x, noise = self._inputs(table, off)
+        out = x.new_zeros(4, len(x))
+        for gap, rows in self.gaps.parts(x):
+            if gap is None:
+                told = self.members.predict(x[rows], None if noise is None else noise[rows])
+            else:
+                told = gap.members.predict(gap.features.inputs(table[rows], off).to(x), None)
+            out[:, rows] = torch.stack([getattr(told, f.name) for f in fields(told)])
+        return self.target.restore(GPzPrediction(*out)).cpu()
 
     def judge(self, table: pd.DataFrame, off: Sequence[str] = ()) -> Judged:
         """Rows whose target is known: by the whole mixture where there is a stack, else by its
@@ -96,7 +107,18 @@ class FittedGPz:
 
     def components(self, table: pd.DataFrame, off: Sequence[str] = ()) -> Components:
         """The mixture with the moments of `ask`, on the model's standardized scale."""
-        return self.members.components(*self._inputs(table, off))
+        x, noise = self._inputs(table, off)
+        parts = list[tuple[Bool[np.ndarray, " n"], Components]]()
+        for gap, rows in self.gaps.parts(x):
+            if gap is None:
+                told = self.members.components(x[rows], None if noise is None else noise[rows])
+            else:
+                told = gap.members.components(gap.features.inputs(table[rows], off).to(x), None)
+            parts.append((rows, told))
+        out = x.new_zeros(5, len(x), max(told.weights.shape[1] for _, told in parts))
+        for rows, told in parts:
+            out[:, rows, : told.weights.shape[1]] = torch.stack(list(vars(told).values()))
+        return Components(*out)
 
     def ends(self, table: pd.DataFrame) -> intervals.Ends:
         """Ends of the intervals of the target, in its unit."""

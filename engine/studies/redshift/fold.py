@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import pandas as pd
 import torch
 from jaxtyping import Float, Int
 from scant.models.gpz.input_density import fill, single_gaussian
@@ -13,9 +14,17 @@ from scant.models.gpz.model import GPz
 from scant.models.gpz.prediction import GPzPrediction
 from scant.models.gpz.row_sums import LocalRows, Pattern, RowSums
 from scant.models.gpz.training import GPzTrainer
+from scant.models.gpz.weights import balanced_weights, normal_weights, normalized_weights
+from scant.studies.redshift.preprocessing import Features
+from scant.studies.redshift.settings import RedshiftSettings
 from scant.studies.redshift.target import Target
 from torch import Tensor
 
+WEIGHTS = {
+    "normal": normal_weights,
+    "normalised": normalized_weights,
+    "balanced": balanced_weights,
+}
 Place = Callable[[list[Pattern], int], RowSums]
 
 
@@ -29,6 +38,29 @@ class Rows:
     y: Float[Tensor, " n"]
     omega: Float[Tensor, " n"]
     noise: Float[Tensor, "n d d"] | None
+
+    @classmethod
+    def of(
+        cls,
+        table: pd.DataFrame,
+        features: Features,
+        T: Float[Tensor, "d d"],
+        target: Target,
+        settings: RedshiftSettings,
+        device: torch.device,
+    ) -> Rows:
+        """Those of a table, in the coordinates T x."""
+        z = torch.tensor(table[settings.target].to_numpy(float))
+        noise = features.noise(table)
+        if noise is not None:
+            noise = (T * noise.to(device).unsqueeze(1)) @ T.T
+        return cls(
+            features.inputs(table).to(device) @ T.T,
+            z.to(device),
+            target.standardize(z).to(device),
+            WEIGHTS[settings.weights](z).to(device),
+            noise,
+        )
 
     def __getitem__(self, at: Int[Tensor, " k"]) -> Rows:
         noise = None if self.noise is None else self.noise[at]

@@ -20,6 +20,7 @@ FIXED: dict[str, Any] = {
     "restarts": 3,
     "max_steps": 240,
     "stack": False,
+    "missing": "integrate",
 }
 DEMO = {"training_size": 2000, "validation_size": 500, "test_size": 2000}
 
@@ -121,6 +122,20 @@ class RedshiftSettings(SplitSettings):
         objects=["leave out", "use"],
         doc="Training rows with missing values: leave them out, or use their observed values "
         "(5.82; slower).",
+    )
+    missing = param.Selector(
+        default=AUTO,
+        objects=[AUTO, "integrate", "basis functions", "one Gaussian"],
+        doc="Predictions of rows with missing values. integrate: the expectation under a mixture of"
+        " Gaussians fitted to the inputs; basis functions: the same under the density that the "
+        "publication makes of its basis functions (5.22); one Gaussian: under a single one; auto: "
+        "models of their own for frequent gaps, the mixture for others.",
+    )
+    gap_seconds = param.Number(
+        150.0,
+        bounds=(0.0, 1e6),
+        doc="Seconds beside `time_budget` for these models, if missing is auto. Magnitudes get one "
+        "for each choice of bands that may be missing, other columns for gaps that the table has.",
     )
     max_steps = AutoInteger(
         AUTO,

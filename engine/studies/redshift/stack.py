@@ -26,6 +26,7 @@ from scant.models.anchored_gp import SEARCH_ROWS, AnchoredGP
 from scant.models.gpz.model import GPz
 from scant.models.gpz.prediction import Components, GPzPrediction
 from scant.models.marginal_gp import MarginalGP
+from scant.models.nearest_gp import SEARCH_ROWS as SEARCH
 from scant.models.nearest_gp import NearestGP
 from scant.studies.protocol import Tensors, part
 from scant.studies.redshift.fold import Fold, Rows
@@ -47,6 +48,7 @@ FARTHER = 0.75  # of the distance of the ends of that: where GPs are stopped
 
 
 MARGINAL, NEAREST = "averaged over hyperparameters", "of the nearest rows"
+QUICK_ROWS = 500  # that choose hyperparameters of these where it is to be quick
 MANY = 300  # rows, from which on those nearest to a row are enough of them
 
 
@@ -66,17 +68,18 @@ class Partner(NamedTuple):
         more = FARTHER * (high - low) if self.shape in ("rbf", "rough", MARGINAL, NEAREST) else 0.0
         return low - more, high + more
 
-    def able(self, rows: int) -> bool:
-        """Whether it is for so many rows."""
-        return {MARGINAL: rows <= FEW, NEAREST: rows > MANY}.get(self.shape, True)
+    def able(self, rows: int, quick: bool) -> bool:
+        """Whether it is for so many rows, and for a search that is to be quick."""
+        told = {MARGINAL: rows <= FEW, NEAREST: rows > MANY, "constant": True}
+        return told.get(self.shape, not quick or rows <= MANY)
 
-    def of(self, x: Inputs, y: Values, told: Values, theta: Any) -> Model:
+    def of(self, x: Inputs, y: Values, told: Values, theta: Any, quick: bool) -> Model:
         """Of rows; `told` is the noise that GPz has found, `theta` what is known already."""
         noise = told if self.noisy else None
         if self.shape == MARGINAL:
             return MarginalGP.of(x, y)
         if self.shape == NEAREST:
-            return NearestGP.of(x, y, noise, theta)
+            return NearestGP.of(x, y, noise, theta, QUICK_ROWS if quick else SEARCH)
         return AnchoredGP.of(self.shape, x, y, noise, theta)
 
     def read(self, tensors: Tensors) -> Model:
@@ -135,6 +138,7 @@ class Stack(stacking.Average):
         models: Sequence[GPz],
         unseen: Sequence[GPzPrediction],
         T: Float[Tensor, "d d"],
+        quick: bool = False,
     ) -> Stack:
         """By the rows that each fold has left out.
 
@@ -143,16 +147,17 @@ class Stack(stacking.Average):
             models: Of each fold, for its noise.
             unseen: What each fold's model says of the rows that it was not trained on.
             T: From the inputs x to the coordinates of the rows.
+            quick: Without partners that take long to be found, and with a shorter search.
         """
         rows = folds[0].rows
         beyond = BEYOND * float(rows.y.max() - rows.y.min())
         ends = float(rows.y.min()) - beyond, float(rows.y.max()) + beyond
         few = len(rows.y) <= FEW
-        able = [partner.able(len(rows.y)) for partner in PARTNERS]
+        able = [partner.able(len(rows.y), quick) for partner in PARTNERS]
         errors, deviations = list[Any](), list[Any]()
         theta: list[Any] = [None] * len(PARTNERS)
         for fold, model, told in zip(folds, models, unseen):
-            gps = _learned(fold, fold.train, [model], theta, able)
+            gps = _learned(fold, fold.train, [model], theta, able, quick)
             if len(fold.train.y) > SEARCH_ROWS:  # then they say little of any one row
                 theta = [None if gp is None else gp.theta for gp in gps]
             asked = fold.asked[:MOST_ASKED].cpu().numpy()
@@ -177,7 +182,7 @@ class Stack(stacking.Average):
         weights = stacking.weights(density, trivial, np.array(prior))
         shape = _shape(error, deviation, weights)
         wanted = [w > 0 for w in weights[1:].tolist()]
-        gps = _learned(folds[0], rows, models, theta, wanted)
+        gps = _learned(folds[0], rows, models, theta, wanted, quick)
         return cls(tuple(weights.tolist()), shape, tuple(gps), T, *ends)
 
     def mixed(
@@ -315,6 +320,7 @@ def _learned(
     models: Sequence[GPz],
     theta: Sequence[Any],
     wanted: Sequence[bool],
+    quick: bool,
 ) -> list[Any]:
     """The partners, of these rows; None where one is not wanted.
 
@@ -324,11 +330,12 @@ def _learned(
         models: Whose noise is taken over.
         theta: Hyperparameters of each partner; None: they are found.
         wanted: Which of them.
+        quick: Whether fewer rows choose hyperparameters.
     """
     X = fold.filled(rows.X[:MOST_ROWS])
     noise = torch.stack([m.predict(X).noise_variance for m in models]).mean(0).cpu().numpy()
     x, y = X.cpu().numpy(), rows.y[:MOST_ROWS].cpu().numpy()
     found = list[Any]()
     for partner, known, use in zip(PARTNERS, theta, wanted):
-        found.append(partner.of(x, y, noise, known) if use else None)
+        found.append(partner.of(x, y, noise, known, quick) if use else None)
     return found

@@ -24,7 +24,6 @@ from scant.models.gpz.input_density import fill, single_gaussian
 from scant.models.gpz.model import GPz
 from scant.models.gpz.prediction import GPzPrediction
 from scant.models.gpz.row_sums import LocalRows, Pattern, RowSums
-from scant.models.gpz.weights import balanced_weights, normal_weights, normalized_weights
 from scant.random import restart_generator
 from scant.rivals.comparison import Comparison
 from scant.studies import intervals
@@ -37,6 +36,7 @@ from scant.studies.redshift.ensemble import Members
 from scant.studies.redshift.explore import answer
 from scant.studies.redshift.fitted import FittedGPz
 from scant.studies.redshift.fold import Fold, Rows
+from scant.studies.redshift.gaps import Gaps, fit_gaps
 from scant.studies.redshift.growth import Growth, finished, parameters_of, shape_of, take
 from scant.studies.redshift.preprocessing import Features
 from scant.studies.redshift.report import write_report
@@ -54,11 +54,6 @@ if TYPE_CHECKING:
 LEAST = 6  # rows to learn from: of ten, what each fold of three or four leaves
 KNOWN = 1000  # learned rows that stay with the model, to tell rows that lie outside
 SHOWN_LIVE = 600  # test rows in a snapshot: enough to see, cheap to send
-WEIGHTS = {
-    "normal": normal_weights,
-    "normalised": normalized_weights,
-    "balanced": balanced_weights,
-}
 
 
 class Study(TrainedStudy):
@@ -160,6 +155,9 @@ class Study(TrainedStudy):
         self.arranged = group is not None or VALIDATION in marked
         self.roles = roles(len(table), train=train, validation=rows.validation, test=rows.test)
         learn = table.iloc[np.concatenate([rows.validation, train])]
+        apart = known & ~complete
+        apart[rows.test] = False
+        self.partial = table[apart].reset_index(drop=True)
         return learn.reset_index(drop=True), table.iloc[rows.test].reset_index(drop=True)
 
     def _counts(self) -> tuple[int, int]:
@@ -210,16 +208,8 @@ class Study(TrainedStudy):
         return order[held:], order[:held]
 
     def start_restart(self, restart: int, stage: int, best: Tensors | None) -> None:
-        x = self.features.inputs(self.learn).to(self.device)
-        noise = self.features.noise(self.learn)
-        z = self._z(self.learn)
-        rows = Rows(
-            x @ self.T.T,
-            z.to(self.device),
-            self.target.standardize(z).to(self.device),
-            WEIGHTS[self.settings.weights](z).to(self.device),
-            None if noise is None else self._spread(noise),
-        )
+        s = self.settings
+        rows = Rows.of(self.learn, self.features, self.T, self.target, s, self.device)
         shown = self.held.iloc[:SHOWN_LIVE]
         live = self.features.inputs(shown)
         if bool(live.isnan().any()):
@@ -265,10 +255,6 @@ class Study(TrainedStudy):
         s = self.settings
         made = GPz(len(self.T), n_basis, structure, s.heteroscedastic, s.joint_mean)
         return made.to(self.device)
-
-    def _spread(self, noise: Float[Tensor, "n d"]) -> Float[Tensor, "n d d"]:
-        """Variances of x as covariances of z."""
-        return (self.T * noise.to(self.device).unsqueeze(1)) @ self.T.T
 
     def step(self) -> Step:
         if self.growth is not None:
@@ -338,6 +324,7 @@ class Study(TrainedStudy):
         stack = Stack.weighed(folds, models, unseen, self.T) if self._stacks(folds[0]) else None
         self.members = Members.of([in_coordinates(m, self.T) for m in models], x, stack)
         self.known = x[:: -(-len(x) // KNOWN)].contiguous()
+        self.gaps = self._fill_gaps()
         report = write_report(self.posterior, self.learn)
         if stack is not None:
             report = replace(report, notes=(stack.sentence(), *report.notes))
@@ -367,6 +354,19 @@ class Study(TrainedStudy):
                 self.metadata.setdefault(CHOSEN, {})[name] = [value, why]
         return models, folds, unseen
 
+    def _fill_gaps(self) -> Gaps:
+        """Models of rows that lack something, where the settings ask for them."""
+        if self.settings.missing != AUTO or self.members is None or self.members.stack is None:
+            return Gaps(self.features, {})
+        table = pd.concat([self.learn, self.partial], ignore_index=True)
+        unseen = np.zeros(len(table), dtype=bool)
+        unseen[self._division(0)[1].numpy()] = True
+        gaps = fit_gaps(self.features, self.target, self.settings, table, unseen, self.device)
+        found = len(gaps.models)
+        if found:
+            self.notes.append(f"{found} models of their own answer for rows with missing values.")
+        return gaps
+
     def _tried(self, restarts: list[tuple[float, Tensors]]) -> list[list[float]]:
         """The stages that growth has tried; without it, the restarts."""
         if self.growth is not None:
@@ -386,12 +386,14 @@ class Study(TrainedStudy):
         tensors = posterior.members.tensors()
         tensors["shown"] = torch.tensor(shown.to_numpy(float))
         tensors["known"] = self.known
+        tensors |= self.gaps.tensors()
         meta = {
             "features": self.features.fingerprint(),
             "target": self.target._asdict(),
             "members": len(posterior.members.models),
             "columns": list(shown.columns),
             "words": self.metadata,
+            "gaps": self.gaps.meta(),
         }
         stack = posterior.members.stack
         return tensors, meta | ({"stack": stack.meta()} if stack else {})
@@ -413,6 +415,7 @@ class Study(TrainedStudy):
         study.members = Members.restore(
             tensors, meta["members"], settings, device, meta.get("stack")
         )
+        study.gaps = Gaps.read(study.features, tensors, meta.get("gaps", ()), settings, device)
         # Models of before it was kept have rows that were held out of the same table.
         study.known = tensors["known"] if "known" in tensors else study.features.inputs(study.held)
         return study
@@ -430,6 +433,7 @@ class Study(TrainedStudy):
             self.features,
             self.target,
             self.members,
+            self.gaps,
             self.held,
             self.region,
             self.device,
