@@ -11,6 +11,8 @@ own targets than was said, its variance is larger, or smaller, by as much.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import torch
 from gpytorch.kernels import MaternKernel
@@ -19,9 +21,8 @@ from scipy.spatial import KDTree
 from torch import Tensor
 
 NEIGHBORS = 64
-SEARCH_ROWS = 2000  # that choose the hyperparameters
 FEWER = 32  # neighbors while they are chosen, and of rows that are predicted without themselves
-ROUNDS, ITERATIONS = 4, 12  # of L-BFGS, which chooses them
+ITERATIONS = 12  # of L-BFGS in each round of the search
 PENALTY = 1e-3  # on squared logarithms: an input of no use has a lengthscale that is only long
 ARD = 20  # inputs up to which each has its own lengthscale
 AT_ONCE = 1000  # rows asked
@@ -31,6 +32,15 @@ WORST = 50.0  # squared error that a neighbor counts with at most, in units of i
 USUAL = 5.0  # neighbors for which the mean of all rows counts
 LEAST = 1e-6  # noise variance, in variances of the target
 
+
+class Search(NamedTuple):
+    """How long hyperparameters are looked for: rows that choose them, and rounds."""
+
+    rows: int
+    rounds: int
+
+
+LONG, QUICK = Search(2000, 4), Search(400, 2)
 X = Float[np.ndarray, "n d"]
 Values = Float[np.ndarray, " n"]
 
@@ -70,7 +80,7 @@ class NearestGP:
         y: Values,
         told: Values | None = None,
         theta: Float[Tensor, " p"] | None = None,
-        search: int = SEARCH_ROWS,
+        search: Search = LONG,
     ) -> NearestGP:
         """Of some rows.
 
@@ -79,7 +89,7 @@ class NearestGP:
             y: Targets.
             told: Of each row, the variance of the noise that is known beforehand.
             theta: Hyperparameters; None: they are found.
-            search: How many of the rows choose them.
+            search: How long they are looked for.
         """
         rows, targets = torch.from_numpy(x), torch.from_numpy(y)
         known = torch.zeros_like(targets) if told is None else torch.from_numpy(told)
@@ -164,16 +174,16 @@ def _conditional(
 
 
 def _found(
-    x: Float[Tensor, "n d"], y: Float[Tensor, " n"], told: Float[Tensor, " n"], search: int
+    x: Float[Tensor, "n d"], y: Float[Tensor, " n"], told: Float[Tensor, " n"], search: Search
 ) -> Float[Tensor, " p"]:
-    """The hyperparameters under which so many rows are most probable given their neighbors.
+    """The hyperparameters under which rows are most probable given their neighbors.
 
     Neighbors are those under the lengthscales so far, and are looked up anew now and then.
     """
     d = x.shape[1] if x.shape[1] <= ARD else 1
     theta = torch.cat([x.new_full((d,), WIDTH), x.new_tensor([SIGNAL, NOISE, TOLD])])
-    some = torch.from_numpy(np.random.default_rng(0).permutation(len(y))[:search])
-    for _ in range(ROUNDS):
+    some = torch.from_numpy(np.random.default_rng(0).permutation(len(y))[: search.rows])
+    for _ in range(search.rounds):
         near = _others(KDTree((x / theta[:-3].exp()).numpy()), some, FEWER)
         theta = _ascended(theta, x, y, told, some, near)
     return theta

@@ -36,7 +36,7 @@ LEAST_ROWS = 100  # that have what is left
 MOST_GAPS = 62  # as many as six bands have
 PATIENCE = 8  # steps without a better score that end a stage
 LEAST, MOST = 0.7, 3.0  # seconds of growth, of each
-BESIDE, BESIDE_ROW = 1.0, 1.5e-4  # seconds that all else of one takes, and for each row
+BESIDE, BESIDE_ROW = 0.8, 1e-4  # seconds that all else of one takes, and for each row
 
 Kept = tuple[bool, ...]  # of each coordinate, whether it was measured
 

@@ -132,7 +132,7 @@ class RedshiftSettings(SplitSettings):
         "models of their own for frequent gaps, the mixture for others.",
     )
     gap_seconds = param.Number(
-        150.0,
+        180.0,
         bounds=(0.0, 1e6),
         doc="Seconds beside `time_budget` for these models, if missing is auto. Magnitudes get one "
         "for each choice of bands that may be missing, other columns for gaps that the table has.",

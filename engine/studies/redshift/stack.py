@@ -26,8 +26,7 @@ from scant.models.anchored_gp import SEARCH_ROWS, AnchoredGP
 from scant.models.gpz.model import GPz
 from scant.models.gpz.prediction import Components, GPzPrediction
 from scant.models.marginal_gp import MarginalGP
-from scant.models.nearest_gp import SEARCH_ROWS as SEARCH
-from scant.models.nearest_gp import NearestGP
+from scant.models.nearest_gp import LONG, QUICK, NearestGP
 from scant.studies.protocol import Tensors, part
 from scant.studies.redshift.fold import Fold, Rows
 from scipy.special import logsumexp
@@ -48,7 +47,6 @@ FARTHER = 0.75  # of the distance of the ends of that: where GPs are stopped
 
 
 MARGINAL, NEAREST = "averaged over hyperparameters", "of the nearest rows"
-QUICK_ROWS = 500  # that choose hyperparameters of these where it is to be quick
 MANY = 300  # rows, from which on those nearest to a row are enough of them
 
 
@@ -79,7 +77,7 @@ class Partner(NamedTuple):
         if self.shape == MARGINAL:
             return MarginalGP.of(x, y)
         if self.shape == NEAREST:
-            return NearestGP.of(x, y, noise, theta, QUICK_ROWS if quick else SEARCH)
+            return NearestGP.of(x, y, noise, theta, QUICK if quick else LONG)
         return AnchoredGP.of(self.shape, x, y, noise, theta)
 
     def read(self, tensors: Tensors) -> Model:
