@@ -52,6 +52,12 @@ def outlier_rate(error: Rows) -> float:
     return float(np.mean(np.abs(error) > max(0.06, 3 * (high - low) / 1.349)))
 
 
+def far_share(error: Rows, beyond: float | None = None) -> float:
+    """Share of normalized errors beyond a bound; None: three deviations by the quartiles."""
+    low, high = np.percentile(error, [25, 75])
+    return float(np.mean(np.abs(error) > (3 * (high - low) / 1.349 if beyond is None else beyond)))
+
+
 def pit(y: Rows, mean: Rows, variance: Rows) -> Rows:
     """Probability integral transform of the truth: uniform where the prediction is calibrated."""
     return ndtr((y - mean) / np.sqrt(variance))
@@ -72,14 +78,17 @@ def redshift_bins(y: Rows, mean: Rows, count: int = 10) -> Float[ndarray, "6 q"]
     Rows of the answer: low edge, high edge, bias (mean normalized error), sigma_MAD, outlier rate,
     number of rows.
     """
-    low, high = np.percentile(y, [0.5, 99.5])
-    edges = np.linspace(low, high, count + 1)
     found = []
-    for a, b in pairwise(edges):
+    for a, b in bins_of(y, count):
         error = normalized_error(y[(y >= a) & (y < b)], mean[(y >= a) & (y < b)])
-        if len(error) >= 20:
-            found.append([a, b, error.mean(), sigma_mad(error), outlier_rate(error), len(error)])
+        found.append([a, b, error.mean(), sigma_mad(error), outlier_rate(error), len(error)])
     return np.array(found).reshape(-1, 6).T
+
+
+def bins_of(y: Rows, count: int = 10) -> list[tuple[float, float]]:
+    """Bins of equal width between the 0.5th and 99.5th per cent that hold twenty rows or more."""
+    edges = np.linspace(*np.percentile(y, [0.5, 99.5]), count + 1)
+    return [(a, b) for a, b in pairwise(edges.tolist()) if ((y >= a) & (y < b)).sum() >= 20]
 
 
 def by_confidence(

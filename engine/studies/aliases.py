@@ -65,7 +65,7 @@ ADDED: dict[str, dict[str, Any]] = {
     "mitosis": {"classifier": "latent variables"},
     "multiview": {"stack": False},
     "omniglot": {"stack": False, "pixels": "black and white"},
-    "redshift": {"stack": False},
+    "redshift": {"stack": False, "missing": "integrate"},
 }
 
 

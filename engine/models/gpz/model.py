@@ -265,7 +265,7 @@ class GPz(gpytorch.Module):
         self._check(X)
         self.take_posterior(self.weight_posterior(X, y, omega, noise_variance))
         if mixture is not None:
-            self._fit_mixture(X, free=mixture == "data")
+            self.fit_density(X, free=mixture == "data")
 
     @torch.no_grad()
     def take_posterior(self, posterior: Posterior) -> None:
@@ -283,7 +283,9 @@ class GPz(gpytorch.Module):
         self.weight_mean.copy_(posterior.mean)
         self.weight_factor.copy_(posterior.factor)
 
-    def _fit_mixture(self, X: Float[Tensor, "n d"], free: bool) -> None:
+    @torch.no_grad()
+    def fit_density(self, X: Float[Tensor, "n d"], free: bool) -> None:
+        """The density of the inputs from the basis functions (5.22), or `free` from there on."""
         m, d = self.centres.shape
         floor = LEAST_PRECISION * torch.eye(d, dtype=X.dtype, device=X.device)
         start = Mixture(

@@ -35,11 +35,24 @@ class Members:
 
     @classmethod
     @torch.no_grad()
-    def of(cls, models: list[GPz], x: Float[Tensor, "n d"], stack: Stack | None = None) -> Members:
-        """Members that share one density of the inputs, fitted by EM to all rows (5.22-5.34)."""
+    def of(
+        cls,
+        models: list[GPz],
+        x: Float[Tensor, "n d"],
+        stack: Stack | None = None,
+        missing: str = "integrate",
+    ) -> Members:
+        """Members that share one density of the inputs, fitted by EM to all rows (5.22-5.34).
+
+        Args:
+            models: Of the coordinates x.
+            x: Rows, NaN where missing.
+            stack: What stands beside the models.
+            missing: As the setting says; "basis functions" gives each model a density of its own.
+        """
         m = len(models[0].centres)
         whole = single_gaussian(x)
-        k = min(m, DENSITY_COMPONENTS)
+        k = 1 if missing == "one Gaussian" else min(m, DENSITY_COMPONENTS)
         chosen = torch.linspace(0, m - 1, k, device=x.device).round().long()
         complete = x[~x.isnan().any(1)]
         centres = models[0].centres[chosen]
@@ -56,6 +69,11 @@ class Members:
             model.mixture_means = result.means
             model.mixture_precisions = result.precisions
             model.input_mean, model.input_precision = whole.means[0], whole.precisions[0]
+            if missing == "basis functions":
+                model.mixture_log_weights = x.new_zeros(m)
+                model.mixture_means = x.new_zeros(m, x.shape[1])
+                model.mixture_precisions = x.new_zeros(m, x.shape[1], x.shape[1])
+                model.fit_density(x, free=False)
         return cls(models, stack)
 
     def predict(self, x: Float[Tensor, "n d"], noise: Float[Tensor, "n d"] | None) -> GPzPrediction:

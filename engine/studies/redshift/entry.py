@@ -72,10 +72,14 @@ ENTRY = Entry(
             coverage (2 c) [share] nominal and observed coverage of intervals
             bins (6 q) [target] per bin of truth: low edge, high edge, bias, sigma_MAD, outlier
                 rate, rows
+            bin_scores (6 q) [mixed] of the densities in these bins: low edge, high edge, mean
+                log-likelihood, CRPS, CDE loss, distance of the PIT from uniform (PIT-KS)
             kept (6 p) [share] share kept by confidence, then RMSE, mean log-likelihood, FR15, FR05,
                 bias of what is kept
             missing (3 5) [target] 0 to 4 bands removed at random: how many, RMSE of this model,
                 RMSE of the forest with mean imputation
+            missing_scores (7 5) [mixed] of this model with so many bands removed: how many,
+                sigma_MAD, share of errors beyond 0.15, mean log-likelihood, CRPS, CDE loss, PIT-KS
             tried (t 5) [mixed] per stage of training: number of basis functions, place of their
                 shape among the values of `covariance`, freedom of precisions and noise (0 to 2),
                 best validation score, expected seconds of training until its end

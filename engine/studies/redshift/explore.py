@@ -37,7 +37,7 @@ def answer(fitted: FittedGPz, question: str, query: dict[str, Any]) -> dict[str,
 
 def without(fitted: FittedGPz, off: list[str]) -> dict[str, np.ndarray]:
     """Every test row as if the bands in `off` had not been measured (5.22-5.40)."""
-    y, prediction, log_density, _ = fitted.judge(fitted.shown, off)
+    y, prediction, log_density, *_ = fitted.judge(fitted.shown, off)
     mean = prediction.mean.numpy()
     return {
         "z_mean": mean,

@@ -11,6 +11,7 @@ import pandas as pd
 import torch
 from jaxtyping import Bool, Float, Int
 from scant import metrics
+from scant.density_scores import Scores, mixture_scores
 from scant.models.gpz.prediction import Components, GPzPrediction
 from scant.studies import intervals
 from scant.studies.learned_region import LearnedRegion
@@ -31,12 +32,14 @@ class Judged(NamedTuple):
         told: Moments.
         density: Its log density, nats.
         pit: Its probability integral transform.
+        scores: CRPS and CDE loss.
     """
 
     y: Float[np.ndarray, " n"]
     told: Located
     density: Float[np.ndarray, " n"]
     pit: Float[np.ndarray, " n"]
+    scores: Scores
 
 
 SHOWN = 1000  # test rows that travel to the page and stay with the model, for quick answers
@@ -87,13 +90,15 @@ class FittedGPz:
         return self.target.restore(GPzPrediction(*out)).cpu()
 
     def judge(self, table: pd.DataFrame, off: Sequence[str] = ()) -> Judged:
-        """Rows whose target is known: by the whole mixture where there is a stack, else by its
-        moments, as published."""
+        """Rows whose target is known: by the whole mixture where there is a stack, or where the
+        model is of logarithms (3.17), else by its moments, as published."""
         y, told = table[self.settings.target].to_numpy(float), self.ask(table, off)
         mean, variance = told.mean.numpy(), told.variance.numpy()
-        if self.members.stack is None:
+        if self.members.stack is None and not self.target.positive:
             density = metrics.log_density(y, mean, variance)
-            return Judged(y, told, density, metrics.pit(y, mean, variance))
+            one = np.ones((len(y), 1))
+            scores = mixture_scores(one, mean[:, None], variance[:, None] ** 0.5, y, False)
+            return Judged(y, told, density, metrics.pit(y, mean, variance), scores)
         columns = vars(self.components(table, off)).values()
         weights, means, *variances = (v.cpu().numpy() for v in columns)
         used = weights > 0
@@ -103,7 +108,10 @@ class FittedGPz:
         density = logsumexp(each, axis=1, b=weights)
         if self.target.positive:
             density = density - np.log(y)
-        return Judged(y, told, density, (weights * ndtr(z)).sum(1))
+        scale, centre = self.target.scale, self.target.centre
+        placed = means * scale + centre
+        scores = mixture_scores(weights, placed, std * scale, y, self.target.positive)
+        return Judged(y, told, density, (weights * ndtr(z)).sum(1), scores)
 
     def components(self, table: pd.DataFrame, off: Sequence[str] = ()) -> Components:
         """The mixture with the moments of `ask`, on the model's standardized scale."""

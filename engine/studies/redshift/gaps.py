@@ -10,7 +10,7 @@ time lasts; any other gap is integrated over.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -34,6 +34,7 @@ from torch import Tensor
 
 LEAST_ROWS = 100  # that have what is left
 MOST_GAPS = 62  # as many as six bands have
+FEW = 100  # basis functions, where there are few rows
 PATIENCE = 8  # steps without a better score that end a stage
 LEAST, MOST = 0.7, 3.0  # seconds of growth, of each
 BESIDE, BESIDE_ROW = 0.8, 1e-4  # seconds that all else of one takes, and for each row
@@ -196,6 +197,8 @@ def _fitted(
         return made.to(device)
 
     room = Room.of(settings, len(train), len(T), 1, seconds)
+    if room.small and not room.n_basis:  # nearly a Gaussian process would be, of each, megabytes
+        room = replace(room, n_basis=min(FEW, len(train)))
     growth = Growth([fold], room, make, settings.seed, PATIENCE, LocalRows)
     while not growth.ended:
         growth.step()

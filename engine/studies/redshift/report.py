@@ -7,9 +7,10 @@ import pandas as pd
 from jaxtyping import Bool, Float
 from numpy import ndarray
 from scant import metrics
+from scant.density_scores import Scores, pit_ks
 from scant.events import Metric, Report
 from scant.models.gpz.prediction import GPzPrediction
-from scant.studies.redshift.fitted import SHOWN, FittedGPz
+from scant.studies.redshift.fitted import SHOWN, FittedGPz, Judged
 from scant.studies.redshift.preprocessing import Features
 from scant.studies.redshift.settings import RedshiftSettings
 from scipy.special import ndtri
@@ -32,6 +33,7 @@ PUBLISHED: dict[str, tuple[float, float, float, float]] = {
     "GPVD": (0.0547, 1.9758, 91.52, 98.80),
     "GPVC": (0.0540, 2.0024, 91.97, 98.93),
 }
+Rows = Float[ndarray, " n"]
 NAMES = ("RMSE", "mean log-likelihood", "F_0.05", "F_0.15")
 
 
@@ -41,13 +43,14 @@ def write_report(fitted: FittedGPz, learn: pd.DataFrame) -> Report:
     Args:
         learn: Training and validation rows, which the baselines learn from too.
     """
-    y, prediction, density, pit = fitted.judge(fitted.held)
+    judged = fitted.judge(fitted.held)
+    y, prediction, density, pit, scores = judged
     mean, variance = prediction.mean.numpy(), prediction.variance.numpy()
     covered = metrics.coverage(y, mean, variance)
     if fitted.members.stack is not None:  # of the mixture: its quantiles as those of a normal one
         covered = metrics.coverage(ndtri(pit), np.zeros_like(pit), np.ones_like(pit))
     forest, line = baselines(fitted.features, learn, fitted.settings)
-    rows = own_metrics(y, mean, density, covered, fitted.settings.seed)
+    rows = own_metrics(judged, covered, fitted.settings.seed)
     for name, model in (("random forest", forest), ("linear regression", line)):
         guess = model.predict(table_of(fitted.features, fitted.held))
         spread = float(np.std(y - guess))  # the forest brings no deviation of its own
@@ -78,9 +81,10 @@ def write_report(fitted: FittedGPz, learn: pd.DataFrame) -> Report:
         **{name: of_row[s] for name, of_row in rows_of.items()},
         "coverage": covered,
         "bins": metrics.redshift_bins(y, mean),
+        "bin_scores": by_bins(y, density, pit, scores),
         "kept": metrics.by_confidence(y, mean, variance, density, SHARES),
-        "missing": with_bands_missing(fitted, forest),
     }
+    arrays["missing"], arrays["missing_scores"] = with_bands_missing(fitted, forest)
     notes = notes_of(prediction, arrays["coverage"], len(learn), photometry)
     return Report(tuple(rows), arrays, notes)
 
@@ -97,14 +101,9 @@ def four(
     )
 
 
-def own_metrics(
-    y: Float[ndarray, " n"],
-    mean: Float[ndarray, " n"],
-    density: Float[ndarray, " n"],
-    covered: Float[ndarray, "2 c"],
-    seed: int,
-) -> list[Metric]:
+def own_metrics(judged: Judged, covered: Float[ndarray, "2 c"], seed: int) -> list[Metric]:
     """This run's metrics; the spread is the standard error over bootstrap samples of test rows."""
+    y, mean, density = judged.y, judged.told.mean.numpy(), judged.density
     generator = np.random.default_rng(seed)
     draws = generator.integers(len(y), size=(BOOTSTRAPS, len(y)))
     spread = np.std([four(y[d], mean[d], density[d]) for d in draws], axis=0)
@@ -116,6 +115,11 @@ def own_metrics(
         Metric("this run", "bias", float(error.mean())),
         Metric("this run", "sigma_MAD", metrics.sigma_mad(error)),
         Metric("this run", "outlier rate", metrics.outlier_rate(error)),
+        Metric("this run", "outliers beyond 0.15", metrics.far_share(error, 0.15)),
+        Metric("this run", "outliers beyond 3 sigma", metrics.far_share(error)),
+        Metric("this run", "CRPS", float(judged.scores.crps.mean())),
+        Metric("this run", "CDE loss", float(judged.scores.cde.mean())),
+        Metric("this run", "PIT-KS", pit_ks(judged.pit)),
     ]
     rows += [
         Metric("this run", f"coverage of the {100 * level:.0f}% interval", float(100 * share))
@@ -150,8 +154,11 @@ def table_of(
     return np.where(np.isfinite(measured), measured, np.nan)
 
 
-def with_bands_missing(fitted: FittedGPz, forest: Pipeline) -> Float[ndarray, "3 k"]:
-    """RMSE with 0, 1, 2, … bands removed at random from each row: ours and the forest's.
+def with_bands_missing(
+    fitted: FittedGPz, forest: Pipeline
+) -> tuple[Float[ndarray, "3 k"], Float[ndarray, "7 k"]]:
+    """RMSE with 0, 1, 2, … bands removed at random from each row, ours and the forest's; and ours
+    by all other scores.
 
     Figs. 6.17-6.18. A removed band takes its error along.
     """
@@ -159,17 +166,39 @@ def with_bands_missing(fitted: FittedGPz, forest: Pipeline) -> Float[ndarray, "3
     table = fitted.held.iloc[:MISSING_ROWS].reset_index(drop=True)
     pairs = sum(len(model.centres) ** 2 for model in fitted.members.models)
     patterns = min(max(PAIRS // pairs, 1), PATTERNS)
-    y = table[fitted.settings.target].to_numpy(float)
     generator = np.random.default_rng(fitted.settings.seed)
-    results = []
+    results, others = [], []
     for count in range(min(5, len(bands))):
         hidden = hide(generator, len(table), len(bands), count, patterns)
         less = table.copy()
         less[list(bands)] = less[list(bands)].mask(hidden)
-        ours = fitted.ask(less).mean.numpy()
+        y, told, density, pit, scores = fitted.judge(less)
         theirs = forest.predict(table_of(fitted.features, table, hidden))
-        results.append([count, metrics.rmse(y, ours), metrics.rmse(y, theirs)])
-    return np.array(results).T
+        results.append([count, metrics.rmse(y, told.mean.numpy()), metrics.rmse(y, theirs)])
+        error = metrics.normalized_error(y, told.mean.numpy())
+        point = metrics.sigma_mad(error), metrics.far_share(error, 0.15)
+        others.append([count, *point, *summary(density, pit, scores)])
+    return np.array(results).T, np.array(others).T
+
+
+def summary(density: Rows, pit: Rows, scores: Scores) -> tuple[float, float, float, float]:
+    """Mean log-likelihood, CRPS and CDE loss of some rows, and the PIT's distance from uniform."""
+    return (
+        float(density.mean()),
+        float(scores.crps.mean()),
+        float(scores.cde.mean()),
+        pit_ks(pit),
+    )
+
+
+def by_bins(y: Rows, density: Rows, pit: Rows, scores: Scores) -> Float[ndarray, "6 q"]:
+    """Scores of densities in the bins of `metrics.redshift_bins`: their edges, then `summary`."""
+    found = []
+    for low, high in metrics.bins_of(y):
+        rows = (y >= low) & (y < high)
+        some = Scores(scores.crps[rows], scores.cde[rows])
+        found.append([low, high, *summary(density[rows], pit[rows], some)])
+    return np.array(found).reshape(-1, 6).T
 
 
 def hide(

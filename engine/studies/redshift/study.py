@@ -322,7 +322,8 @@ class Study(TrainedStudy):
                 models.append(self.fold.model)
         x = self.features.inputs(self.learn).to(self.device)
         stack = Stack.weighed(folds, models, unseen, self.T) if self._stacks(folds[0]) else None
-        self.members = Members.of([in_coordinates(m, self.T) for m in models], x, stack)
+        moved = [in_coordinates(m, self.T) for m in models]
+        self.members = Members.of(moved, x, stack, self.settings.missing)
         self.known = x[:: -(-len(x) // KNOWN)].contiguous()
         self.gaps = self._fill_gaps()
         report = write_report(self.posterior, self.learn)
@@ -360,7 +361,7 @@ class Study(TrainedStudy):
             return Gaps(self.features, {})
         table = pd.concat([self.learn, self.partial], ignore_index=True)
         unseen = np.zeros(len(table), dtype=bool)
-        unseen[self._division(0)[1].numpy()] = True
+        unseen[(self._division if self.grows else self._rows)(0)[1].numpy()] = True
         gaps = fit_gaps(self.features, self.target, self.settings, table, unseen, self.device)
         found = len(gaps.models)
         if found:

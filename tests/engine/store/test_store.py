@@ -73,7 +73,7 @@ def test_a_run_comes_back_as_it_was_put_down(store: Store) -> None:
     run = add(store)
     record = store.run(run)
     assert (record.study, record.data, record.owner) == ("redshift", "demo", "ada")
-    former = {"data_seed": 1, "seed": 1, "target": "z", "stack": False}
+    former = {"data_seed": 1, "seed": 1, "target": "z", "stack": False, "missing": "integrate"}
     assert record.settings == former  # of a former version
     assert record.state is State.QUEUED
     assert record.started is record.finished is None

@@ -1,0 +1,101 @@
+"""Models of their own for rows that lack some bands."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pandas as pd
+from scant.events import Fitted
+from scant.studies import entry
+from scant.training.api import Fit, fit, restore
+
+BANDS = ["u", "g", "r", "i"]
+
+
+def galaxies(n: int) -> pd.DataFrame:
+    """Magnitudes of which the first two tell the target, and the others half of it."""
+    generator = np.random.default_rng(3)
+    z, size = generator.uniform(0.1, 1.0, n), 18 + 0.7 * generator.normal(size=n)
+    table = {"z": z}
+    for k, band in enumerate(BANDS):
+        table[band] = size - (1.5 - 0.4 * k) * np.sin(2 * z) + 0.05 * generator.normal(size=n)
+    return pd.DataFrame(table)
+
+
+BLOBS = list[bytes]()
+
+
+@cache
+def run() -> Fit:
+    values = {"log_target": "no", "time_budget": 4.0, "gap_seconds": 40.0}
+    made = fit("redshift", galaxies(700), own=False, **values)
+    BLOBS.extend(event.blob for event in made if isinstance(event, Fitted))
+    return made
+
+
+def score(run: Fit, off: list[str]) -> tuple[float, float]:
+    """RMSE and mean log-likelihood of the test rows without some bands."""
+    held = run.study.held.copy()
+    held[off] = np.nan
+    judged = run.study.posterior.judge(held)
+    error = judged.y - judged.told.mean.numpy()
+    return float(np.sqrt(np.mean(error**2))), float(judged.density.mean())
+
+
+def test_every_choice_of_bands_has_a_model_that_beats_the_integral() -> None:
+    study = run().study
+    assert len(study.gaps.models) == 2 ** len(BANDS) - 2
+    own = score(run(), ["u", "i"])
+    models, study.gaps.models = study.gaps.models, {}
+    try:
+        integral = score(run(), ["u", "i"])
+    finally:
+        study.gaps.models = models
+    assert own[1] > integral[1]
+    assert own[0] < integral[0] * 1.02
+
+
+def test_rows_of_different_gaps_are_answered_one_by_one_as_together() -> None:
+    held = run().study.held.iloc[:6].copy()
+    held.iloc[0, held.columns.get_loc("u")] = np.nan
+    held.iloc[3, held.columns.get_loc("r")] = np.nan
+    together = run().study.predict(held)
+    for k in range(6):
+        alone = run().study.predict(held.iloc[[k]])
+        np.testing.assert_allclose(
+            together.iloc[[k]].to_numpy(float), alone.to_numpy(float), rtol=1e-8
+        )
+
+
+def test_the_intervals_without_bands_cover_what_they_promise() -> None:
+    held = run().study.held.copy()
+    held["g"] = np.nan
+    told = run().study.predict(held)
+    inside = (told["lo95"] <= held["z"]) & (held["z"] <= told["hi95"])
+    assert 0.88 < inside.mean() <= 1.0
+
+
+def test_gaps_come_back_with_the_run() -> None:
+    study = run().study
+    again = restore("redshift", study.settings.values(), BLOBS[-1], "cpu")
+    held = study.held.copy()
+    held[["u", "g"]] = np.nan
+    pd.testing.assert_frame_equal(study.predict(held), again.predict(held))
+
+
+def test_without_time_or_wish_the_density_is_integrated_over() -> None:
+    none = fit(
+        "redshift", galaxies(300), own=False, log_target="no", time_budget=2.0, gap_seconds=0.0
+    )
+    for _ in none:
+        pass
+    assert not none.study.gaps.models
+    for how in entry("redshift").settings.param["missing"].objects[1:]:
+        made = fit(
+            "redshift", galaxies(300), own=False, log_target="no", time_budget=2.0, missing=how
+        )
+        for _ in made:
+            pass
+        assert not made.study.gaps.models
+        assert np.isfinite(score(made, ["u"])).all()
