@@ -87,7 +87,8 @@ def redshift_bins(y: Rows, mean: Rows, count: int = 10) -> Float[ndarray, "6 q"]
 
 def bins_of(y: Rows, count: int = 10) -> list[tuple[float, float]]:
     """Bins of equal width between the 0.5th and 99.5th per cent that hold twenty rows or more."""
-    edges = np.linspace(*np.percentile(y, [0.5, 99.5]), count + 1)
+    low, high = np.percentile(y, [0.5, 99.5])
+    edges = np.linspace(low, high, count + 1)
     return [(a, b) for a, b in pairwise(edges.tolist()) if ((y >= a) & (y < b)).sum() >= 20]
 
 

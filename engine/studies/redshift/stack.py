@@ -51,7 +51,8 @@ MANY = 300  # rows, from which on those nearest to a row are enough of them
 
 
 Model = AnchoredGP | MarginalGP | NearestGP
-Inputs, Values = Float[np.ndarray, "n d"], Float[np.ndarray, " n"]
+Inputs = Float[np.ndarray, "n d"]
+Values = Float[np.ndarray, " n"]
 
 
 class Partner(NamedTuple):
