@@ -160,7 +160,7 @@ def fit_gaps(
         rows = there[:, list(kept)].all(1)
         if rows.sum() < LEAST_ROWS or min(unseen[rows].sum(), (~unseen[rows]).sum()) < 10:
             continue
-        own = _columns(features, table.loc[rows], kept, settings)
+        own = _columns(features, table.iloc[np.flatnonzero(rows)], kept, settings)
         models[kept] = _fitted(own, features, target, settings, unseen[rows], each, device)
     return Gaps(features, models)
 
