@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import NamedTuple
 
@@ -79,13 +79,9 @@ class FittedGPz:
 
     def ask(self, table: pd.DataFrame, off: Sequence[str] = ()) -> Located:
         """Moments in the target's unit, on the CPU; bands in `off` count as not measured."""
-        x, noise = self._inputs(table, off)
-        out = x.new_zeros(4, len(x))
-        for gap, rows in self.gaps.parts(x):
-            if gap is None:
-                told = self.members.predict(x[rows], None if noise is None else noise[rows])
-            else:
-                told = gap.members.predict(gap.features.inputs(table[rows], off).to(x), None)
+        out = torch.zeros(4, len(table), dtype=torch.float64, device=self.device)
+        for rows, members, x, noise in self._parts(table, off):
+            told = members.predict(x, noise)
             out[:, rows] = torch.stack([getattr(told, f.name) for f in fields(told)])
         return self.target.restore(GPzPrediction(*out)).cpu()
 
@@ -115,15 +111,10 @@ class FittedGPz:
 
     def components(self, table: pd.DataFrame, off: Sequence[str] = ()) -> Components:
         """The mixture with the moments of `ask`, on the model's standardized scale."""
-        x, noise = self._inputs(table, off)
-        parts = list[tuple[Bool[np.ndarray, " n"], Components]]()
-        for gap, rows in self.gaps.parts(x):
-            if gap is None:
-                told = self.members.components(x[rows], None if noise is None else noise[rows])
-            else:
-                told = gap.members.components(gap.features.inputs(table[rows], off).to(x), None)
-            parts.append((rows, told))
-        out = x.new_zeros(5, len(x), max(told.weights.shape[1] for _, told in parts))
+        asked = list(self._parts(table, off))
+        parts = [(rows, members.components(x, noise)) for rows, members, x, noise in asked]
+        widest = max(told.weights.shape[1] for _, told in parts)
+        out = torch.zeros(5, len(table), widest, dtype=torch.float64, device=self.device)
         for rows, told in parts:
             out[:, rows, : told.weights.shape[1]] = torch.stack(list(vars(told).values()))
         return Components(*out)
@@ -140,6 +131,19 @@ class FittedGPz:
         """1 where the measurements are unlike those of the learned rows (`LearnedRegion`)."""
         inside = self.features.inputs(table).numpy()
         return np.asarray(self.region.outside(inside).astype(np.int64))
+
+    def _parts(
+        self, table: pd.DataFrame, off: Sequence[str]
+    ) -> Iterator[
+        tuple[Bool[np.ndarray, " r"], Members, Float[Tensor, "r d"], Float[Tensor, "r d"] | None]
+    ]:
+        """Rows, the models that answer for them, and what these take: inputs and their noise."""
+        x, noise = self._inputs(table, off)
+        for gap, rows in self.gaps.parts(x):
+            if gap is None:
+                yield rows, self.members, x[rows], None if noise is None else noise[rows]
+            else:
+                yield rows, gap.members, gap.features.inputs(table[rows], off).to(x), None
 
     def _inputs(
         self, table: pd.DataFrame, off: Sequence[str]

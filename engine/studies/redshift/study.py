@@ -362,11 +362,7 @@ class Study(TrainedStudy):
         table = pd.concat([self.learn, self.partial], ignore_index=True)
         unseen = np.zeros(len(table), dtype=bool)
         unseen[(self._division if self.grows else self._rows)(0)[1].numpy()] = True
-        gaps = fit_gaps(self.features, self.target, self.settings, table, unseen, self.device)
-        found = len(gaps.models)
-        if found:
-            self.notes.append(f"{found} models of their own answer for rows with missing values.")
-        return gaps
+        return fit_gaps(self.features, self.target, self.settings, table, unseen, self.device)
 
     def _tried(self, restarts: list[tuple[float, Tensors]]) -> list[list[float]]:
         """The stages that growth has tried; without it, the restarts."""
